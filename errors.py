@@ -1,0 +1,55 @@
+"""The exceptions msmigrate raises for its users' mistakes and its workers' failures.
+
+MsmigrateError            anything msmigrate can explain in one line
+├── BadInput              the user's input cannot be used (exit code 2)
+│   ├── BadCheckpoint     a checkpoint file is damaged, hostile, or not of a known form
+│   ├── BadDestination    the output cannot be written, or stands there already
+│   ├── BadRecipe         the recipe has an unknown key, a wrong type, or a value nobody can run
+│   ├── BadTrace          a trace folder is incomplete or belongs to another recipe
+│   └── UnknownRow        the mapping table has no row of that name
+├── Ambiguous             several answers are possible and guessing would be wrong (exit code 2)
+├── Unsupported           MindSpore (or msmigrate) has no counterpart for what was asked (exit code 2)
+└── WorkerFailed          a framework process stopped before it had written its result (exit code 2)
+"""
+
+from __future__ import annotations
+
+
+class MsmigrateError(Exception):
+    """Anything msmigrate can explain in one line; the message says what, where, and what to do next."""
+
+
+class BadInput(MsmigrateError):
+    """The user's input cannot be used."""
+
+
+class BadCheckpoint(BadInput):
+    """A checkpoint file is damaged, hostile, or not of a known form."""
+
+
+class BadDestination(BadInput):
+    """The output cannot be written, or stands there already."""
+
+
+class BadRecipe(BadInput):
+    """The recipe has an unknown key, a wrong type, or a value nobody can run."""
+
+
+class BadTrace(BadInput):
+    """A trace folder is incomplete or belongs to another recipe."""
+
+
+class UnknownRow(BadInput):
+    """The mapping table has no row of that name."""
+
+
+class Ambiguous(MsmigrateError):
+    """Several answers are possible and guessing would be wrong."""
+
+
+class Unsupported(MsmigrateError):
+    """MindSpore (or msmigrate) has no counterpart for what was asked."""
+
+
+class WorkerFailed(MsmigrateError):
+    """A framework process stopped before it had written its result."""

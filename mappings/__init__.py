@@ -1,0 +1,1 @@
+"""What corresponds: the tables of torch things and their MindSpore counterparts, and the verbs they use."""

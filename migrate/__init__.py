@@ -1,0 +1,1 @@
+"""Make the MindSpore side: read a torch checkpoint, plan, and write what MindSpore reads."""

@@ -1,0 +1,1 @@
+"""Run it: the recipe, the data, the models, the loss, the optimizer and the step, in both frameworks."""

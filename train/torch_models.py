@@ -1,0 +1,86 @@
+"""The PyTorch models a recipe may name; the ResNets are torchvision's own, and nothing is ever downloaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import nn
+from torchvision.models.resnet import (
+    BasicBlock,
+    Bottleneck,
+    ResNet,
+    resnet18,
+    resnet34,
+    resnet50,
+    resnet101,
+    resnet152,
+)
+
+from .model_names import NAMES, check
+from .torch_lenet import LeNet5
+
+__all__ = ["NAMES", "build", "lenet5", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet_tiny"]
+
+lenet5 = LeNet5
+
+
+class NarrowResNet(ResNet):
+    """torchvision's ResNet with `width` in place of the 64 channels that it fixes for the first stage.
+
+    `width_per_group` would narrow the inside of a bottleneck only, and its outputs would still be 256 to 2048 wide.
+    """
+
+    def __init__(
+        self,
+        block: type[BasicBlock] | type[Bottleneck],
+        layers: Sequence[int],
+        num_classes: int,
+        zero_init_residual: bool,
+        width: int,
+    ) -> None:
+        self._width = width  # torchvision's constructor, which comes next, makes the stages
+        super().__init__(block, list(layers), num_classes, zero_init_residual)
+        self.fc = nn.Linear(8 * width * block.expansion, num_classes)
+
+    def _make_layer(
+        self,
+        block: type[BasicBlock] | type[Bottleneck],
+        planes: int,
+        blocks: int,
+        stride: int = 1,
+        dilate: bool = False,
+    ) -> nn.Sequential:
+        return super()._make_layer(block, planes // 64 * self._width, blocks, stride, dilate)
+
+
+def resnet_tiny(
+    num_classes: int = 10,
+    zero_init_residual: bool = False,
+    block: str = "bottleneck",
+    layers: Sequence[int] = (1, 1, 1, 1),
+    width: int = 8,
+) -> NarrowResNet:
+    """A ResNet small enough for a test; `block` is 'basic' or 'bottleneck', `width` the channels of the first stage."""
+    kind: type[BasicBlock] | type[Bottleneck] = BasicBlock if block == "basic" else Bottleneck
+    return NarrowResNet(kind, layers, num_classes, zero_init_residual, width)
+
+
+_MODELS: dict[str, Callable[..., nn.Module]] = {
+    "lenet5": lenet5,
+    "resnet18": resnet18,
+    "resnet34": resnet34,
+    "resnet50": resnet50,
+    "resnet101": resnet101,
+    "resnet152": resnet152,
+    "resnet_tiny": resnet_tiny,
+}
+
+
+def build(name: str, **arguments: Any) -> nn.Module:
+    """A new model, in training mode as PyTorch makes them, drawn from the seed of `torch.manual_seed`.
+
+    Raises BadRecipe for a model or an argument that nobody knows.
+    """
+    check(name, arguments)
+    return _MODELS[name](**arguments)

@@ -1,0 +1,150 @@
+"""From one YAML entry to one `Row` or `Fault`, key by key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+from .rows import STATUSES, Argument, Case, Fault, Fields, Row, State, Written, constant, read_yaml
+from .verbs import SHAPES, VERBS
+
+MODES = ("pynative", "graph", "ascend")
+STAGES = ("data", "load", "init", "forward", "loss", "grad", "update", "buffers", "state", "schedule", "crash")
+
+
+def read_rows(path: Path, kind: str) -> tuple[Row, ...]:
+    """Read all rows of one kind; raises BadInput naming file, row and key."""
+    rows = tuple(_row(entry, kind, path.name) for entry in read_yaml(path))
+    seen: dict[str, str] = {}
+    for row in rows:
+        for name in (row.torch, *row.aliases):
+            if name in seen:
+                raise BadInput(f"{path.name}: {name} stands in the rows {seen[name]} and {row.torch}")
+            seen[name] = row.torch
+    return rows
+
+
+def read_faults(path: Path) -> tuple[Fault, ...]:
+    """Read the faults that rows point to; raises BadInput naming file, fault and key."""
+    return tuple(_fault(entry, path.name) for entry in read_yaml(path))
+
+
+def _row(entry: Any, kind: str, file: str) -> Row:
+    torch = entry.get("torch") if isinstance(entry, dict) else None
+    fields = Fields(entry, f"{file}: {torch or entry!r}")
+    row = Row(
+        kind=kind,
+        torch=fields.take("torch", str),
+        mindspore=fields.take("mindspore", str, type(None)),
+        exact=fields.take("exact", bool),
+        why=fields.take("why", str, default=None),
+        aliases=tuple(fields.take("aliases", list, default=())),
+        arguments=tuple(
+            _argument(name, content, fields.where) for name, content in fields.take("arguments", dict).items()
+        ),
+        written=tuple(
+            _written(name, content, fields.where) for name, content in fields.take("written", dict, default={}).items()
+        ),
+        unwritten=fields.take("unwritten", dict, default={}),
+        defaults=fields.take("defaults", dict, default={}),
+        state=tuple(_state(content, fields.where) for content in fields.take("state", list, default=())),
+        status=fields.take("status", dict),
+        pitfalls=tuple(fields.take("pitfalls", list, default=())),
+        docs=fields.take("docs", dict),
+        cases=tuple(_case(content, fields.where) for content in fields.take("cases", list, default=())),
+    )
+    fields.done()
+    if (not row.exact or row.mindspore is None) and not row.why:
+        raise BadInput(f"{fields.where}: a row that is not exact says `why`")
+    if tuple(row.status) != MODES or any(status not in STATUSES for status in row.status.values()):
+        raise BadInput(f"{fields.where}: status gives {', '.join(MODES)}, each one of: {'; '.join(STATUSES)}")
+    if set(row.docs) != {"torch", "mindspore"}:
+        raise BadInput(f"{fields.where}: docs gives the pages of torch and mindspore")
+    return row
+
+
+def _argument(name: str, content: Any, where: str) -> Argument:
+    fields = Fields(content, f"{where}: {name}")
+    required = "default" not in fields.content
+    to = fields.take("to", str, list, default=())
+    verb = fields.take("verb", str, default=None)
+    if verb is not None and verb not in VERBS:
+        raise BadInput(f"{fields.where}: there is no verb '{verb}'; there are {', '.join(sorted(VERBS))}")
+    argument = Argument(
+        torch=name,
+        to=(to,) if isinstance(to, str) else tuple(to),
+        required=required,
+        default=None if required else constant(fields.take("default")),
+        verb=verb,
+        values=tuple((pair[0], constant(pair[1])) for pair in fields.take("values", list, default=())),
+        only=tuple(fields.take("only", list, default=())),
+        refuse=tuple(fields.take("refuse", list, default=())),
+        why=fields.take("why", str, default=None),
+        remedy=fields.take("remedy", str, default=None),
+        rest=fields.take("rest", bool, default=False),
+    )
+    fields.done()
+    if not argument.to and not argument.why:
+        raise BadInput(f"{fields.where}: an argument that goes nowhere says `why`")
+    return argument
+
+
+def _written(name: str, content: Any, where: str) -> Written:
+    fields = Fields(content, f"{where}: {name}")
+    written = Written(name, constant(fields.take("value")), fields.take("why", str, default=None))
+    fields.done()
+    return written
+
+
+def _state(content: Any, where: str) -> State:
+    fields = Fields(content, f"{where}: state")
+    verb = fields.take("verb", str, default=None)
+    if verb is not None and verb not in SHAPES:
+        raise BadInput(f"{fields.where}: there is no state verb '{verb}'; there are {', '.join(sorted(SHAPES))}")
+    state = State(
+        torch=fields.take("torch", str, type(None)),
+        mindspore=fields.take("to", str, type(None)),
+        verb=verb,
+        buffer=fields.take("buffer", bool, default=False),
+        fill=fields.take("fill", float, default=None),
+        why=fields.take("why", str, default=None),
+    )
+    fields.done()
+    if (state.mindspore is None or state.torch is None) and not state.why:
+        raise BadInput(f"{fields.where}: a tensor that only one side has says `why`")
+    return state
+
+
+def _case(content: Any, where: str) -> Case:
+    fields = Fields(content, f"{where}: case")
+    case = Case(
+        args=fields.take("args", dict, default={}),
+        inputs=tuple(fields.take("inputs", list, default=())),
+        pack=fields.take("pack", bool, default=False),
+        groups=tuple(fields.take("groups", list, default=())),
+        steps=fields.take("steps", int, default=6),
+        shape=tuple(fields.take("shape", list, default=())),
+        raises=fields.take("raises", str, default=None),
+        train=fields.take("train", bool, default=True),
+    )
+    fields.done()
+    return case
+
+
+def _fault(entry: Any, file: str) -> Fault:
+    fields = Fields(entry, f"{file}: {entry.get('id', entry) if isinstance(entry, dict) else entry!r}")
+    fault = Fault(
+        id=fields.take("id", str),
+        torch=fields.take("torch", str),
+        mindspore=fields.take("mindspore", str),
+        shows_in=tuple(fields.take("shows_in", list)),
+        symptom=fields.take("symptom", str),
+        fix=fields.take("fix", str),
+        measured=fields.take("measured", str),
+    )
+    fields.done()
+    unknown = set(fault.shows_in) - set(STAGES)
+    if unknown or not fault.shows_in:
+        raise BadInput(f"{fields.where}: shows_in names stages among {', '.join(STAGES)}")
+    return fault

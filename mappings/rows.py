@@ -1,0 +1,187 @@
+"""What a mapping row is made of, and the strict reading of rows from YAML.
+
+Plain frozen dataclasses: `convert-ckpt` reads the layer rows in every run and must start in a tenth of a second.
+An unknown key, a missing key or a value of the wrong type raises `BadInput` naming the file, the row and the key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ..errors import BadInput
+
+EQUAL = "equal"  # every tensor within the measured noise of torch itself
+SAME_DISTRIBUTION = "equal in distribution"  # random streams differ, the distribution agrees
+NOT_RUN = "documented, not run"
+STATUSES = (EQUAL, SAME_DISTRIBUTION, NOT_RUN)
+
+
+class Name(str):
+    """A dotted Python name inside a call's arguments, such as `mindspore.dataset.vision.Inter.BILINEAR`.
+
+    It prints without quotes, so that a call's arguments can be written into source with `repr`.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str.__str__(self)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A MindSpore call with every argument written out.
+
+    `target` is a qualified name. `kwargs` maps MindSpore argument names to plain values, `Name`s (a Python object to
+    look up) or further `Call`s (an object to build); `*args` as a key stands for positional arguments.
+    """
+
+    target: str
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """How one torch argument crosses: to which MindSpore names, through which verb, or why it is dropped."""
+
+    torch: str
+    to: tuple[str, ...] = ()  # the MindSpore names; empty when the value is only checked
+    required: bool = True
+    default: Any = None  # torch's own, when not required
+    verb: str | None = None  # a name in verbs.VERBS
+    values: tuple[tuple[Any, Any], ...] = ()  # torch value -> MindSpore value; any other value is unsupported
+    only: tuple[Any, ...] = ()  # the torch values that have a counterpart
+    refuse: tuple[Any, ...] = ()  # the torch values that have none
+    why: str | None = None  # why it goes nowhere, or why only some values cross
+    remedy: str | None = None  # what to do with an unsupported value
+    rest: bool = False  # collects further positional arguments, as Tensor.view(2, 3) does
+
+
+@dataclass(frozen=True)
+class Written:
+    """A MindSpore argument that torch does not have: always written, so that MindSpore's default never decides."""
+
+    mindspore: str
+    value: Any
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class State:
+    """How one tensor of a module's (or an optimizer's) state crosses."""
+
+    torch: str | None  # None: MindSpore holds something torch does not
+    mindspore: str | None  # None: dropped, see `why`
+    verb: str | None = None  # a name in verbs.SHAPES
+    buffer: bool = False  # not trained
+    fill: float | None = None  # the value of a tensor that torch does not have
+    why: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of a row in both frameworks; the tests read it."""
+
+    args: Mapping[str, Any] = field(default_factory=dict)
+    inputs: tuple[Any, ...] = ()  # shapes, or mappings with shape and how to draw the values
+    pack: bool = False  # the inputs are passed as one list, as torch.cat wants
+    groups: tuple[Mapping[str, Any], ...] = ()  # options of the optimizer's parameter groups
+    steps: int = 6
+    shape: tuple[int, ...] = ()  # of the tensor an initializer fills
+    raises: str | None = None  # the argument that translate must refuse
+    train: bool = True  # also run in train mode (False: random there)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One torch thing, its MindSpore counterpart, and how everything crosses."""
+
+    kind: str
+    torch: str
+    mindspore: str | None
+    exact: bool
+    arguments: tuple[Argument, ...]
+    status: Mapping[str, str]
+    docs: Mapping[str, str]
+    why: str | None = None
+    aliases: tuple[str, ...] = ()
+    written: tuple[Written, ...] = ()
+    unwritten: Mapping[str, str] = field(default_factory=dict)  # MindSpore argument -> why it is left alone
+    defaults: Mapping[str, str] = field(default_factory=dict)  # MindSpore's own defaults, as Python source
+    state: tuple[State, ...] = ()
+    pitfalls: tuple[str, ...] = ()
+    cases: tuple[Case, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """The last part of the torch name, such as `Conv2d`."""
+        return self.torch.rpartition(".")[2]
+
+    @property
+    def composed(self) -> bool:
+        """Whether the target is a class of msmigrate, because MindSpore's own differs."""
+        return bool(self.mindspore and self.mindspore.startswith("msmigrate."))
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One way in which a port goes wrong, where it shows, and what to do."""
+
+    id: str
+    torch: str
+    mindspore: str
+    shows_in: tuple[str, ...]
+    symptom: str
+    fix: str
+    measured: str
+
+
+def read_yaml(path: Path) -> list[Any]:
+    """Return the list that the YAML file holds; raises BadInput when it is not YAML or not a list."""
+    try:
+        content = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
+    except (OSError, yaml.YAMLError) as error:
+        raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
+    if not isinstance(content, list):
+        raise BadInput(f"{path}: expected a list of rows, got {type(content).__name__}")
+    # A document that opens with `shared:` anchors keeps them in a leading entry of its own.
+    return [entry for entry in content if not (isinstance(entry, dict) and set(entry) == {"shared"})]
+
+
+class Fields:
+    """A mapping from YAML, read key by key; what is left over at the end is an error."""
+
+    def __init__(self, content: Any, where: str) -> None:
+        if not isinstance(content, dict):
+            raise BadInput(f"{where}: expected keys and values, got {content!r}")
+        self.content, self.where = dict(content), where
+
+    def take(self, key: str, *kinds: type, default: Any = ...) -> Any:
+        """Remove and return one value of one of the given types; without a default the key must be there."""
+        if key not in self.content:
+            if default is ...:
+                raise BadInput(f"{self.where}: the key '{key}' is missing")
+            return default
+        value = self.content.pop(key)
+        if kinds and not isinstance(value, kinds):
+            raise BadInput(f"{self.where}: '{key}' cannot be {value!r}")
+        return value
+
+    def done(self) -> None:
+        """Raise BadInput when keys are left that nobody took."""
+        if self.content:
+            raise BadInput(f"{self.where}: unknown key '{next(iter(self.content))}'")
+
+
+def constant(value: Any) -> Any:
+    """Turn a YAML constant into a value: `{name: a.b}` becomes a Name, `{call: a.b, kwargs: …}` a Call."""
+    if isinstance(value, dict) and set(value) == {"name"}:
+        return Name(value["name"])
+    if isinstance(value, dict) and set(value) == {"call", "kwargs"}:
+        return Call(value["call"], {key: constant(item) for key, item in value["kwargs"].items()})
+    return value

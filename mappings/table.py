@@ -1,0 +1,185 @@
+"""The mapping table: look a row up, and translate a torch call into a MindSpore call.
+
+    row("Conv2d").state                      # how its tensors are called in MindSpore
+    translate("torch.optim.SGD", {"lr": 0.1, "momentum": 0.9})
+                                             # Call("mindspore.experimental.optim.SGD", {... every argument ...})
+
+Rows are read from one YAML file per kind, and only when they are asked for.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, UnknownRow, Unsupported
+from .reading import read_faults, read_rows
+from .rows import Argument, Call, Fault, Row
+from .verbs import VERBS
+
+KINDS = {
+    "layer": "layers.yaml",
+    "function": "functions.yaml",
+    "loss": "losses.yaml",
+    "optimizer": "optimizers.yaml",
+    "schedule": "schedules.yaml",
+    "initializer": "initializers.yaml",
+    "transform": "transforms.yaml",
+    "distribution": "distribution.yaml",
+}
+HERE = Path(__file__).parent
+
+
+@cache
+def load(kind: str) -> tuple[Row, ...]:
+    """Return the rows of one kind, in the order of its file; raises BadInput for an unknown kind or a bad file."""
+    if kind not in KINDS:
+        raise BadInput(f"there is no kind of row '{kind}'; there are {', '.join(KINDS)}")
+    return read_rows(HERE / KINDS[kind], kind)
+
+
+@cache
+def faults() -> dict[str, Fault]:
+    """Return every fault that a row may point to, by its id."""
+    return {fault.id: fault for fault in read_faults(HERE / "faults.yaml")}
+
+
+def rows(kind: str | None = None) -> list[Row]:
+    """Return all rows, or those of one kind."""
+    return [row for name in ([kind] if kind else KINDS) for row in load(name)]
+
+
+@cache
+def row(name: str) -> Row:
+    """Return the row of a torch name: qualified, an alias, or short (`Conv2d`); raises UnknownRow."""
+    for kind in KINDS:
+        for candidate in load(kind):
+            if name == candidate.torch or name in candidate.aliases:
+                return candidate
+    everything = rows()
+    for matches in (
+        [candidate for candidate in everything if name == candidate.short],
+        [candidate for candidate in everything if name.lower() == candidate.short.lower()],
+    ):
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            names = ", ".join(match.torch for match in matches)
+            raise UnknownRow(f"'{name}' is short for several rows: {names}")
+    close = closest(name, everything)
+    hint = f"; did you mean {', '.join(close)}?" if close else ""
+    raise UnknownRow(f"the mapping table has no row '{name}'{hint}")
+
+
+def closest(name: str, among: Iterable[Row]) -> list[str]:
+    """Return up to three torch names that look most like the given one."""
+    full = {name: candidate.torch for candidate in among for name in (candidate.torch, *candidate.aliases)}
+    lower = {key.rpartition(".")[2].lower(): torch for key, torch in full.items()}
+    found = difflib.get_close_matches(name.rpartition(".")[2].lower(), list(lower), n=3, cutoff=0.5)
+    return list(dict.fromkeys(lower[match] for match in found))
+
+
+def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = (), *, partial: bool = False) -> Call:
+    """Translate a torch call into the MindSpore call that means the same, with every argument written out.
+
+    Defaults that the caller left out are torch's. With `partial` only the given arguments are translated, which is
+    what an optimizer's parameter group needs. Raises UnknownRow; BadInput for an argument that torch does not have or
+    that is missing; Unsupported for a value that has no counterpart.
+    """
+    found = row(name)
+    if found.mindspore is None:
+        raise Unsupported(f"{found.torch} has no MindSpore counterpart: {found.why}")
+    given = _bind(found, args, positional)
+    values = _filled(found, given, complete=not partial)
+    kwargs: dict[str, Any] = {}
+    for argument in found.arguments:
+        if argument.torch in (given if partial else values):
+            kwargs.update(_cross(found, argument, values))
+    if not partial:
+        kwargs.update((written.mindspore, written.value) for written in found.written)
+    return Call(found.mindspore, kwargs)
+
+
+def _bind(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...]) -> dict[str, Any]:
+    """Give every positional value its torch name, and check that all names exist."""
+    known = {argument.torch: argument for argument in found.arguments}
+    given: dict[str, Any] = {}
+    waiting = list(positional)
+    for argument in found.arguments:
+        if not waiting:
+            break
+        given[argument.torch] = tuple(waiting) if argument.rest else waiting[0]
+        waiting = [] if argument.rest else waiting[1:]
+    if waiting:
+        raise BadInput(f"{found.torch} takes {len(known)} arguments, got {len(positional)} by position")
+    for key, value in args.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else f"; it has {', '.join(known)}"
+            raise BadInput(f"{found.torch} has no argument '{key}'{hint}")
+        if key in given:
+            raise BadInput(f"{found.torch} got '{key}' twice, by position and by name")
+        given[key] = value
+    return given
+
+
+def _filled(found: Row, given: Mapping[str, Any], *, complete: bool) -> dict[str, Any]:
+    """Add torch's defaults for what was not given."""
+    values = {}
+    for argument in found.arguments:
+        if argument.torch in given:
+            values[argument.torch] = plain(given[argument.torch])
+        elif not argument.required:
+            values[argument.torch] = argument.default
+        elif complete:
+            raise BadInput(f"{found.torch} needs the argument '{argument.torch}'")
+    return values
+
+
+def _cross(found: Row, argument: Argument, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Take one torch argument across; returns MindSpore names and values, empty when it is only checked."""
+    value = values[argument.torch]
+    if argument.only and not any(same(value, allowed) for allowed in argument.only):
+        raise unsupported(found, argument, value, argument.why)
+    if any(same(value, refused) for refused in argument.refuse):
+        raise unsupported(found, argument, value, argument.why)
+    if argument.values:
+        matches = [theirs for ours, theirs in argument.values if same(value, ours)]
+        if not matches:
+            raise unsupported(found, argument, value, argument.why)
+        value = matches[0]
+    if argument.verb:
+        try:
+            value = VERBS[argument.verb].forward(value, values)
+        except ValueError as error:
+            raise unsupported(found, argument, value, str(error)) from None
+    if len(argument.to) > 1:
+        return dict(zip(argument.to, value, strict=True))
+    return {name: value for name in argument.to}
+
+
+def unsupported(found: Row, argument: Argument, value: Any, why: str | None) -> Unsupported:
+    """Say which row, argument and value have no counterpart, why, and what to do."""
+    text = f"{found.torch}: {argument.torch}={value!r} has no counterpart in {found.mindspore}"
+    text += f": {why}" if why else ""
+    return Unsupported(f"{text}. {argument.remedy}" if argument.remedy else text)
+
+
+def plain(value: Any) -> Any:
+    """The value of an enumeration member and the name of a dtype; anything else as it is."""
+    if isinstance(value, Enum):
+        return value.value
+    return str(value) if type(value).__module__ == "torch" and type(value).__name__ == "dtype" else value
+
+
+def same(value: Any, other: Any) -> bool:
+    """Equality that tells True from 1 and never asks a tensor."""
+    if value is None or other is None or isinstance(value, bool) or isinstance(other, bool):
+        return value is other
+    if isinstance(value, (int, float)) and isinstance(other, (int, float)):
+        return value == other
+    return type(value) is type(other) and bool(value == other)

@@ -1,0 +1,174 @@
+"""The few named computations that a row may ask for, each with its inverse.
+
+An argument verb turns one torch value into one MindSpore value (or several, as many as the row's `to` names); it sees
+the other torch arguments, since `stride=None` means the kernel size. Its inverse gives a torch value that means the
+same: `forward(inverse(forward(value)))` equals `forward(value)`. A value without counterpart raises ValueError with
+the reason, which `table.translate` turns into `Unsupported`.
+
+A shape verb says how the shape of a state tensor changes; the bytes never do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, NamedTuple
+
+from .rows import Call, Name
+
+Shape = tuple[int, ...]
+
+
+class Verb(NamedTuple):
+    """`forward(value, torch arguments) -> MindSpore value(s)` and `inverse(MindSpore value(s)) -> torch value`."""
+
+    forward: Callable[[Any, Mapping[str, Any]], Any]
+    inverse: Callable[[Any], Any]
+
+
+class ShapeVerb(NamedTuple):
+    """`forward(torch shape) -> MindSpore shape` and its inverse."""
+
+    forward: Callable[[Shape], Shape]
+    inverse: Callable[[Shape], Shape]
+
+
+def complement(value: float) -> float:
+    """1 - value, rounded in decimal so that 0.1 gives 0.9 and 0.9 gives 0.1; its own inverse."""
+    return float(1 - Decimal(repr(float(value))))
+
+
+def spread(value: Any, rank: int) -> tuple[int, ...]:
+    """One integer for every spatial dimension, from an integer or a sequence of them."""
+    return tuple(value) if isinstance(value, Sequence) else (value,) * rank
+
+
+def conv_padding(rank: int) -> Verb:
+    """torch `padding` to MindSpore `(pad_mode, padding)`: each dimension's padding before and after, written out.
+
+    MindSpore's own 'same' pads a strided convolution on the right only, so 'same' becomes numbers as well
+    (torch allows it at stride 1: d·(k-1) in all, the odd one behind).
+    """
+
+    def forward(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
+        if value == "valid":
+            value = 0
+        if value == "same":
+            totals = [
+                dilation * (kernel - 1)
+                for kernel, dilation in zip(
+                    spread(args["kernel_size"], rank), spread(args["dilation"], rank), strict=True
+                )
+            ]
+            sides = [side for total in totals for side in (total // 2, total - total // 2)]
+        else:
+            sides = [side for side in spread(value, rank) for _ in (0, 1)]
+        if not any(sides):
+            return "valid", 0
+        if rank == 1 and sides[0] != sides[1]:
+            raise ValueError("MindSpore's Conv1d pads both ends alike")
+        return "pad", sides[0] if rank == 1 else tuple(sides)
+
+    def inverse(values: tuple[str, Any]) -> Any:
+        pad_mode, padding = values
+        if pad_mode == "valid":
+            return 0
+        sides = spread(padding, 2 * rank)
+        return tuple(sides[::2]) if sides[::2] == sides[1::2] else "same"
+
+    return Verb(forward, inverse)
+
+
+def _pool_padding(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
+    """torch `padding` to `(pad_mode, padding)`; MindSpore takes ceil_mode, dilation and divisors only with 'pad'."""
+    plain = (
+        not any(spread(value, 2))
+        and not args["ceil_mode"]
+        and spread(args.get("dilation", 1), 2) == (1, 1)
+        and args.get("count_include_pad", True)
+        and args.get("divisor_override") is None
+    )
+    return ("valid", 0) if plain else ("pad", value)
+
+
+def _single(value: Any, args: Mapping[str, Any]) -> Any:
+    return spread(value, 1)[0]
+
+
+def _pair(value: Any, args: Mapping[str, Any]) -> tuple[Any, ...]:
+    return spread(value, 2)
+
+
+def _tuple(value: Any, args: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(value)
+
+
+def _dims(value: Any, args: Mapping[str, Any]) -> tuple[Any, ...]:
+    """`view(2, 3)` and `view((2, 3))` both mean (2, 3)."""
+    if not isinstance(value, Sequence):
+        return (value,)
+    return tuple(value[0]) if len(value) == 1 and isinstance(value[0], Sequence) else tuple(value)
+
+
+def _tensor(value: Any, args: Mapping[str, Any]) -> Any:
+    """A list of numbers (or anything with `tolist`) becomes a float32 MindSpore tensor; None stays None."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if not isinstance(value, Sequence):
+        return value
+    return Call("mindspore.Tensor", {"input_data": list(value), "dtype": Name("mindspore.float32")})
+
+
+def _from_tensor(value: Any) -> Any:
+    return list(value.kwargs["input_data"]) if isinstance(value, Call) else value
+
+
+def _half_width(value: float, args: Mapping[str, Any]) -> float:
+    """The upper bound b of U(a, b) as the half width of U(-scale, scale)."""
+    if args["a"] != -value:
+        raise ValueError("MindSpore's Uniform is symmetric around zero")
+    return float(value)
+
+
+def _normed_axis(value: Any, args: Mapping[str, Any]) -> tuple[tuple[int, ...], int, int]:
+    """`normalized_shape` to (normalized_shape, begin_norm_axis, begin_params_axis), counted from the end."""
+    shape = spread(value, 1)
+    return shape, -len(shape), -len(shape)
+
+
+VERBS: dict[str, Verb] = {
+    "complement": Verb(lambda value, args: complement(value), complement),
+    "conv1d_padding": conv_padding(1),
+    "conv2d_padding": conv_padding(2),
+    "conv3d_padding": conv_padding(3),
+    "pool_padding": Verb(_pool_padding, lambda values: values[1]),
+    "stride_or_kernel": Verb(lambda value, args: args["kernel_size"] if value is None else value, lambda value: value),
+    "single": Verb(_single, lambda value: (value,)),
+    "pair": Verb(_pair, lambda value: value),
+    "tuple": Verb(_tuple, list),
+    "float": Verb(lambda value, args: float(value), lambda value: value),
+    "floats": Verb(lambda value, args: tuple(float(item) for item in value), list),
+    "dims": Verb(_dims, lambda value: value),
+    "tensor": Verb(_tensor, _from_tensor),
+    "half_width": Verb(_half_width, lambda value: value),
+    "normed_axis": Verb(_normed_axis, lambda values: values[0]),
+    "divisor": Verb(lambda value, args: 0 if value is None else value, lambda value: value or None),
+}
+
+
+def _expand(shape: Shape) -> Shape:
+    return (*shape[:-1], 1, *shape[-1:])
+
+
+def _squeeze(shape: Shape) -> Shape:
+    if len(shape) < 2 or shape[-2] != 1:
+        raise ValueError(f"the shape {shape} has no dimension of 1 before its last one")
+    return (*shape[:-2], *shape[-1:])
+
+
+SHAPES: dict[str, ShapeVerb] = {
+    # A one-dimensional convolution is computed as a two-dimensional one of height 1: (O, I, k) to (O, I, 1, k).
+    "expand_dims": ShapeVerb(_expand, _squeeze),
+    # torch keeps one step counter per parameter, MindSpore one for the optimizer.
+    "shared": ShapeVerb(lambda shape: shape, lambda shape: shape),
+}

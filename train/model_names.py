@@ -23,6 +23,8 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 NAMES = tuple(ARGUMENTS)
 
+SMALL = ("lenet5", "resnet_tiny")  # 10 classes unless told otherwise; the others have ImageNet's 1000
+
 # argument name -> what a value must be, in words and as a test
 _POSITIVE = ("a positive whole number", lambda value: type(value) is int and value > 0)
 _VALUES: dict[str, tuple[str, Any]] = {
@@ -53,6 +55,11 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
         words, fits = _VALUES[argument]
         if not fits(value):
             raise BadRecipe(f"model {name}: {argument} must be {words}, not {value!r}")
+
+
+def num_classes(name: str, arguments: Mapping[str, Any]) -> int:
+    """How many classes the model has that `arguments` make: its own default where they do not say."""
+    return arguments.get("num_classes", 10 if name in SMALL else 1000)
 
 
 def _closest(name: str, known: Iterable[str]) -> str:

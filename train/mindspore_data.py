@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,10 +37,7 @@ def pipeline(
     if len(modes) != 1:
         raise BadRecipe(f"a batch wants images of one mode, not {sorted(modes)}")
 
-    def rows() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for sample in samples:
-            yield np.frombuffer(sample.data, dtype=np.uint8), np.array(sample.label, dtype=np.int32)
-
+    rows = [(np.frombuffer(sample.data, dtype=np.uint8), np.int32(sample.label)) for sample in samples]
     images = dataset.GeneratorDataset(
         rows, column_names=["image", "label"], shuffle=False, num_parallel_workers=1, python_multiprocessing=False
     )

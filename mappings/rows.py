@@ -17,8 +17,9 @@ from ..errors import BadInput
 
 EQUAL = "equal"  # every tensor within the measured noise of torch itself
 SAME_DISTRIBUTION = "equal in distribution"  # random streams differ, the distribution agrees
-NOT_RUN = "documented, not run"
-STATUSES = (EQUAL, SAME_DISTRIBUTION, NOT_RUN)
+NOT_RUN = "documented, not run"  # here
+NOT_APPLICABLE = "does not apply"  # there is no such mode for this kind of row
+STATUSES = (EQUAL, SAME_DISTRIBUTION, NOT_RUN, NOT_APPLICABLE)
 
 
 class Name(str):

@@ -104,6 +104,27 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
     return Call(found.mindspore, kwargs)
 
 
+def inverse(name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Return torch arguments that mean the given MindSpore ones; `translate` takes them back to the same call.
+
+    Arguments that do not cross are left to torch's default. Raises UnknownRow; BadInput when one is missing.
+    """
+    found = row(name)
+    args = {}
+    for argument in found.arguments:
+        if not argument.to:
+            continue
+        missing = [theirs for theirs in argument.to if theirs not in kwargs]
+        if missing:
+            raise BadInput(f"{found.mindspore}: the argument '{missing[0]}' is not written")
+        value: Any = tuple(kwargs[theirs] for theirs in argument.to)
+        value = value if len(argument.to) > 1 else value[0]
+        if argument.verb:
+            value = VERBS[argument.verb].inverse(value)
+        args[argument.torch] = next((ours for ours, theirs in argument.values if theirs == value), value)
+    return args
+
+
 def _bind(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...]) -> dict[str, Any]:
     """Give every positional value its torch name, and check that all names exist."""
     known = {argument.torch: argument for argument in found.arguments}
@@ -134,7 +155,7 @@ def _filled(found: Row, given: Mapping[str, Any], *, complete: bool) -> dict[str
         if argument.torch in given:
             values[argument.torch] = plain(given[argument.torch])
         elif not argument.required:
-            values[argument.torch] = argument.default
+            values[argument.torch] = plain(argument.default)
         elif complete:
             raise BadInput(f"{found.torch} needs the argument '{argument.torch}'")
     return values
@@ -159,7 +180,7 @@ def _cross(found: Row, argument: Argument, values: Mapping[str, Any]) -> dict[st
             raise unsupported(found, argument, value, str(error)) from None
     if len(argument.to) > 1:
         return dict(zip(argument.to, value, strict=True))
-    return {name: value for name in argument.to}
+    return dict.fromkeys(argument.to, value)
 
 
 def unsupported(found: Row, argument: Argument, value: Any, why: str | None) -> Unsupported:
@@ -170,9 +191,11 @@ def unsupported(found: Row, argument: Argument, value: Any, why: str | None) -> 
 
 
 def plain(value: Any) -> Any:
-    """The value of an enumeration member and the name of a dtype; anything else as it is."""
+    """An enumeration member's value, a dtype's name, a tuple for a list of numbers; anything else as it is."""
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, list) and all(item is None or isinstance(item, (int, float)) for item in value):
+        return tuple(value)
     return str(value) if type(value).__module__ == "torch" and type(value).__name__ == "dtype" else value
 
 

@@ -95,14 +95,6 @@ def _single(value: Any, args: Mapping[str, Any]) -> Any:
     return spread(value, 1)[0]
 
 
-def _pair(value: Any, args: Mapping[str, Any]) -> tuple[Any, ...]:
-    return spread(value, 2)
-
-
-def _tuple(value: Any, args: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(value)
-
-
 def _dims(value: Any, args: Mapping[str, Any]) -> tuple[Any, ...]:
     """`view(2, 3)` and `view((2, 3))` both mean (2, 3)."""
     if not isinstance(value, Sequence):
@@ -144,10 +136,6 @@ VERBS: dict[str, Verb] = {
     "pool_padding": Verb(_pool_padding, lambda values: values[1]),
     "stride_or_kernel": Verb(lambda value, args: args["kernel_size"] if value is None else value, lambda value: value),
     "single": Verb(_single, lambda value: (value,)),
-    "pair": Verb(_pair, lambda value: value),
-    "tuple": Verb(_tuple, list),
-    "float": Verb(lambda value, args: float(value), lambda value: value),
-    "floats": Verb(lambda value, args: tuple(float(item) for item in value), list),
     "dims": Verb(_dims, lambda value: value),
     "tensor": Verb(_tensor, _from_tensor),
     "half_width": Verb(_half_width, lambda value: value),
@@ -172,3 +160,21 @@ SHAPES: dict[str, ShapeVerb] = {
     # torch keeps one step counter per parameter, MindSpore one for the optimizer.
     "shared": ShapeVerb(lambda shape: shape, lambda shape: shape),
 }
+
+
+def _schedules(value: Any, args: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Pairs (torch schedule, its arguments) to pairs (MindSpore schedule, its arguments)."""
+    from . import table  # the table uses the verbs, and this verb the table
+
+    calls = [table.translate(name, inner) for name, inner in value]
+    return [(call.target, call.kwargs) for call in calls]
+
+
+def _from_schedules(value: Any) -> list[tuple[str, dict[str, Any]]]:
+    from . import table
+
+    names = {row.mindspore: row.torch for row in table.rows("schedule")}
+    return [(names[target], table.inverse(names[target], kwargs)) for target, kwargs in value]
+
+
+VERBS["schedules"] = Verb(_schedules, _from_schedules)

@@ -14,7 +14,9 @@ FOLDER = "folder:"
 
 
 def samples(source: str, batch: int, steps: int, seed: int, num_classes: int = 1000) -> list[list[Sample]]:
-    """`steps` batches of `batch` samples each, the same ones for the same arguments on every machine.
+    """`steps` batches of `batch` samples each, the same ones for the same arguments.
+
+    Only the JPEGs cut from the photographs may differ by rounding between versions of Pillow's JPEG library.
 
     source: 'photographs', 'digits', or 'folder:PATH' with a folder for each class below PATH.
     Raises BadRecipe for another source and BadInput where the images are not there.

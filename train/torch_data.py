@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import torch
 from torchvision import transforms as vision
 
 from ..errors import BadRecipe
@@ -25,6 +26,8 @@ def pipeline(transforms: Sequence[Part | dict[str, Any]]) -> vision.Compose:
 def batch(samples: Sequence[Sample], transforms: Sequence[Part | dict[str, Any]]) -> tuple[np.ndarray, np.ndarray]:
     """Decode and transform the samples in order: images float32 (N, C, H, W), labels int64 (N,).
 
+    Under a float64 default dtype the images are float64, exact to it: ToTensor divides in the default dtype.
+
     Raises BadInput naming a sample that cannot be decoded, Unsupported for a random transform, and BadRecipe where
     the transforms do not end in arrays of one size.
     """
@@ -35,7 +38,7 @@ def batch(samples: Sequence[Sample], transforms: Sequence[Part | dict[str, Any]]
     if len(shapes) > 1:
         raise BadRecipe(f"the transforms leave images of several sizes, {sorted(shapes)}: add CenterCrop")
     images = np.stack(arrays)
-    refuse_unfit(images)
+    refuse_unfit(images, str(torch.get_default_dtype()).removeprefix("torch."))
     return images, np.array([sample.label for sample in samples], dtype=np.int64)
 
 
@@ -53,9 +56,9 @@ def _transform(part: Part) -> Callable[[Any], Any]:
     if kind is None:
         raise BadRecipe(f"torchvision.transforms has no {name}")
     arguments = dict(part.args)
-    if isinstance(arguments.get("interpolation"), str):
-        arguments["interpolation"] = vision.InterpolationMode(arguments["interpolation"])
     try:
+        if isinstance(arguments.get("interpolation"), str):
+            arguments["interpolation"] = vision.InterpolationMode(arguments["interpolation"])
         return kind(**arguments)
     except (TypeError, ValueError) as error:
         raise BadRecipe(f"torchvision.transforms.{name}: {error}") from error

@@ -29,9 +29,9 @@ def refuse_random(transforms: Sequence[Part]) -> None:
             )
 
 
-def refuse_unfit(images: np.ndarray) -> None:
-    """Raise BadRecipe unless `images` is a float32 batch (N, C, H, W), which every model takes."""
-    if images.ndim != 4 or images.dtype != np.float32:
+def refuse_unfit(images: np.ndarray, dtype: str = "float32") -> None:
+    """Raise BadRecipe unless `images` is a batch (N, C, H, W) of `dtype`, which every model takes."""
+    if images.ndim != 4 or images.dtype != dtype:
         raise BadRecipe(
-            f"the transforms give {images.dtype} {images.shape} and models take float32 (N, C, H, W): add ToTensor"
+            f"the transforms give {images.dtype} {images.shape} and models take {dtype} (N, C, H, W): add ToTensor"
         )

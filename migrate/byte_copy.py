@@ -1,0 +1,138 @@
+"""Copy tensors' bytes from one file to another: inside the kernel where it can, in small blocks otherwise.
+
+Small tensors and headers are gathered in a buffer, since a system call for each would cost more than the bytes.
+Large ones go through copy_file_range, which never brings them into this process. After each stretch the kernel is
+told to begin writing to the disk, so that the fsync at the end finds little left to wait for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..errors import BadCheckpoint
+
+if TYPE_CHECKING:
+    from .torch_tensors import Tensor
+
+BUFFER = 1 << 20  # bytes gathered before a write; a tensor smaller than SMALL goes through it
+SMALL = 64 << 10
+STRETCH = 8 << 20  # bytes between two hints to the disk, and between two reports of progress
+NO_KERNEL_COPY = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF, errno.ETXTBSY)
+
+Progress = Callable[[int, int], None]  # called with the bytes written so far, and those to be written in all
+
+
+class Copier:
+    """Writes to `output` in order; `size` bytes in all are announced to the file system first.
+
+    Reserving them makes a full disk fail before the first byte, and saves the file system from growing the file.
+    """
+
+    def __init__(self, source: int, output: int, size: int, progress: Progress | None = None) -> None:
+        self.source, self.output, self.size, self.progress = source, output, size, progress
+        self.buffer = bytearray()
+        self.at = self.hinted = 0
+        self.in_kernel = hasattr(os, "copy_file_range")
+        if size and hasattr(os, "posix_fallocate"):
+            try:
+                os.posix_fallocate(output, 0, size)
+            except OSError as error:
+                if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):
+                    raise
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Append bytes from memory."""
+        self.buffer += data
+        if len(self.buffer) >= BUFFER:
+            self.flush()
+
+    def copy(self, offset: int, length: int) -> None:
+        """Append `length` bytes of the source from `offset`; raises BadCheckpoint when the source ends before."""
+        if length < SMALL:
+            self.write(_read(self.source, offset, length))
+            return
+        self.flush()
+        while length:
+            step = min(length, STRETCH)
+            copied = self._copy_in_kernel(offset, step)
+            if not copied:
+                block = _read(self.source, offset, min(step, BUFFER))
+                copied = os.pwrite(self.output, block, self.at)
+            self._advance(copied)
+            offset += copied
+            length -= copied
+
+    def _copy_in_kernel(self, offset: int, length: int) -> int:
+        if not self.in_kernel:
+            return 0
+        try:
+            return os.copy_file_range(self.source, self.output, length, offset, self.at)
+        except OSError as error:
+            if error.errno not in NO_KERNEL_COPY:
+                raise
+            self.in_kernel = False
+            return 0
+
+    def flush(self) -> None:
+        """Write what the buffer holds."""
+        view = memoryview(self.buffer)
+        while view:
+            written = os.pwrite(self.output, view, self.at)
+            self._advance(written)
+            view = view[written:]
+        view.release()
+        self.buffer = bytearray()
+
+    def _advance(self, count: int) -> None:
+        self.at += count
+        if self.progress:
+            self.progress(self.at, self.size)
+        if self.at - self.hinted >= STRETCH and hasattr(os, "posix_fadvise"):
+            # DONTNEED on dirty pages starts their way to the disk and returns at once; they stay in the cache.
+            with contextlib.suppress(OSError):
+                os.posix_fadvise(self.output, self.hinted, self.at - self.hinted, os.POSIX_FADV_DONTNEED)
+            self.hinted = self.at
+
+
+def _read(fd: int, offset: int, length: int) -> bytes:
+    data = os.pread(fd, length, offset)
+    while len(data) < length:
+        more = os.pread(fd, length - len(data), offset + len(data))
+        if not more:
+            raise BadCheckpoint("the source became shorter while it was read; nothing was written")
+        data += more
+    return data
+
+
+def gather(fd: int, tensor: Tensor) -> Iterator[bytes]:
+    """Yield the bytes of a tensor whose elements do not lie in row-major order, in blocks of a few MiB.
+
+    Needs numpy, which the plain path does without, and the tensor's span in memory (mapping the file would count the
+    same, and a source cut short meanwhile would kill the process). Elements are moved as opaque items of their size.
+    """
+    import numpy as np
+
+    span = np.frombuffer(_read(fd, *tensor.span), np.dtype((np.void, tensor.item_size)))
+    view = np.lib.stride_tricks.as_strided(
+        span, tensor.shape, [stride * tensor.item_size for stride in tensor.strides], writeable=False
+    )
+    for block in _blocks(view):
+        yield block.tobytes()
+
+
+def _blocks(view: Any) -> Iterator[Any]:
+    """Cut an array along its first axes into blocks of at most a stretch, in row-major order."""
+    if view.nbytes <= STRETCH:
+        yield view
+        return
+    step = STRETCH // (view.nbytes // len(view))
+    if step:
+        for start in range(0, len(view), step):
+            yield view[start : start + step]
+    else:
+        for row in view:
+            yield from _blocks(row)

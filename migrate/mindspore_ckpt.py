@@ -1,0 +1,180 @@
+"""MindSpore's checkpoint format: write the bytes around a tensor's content, and read a file back without MindSpore.
+
+A `.ckpt` is one protobuf message `Checkpoint`, and since protobuf messages may be concatenated, one per tensor is the
+same file (MindSpore itself writes it so). In the schema of `mindspore/train/checkpoint_pb2`:
+
+    Checkpoint { repeated Value value = 1; }
+    Value      { string tag = 1; TensorProto tensor = 2; }
+    TensorProto{ repeated int64 dims = 1; string tensor_type = 2; bytes tensor_content = 3; }
+
+A tensor larger than 512 MiB is cut into consecutive values of the same tag, each with the full dims. MindSpore's
+loader never compares the length of the content with dims and dtype and corrupts its heap when they differ, so
+`entries` checks exactly that.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..errors import BadCheckpoint
+
+CHUNK = 512 << 20  # bytes; `SLICE_SIZE` in mindspore/train/serialization.py
+CRC_MARK = b"crc_num"  # an optional tail: this mark and a checksum of 10 bytes
+
+TYPE_SIZES = {
+    name: size
+    for size, names in {
+        8: "Float64 Int64 UInt64",
+        4: "Float32 Int32 UInt32",
+        2: "Float16 BFloat16 Int16 UInt16",
+        1: "Bool Int8 UInt8",
+    }.items()
+    for name in names.split()
+}
+TENSOR_TYPES = {name.lower(): name for name in TYPE_SIZES}  # by torch's name of the dtype
+
+
+class Value(NamedTuple):
+    """One tensor of a checkpoint: its content stands in the file at `pieces`, (offset, length) each."""
+
+    tag: str
+    dims: tuple[int, ...]
+    tensor_type: str
+    pieces: tuple[tuple[int, int], ...]
+
+
+def header(tag: str, dims: tuple[int, ...], tensor_type: str, length: int) -> bytes:
+    """Return the bytes that stand before `length` bytes of content; what follows the content is the next header."""
+    tensor = b"".join(b"\x08" + varint(dim) for dim in dims)
+    tensor += b"\x12" + _sized(tensor_type.encode()) + b"\x1a" + varint(length)
+    value = b"\x0a" + _sized(tag.encode()) + b"\x12" + varint(len(tensor) + length) + tensor
+    return b"\x0a" + varint(len(value) + length) + value
+
+
+def pieces(nbytes: int) -> Iterator[tuple[int, int]]:
+    """Cut a content of `nbytes` into (start, length) as MindSpore does; an empty one is one empty piece."""
+    for start in range(0, max(nbytes, 1), CHUNK):
+        yield start, min(CHUNK, nbytes - start)
+
+
+def varint(number: int) -> bytes:
+    """Encode a non-negative integer in protobuf's groups of seven bits, lowest first."""
+    encoded = bytearray()
+    while number > 0x7F:
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def _sized(content: bytes) -> bytes:
+    return varint(len(content)) + content
+
+
+def entries(fd: int, path: str) -> list[Value]:
+    """Read the structure of a checkpoint: every tensor with its place, contents unread.
+
+    Raises BadCheckpoint when the file is damaged, a type is unknown, a content is longer or shorter than its dims and
+    type say, or a name occurs twice.
+    """
+    end = os.fstat(fd).st_size
+    if end >= 17 and os.pread(fd, len(CRC_MARK), end - 17) == CRC_MARK:
+        end -= 17
+    values: list[Value] = []
+    at = 0
+    while at < end:
+        value, at = _Message(fd, path, at, end).checkpoint()
+        if values and values[-1].tag == value.tag:
+            if values[-1][1:3] != value[1:3]:
+                raise BadCheckpoint(f"{path}: the pieces of {value.tag} disagree about its shape or type")
+            value = value._replace(pieces=values.pop().pieces + value.pieces)
+        values.append(value)
+    for value in values:
+        expected = TYPE_SIZES.get(value.tensor_type, 0)
+        if not expected:
+            raise BadCheckpoint(f"{path}: {value.tag} has the unknown type {value.tensor_type!r}")
+        for dim in value.dims if value.dims != (0,) else ():  # MindSpore reads dims (0,) as a single number
+            expected *= dim
+        found = sum(length for _, length in value.pieces)
+        if found != expected:
+            raise BadCheckpoint(f"{path}: {value.tag} holds {found:,} bytes, its shape {value.dims} needs {expected:,}")
+    if len({value.tag for value in values}) != len(values):
+        raise BadCheckpoint(f"{path}: a name occurs twice")
+    return values
+
+
+class _Message:
+    """A cursor over one `Checkpoint` message that reads headers and steps over contents."""
+
+    def __init__(self, fd: int, path: str, at: int, end: int) -> None:
+        self.fd, self.path, self.at, self.end = fd, path, at, end
+        self.window, self.start = b"", at
+
+    def checkpoint(self) -> tuple[Value, int]:
+        self.key(0x0A)
+        stop = self.span()
+        self.key(0x0A)
+        tag = self.bytes_().decode(errors="replace")
+        self.key(0x12)
+        self.span()
+        dims: list[int] = []
+        tensor_type, piece = "", (0, 0)
+        while self.at < stop:
+            field = self.varint()
+            if field == 0x08:
+                dims.append(self.varint())
+            elif field == 0x12:
+                tensor_type = self.bytes_().decode(errors="replace")
+            elif field == 0x1A:
+                content_end = self.span()
+                piece = (self.at, content_end - self.at)
+                self.at = content_end
+            else:
+                raise self.damaged()
+        if self.at != stop:
+            raise self.damaged()
+        return Value(tag, tuple(dims), tensor_type, (piece,)), stop
+
+    def byte(self) -> int:
+        index = self.at - self.start
+        if not 0 <= index < len(self.window):
+            self.window, self.start, index = os.pread(self.fd, min(4096, self.end - self.at), self.at), self.at, 0
+            if not self.window:
+                raise self.damaged()
+        self.at += 1
+        return self.window[index]
+
+    def varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self.byte()
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return number
+            shift += 7
+            if shift > 63:
+                raise self.damaged()
+
+    def key(self, expected: int) -> None:
+        if self.byte() != expected:
+            raise self.damaged()
+
+    def span(self) -> int:
+        """Read a length and return where what follows ends."""
+        length = self.varint()
+        if self.at + length > self.end:
+            raise self.damaged()
+        return self.at + length
+
+    def bytes_(self) -> bytes:
+        stop = self.span()
+        if stop - self.at > 1 << 20:
+            raise self.damaged()
+        content = os.pread(self.fd, stop - self.at, self.at)
+        self.at = stop
+        return content
+
+    def damaged(self) -> BadCheckpoint:
+        return BadCheckpoint(f"{self.path} is not a MindSpore checkpoint, or it is damaged at byte {self.at:,}")

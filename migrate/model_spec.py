@@ -1,0 +1,124 @@
+"""The way a model is named on the command line, and the worker processes that build it.
+
+    torchvision:resnet50                     a model of torchvision (torch only)
+    path/to/model.py:function                a function in a file, called without arguments
+    package.module:function                  the same in an installed package
+    …(num_classes=10)                        any of them with constant arguments
+
+Naming a function runs it: that is what --model and --into ask for, and the only way msmigrate runs foreign code.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import BadInput, WorkerFailed
+
+FORM = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
+
+
+class Spec(NamedTuple):
+    """A parsed name: where the function is, what it is called, and the constant arguments to call it with."""
+
+    place: str
+    name: str
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
+def parse(text: str) -> Spec:
+    """Parse `PLACE:NAME` or `PLACE:NAME(constants)`; raises BadInput."""
+    match = FORM.fullmatch(text)
+    try:
+        if not match:
+            raise ValueError
+        call = ast.parse(f"f{match['call'] or '()'}", mode="eval").body
+        if not isinstance(call, ast.Call) or any(keyword.arg is None for keyword in call.keywords):
+            raise ValueError
+        args = tuple(ast.literal_eval(argument) for argument in call.args)
+        kwargs = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
+    except (ValueError, SyntaxError):
+        raise BadInput(
+            f"{text!r} does not name a model: write torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, "
+            "with constant arguments as in torchvision:resnet50(num_classes=10)"
+        ) from None
+    return Spec(match["place"], match["name"], args, kwargs)
+
+
+def function(spec: Spec) -> Callable[..., Any]:
+    """Import the file or module and return the function; raises BadInput when there is none."""
+    if spec.place.endswith(".py"):
+        path = Path(spec.place).resolve()
+        if not path.is_file():
+            raise BadInput(f"there is no file {spec.place}")
+        sys.path.insert(0, str(path.parent))  # so that the file finds its neighbours, as when it is run
+        loader = importlib.util.spec_from_file_location(path.stem, path)
+        if loader is None or loader.loader is None:
+            raise BadInput(f"cannot import {spec.place}")
+        module = importlib.util.module_from_spec(loader)
+        sys.modules[path.stem] = module
+        loader.loader.exec_module(module)
+    else:
+        sys.path.insert(0, "")
+        try:
+            module = importlib.import_module(spec.place)
+        except ModuleNotFoundError as error:
+            if error.name and (spec.place == error.name or spec.place.startswith(f"{error.name}.")):
+                raise BadInput(f"there is no module {spec.place}") from None
+            raise
+    found = getattr(module, spec.name, None)
+    if not callable(found):
+        raise BadInput(f"{spec.place} has no function {spec.name}")
+    return found
+
+
+def ask(worker: str, spec: str, what: str) -> dict[str, Any]:
+    """Run `python -m msmigrate.migrate.WORKER SPEC` and return what it reports.
+
+    Raises BadInput for a name that does not lead to a model, WorkerFailed with the last line of its error otherwise.
+    """
+    parse(spec)
+    command = [sys.executable, "-m", f"msmigrate.migrate.{worker}", spec]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    try:
+        answer = json.loads(done.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        lines = [line for line in done.stderr.splitlines() if line.strip()]
+        raise WorkerFailed(f"{what} {spec} failed: {lines[-1] if lines else f'exit code {done.returncode}'}") from None
+    if "bad_input" in answer:
+        raise BadInput(f"{what} {spec}: {answer['bad_input']}")
+    if "failed" in answer:
+        raise WorkerFailed(f"{what} {spec} failed: {answer['failed']}")
+    return answer
+
+
+def serve(report: Callable[[str], dict[str, Any]]) -> None:
+    """Be the worker: print the report on the command line's spec as one line of JSON, and end the process.
+
+    Whatever the model's code prints goes to stderr, so that the answer stands alone on stdout.
+    """
+    out = os.dup(1)
+    os.dup2(2, 1)
+    try:
+        answer = report(sys.argv[1])
+    except BadInput as error:
+        answer = {"bad_input": str(error)}
+    except Exception as error:  # the user's own code may fail in any way; its last frame says where
+        frames = traceback.extract_tb(error.__traceback__)
+        place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+        answer = {"failed": " ".join(f"{type(error).__name__}: {error}".split())[:500] + place}
+    os.write(out, (json.dumps(answer) + "\n").encode())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)  # MindSpore prints noise when it is torn down

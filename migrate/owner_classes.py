@@ -1,0 +1,119 @@
+"""Which torch class owns each tensor, read from the structure of the state dict itself.
+
+The same leaf name means different things: `weight` is `gamma` in a norm, `embedding_table` in an embedding, `weight`
+in a linear layer. So tensors are grouped by their module, and what stands together in a group says what the module
+is. Where several classes fit, all of them are returned, and the plan goes on only when the mapping table gives the
+tensors the same names under each.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from ..errors import Unsupported
+
+Shape = tuple[int, ...]
+
+
+class Family(NamedTuple):
+    """Classes that cannot be told apart by their tensors and need not be: the names agree on both sides.
+
+    A test holds the mapping table to that. `label` is what the plan prints.
+    """
+
+    label: str
+    classes: tuple[str, ...]
+
+
+def _family(label: str, *names: str) -> Family:
+    return Family(label, tuple(f"torch.nn.{name}" for name in names or (label,)))
+
+
+BATCH_NORM = _family("BatchNorm", "BatchNorm2d", "BatchNorm1d", "BatchNorm3d", "SyncBatchNorm")
+AFFINE_NORM = _family("LayerNorm or GroupNorm", "LayerNorm", "GroupNorm")
+CONVOLUTIONS = {  # by the rank of the weight
+    rank: _family(f"Conv{rank - 2}d", f"Conv{rank - 2}d", f"ConvTranspose{rank - 2}d") for rank in (3, 4, 5)
+}
+LINEAR, EMBEDDING = _family("Linear"), _family("Embedding")
+PRELU, RMS_NORM = _family("PReLU"), _family("RMSNorm")
+RECURRENT = _family("LSTM, GRU or RNN", "LSTM", "GRU", "RNN")
+ATTENTION = _family("MultiheadAttention")
+FAMILIES = (
+    *(BATCH_NORM, AFFINE_NORM, *CONVOLUTIONS.values(), LINEAR, EMBEDDING),
+    *(PRELU, RMS_NORM, RECURRENT, ATTENTION),
+)
+
+STATISTICS = {"running_mean", "running_var"}
+NAMES_OF_LAYERS = {"weight", "num_batches_tracked", *STATISTICS}
+RECURRENT_NAME = re.compile(r"(weight_(ih|hh|hr)|bias_(ih|hh))_l\d+(_reverse)?")
+REPARAMETRIZED = {"weight_g", "weight_v", "weight_orig", "weight_mask", "weight_u"}
+
+
+class Module(NamedTuple):
+    """The tensors under one module path, and the families the module may belong to.
+
+    `families` is None for a module whose tensors are its own parameters or buffers, such as a class token, and empty
+    when it uses the names of a layer and fits none.
+    """
+
+    path: str
+    leaves: Mapping[str, Shape]
+    families: tuple[Family, ...] | None
+
+
+def split(name: str) -> tuple[str, str]:
+    """Cut a tensor's name into module path and own name: `layer1.0.bn1.weight` -> (`layer1.0.bn1`, `weight`)."""
+    path, _, leaf = name.rpartition(".")
+    return path, leaf
+
+
+def modules(shapes: Mapping[str, Shape]) -> list[Module]:
+    """Group the tensors by module, in their order, and infer the families of each module."""
+    groups: dict[str, dict[str, Shape]] = {}
+    for name, shape in shapes.items():
+        path, leaf = split(name)
+        groups.setdefault(path, {})[leaf] = shape
+    return [Module(path, leaves, families(leaves)) for path, leaves in groups.items()]
+
+
+def check_plain(module: Module) -> None:
+    """Raise Unsupported when the weight of the module is not stored as such but computed from other tensors."""
+    if REPARAMETRIZED & set(module.leaves) or ".parametrizations." in f".{module.path}.":
+        raise Unsupported(
+            "its weight is computed from several tensors (weight norm, spectral norm or pruning); take the "
+            "parametrization off in torch and save again"
+        )
+
+
+def families(leaves: Mapping[str, Shape]) -> tuple[Family, ...] | None:
+    """Return the families that fit the tensors (own name -> shape) of one module; see Module for None and empty."""
+    names = set(leaves)
+    if any(RECURRENT_NAME.fullmatch(name) for name in names):
+        return (RECURRENT,)
+    if {"in_proj_weight", "q_proj_weight"} & names:
+        return (ATTENTION,)
+    if not names & NAMES_OF_LAYERS:
+        return None
+    if STATISTICS <= names <= {*NAMES_OF_LAYERS, "bias"}:
+        vectors = {shape for name, shape in leaves.items() if name != "num_batches_tracked"}
+        return (BATCH_NORM,) if len(vectors) == 1 and len(vectors.pop()) == 1 else ()
+    if not {"weight"} <= names <= {"weight", "bias"}:
+        return ()
+    return _by_rank(leaves["weight"], leaves.get("bias"))
+
+
+def _by_rank(weight: Shape, bias: Shape | None) -> tuple[Family, ...]:
+    """The families of a module that has a weight, perhaps a bias, and nothing else."""
+    rank = len(weight)
+    if bias is None:
+        alone = {1: (PRELU, RMS_NORM, AFFINE_NORM), 2: (LINEAR, EMBEDDING)}
+        return alone.get(rank) or ((CONVOLUTIONS[rank],) if rank in CONVOLUTIONS else ())
+    if bias == weight and rank:
+        return (AFFINE_NORM,)
+    if len(bias) == 1 and rank in (2, *CONVOLUTIONS):
+        outputs = weight[0] if rank == 2 else bias[0] if weight[1] and bias[0] % weight[1] == 0 else weight[0]
+        if bias[0] == outputs:
+            return (LINEAR,) if rank == 2 else (CONVOLUTIONS[rank],)
+    return ()

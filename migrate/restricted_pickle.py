@@ -1,0 +1,352 @@
+"""Read the pickle inside a torch checkpoint without running anything it asks for.
+
+A pickle is a program. This file interprets the opcodes that `torch.save` emits (protocols 2 to 5) and nothing else,
+and it never imports, calls or builds what the pickle names: a global becomes a `Global` (a name), a call becomes a
+`Call` (a name and its arguments), a storage becomes a `Storage` (where the bytes are). Only dicts, lists, tuples, sets
+and constants become Python objects. So there is no object whose `__setstate__`, `__reduce__` or attributes a hostile
+file could reach, which is why this is not a subclass of `pickle.Unpickler`: that one calls and sets attributes, and
+allocates its memo by the largest index the file mentions.
+
+The opcodes are described in Python's `Lib/pickletools.py`; the storage reference in `torch/serialization.py`.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from ..errors import BadCheckpoint, Unsupported
+
+MAX_PICKLE = 64 << 20  # bytes; a state dict takes about 130 bytes a tensor
+MAX_INTEGER = 1024  # bytes in one integer; seeds and counters need 16
+
+# What a checkpoint of tensors may name. Everything here stays a name; the list says what we know to be data, so that
+# a pickled model (its classes) or an attack (os.system) is refused by name rather than half understood.
+ALLOWED_MODULES = {
+    "torch": (
+        "Size Tensor device Generator "
+        "DoubleStorage FloatStorage HalfStorage BFloat16Storage LongStorage IntStorage ShortStorage CharStorage "
+        "ByteStorage BoolStorage ComplexDoubleStorage ComplexFloatStorage QInt8Storage QInt32Storage QUInt8Storage "
+        "QUInt4x2Storage QUInt2x4Storage "
+        "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool "
+        "complex32 complex64 complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu "
+        "float4_e2m1fn_x2 qint8 qint32 quint8 quint4x2 quint2x4 "
+        "per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric"
+    ),
+    "torch.storage": "UntypedStorage TypedStorage _LegacyStorage",
+    "torch.nn.parameter": "Parameter Buffer",
+    "torch.serialization": "_get_layout",
+    "torch._tensor": "_rebuild_from_type_v2",
+    "torch._utils": (
+        "_rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3 _rebuild_parameter _rebuild_parameter_with_state "
+        "_rebuild_qtensor _rebuild_sparse_tensor _rebuild_sparse_csr_tensor _rebuild_nested_tensor "
+        "_rebuild_meta_tensor_no_storage _rebuild_device_tensor_from_numpy _rebuild_device_tensor_from_cpu_tensor "
+        "_rebuild_wrapper_subclass"
+    ),
+    "collections": "OrderedDict defaultdict Counter",
+    # Found beside the weights in training checkpoints: options, paths, numpy numbers, encoded bytes.
+    "argparse": "Namespace",
+    "pathlib": "PosixPath WindowsPath PurePosixPath PureWindowsPath Path",
+    "numpy": "dtype ndarray float64 float32 int64 int32 bool_",
+    "numpy.core.multiarray": "scalar _reconstruct",
+    "numpy._core.multiarray": "scalar _reconstruct",
+    "_codecs": "encode",
+    "datetime": "datetime timedelta date",
+    "builtins": "set frozenset dict list tuple int float bool str bytes bytearray complex slice range",
+}
+ALLOWED = frozenset(f"{module}.{name}" for module, names in ALLOWED_MODULES.items() for name in names.split())
+
+MAPPINGS = frozenset({"collections.OrderedDict", "collections.defaultdict", "collections.Counter", "builtins.dict"})
+
+
+class Global(NamedTuple):
+    """A name that the pickle mentions, such as `torch.float32`; nothing was imported."""
+
+    name: str
+
+
+class Storage(NamedTuple):
+    """A block of bytes in the archive: `key` is its member under data/, `numel` counts elements of `kind`.
+
+    `kind` is the storage class, such as `torch.FloatStorage`; for `torch.storage.UntypedStorage` numel counts bytes.
+    """
+
+    kind: str
+    key: str
+    numel: int
+
+
+class Call:
+    """A call that the pickle asks for and that was not made: `name(*args)`, then `state` set on the result."""
+
+    __slots__ = ("args", "name", "state")
+
+    def __init__(self, name: str, args: tuple[Any, ...]) -> None:
+        self.name, self.args, self.state = name, args, None
+
+
+class _Mark:
+    """The place on the stack where the items of a tuple, list or dict begin."""
+
+
+MARK = _Mark()
+SCALARS = (str, int, float, bytes, type(None), Global)
+
+
+def load(data: bytes) -> Any:
+    """Return what the pickle describes, with names, calls and storages left inert.
+
+    Raises BadCheckpoint when the bytes are damaged, too large, or name a global outside the allow-list (which the
+    message gives); Unsupported for opcodes that torch.save never writes.
+    """
+    if len(data) > MAX_PICKLE:
+        raise BadCheckpoint(f"its pickle holds {len(data):,} bytes, more than any state dict needs ({MAX_PICKLE:,})")
+    return _Machine(data).run()
+
+
+def allow(module: str, name: str) -> Global:
+    """Return the inert global, or raise BadCheckpoint naming it."""
+    full = f"{module}.{name}"
+    if full not in ALLOWED:
+        shown = full if full.isprintable() and len(full) <= 200 else ascii(full)[:200]
+        raise BadCheckpoint(
+            f"its pickle names {shown}, which is not plain tensor data; nothing was run. If this is a model saved "
+            "whole, save model.state_dict() instead"
+        )
+    return Global(full)
+
+
+class _Machine:
+    """The pickle machine: a stack, a memo and a position; one method for each opcode."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at = data, 0
+        self.stack: list[Any] = []
+        self.memo: dict[int, Any] = {}
+        self.filled = 0
+
+    def run(self) -> Any:
+        data, operations = self.data, OPERATIONS
+        try:
+            while True:
+                code = data[self.at]
+                self.at += 1
+                if code == 0x2E:  # STOP
+                    return self.pop()
+                operation = operations.get(code)
+                if operation is None:
+                    raise Unsupported(f"its pickle uses opcode 0x{code:02x}, which torch.save does not write")
+                operation(self)
+        except (IndexError, KeyError, ValueError, TypeError, struct.error, OverflowError):
+            # Every one of these means: fewer bytes, items or memo entries than the opcodes claim, or text that is
+            # not UTF-8. Nothing else runs inside this loop.
+            raise BadCheckpoint(f"its pickle is damaged at byte {self.at:,} of {len(data):,}") from None
+
+    # Reading ------------------------------------------------------------------------------------------------------
+
+    def take(self, count: int) -> bytes:
+        end = self.at + count
+        if end > len(self.data):
+            raise IndexError
+        chunk = self.data[self.at : end]
+        self.at = end
+        return chunk
+
+    def number(self, size: int) -> int:
+        return int.from_bytes(self.take(size), "little")
+
+    def line(self) -> str:
+        end = self.data.index(b"\n", self.at)
+        return self.take(end - self.at + 1)[:-1].decode()
+
+    # The stack ----------------------------------------------------------------------------------------------------
+
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
+
+    def pop(self) -> Any:
+        value = self.stack.pop()
+        if value is MARK:
+            raise ValueError
+        return value
+
+    def pop_to_mark(self) -> list[Any]:
+        items: list[Any] = []
+        while (item := self.stack.pop()) is not MARK:
+            items.append(item)
+        items.reverse()
+        return items
+
+    def top(self, kind: type) -> Any:
+        value = self.stack[-1]
+        if type(value) is not kind:
+            raise TypeError
+        return value
+
+    # Names, calls and storages ------------------------------------------------------------------------------------
+
+    def global_(self) -> None:
+        self.push(allow(self.line(), self.line()))
+
+    def stack_global(self) -> None:
+        name, module = self.pop(), self.pop()
+        if not isinstance(name, str) or not isinstance(module, str):
+            raise TypeError
+        self.push(allow(module, name))
+
+    def reduce(self) -> None:
+        args, function = self.pop(), self.pop()
+        if not isinstance(function, Global) or type(args) is not tuple:
+            raise TypeError
+        if function.name in MAPPINGS:
+            content = args[-1] if args else None
+            if type(content) is dict:
+                self.push(content)  # shared, not copied: a small file could ask for a million copies
+            else:
+                self.push({})
+                if type(content) is list:
+                    self.fill([item for pair in content for item in self.pair(pair)])
+        else:
+            self.push(Call(function.name, args))
+
+    def persistent(self) -> None:
+        reference = self.pop()
+        if type(reference) is not tuple or len(reference) != 5 or reference[0] != "storage":
+            raise TypeError
+        _, kind, key, _, numel = reference
+        if not isinstance(kind, Global) or not isinstance(key, str) or type(numel) is not int:
+            raise TypeError
+        self.push(Storage(kind.name, key, numel))
+
+    def build(self) -> None:
+        state = self.pop()
+        target = self.stack[-1]
+        if type(target) is Call:
+            target.state = state
+        elif type(target) is not dict:  # a state dict carries `_metadata` this way; it says nothing we need
+            raise TypeError
+
+    # Containers ---------------------------------------------------------------------------------------------------
+
+    def tuple_(self, count: int) -> None:
+        items = tuple(self.pop() for _ in range(count))
+        self.push(items[::-1])
+
+    def append(self) -> None:
+        item = self.pop()
+        self.top(list).append(item)
+
+    def appends(self) -> None:
+        items = self.pop_to_mark()
+        self.top(list).extend(items)
+
+    def pair(self, pair: Any) -> Any:
+        if type(pair) not in (tuple, list) or len(pair) != 2:
+            raise TypeError
+        return pair
+
+    def set_item(self) -> None:
+        value, key = self.pop(), self.pop()
+        self.fill([key, value])
+
+    def set_items(self) -> None:
+        self.fill(self.pop_to_mark())
+
+    def fill(self, items: list[Any]) -> None:
+        """Put key, value, key, value, … into the mapping on top."""
+        self.filled += len(items)
+        if len(items) % 2 or self.filled > len(self.data):  # an item takes at least a byte, unless it is a bomb
+            raise ValueError
+        if type(self.stack[-1]) is Call:  # an object of a known class that behaves as a mapping; its items go nowhere
+            return
+        target = self.top(dict)
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            target[hashable(key)] = value
+
+    def add_items(self) -> None:
+        items = self.pop_to_mark()
+        self.top(set).update(hashable(item) for item in items)
+
+    def integer(self, size: int) -> None:
+        length = self.number(size)
+        if length > MAX_INTEGER:
+            raise ValueError
+        self.push(int.from_bytes(self.take(length), "little", signed=True))
+
+    def text(self, size: int) -> None:
+        self.push(self.take(self.number(size)).decode("utf-8", "surrogatepass"))
+
+    def memoize(self) -> None:
+        self.memo[len(self.memo)] = self.stack[-1]
+
+    def put(self, size: int) -> None:
+        self.memo[self.number(size)] = self.stack[-1]
+
+
+def hashable(key: Any) -> Any:
+    """Return the key when it may stand in a dict; hashing a deeply nested tuple would overflow the C stack."""
+    flat = type(key) is tuple and all(isinstance(item, SCALARS) and not isinstance(item, tuple) for item in key)
+    if not (isinstance(key, SCALARS) or flat):
+        raise TypeError
+    return key
+
+
+def _protocol(machine: _Machine) -> None:
+    if not 2 <= machine.number(1) <= 5:
+        raise ValueError
+
+
+Operation = Callable[[_Machine], Any]
+OPERATIONS: dict[int, Operation] = {
+    ord(code): operation
+    for code, operation in {
+        "\x80": _protocol,
+        "\x95": lambda m: m.take(8),  # FRAME: a hint about buffering
+        "(": lambda m: m.push(MARK),
+        "0": lambda m: m.pop(),
+        "1": lambda m: m.pop_to_mark(),
+        "2": lambda m: m.push(m.stack[-1]),
+        "N": lambda m: m.push(None),
+        "\x88": lambda m: m.push(True),
+        "\x89": lambda m: m.push(False),
+        "K": lambda m: m.push(m.number(1)),
+        "M": lambda m: m.push(m.number(2)),
+        "J": lambda m: m.push(int.from_bytes(m.take(4), "little", signed=True)),
+        "\x8a": lambda m: m.integer(1),
+        "\x8b": lambda m: m.integer(4),
+        "G": lambda m: m.push(struct.unpack(">d", m.take(8))[0]),
+        "X": lambda m: m.text(4),
+        "\x8c": lambda m: m.text(1),
+        "\x8d": lambda m: m.text(8),
+        "B": lambda m: m.push(m.take(m.number(4))),
+        "C": lambda m: m.push(m.take(m.number(1))),
+        "\x8e": lambda m: m.push(m.take(m.number(8))),
+        ")": lambda m: m.push(()),
+        "t": lambda m: m.push(tuple(m.pop_to_mark())),
+        "\x85": lambda m: m.tuple_(1),
+        "\x86": lambda m: m.tuple_(2),
+        "\x87": lambda m: m.tuple_(3),
+        "]": lambda m: m.push([]),
+        "l": lambda m: m.push(m.pop_to_mark()),
+        "a": _Machine.append,
+        "e": _Machine.appends,
+        "}": lambda m: m.push({}),
+        "s": _Machine.set_item,
+        "u": _Machine.set_items,
+        "\x8f": lambda m: m.push(set()),
+        "\x90": _Machine.add_items,
+        "\x91": lambda m: m.push(frozenset(hashable(item) for item in m.pop_to_mark())),
+        "h": lambda m: m.push(m.memo[m.number(1)]),
+        "j": lambda m: m.push(m.memo[m.number(4)]),
+        "q": lambda m: m.put(1),
+        "r": lambda m: m.put(4),
+        "\x94": _Machine.memoize,
+        "c": _Machine.global_,
+        "\x93": _Machine.stack_global,
+        "R": _Machine.reduce,
+        "\x81": _Machine.reduce,  # NEWOBJ: cls.__new__(cls, *args); as inert as a call
+        "b": _Machine.build,
+        "Q": _Machine.persistent,
+    }.items()
+}

@@ -1,0 +1,58 @@
+"""Worker for --model: build a torch model and report the class that owns each entry of its state dict.
+
+    python -m msmigrate.migrate.torch_classes torchvision:resnet50
+
+Prints one line of JSON: `classes`, module path -> its class and bases by their public names; `shapes`, state-dict name
+-> shape. The model is built on the meta device, without memory for its weights, where its code allows that.
+"""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+import torch
+
+from ..errors import BadInput
+from .model_spec import Spec, function, parse, serve
+
+
+def report(text: str) -> dict[str, Any]:
+    """Build the model and describe it; raises BadInput when the spec leads to no torch model."""
+    spec = parse(text)
+    try:
+        with torch.device("meta"):
+            model = _build(spec)
+    except (NotImplementedError, RuntimeError):  # its code looks at values, which meta tensors do not have
+        model = _build(spec)
+    if not isinstance(model, torch.nn.Module):
+        raise BadInput(f"it returns {type(model).__name__}, not a torch.nn.Module")
+    modules = dict(model.named_modules(remove_duplicate=False))
+    entries = {name: value for name, value in model.state_dict().items() if isinstance(value, torch.Tensor)}
+    return {
+        "classes": {path: [public_name(base) for base in type(module).__mro__] for path, module in modules.items()},
+        "shapes": {name: list(value.shape) for name, value in entries.items()},
+    }
+
+
+def _build(spec: Spec) -> Any:
+    if spec.place != "torchvision":
+        return function(spec)(*spec.args, **spec.kwargs)
+    import torchvision
+
+    names = torchvision.models.list_models()
+    if spec.name not in names:
+        near = difflib.get_close_matches(spec.name, names, n=3)
+        raise BadInput(f"torchvision has no model {spec.name}" + (f"; did you mean {', '.join(near)}?" if near else ""))
+    return torchvision.models.get_model(spec.name, *spec.args, **{"weights": None, **spec.kwargs})
+
+
+def public_name(cls: type) -> str:
+    """The name under which a class is documented: `torch.nn.Conv2d`, not `torch.nn.modules.conv.Conv2d`."""
+    if getattr(torch.nn, cls.__name__, None) is cls:
+        return f"torch.nn.{cls.__name__}"
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+if __name__ == "__main__":
+    serve(report)

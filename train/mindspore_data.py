@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,6 +65,11 @@ def batch(samples: Sequence[Sample], transforms: Sequence[Part | dict[str, Any]]
 
 
 def _reason(error: RuntimeError) -> str:
-    """The line that says what happened, out of MindSpore's report of headings, rules and C++ source lines."""
+    """The line that says what happened, out of MindSpore's report of headings, rules and source lines.
+
+    A failure in Python code ends its call stack with the exception; one in C++ has a line that begins with [ERROR].
+    """
     lines = str(error).splitlines()
-    return next((line.removeprefix("[ERROR] ") for line in lines if line.startswith("[ERROR]")), lines[0])
+    raised = [line for line in lines if re.match(r"\w+(Error|Exception): ", line)]
+    told = [line.removeprefix("[ERROR] ") for line in lines if line.startswith("[ERROR]")]
+    return (raised or told or lines)[0]

@@ -20,7 +20,7 @@ def test_prepare_sets_what_the_user_has_not(monkeypatch):
 
 def test_numpy_2_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr(np, "__version__", "2.4.6")
-    with pytest.raises(Unsupported, match="this is NumPy 2.4.6: pip install 'numpy<2'"):
+    with pytest.raises(Unsupported, match=r"this is NumPy 2\.4\.6: pip install 'numpy<2'"):
         mindspore_environment.prepare()
 
 

@@ -72,4 +72,4 @@ def _reason(error: RuntimeError) -> str:
     lines = str(error).splitlines()
     raised = [line for line in lines if re.match(r"\w+(Error|Exception): ", line)]
     told = [line.removeprefix("[ERROR] ") for line in lines if line.startswith("[ERROR]")]
-    return (raised or told or lines)[0]
+    return raised[-1] if raised else (told or lines)[0]

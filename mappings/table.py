@@ -79,7 +79,7 @@ def closest(name: str, among: Iterable[Row]) -> list[str]:
     """Return up to three torch names that look most like the given one."""
     full = {name: candidate.torch for candidate in among for name in (candidate.torch, *candidate.aliases)}
     lower = {key.rpartition(".")[2].lower(): torch for key, torch in full.items()}
-    found = difflib.get_close_matches(name.rpartition(".")[2].lower(), list(lower), n=3, cutoff=0.5)
+    found = difflib.get_close_matches(name.rpartition(".")[2].lower(), list(lower), n=3, cutoff=0.6)
     return list(dict.fromkeys(lower[match] for match in found))
 
 

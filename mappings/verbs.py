@@ -122,10 +122,12 @@ def _half_width(value: float, args: Mapping[str, Any]) -> float:
     return float(value)
 
 
-def _normed_axis(value: Any, args: Mapping[str, Any]) -> tuple[tuple[int, ...], int, int]:
-    """`normalized_shape` to (normalized_shape, begin_norm_axis, begin_params_axis), counted from the end."""
+def _last_axis(value: Any, args: Mapping[str, Any]) -> tuple[int, ...]:
+    """`normalized_shape` of one dimension, as a tuple."""
     shape = spread(value, 1)
-    return shape, -len(shape), -len(shape)
+    if len(shape) != 1:
+        raise ValueError("MindSpore counts several axes from the front only, which needs the rank of the input")
+    return shape
 
 
 VERBS: dict[str, Verb] = {
@@ -138,8 +140,9 @@ VERBS: dict[str, Verb] = {
     "single": Verb(_single, lambda value: (value,)),
     "dims": Verb(_dims, lambda value: value),
     "tensor": Verb(_tensor, _from_tensor),
+    "negate": Verb(lambda value, args: -value, lambda value: -value),
     "half_width": Verb(_half_width, lambda value: value),
-    "normed_axis": Verb(_normed_axis, lambda values: values[0]),
+    "last_axis": Verb(_last_axis, lambda value: value),
     "divisor": Verb(lambda value, args: 0 if value is None else value, lambda value: value or None),
 }
 

@@ -1,0 +1,107 @@
+"""What both workers and the tests share: the list of cases, their inputs, and the form of the results.
+
+Imports neither framework. Inputs and weights are drawn from NumPy with a seed taken from their name, so that two
+processes that never meet hold the same values.
+"""
+
+from __future__ import annotations
+
+import json
+import traceback
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from msmigrate.mappings import table
+from msmigrate.mappings.rows import Case, Row
+
+RATES = (0.1, 0.013)  # the learning rates of the two groups that every schedule drives
+SHAPES = ((4, 3), (5,), (2, 3, 2))  # the parameters of every optimizer group
+IMAGES = ((64, 48), (50, 71), (33, 33))  # height and width
+
+
+def runnable() -> Iterator[tuple[str, Row, Case]]:
+    """Every case that both frameworks run, with its name."""
+    for row in table.rows():
+        for index, case in enumerate(row.cases):
+            if case.raises is None:
+                yield f"{row.torch}[{index}]", row, case
+
+
+def draw(name: str, shape: tuple[int, ...], kind: Any = None) -> np.ndarray:
+    """Values for one input or weight: float32 normal, or as the mapping `kind` says (ints, uniform, simplex)."""
+    source = np.random.default_rng(zlib.crc32(name.encode()))
+    if kind and "ints" in kind:
+        return source.integers(0, kind["ints"], shape).astype(np.int32)
+    if kind and "uniform" in kind:
+        return source.uniform(*kind["uniform"], shape).astype(np.float32)
+    if kind and "simplex" in kind:
+        return source.dirichlet(np.ones(shape[-1]), shape[:-1]).astype(np.float32)
+    return source.normal(size=shape).astype(np.float32)
+
+
+def draw_weight(case_name: str, tensor_name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """A weight or buffer by its torch name; running variances are positive."""
+    values = draw(f"{case_name}/{tensor_name}", shape)
+    return np.abs(values) + 0.5 if tensor_name.endswith("running_var") else values
+
+
+def inputs(case_name: str, case: Case) -> list[np.ndarray]:
+    """The inputs of a case, from its shapes."""
+    drawn = []
+    for index, spec in enumerate(case.inputs):
+        shape, kind = (spec["shape"], spec) if isinstance(spec, dict) else (spec, None)
+        drawn.append(draw(f"{case_name}/input{index}", tuple(shape), kind))
+    return drawn
+
+
+def image(height: int, width: int) -> np.ndarray:
+    """An image whose red channel is the column, green the row, and blue noise; uint8, height × width × 3."""
+    rows, columns = np.mgrid[0:height, 0:width]
+    noise = np.random.default_rng(7).integers(0, 256, (height, width))
+    return np.stack([columns, rows, noise], axis=-1).astype(np.uint8)
+
+
+def extent(crop: np.ndarray) -> np.ndarray:
+    """Where a crop of `image` came from: smallest and largest column and row, mean of both; float64 (6,)."""
+    pixels = np.asarray(crop)[..., :2].reshape(-1, 2).astype(np.float64)
+    return np.concatenate([pixels.min(0), pixels.max(0), pixels.mean(0)])
+
+
+class Results:
+    """Named arrays and notes of one worker, written as one npz and one JSON file."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+        self.errors: dict[str, str] = {}
+        self.notes: dict[str, Any] = {}
+
+    def run(self, key: str, function: Callable[[], dict[str, Any]]) -> None:
+        """Run one case and keep its arrays under `key|name`; an exception fails only this key."""
+        try:
+            for name, value in function().items():
+                self.arrays[f"{key}|{name}"] = np.asarray(value)
+        except Exception:
+            self.errors[key] = traceback.format_exc()
+
+    def save(self, folder: Path) -> None:
+        """Write both files."""
+        np.savez(folder / "arrays.npz", **self.arrays)
+        (folder / "notes.json").write_text(json.dumps({"errors": self.errors, "notes": self.notes}))
+
+    @classmethod
+    def load(cls, folder: Path) -> Results:
+        """Read what `save` wrote."""
+        results = cls()
+        with np.load(folder / "arrays.npz") as arrays:
+            results.arrays = dict(arrays)
+        content = json.loads((folder / "notes.json").read_text())
+        results.errors, results.notes = content["errors"], content["notes"]
+        return results
+
+    def of(self, key: str) -> dict[str, np.ndarray]:
+        """The arrays of one key, by name."""
+        return {name.partition("|")[2]: value for name, value in self.arrays.items() if name.startswith(f"{key}|")}

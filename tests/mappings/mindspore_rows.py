@@ -1,0 +1,282 @@
+"""Run every case of the mapping table in MindSpore, PyNative and compiled: `python mindspore_rows.py FOLDER [PART]`.
+
+Errors in MindSpore arrive late: every result is read as an array before its case ends, so that an error falls into
+the case that caused it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+import warnings
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+warnings.simplefilter("ignore")
+
+import mindspore as ms
+import numpy as np
+from mapping_cases import IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
+from mindspore import ops
+from mindspore.common.initializer import initializer
+from mindspore.experimental import optim
+from PIL import Image
+
+from msmigrate.mappings import table
+from msmigrate.mappings.resolve import build, resolve, value_of
+from msmigrate.mappings.rows import Case, Row
+from msmigrate.mappings.verbs import SHAPES as SHAPE_VERBS
+
+MODES = ("pynative", "graph")
+PAUSE = 3  # the step after which an optimizer's state crosses to torch and back
+
+
+def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[str, Any]:
+    """A layer or a loss: forward, gradients of inputs and parameters, buffers after."""
+    given = dict(case.args)
+    inner = given.pop("*args", [])
+    modules = tuple(build(table.translate(child, args)) for child, args in inner)
+    net = build(table.translate(row.torch, given, modules))
+    owners = [(f"{index}.", table.row(child)) for index, (child, _) in enumerate(inner)] or [("", row)]
+    crossing = {
+        prefix + state.mindspore: (prefix + state.torch, state.verb)
+        for prefix, owner in owners
+        for state in owner.state
+        if state.mindspore and state.torch
+    }
+    parameters = {}
+    for theirs, parameter in net.parameters_and_names():
+        ours, verb = crossing[theirs]  # KeyError: the row does not know this parameter
+        values = draw_weight(name, ours, to_torch(parameter.shape, verb))
+        parameter.set_data(ms.Tensor(values.reshape(parameter.shape)))
+        parameters[ours] = (parameter, verb)
+    xs = [ms.Tensor(array) for array in inputs(name, case)]
+    net.set_train(False)
+    upstream = ms.Tensor(draw(f"{name}/upstream", tuple(net(*xs).shape)))
+    net.set_train(train)
+    if train and not case.train:
+        return {"random": (ms.jit(net) if mode == "graph" else net)(*xs).asnumpy()}
+    trained = {ours: parameter for ours, (parameter, _) in parameters.items() if parameter.requires_grad}
+    floating = [0] if row.kind == "loss" else [index for index, x in enumerate(xs) if x.dtype == ms.float32]
+    found = differentiate(net, xs, floating, list(trained.values()), upstream, mode)
+    for ours in trained:
+        grad = found.pop(f"grad.weight{list(trained).index(ours)}")
+        found[f"grad.{ours}"] = grad.reshape(to_torch(grad.shape, parameters[ours][1]))
+    for ours, (parameter, verb) in parameters.items():
+        if ours.rpartition(".")[2] in ("running_mean", "running_var"):
+            found[f"buffer.{ours}"] = parameter.asnumpy().reshape(to_torch(parameter.shape, verb))
+    return found
+
+
+def to_torch(shape: Any, verb: str | None) -> tuple[int, ...]:
+    """A MindSpore shape as torch has it; crossing back must give the MindSpore shape again."""
+    if verb is None:
+        return tuple(shape)
+    ours = SHAPE_VERBS[verb].inverse(tuple(shape))
+    assert SHAPE_VERBS[verb].forward(ours) == tuple(shape)
+    return ours
+
+
+def differentiate(
+    function: Any, xs: list[Any], floating: list[int], weights: list[Any], upstream: Any, mode: str
+) -> dict[str, Any]:
+    """Output, gradients of the inputs in `floating` and of the weights."""
+
+    def weighted(*tensors: Any) -> Any:
+        result = function(*tensors)
+        return ops.sum(result * upstream), result
+
+    if not floating and not weights:
+        return {"out": (ms.jit(function) if mode == "graph" else function)(*xs).asnumpy()}
+    grad = ms.value_and_grad(weighted, tuple(floating) or None, ms.ParameterTuple(weights) if weights else None, True)
+    (_, result), grads = (ms.jit(grad) if mode == "graph" else grad)(*xs)
+    by_input, by_weight = grads if floating and weights else ((grads, ()) if floating else ((), grads))
+    by_input, by_weight = (part if isinstance(part, (tuple, list)) else (part,) for part in (by_input, by_weight))
+    found = {"out": result.asnumpy()}
+    found.update({f"grad.input{index}": part.asnumpy() for index, part in zip(floating, by_input, strict=True)})
+    found.update({f"grad.weight{index}": part.asnumpy() for index, part in enumerate(by_weight)})
+    return found
+
+
+def run_function(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
+    """A function: forward and input gradients."""
+    xs = [ms.Tensor(array) for array in inputs(name, case)]
+    call = table.translate(row.torch, case.args, (xs,) if case.pack else tuple(xs))
+    tensors = [argument.to[0] for argument in row.arguments[: 1 if case.pack else len(xs)]]
+    fixed = {key: value_of(value) for key, value in call.kwargs.items() if key not in tensors}
+    target = resolve(call.target)
+
+    def spread(*values: Any) -> Any:
+        return target(*values, **fixed)
+
+    def packed(*values: Any) -> Any:
+        return target(list(values), **fixed)
+
+    function = packed if case.pack else spread
+    # In these rows the tensors come first on both sides, in the same order.
+    assert list(inspect.signature(target).parameters)[: len(tensors)] == tensors
+    result = (ms.jit(function) if mode == "graph" and not case.train else function)(*xs)
+    if not case.train:
+        return {"random": result.asnumpy()}
+    upstream = ms.Tensor(draw(f"{name}/upstream", tuple(result.shape)))
+    floating = [index for index, x in enumerate(xs) if x.dtype == ms.float32]
+    return differentiate(function, xs, floating, [], upstream, mode)
+
+
+def grouped(name: str, count: int) -> list[list[Any]]:
+    """The parameters of `count` groups."""
+    return [
+        [
+            ms.Parameter(ms.Tensor(draw(f"{name}/p{group}.{index}", shape)), name=f"p{group}.{index}")
+            for index, shape in enumerate(SHAPES)
+        ]
+        for group in range(count)
+    ]
+
+
+def make_optimizer(row: Row, case: Case, parameters: list[list[Any]]) -> Any:
+    """The row's optimizer over these groups."""
+    groups = [
+        {"params": some, **table.translate(row.torch, options, partial=True).kwargs}
+        for some, options in zip(parameters, case.groups, strict=True)
+    ]
+    return build(table.translate(row.torch, case.args), groups)
+
+
+def torch_state(row: Row, optimizer: Any) -> dict[str, np.ndarray]:
+    """The optimizer's state under torch's names, `state.<key>.<parameter index>`."""
+    found = {}
+    for state in row.state:
+        if state.torch and state.mindspore:
+            held = getattr(optimizer, state.mindspore)
+            shared = state.verb == "shared"
+            for index in range(len(optimizer.parameters)):
+                found[f"state.{state.torch}.{index}"] = (held if shared else held[index]).asnumpy().copy()
+    return found
+
+
+def load_torch_state(row: Row, optimizer: Any, found: dict[str, np.ndarray]) -> None:
+    """Fill a new optimizer from what `torch_state` gave, as the row's state says."""
+    for state in row.state:
+        if not state.mindspore:
+            continue
+        held = getattr(optimizer, state.mindspore)
+        for index, parameter in enumerate([held] if state.verb == "shared" else held):
+            if state.torch:
+                values = found[f"state.{state.torch}.{index}"]
+            else:
+                values = np.full(parameter.shape, state.fill, np.float32)
+            parameter.set_data(ms.Tensor(values))
+
+
+def run_optimizer(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
+    """Several steps on drawn gradients; half way the state crosses to torch's form and into a new optimizer."""
+    parameters = grouped(name, len(case.groups))
+    flat = [parameter for some in parameters for parameter in some]
+    start = [parameter.asnumpy().copy() for parameter in flat]
+    found: dict[str, Any] = {}
+    update: Any = None
+    for step in range(case.steps):
+        if step in (0, PAUSE):
+            state = torch_state(row, optimizer) if step else {}
+            optimizer = make_optimizer(row, case, parameters)
+            if step:
+                load_torch_state(row, optimizer, state)
+            update = ms.jit(optimizer) if mode == "graph" else optimizer
+        update(tuple(ms.Tensor(draw(f"{name}/g{step}.{index}", p.shape)) for index, p in enumerate(flat)))
+        for index, parameter in enumerate(flat):
+            found[f"step{step}.weight{index}"] = parameter.asnumpy().copy()
+            found[f"step{step}.change{index}"] = parameter.asnumpy() - start[index]
+    return {**found, **torch_state(row, optimizer)}
+
+
+def run_schedule(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
+    """Every learning rate, and the weights of an SGD that uses it."""
+    parameters = grouped(name, len(RATES))
+    groups = [{"params": some, "lr": rate} for some, rate in zip(parameters, RATES, strict=True)]
+    optimizer = optim.SGD(groups, lr=1.0)
+    schedule = build(table.translate(row.torch, case.args), optimizer)
+    update = ms.jit(optimizer) if mode == "graph" else optimizer
+    ones = tuple(ops.ones_like(parameter) for some in parameters for parameter in some)
+    rates = []
+    for _ in range(case.steps):
+        rates.append([float(rate.asnumpy()) for rate in optimizer.lrs])
+        update(ones)
+        schedule.step()
+    return {"rates": np.array(rates), "weight": np.stack([some[0].asnumpy() for some in parameters])}
+
+
+def run_initializer(row: Row, case: Case) -> dict[str, Any]:
+    """One filled tensor."""
+    ms.set_seed(5)
+    rule = build(table.translate(row.torch, case.args))
+    return {"values": initializer(rule, list(case.shape), ms.float32).init_data().asnumpy()}
+
+
+def run_transform(row: Row, case: Case) -> dict[str, Any]:
+    """The transformed images; of a random transform, where the crops came from."""
+    ms.set_seed(11)
+    transform = build(table.translate(row.torch, case.args))
+    pictures: list[Any] = [Image.fromarray(image(*size)) for size in IMAGES]
+    if not row.exact:
+        return {"extents": np.stack([extent(transform(pictures[0])) for _ in range(case.steps)])}
+    if row.short == "Normalize":
+        to_tensor = build(table.translate("ToTensor", {}))
+        pictures = [to_tensor(picture) for picture in pictures]
+    return {f"image{index}": np.asarray(transform(picture)) for index, picture in enumerate(pictures)}
+
+
+def run(results: Results, name: str, row: Row, case: Case) -> None:
+    """Run one case in every mode that its kind has."""
+    if row.kind in ("initializer", "transform"):
+        function = run_initializer if row.kind == "initializer" else run_transform
+        results.run(name, lambda: function(row, case))
+        return
+    for mode in MODES:
+        if row.kind in ("layer", "loss"):
+            for phase in ("train", "eval") if row.kind == "layer" else ("train",):
+                train = phase == "train"
+                results.run(f"{name}/{phase}/{mode}", lambda m=mode, t=train: run_module(name, row, case, m, t))
+        else:
+            runner = {"function": run_function, "optimizer": run_optimizer, "schedule": run_schedule}[row.kind]
+            results.run(f"{name}/train/{mode}", lambda m=mode, r=runner: r(name, row, case, m))
+
+
+def signature(row: Row) -> dict[str, str | None]:
+    """Names of the MindSpore arguments and the source of their defaults (None: no default)."""
+    target = resolve(row.mindspore or "")
+    found = inspect.unwrap(target.__init__ if inspect.isclass(target) else target)
+    stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+    return {
+        stars.get(p.kind, "") + p.name: None if p.default is p.empty else source(p.default)
+        for p in inspect.signature(found).parameters.values()
+        if p.name != "self"
+    }
+
+
+def source(value: Any) -> str:
+    """A default as one would write it."""
+    if isinstance(value, Enum):
+        return f"{type(value).__name__}.{value.name}"
+    if isinstance(value, type):
+        return value.__name__
+    return f"mindspore.{str(value).lower()}" if "mindspore" in str(type(value)) else repr(value)
+
+
+def main(folder: Path, part: str) -> None:
+    """Run all cases whose name contains `part`."""
+    results = Results()
+    for name, row, case in runnable():
+        if part in name:
+            run(results, name, row, case)
+    results.notes["signatures"] = {row.torch: signature(row) for row in table.rows() if row.mindspore}
+    results.save(folder)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "")
+    sys.stdout.flush()
+    os._exit(0)  # MindSpore prints noise at interpreter exit

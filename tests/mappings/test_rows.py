@@ -1,0 +1,199 @@
+"""Every row of the mapping table, judged on what both frameworks did.
+
+The judge is the noise that torch itself has: MindSpore's distance from torch in float64 may be four times torch
+float32's own distance, plus 1e-6 of the tensor's scale for where torch happens to be nearly exact.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mapping_cases import Results, inputs, runnable
+
+from msmigrate import errors
+from msmigrate.mappings import table
+from msmigrate.mappings.rows import EQUAL, NOT_APPLICABLE, NOT_RUN, SAME_DISTRIBUTION, Case, Row
+
+NOISE, FLOOR = 4.0, 1e-6
+CASES = list(runnable())
+REFUSED = [(row, case) for row in table.rows() for case in row.cases if case.raises]
+
+
+def complaint(ours: np.ndarray, reference: np.ndarray, theirs: np.ndarray) -> str | None:
+    """Why a MindSpore tensor does not agree (torch float32, torch float64, MindSpore), or None."""
+    if theirs.shape != ours.shape:
+        return f"shape {theirs.shape}, torch has {ours.shape}"
+    if not np.isfinite(theirs).all():
+        return "not finite"
+    noise = float(np.abs(ours - reference).max(initial=0))
+    error = float(np.abs(theirs - reference).max(initial=0))
+    allowed = NOISE * noise + FLOOR * float(np.abs(reference).max(initial=0))
+    return None if error <= allowed else f"{error:.3g} from float64, allowed {allowed:.3g}, torch's own {noise:.3g}"
+
+
+def compare(name: str, phase: str, mode: str, found: dict[str, Results]) -> list[str]:
+    """Every tensor of one run in both frameworks; a missing or an additional one is a complaint."""
+    key = f"{name}/{phase}/{mode}"
+    if key in found["mindspore"].errors:
+        return [f"{phase} {mode}: {found['mindspore'].errors[key]}"]
+    ours = found["torch"].of(f"{name}/{phase}/float32")
+    reference = found["torch"].of(f"{name}/{phase}/float64")
+    theirs = found["mindspore"].of(key)
+    if not ours or set(ours) != set(theirs):
+        return [f"{phase} {mode}: torch has {sorted(ours)}, MindSpore {sorted(theirs)}"]
+    wrong = []
+    for tensor, values in theirs.items():
+        if values.dtype not in (np.float32, np.float64, np.int32):
+            wrong.append(f"{phase} {mode} {tensor}: dtype {values.dtype}")
+        trouble = complaint(ours[tensor], reference[tensor], values)
+        if trouble:
+            wrong.append(f"{phase} {mode} {tensor}: {trouble}")
+    return wrong
+
+
+def dropped_alike(name: str, row: Row, case: Case, mode: str, found: dict[str, Results]) -> list[str]:
+    """Dropout: the share that is dropped within five standard deviations, the rest scaled by 1/(1-p)."""
+    key = f"{name}/train/{mode}"
+    if key in found["mindspore"].errors:
+        return [found["mindspore"].errors[key]]
+    values, wrong = inputs(name, case)[0], []
+    p = case.args["p"]
+    for framework, result in (
+        ("torch", found["torch"].of(f"{name}/train/float32")["random"]),
+        ("mindspore", found["mindspore"].of(key)["random"]),
+    ):
+        kept = result != 0
+        if abs(kept.mean() - (1 - p)) > 5 * math.sqrt(p * (1 - p) / result.size):
+            wrong.append(f"{framework} {mode}: keeps {kept.mean():.4f} of the values")
+        if not np.allclose(result[kept], values[kept] / (1 - p), rtol=1e-6):
+            wrong.append(f"{framework} {mode}: the values that stay are not scaled by 1/(1-p)")
+    return wrong
+
+
+def distance(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
+    """The two-sample Kolmogorov–Smirnov distance, and what it stays below but once in a million times."""
+    ours, theirs = np.sort(ours, axis=None), np.sort(theirs, axis=None)
+    both = np.concatenate([ours, theirs])
+    shares = [np.searchsorted(sample, both, side="right") / sample.size for sample in (ours, theirs)]
+    critical = math.sqrt(-math.log(1e-6 / 2) / 2) * math.sqrt(1 / ours.size + 1 / theirs.size)
+    return float(np.abs(shares[0] - shares[1]).max()), critical
+
+
+def distributed_alike(ours: np.ndarray, theirs: np.ndarray) -> list[str]:
+    """Two samples of one distribution: Kolmogorov–Smirnov, and the ratio of their standard deviations."""
+    measured, critical = distance(ours, theirs)
+    wrong = [] if measured < critical else [f"KS distance {measured:.4f}, critical {critical:.4f}"]
+    # The deviation of a sample's standard deviation, from its fourth moment; 1e-9 for constant samples.
+    spread = [sample.std() for sample in (ours, theirs)]
+    kurtosis = [((sample - sample.mean()) ** 4).mean() for sample in (ours, theirs)]
+    doubt = 5 * math.sqrt(sum((k - s**4) / (4 * s**2 * ours.size) for k, s in zip(kurtosis, spread, strict=True)))
+    if abs(spread[0] - spread[1]) > doubt:
+        wrong.append(f"standard deviations {spread[0]:.5g} and {spread[1]:.5g}, allowed apart {doubt:.2g}")
+    return wrong
+
+
+def judge_layer(name: str, row: Row, case: Case, mode: str, found: dict[str, Results]) -> tuple[str, list[str]]:
+    """The status that one mode deserves, and what speaks against it."""
+    phases = ("train", "eval") if row.kind == "layer" else ("train",)
+    wrong, status = [], EQUAL
+    for phase in phases:
+        if phase == "train" and not case.train:
+            status = SAME_DISTRIBUTION
+            wrong += dropped_alike(name, row, case, mode, found)
+        else:
+            wrong += compare(name, phase, mode, found)
+    return status, wrong
+
+
+def judge_whole(name: str, row: Row, found: dict[str, Results]) -> tuple[str, list[str]]:
+    """An initializer or a transform: bit-equal where the row is exact, equal in distribution otherwise."""
+    if name in found["mindspore"].errors:
+        return EQUAL, [found["mindspore"].errors[name]]
+    ours, theirs = (found[framework].of(name) for framework in ("torch", "mindspore"))
+    if not ours or set(ours) != set(theirs):
+        return EQUAL, [f"torch has {sorted(ours)}, MindSpore {sorted(theirs)}"]
+    if not row.exact:
+        wrong = []
+        for key in ours:
+            columns = [
+                values if values.ndim == 2 and key == "extents" else values.reshape(-1, 1)
+                for values in (ours[key], theirs[key])
+            ]
+            for index in range(columns[0].shape[1]):
+                wrong += distributed_alike(columns[0][:, index], columns[1][:, index])
+        return SAME_DISTRIBUTION, wrong
+    wrong = [
+        f"{key}: {ours[key].dtype} {ours[key].shape}, {theirs[key].dtype} {theirs[key].shape}"
+        for key in ours
+        if ours[key].dtype != theirs[key].dtype or ours[key].shape != theirs[key].shape
+    ]
+    # Normalize divides; its last bit is the only one that may differ.
+    allowed = 3e-7 if row.short == "Normalize" else 0.0
+    wrong += [
+        f"{key}: {np.abs(ours[key] - theirs[key]).max()}"
+        for key in ours
+        if not wrong and not np.allclose(ours[key], theirs[key], rtol=allowed, atol=allowed)
+    ]
+    return EQUAL, wrong
+
+
+@pytest.mark.parametrize(("name", "row", "case"), CASES, ids=[name for name, _, _ in CASES])
+def test_row(name: str, row: Row, case: Case, found: dict[str, Results]) -> None:
+    broken = [text for key, text in found["torch"].errors.items() if key.partition("/")[0] == name]
+    assert not broken, broken[0]
+    for mode in ("pynative", "graph"):
+        declared = row.status[mode]
+        if declared == NOT_APPLICABLE:
+            continue
+        if row.kind in ("initializer", "transform"):
+            status, wrong = judge_whole(name, row, found)
+        else:
+            status, wrong = judge_layer(name, row, case, mode, found)
+        assert not wrong, "\n".join(wrong)
+        # A row that is random in one case may be equal in another, as Dropout(p=0) is.
+        assert declared in (status, SAME_DISTRIBUTION), f"{mode}: declared '{declared}', found '{status}'"
+
+
+@pytest.mark.parametrize(("row", "case"), REFUSED, ids=[f"{row.torch}({case.raises})" for row, case in REFUSED])
+def test_value_without_counterpart(row: Row, case: Case) -> None:
+    with pytest.raises(errors.Unsupported, match=rf"{row.torch}: {case.raises}="):
+        table.translate(row.torch, case.args, tuple(object() for _ in case.inputs))
+
+
+def test_every_row_ran_or_says_that_it_did_not() -> None:
+    ran = {row.torch for _, row, _ in CASES}
+    for row in table.rows():
+        statuses = {row.status[mode] for mode in ("pynative", "graph")}
+        assert (row.torch in ran) == (statuses != {NOT_RUN}), row.torch
+        assert row.status["ascend"] == NOT_RUN, row.torch
+        if row.torch in ran and row.status["pynative"] == SAME_DISTRIBUTION:
+            assert any(not case.train or case.shape or case.steps > 6 for case in row.cases), row.torch
+
+
+@pytest.mark.parametrize("row", table.rows(), ids=lambda row: row.torch)
+def test_every_argument_of_torch_is_in_its_row(row: Row, found: dict[str, Results]) -> None:
+    known = {argument.torch: argument for argument in row.arguments if not argument.torch.startswith("*")}
+    signature = dict(found["torch"].notes["signatures"][row.torch])
+    assert [name for name in signature if name not in known] == []
+    assert [name for name in known if name in signature] == list(signature), "the order of torch"
+    for name, default in signature.items():
+        argument = known[name]
+        if argument.why and "handed over first" in argument.why or name in ("tensor", "module"):
+            continue  # the caller's part
+        assert ("required" if argument.required else argument.default) == default, name
+
+
+@pytest.mark.parametrize("row", [row for row in table.rows() if row.mindspore], ids=lambda row: row.torch)
+def test_every_argument_of_mindspore_is_written(row: Row, found: dict[str, Results]) -> None:
+    signature = found["mindspore"].notes["signatures"][row.torch]
+    written = {name for argument in row.arguments for name in argument.to} | {item.mindspore for item in row.written}
+    assert written | set(row.unwritten) == set(signature)
+    assert not written & set(row.unwritten)
+    defaults = {name: default for name, default in signature.items() if default is not None}
+    assert dict(row.defaults) == defaults
+
+
+def test_aliases_exist_in_torch(found: dict[str, Results]) -> None:
+    assert found["torch"].notes["missing"] == []

@@ -70,7 +70,8 @@ def convert_ckpt(
 def own_model(spec: str) -> str:
     """Expand `msmigrate:resnet50(num_classes=10)` to the function that builds it."""
     name, _, arguments = spec.removeprefix("msmigrate:").partition("(")
-    return f"msmigrate.train.mindspore_models:build({name!r}, {arguments or ')'}"
+    inner = arguments.removesuffix(")").strip()
+    return f"msmigrate.train.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"
 
 
 def json_text(content: dict[str, Any]) -> str:

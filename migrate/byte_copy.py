@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 BUFFER = 1 << 20  # bytes gathered before a write; a tensor smaller than SMALL goes through it
 SMALL = 64 << 10
-STRETCH = 8 << 20  # bytes between two hints to the disk, and between two reports of progress
+STRETCH = 4 << 20  # bytes between two hints to the disk, and between two reports of progress
 NO_KERNEL_COPY = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF, errno.ETXTBSY)
 
 Progress = Callable[[int, int], None]  # called with the bytes written so far, and those to be written in all

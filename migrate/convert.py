@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..errors import BadCheckpoint, BadDestination
-from . import atomic_file, mindspore_ckpt, model_spec, torch_tensors
+from . import atomic_file, mindspore_ckpt, torch_tensors
 from . import plan as planning
 from .byte_copy import Copier, Progress, gather
 from .mindspore_ckpt import TENSOR_TYPES
@@ -79,6 +79,8 @@ def _plan(archive: TorchZip, key: str | None, model: str | None, into: str | Non
     if model is not None:
         owners = _owners(archive.path, checkpoint, model, notes)
     if into is not None:
+        from . import model_spec  # only here: its imports would cost the plain path a tenth of its time
+
         answer = model_spec.ask("mindspore_target", into, "--into")
         net = {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}
         notes += [
@@ -91,6 +93,8 @@ def _plan(archive: TorchZip, key: str | None, model: str | None, into: str | Non
 
 def _owners(path: str, checkpoint: TorchCheckpoint, model: str, notes: list[str]) -> Owners:
     """Ask the torch worker for the classes, and make sure that the checkpoint is one of that model."""
+    from . import model_spec
+
     answer = model_spec.ask("torch_classes", model, "--model")
     shapes = {name: tuple(shape) for name, shape in answer["shapes"].items()}
     names = {*checkpoint.tensors, *checkpoint.refused}

@@ -78,9 +78,13 @@ class Plan:
         """Raise Ambiguous, Unsupported or BadCheckpoint, with the names, when the plan cannot be carried out."""
         refused = [entry for entry in self.entries if entry.action == REFUSE]
         for kind in (BadCheckpoint, Unsupported, Ambiguous):
-            found = [entry for entry in refused if entry.error is kind]
-            if found:
-                raise kind(f"{self.source}: {few([f'{entry.name}: {entry.why}' for entry in found])}{REMEDY[kind]}")
+            reasons: dict[str, list[str]] = {}
+            for entry in refused:
+                if entry.error is kind:
+                    reasons.setdefault(entry.why or "", []).append(entry.name)
+            if reasons:
+                found = few([f"{few(names, 3, ', ')}: {why}" for why, names in reasons.items()])
+                raise kind(f"{self.source}: {found}{REMEDY[kind]}")
         if self.unfilled:
             raise BadCheckpoint(f"{self.source} does not fill {self.into}: nothing for {few(self.unfilled)}")
         if not self.written:
@@ -287,6 +291,7 @@ def size(shape: Shape) -> str:
     return "×".join(map(str, shape)) if shape else "a single number"
 
 
-def few(items: list[str], most: int = 5) -> str:
+def few(items: list[str], most: int = 5, between: str = "; ") -> str:
     """A list on one line: the first few, and how many more there are."""
-    return "; ".join(items[:most]) + (f"; and {len(items) - most} more" if len(items) > most else "")
+    more = len(items) - most
+    return between.join(items[:most]) + (f"{between}and {more} more" if more > 0 else "")

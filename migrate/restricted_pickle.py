@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 
 from ..errors import BadCheckpoint, Unsupported
 
-MAX_PICKLE = 64 << 20  # bytes; a state dict takes about 130 bytes a tensor
+MAX_PICKLE = 32 << 20  # bytes; a state dict takes about 130 bytes a tensor
+MAX_CONTAINERS = 2_000_000  # an empty set takes one byte in the pickle and 216 in memory
 MAX_INTEGER = 1024  # bytes in one integer; seeds and counters need 16
 
 # What a checkpoint of tensors may name. Everything here stays a name; the list says what we know to be data, so that
@@ -124,7 +125,7 @@ class _Machine:
         self.data, self.at = data, 0
         self.stack: list[Any] = []
         self.memo: dict[int, Any] = {}
-        self.filled = 0
+        self.filled = self.containers = 0
 
     def run(self) -> Any:
         data, operations = self.data, OPERATIONS
@@ -204,7 +205,7 @@ class _Machine:
             if type(content) is dict:
                 self.push(content)  # shared, not copied: a small file could ask for a million copies
             else:
-                self.push({})
+                self.container({})
                 if type(content) is list:
                     self.fill([item for pair in content for item in self.pair(pair)])
         else:
@@ -228,6 +229,12 @@ class _Machine:
             raise TypeError
 
     # Containers ---------------------------------------------------------------------------------------------------
+
+    def container(self, empty: Any) -> None:
+        self.containers += 1
+        if self.containers > MAX_CONTAINERS:
+            raise BadCheckpoint(f"its pickle makes more than {MAX_CONTAINERS:,} containers; no state dict does")
+        self.push(empty)
 
     def tuple_(self, count: int) -> None:
         items = tuple(self.pop() for _ in range(count))
@@ -285,10 +292,13 @@ class _Machine:
 
 
 def hashable(key: Any) -> Any:
-    """Return the key when it may stand in a dict; hashing a deeply nested tuple would overflow the C stack."""
-    flat = type(key) is tuple and all(isinstance(item, SCALARS) and not isinstance(item, tuple) for item in key)
-    if not (isinstance(key, SCALARS) or flat):
-        raise TypeError
+    """Return the key when it may stand in a dict.
+
+    Hashing a deeply nested tuple would overflow the C stack, and huge integers can be made to collide.
+    """
+    for item in key if type(key) is tuple else (key,):
+        if not isinstance(item, SCALARS) or (isinstance(item, int) and abs(item) >= 1 << 60):
+            raise TypeError
     return key
 
 
@@ -327,14 +337,14 @@ OPERATIONS: dict[int, Operation] = {
         "\x85": lambda m: m.tuple_(1),
         "\x86": lambda m: m.tuple_(2),
         "\x87": lambda m: m.tuple_(3),
-        "]": lambda m: m.push([]),
+        "]": lambda m: m.container([]),
         "l": lambda m: m.push(m.pop_to_mark()),
         "a": _Machine.append,
         "e": _Machine.appends,
-        "}": lambda m: m.push({}),
+        "}": lambda m: m.container({}),
         "s": _Machine.set_item,
         "u": _Machine.set_items,
-        "\x8f": lambda m: m.push(set()),
+        "\x8f": lambda m: m.container(set()),
         "\x90": _Machine.add_items,
         "\x91": lambda m: m.push(frozenset(hashable(item) for item in m.pop_to_mark())),
         "h": lambda m: m.push(m.memo[m.number(1)]),

@@ -11,6 +11,7 @@ Members are stored, never compressed, so every storage is a byte range of the fi
 from __future__ import annotations
 
 import os
+import stat
 import struct
 import zipfile
 from pathlib import Path
@@ -40,6 +41,8 @@ class TorchZip:
     def __init__(self, path: str) -> None:
         self.path = path
         try:
+            if not stat.S_ISREG(Path(path).stat().st_mode) and not Path(path).is_dir():
+                raise BadCheckpoint(f"{path} is not a regular file")  # opening a pipe would wait for ever
             self.file = Path(path).open("rb")  # noqa: SIM115 (closed by __exit__, and below on failure)
         except OSError as error:
             raise BadCheckpoint(f"cannot read {path}: {error.strerror}") from None

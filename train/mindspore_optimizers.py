@@ -1,21 +1,122 @@
-"""Optimizers that MindSpore 2.10 does not have exactly as torch does, composed from those it has."""
+"""Adam and AdamW as torch computes them, in MindSpore.
+
+MindSpore 2.10's experimental AdamW forms 1 - beta and 1 - beta^t in float32, where 1 - 0.999 has lost five digits:
+its exp_avg_sq stands 1.3e-5 (relative) from torch's, a hundred times torch's own rounding. Its Adam moreover adds eps
+before the bias correction, which makes eps 31 times larger in the first step. Here no difference of nearly equal
+numbers is formed in float32.
+"""
 
 from __future__ import annotations
 
+from math import log
 from typing import Any
 
+from mindspore import dtype as mstype
 from mindspore import ops
-from mindspore.experimental.optim import AdamW
+from mindspore.experimental import optim
+
+SERIES = tuple(1.0 / k for k in range(10, 1, -1))  # of (e^y - 1) / y by Horner; 4e-10 at y = -0.5
+
+
+def correction(step: Any, log_beta: float) -> Any:
+    """1 - beta^step in float32 without cancellation; `step` is an int32 scalar.
+
+    ops.expm1 and ops.tanh would be the natural way, but on MindSpore's CPU they are 1e-5 off for small arguments.
+    """
+    exponent = ops.cast(step, mstype.float32) * log_beta
+    near = ops.ones_like(exponent)
+    for part in SERIES:
+        near = 1.0 + exponent * part * near
+    return ops.where(exponent > -0.5, -exponent * near, 1.0 - ops.exp(exponent))
+
+
+_update = ops.MultitypeFuncGraph("msmigrate_adam_update")
+
+
+@_update.register(
+    "Tensor", "Tensor", "Tensor", "Tuple", "Float", "Bool", "Tensor", "Tensor", "Tensor", "Tensor", "Tensor"
+)
+def _update_one(
+    shrink: Any,
+    size: Any,
+    root: Any,
+    betas: Any,
+    eps: Any,
+    amsgrad: Any,
+    weight: Any,
+    grad: Any,
+    mean: Any,
+    square: Any,
+    peak: Any,
+) -> bool:
+    """One weight's step; `root` corrects the root of the square, `betas` is (b1, 1 - b1, b2, 1 - b2)."""
+    next_mean = mean * betas[0] + grad * betas[1]
+    next_square = square * betas[2] + grad * grad * betas[3]
+    held = next_square
+    if amsgrad:
+        held = ops.maximum(peak, next_square)
+        ops.assign(peak, held)
+    ops.assign(mean, next_mean)
+    ops.assign(square, next_square)
+    ops.assign(weight, weight * shrink - next_mean / (ops.sqrt(held) / root + eps) * size)
+    return True
+
+
+class AdamW(optim.AdamW):
+    """torch.optim.AdamW: the decay acts on the weights, weight ← weight·(1 - lr·decay).
+
+    Takes torch's arguments, parameter groups included. State: exp_avg, exp_avg_sq, max_exp_avg_sq (one parameter for
+    each trained one, in their order) and state_step (int32, one for all).
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+    ) -> None:
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
+        pairs = [tuple(group["betas"]) for group in self.param_groups]
+        self.weighings = [(first, 1 - first, second, 1 - second) for first, second in pairs]
+        self.log_betas = [tuple(log(beta) if beta else -1e3 for beta in pair) for pair in pairs]
+
+    def decayed(self, group_id: int, weights: Any, grads: Any) -> tuple[Any, Any]:
+        """What decay leaves of the weights (a float32 scalar), and the gradients to use."""
+        return 1.0 - self.lrs[group_id] * self.param_groups[group_id]["weight_decay"], grads
+
+    def construct(self, gradients: Any) -> bool:
+        """Take one step; `gradients` is a tuple in the order of the parameters."""
+        self.assignadd(self.state_step, self.increase_tensor)
+        for group_id, group in enumerate(self.param_groups):
+            start = self.group_start_id[group_id]
+            end = self.group_start_id[group_id + 1]
+            weights = self.parameters[start:end]
+            grads = tuple(ops.neg(grad) if group["maximize"] else grad for grad in gradients[start:end])
+            shrink, grads = self.decayed(group_id, weights, grads)
+            first, second = self.log_betas[group_id]
+            size = self.lrs[group_id] / correction(self.state_step, first)
+            root = ops.sqrt(correction(self.state_step, second))
+            rule = ops.partial(
+                _update, shrink, size, root, self.weighings[group_id], float(group["eps"]), group["amsgrad"]
+            )
+            self.hyper_map(
+                rule,
+                weights,
+                grads,
+                self.exp_avg[start:end],
+                self.exp_avg_sq[start:end],
+                self.max_exp_avg_sq[start:end],
+            )
+        return True
 
 
 class Adam(AdamW):
-    """torch.optim.Adam: L2 decay added to the gradient, eps added to the bias-corrected root.
-
-    MindSpore's own Adam adds eps before the bias correction, which makes it 31 times larger in the first step; its
-    AdamW adds it after, as torch does. So this is AdamW run on gradient + weight_decay·parameter, without decay of
-    its own. Takes the arguments of torch's Adam, parameter groups included; state: exp_avg, exp_avg_sq,
-    max_exp_avg_sq (one parameter for each trained one, in their order) and state_step (int32).
-    """
+    """torch.optim.Adam: the decay is added to the gradient. Arguments and state as in AdamW, decay 0 by default."""
 
     def __init__(
         self,
@@ -30,16 +131,7 @@ class Adam(AdamW):
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
 
-    def construct(self, gradients: Any) -> bool:
-        """Take one step; `gradients` is a tuple in the order of the parameters."""
-        self.assignadd(self.state_step, self.increase_tensor)
-        for group_id, group in enumerate(self.param_groups):
-            beta1, beta2 = group["betas"]
-            start = self.group_start_id[group_id]
-            end = self.group_start_id[group_id + 1]
-            grads = tuple(ops.neg(grad) if group["maximize"] else grad for grad in gradients[start:end])
-            grads = self._decay_weight(group["weight_decay"], self.parameters[start:end], grads)
-            self.implementation(
-                self.lrs[group_id], 0.0, beta1, beta2, group["amsgrad"], group["eps"], grads, start, end
-            )
-        return True
+    def decayed(self, group_id: int, weights: Any, grads: Any) -> tuple[Any, Any]:
+        """See AdamW: nothing is taken from the weights, and the gradients carry the decay."""
+        decay = self.param_groups[group_id]["weight_decay"]
+        return ops.ones_like(self.lrs[group_id]), self._decay_weight(decay, weights, grads)

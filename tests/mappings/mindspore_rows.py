@@ -27,7 +27,7 @@ from PIL import Image
 
 from msmigrate.mappings import table
 from msmigrate.mappings.resolve import build, resolve, value_of
-from msmigrate.mappings.rows import Case, Row
+from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 from msmigrate.mappings.verbs import SHAPES as SHAPE_VERBS
 
 MODES = ("pynative", "graph")
@@ -42,17 +42,19 @@ def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[
     net = build(table.translate(row.torch, given, modules))
     owners = [(f"{index}.", table.row(child)) for index, (child, _) in enumerate(inner)] or [("", row)]
     crossing = {
-        prefix + state.mindspore: (prefix + state.torch, state.verb)
+        prefix + state.mindspore: (prefix + state.torch, state)
         for prefix, owner in owners
         for state in owner.state
         if state.mindspore and state.torch
     }
     parameters = {}
     for theirs, parameter in net.parameters_and_names():
-        ours, verb = crossing[theirs]  # KeyError: the row does not know this parameter
-        values = draw_weight(name, ours, to_torch(parameter.shape, verb))
+        ours, state = crossing[theirs]  # KeyError: the row does not know this parameter
+        if not parameter.requires_grad and not state.buffer:
+            continue  # affine=False: torch has no such tensor, MindSpore leaves it at ones and zeros
+        values = draw_weight(name, ours, to_torch(parameter.shape, state.verb))
         parameter.set_data(ms.Tensor(values.reshape(parameter.shape)))
-        parameters[ours] = (parameter, verb)
+        parameters[ours] = (parameter, state.verb)
     xs = [ms.Tensor(array) for array in inputs(name, case)]
     net.set_train(False)
     upstream = ms.Tensor(draw(f"{name}/upstream", tuple(net(*xs).shape)))
@@ -221,7 +223,7 @@ def run_transform(row: Row, case: Case) -> dict[str, Any]:
     ms.set_seed(11)
     transform = build(table.translate(row.torch, case.args))
     pictures: list[Any] = [Image.fromarray(image(*size)) for size in IMAGES]
-    if not row.exact:
+    if row.status["pynative"] == SAME_DISTRIBUTION:
         return {"extents": np.stack([extent(transform(pictures[0])) for _ in range(case.steps)])}
     if row.short == "Normalize":
         to_tensor = build(table.translate("ToTensor", {}))

@@ -41,6 +41,11 @@ def compare(name: str, phase: str, mode: str, found: dict[str, Results]) -> list
     ours = found["torch"].of(f"{name}/{phase}/float32")
     reference = found["torch"].of(f"{name}/{phase}/float64")
     theirs = found["mindspore"].of(key)
+    dropped = {f"state.{state.torch}" for state in table.row(name.partition("[")[0]).state if not state.mindspore}
+    ours = {tensor: values for tensor, values in ours.items() if tensor.rpartition(".")[0] not in dropped}
+    # torch makes optimizer state only when a formula reads it; MindSpore always does.
+    made = {tensor.rpartition(".")[0] for tensor in ours}
+    theirs = {k: v for k, v in theirs.items() if not k.startswith("state.") or k.rpartition(".")[0] in made}
     if not ours or set(ours) != set(theirs):
         return [f"{phase} {mode}: torch has {sorted(ours)}, MindSpore {sorted(theirs)}"]
     wrong = []
@@ -85,8 +90,10 @@ def distributed_alike(ours: np.ndarray, theirs: np.ndarray) -> list[str]:
     """Two samples of one distribution: Kolmogorov–Smirnov, and the ratio of their standard deviations."""
     measured, critical = distance(ours, theirs)
     wrong = [] if measured < critical else [f"KS distance {measured:.4f}, critical {critical:.4f}"]
-    # The deviation of a sample's standard deviation, from its fourth moment; 1e-9 for constant samples.
-    spread = [sample.std() for sample in (ours, theirs)]
+    # The deviation of a sample's standard deviation, from its fourth moment.
+    spread = [float(sample.std()) for sample in (ours, theirs)]
+    if not all(spread):
+        return wrong if spread[0] == spread[1] else [*wrong, f"standard deviations {spread[0]} and {spread[1]}"]
     kurtosis = [((sample - sample.mean()) ** 4).mean() for sample in (ours, theirs)]
     doubt = 5 * math.sqrt(sum((k - s**4) / (4 * s**2 * ours.size) for k, s in zip(kurtosis, spread, strict=True)))
     if abs(spread[0] - spread[1]) > doubt:
@@ -114,7 +121,7 @@ def judge_whole(name: str, row: Row, found: dict[str, Results]) -> tuple[str, li
     ours, theirs = (found[framework].of(name) for framework in ("torch", "mindspore"))
     if not ours or set(ours) != set(theirs):
         return EQUAL, [f"torch has {sorted(ours)}, MindSpore {sorted(theirs)}"]
-    if not row.exact:
+    if row.status["pynative"] == SAME_DISTRIBUTION:
         wrong = []
         for key in ours:
             columns = [
@@ -159,7 +166,7 @@ def test_row(name: str, row: Row, case: Case, found: dict[str, Results]) -> None
 @pytest.mark.parametrize(("row", "case"), REFUSED, ids=[f"{row.torch}({case.raises})" for row, case in REFUSED])
 def test_value_without_counterpart(row: Row, case: Case) -> None:
     with pytest.raises(errors.Unsupported, match=rf"{row.torch}: {case.raises}="):
-        table.translate(row.torch, case.args, tuple(object() for _ in case.inputs))
+        table.translate(row.torch, case.args, tuple(object() for _ in case.inputs))  # stand for tensors
 
 
 def test_every_row_ran_or_says_that_it_did_not() -> None:
@@ -177,9 +184,12 @@ def test_every_argument_of_torch_is_in_its_row(row: Row, found: dict[str, Result
     known = {argument.torch: argument for argument in row.arguments if not argument.torch.startswith("*")}
     signature = dict(found["torch"].notes["signatures"][row.torch])
     assert [name for name in signature if name not in known] == []
-    assert [name for name in known if name in signature] == list(signature), "the order of torch"
+    if row.torch != "torch.mean":  # several overloads, each with an order of its own
+        assert [name for name in known if name in signature] == list(signature), "the order of torch"
     for name, default in signature.items():
         argument = known[name]
+        if (row.torch, name) == ("torch.mean", "dim"):
+            continue  # required in one overload, absent in another
         if argument.why and "handed over first" in argument.why or name in ("tensor", "module"):
             continue  # the caller's part
         assert ("required" if argument.required else argument.default) == default, name

@@ -1,4 +1,4 @@
-"""Run every case of the mapping table in PyTorch, in float32 and float64: `python torch_rows.py FOLDER [PART OF NAME]`."""
+"""Run every case of the mapping table in PyTorch, float32 and float64: `python torch_rows.py FOLDER [PART]`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from PIL import Image
 from torchvision import transforms
 
 from msmigrate.mappings import table
-from msmigrate.mappings.rows import Case, Row
+from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")
@@ -88,8 +88,8 @@ def run_module(name: str, row: Row, case: Case, dtype: torch.dtype, train: bool)
     result = module(*xs)
     if train and not case.train:
         return {"random": result.detach()}
-    if row.kind == "loss":  # the second input is the target
-        xs = xs[:1]
+    if row.kind == "loss":  # the second input is the target, and weights of classes are no state
+        return record(result, xs[:1], name)
     found = record(result, xs, name)
     found.update({f"grad.{key}": value.grad for key, value in module.named_parameters()})
     found.update({f"buffer.{key}": value for key, value in module.named_buffers() if value.is_floating_point()})
@@ -169,7 +169,7 @@ def run_transform(name: str, row: Row, case: Case) -> dict[str, Any]:
     _, given = arguments(row, case, torch.float32)
     transform = find(row.torch)(**given)
     pictures = [Image.fromarray(image(*size)) for size in IMAGES]
-    if not row.exact:
+    if row.status["pynative"] == SAME_DISTRIBUTION:
         return {"extents": np.stack([extent(transform(pictures[0])) for _ in range(case.steps)])}
     if row.short == "Normalize":
         pictures = [transforms.ToTensor()(picture) for picture in pictures]
@@ -214,7 +214,9 @@ def signature(row: Row) -> list[list[Any]]:
         spec = ast.parse(f"def f{overload}: ...").body[0].args
         positional = [argument.arg for argument in spec.args]
         values = ["required"] * (len(positional) - len(spec.defaults)) + [ast.literal_eval(d) for d in spec.defaults]
-        keywords = {argument.arg: ast.literal_eval(d) for argument, d in zip(spec.kwonlyargs, spec.kw_defaults)}
+        keywords = {
+            argument.arg: ast.literal_eval(d) for argument, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+        }
         merged |= {**dict(zip(positional, values, strict=True)), **keywords}
     return [[name, value] for name, value in merged.items()]
 

@@ -20,7 +20,7 @@ warnings.simplefilter("ignore")
 import mindspore as ms
 import numpy as np
 from mapping_cases import IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
-from mindspore import ops
+from mindspore import nn, ops
 from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
 from PIL import Image
@@ -47,8 +47,10 @@ def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[
         for state in owner.state
         if state.mindspore and state.torch
     }
+    nn.SequentialCell(net)  # a checkpoint's names are those that parameters take in their parent
     parameters = {}
     for theirs, parameter in net.parameters_and_names():
+        assert parameter.name == f"0.{theirs}", parameter.name
         ours, state = crossing[theirs]  # KeyError: the row does not know this parameter
         if not parameter.requires_grad and not state.buffer:
             continue  # affine=False: torch has no such tensor, MindSpore leaves it at ones and zeros

@@ -108,6 +108,8 @@ def load(data: bytes) -> Any:
 
 def allow(module: str, name: str) -> Global:
     """Return the inert global, or raise BadCheckpoint naming it."""
+    if module == "__builtin__":  # as protocol 2, which torch uses, still calls it
+        module = "builtins"
     full = f"{module}.{name}"
     if full not in ALLOWED:
         shown = full if full.isprintable() and len(full) <= 200 else ascii(full)[:200]

@@ -1,0 +1,55 @@
+"""Starts the torch and the MindSpore worker once for all tests of this room, and offers the hand-made checkpoints."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))  # for tiny_checkpoints
+
+
+def run(script: str, *arguments: object) -> None:
+    """Run a worker script; a failure shows the end of what it printed."""
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=arguments[0])
+    assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+
+
+@pytest.fixture(scope="session")
+def torch_files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    """A folder of checkpoints that torch wrote, and by file name what their tensors hold."""
+    folder = tmp_path_factory.mktemp("torch")
+    run("make_checkpoints_torch.py", folder)
+    return folder, json.loads((folder / "expected.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def read_by_mindspore(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], dict[str, Any]]:
+    """Let MindSpore load every .ckpt in a folder: file name -> parameter -> shape, dtype and digest of the bytes."""
+
+    def read(folder: Path) -> dict[str, Any]:
+        run("read_checkpoints_mindspore.py", folder)
+        found: dict[str, Any] = json.loads((folder / "found.json").read_text())
+        return found
+
+    return read
+
+
+@pytest.fixture
+def command() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run `msmigrate convert-ckpt` as a process of its own and return what it printed and its exit code."""
+
+    def call(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "msmigrate", "convert-ckpt", *map(str, arguments)]
+        settings: dict[str, Any] = {"capture_output": True, "text": True, "check": False, "env": dict(os.environ)}
+        return subprocess.run(line, **{**settings, **options})
+
+    return call

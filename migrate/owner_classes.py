@@ -31,7 +31,8 @@ def _family(label: str, *names: str) -> Family:
     return Family(label, tuple(f"torch.nn.{name}" for name in names or (label,)))
 
 
-BATCH_NORM = _family("BatchNorm", "BatchNorm2d", "BatchNorm1d", "BatchNorm3d", "SyncBatchNorm")
+BATCH_NORM = _family("BatchNorm", "BatchNorm2d", "BatchNorm1d", "SyncBatchNorm")
+BATCH_NORM_3D = _family("BatchNorm3d")  # MindSpore's wraps a BatchNorm2d, whose name its tensors carry
 AFFINE_NORM = _family("LayerNorm or GroupNorm", "LayerNorm", "GroupNorm")
 CONVOLUTIONS = {  # by the rank of the weight
     rank: _family(f"Conv{rank - 2}d", f"Conv{rank - 2}d", f"ConvTranspose{rank - 2}d") for rank in (3, 4, 5)
@@ -41,7 +42,7 @@ PRELU, RMS_NORM = _family("PReLU"), _family("RMSNorm")
 RECURRENT = _family("LSTM, GRU or RNN", "LSTM", "GRU", "RNN")
 ATTENTION = _family("MultiheadAttention")
 FAMILIES = (
-    *(BATCH_NORM, AFFINE_NORM, *CONVOLUTIONS.values(), LINEAR, EMBEDDING),
+    *(BATCH_NORM, BATCH_NORM_3D, AFFINE_NORM, *CONVOLUTIONS.values(), LINEAR, EMBEDDING),
     *(PRELU, RMS_NORM, RECURRENT, ATTENTION),
 )
 
@@ -70,12 +71,19 @@ def split(name: str) -> tuple[str, str]:
 
 
 def modules(shapes: Mapping[str, Shape]) -> list[Module]:
-    """Group the tensors by module, in their order, and infer the families of each module."""
+    """Group the tensors by module, in their order, and infer the families of each module.
+
+    A batch norm's own tensors do not say how many dimensions it works on. Where no tensor has five, nothing in the
+    model is volumetric; otherwise it may be either.
+    """
     groups: dict[str, dict[str, Shape]] = {}
     for name, shape in shapes.items():
         path, leaf = split(name)
         groups.setdefault(path, {})[leaf] = shape
-    return [Module(path, leaves, families(leaves)) for path, leaves in groups.items()]
+    volumetric = any(len(shape) == 5 for shape in shapes.values())
+    found = [Module(path, leaves, families(leaves)) for path, leaves in groups.items()]
+    both = (BATCH_NORM, BATCH_NORM_3D)
+    return [m._replace(families=both) if volumetric and m.families == (BATCH_NORM,) else m for m in found]
 
 
 def check_plain(module: Module) -> None:

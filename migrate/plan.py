@@ -257,14 +257,15 @@ def _against(net: Net, entries: list[Entry]) -> tuple[list[Entry], list[str]]:
     filled = {entry.tensor: entry.target for entry in entries if entry.target in net}
     checked = []
     for entry in entries:
-        if entry.target is None or entry.tensor is None:
+        twin = filled.get(entry.tensor)  # equal: the same bytes, seen in the same way
+        if entry.tensor is None or (entry.target is None and entry.error is not Ambiguous):
+            checked.append(entry)
+        elif entry.target not in net and twin:
+            checked.append(replace(entry, action=DROP, target=None, why=f"tied: the same bytes as {twin}", error=None))
+        elif entry.target is None:
             checked.append(entry)
         elif entry.target not in net:
-            twin = filled.get(entry.tensor)  # equal: the same bytes, seen in the same way
-            if twin:
-                checked.append(replace(entry, action=DROP, target=None, why=f"tied: the same bytes as {twin}"))
-            else:
-                checked.append(refuse(entry, BadCheckpoint, f"the net has no parameter {entry.target}"))
+            checked.append(refuse(entry, BadCheckpoint, f"the net has no parameter {entry.target}"))
         else:
             checked.append(_fitted(entry, entry.tensor, *net[entry.target]))
     targets = {entry.target for entry in entries}

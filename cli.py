@@ -74,7 +74,28 @@ def own_model(spec: str) -> str:
     return f"msmigrate.train.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"
 
 
-def json_text(content: dict[str, Any]) -> str:
+@cli.command("mappings")
+@click.argument("name", required=False)
+@click.option("--kind", metavar="KIND", help="Only the rows of one kind, such as layer, loss or optimizer.")
+@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON, with every argument and pitfall.")
+def mappings(name: str | None, kind: str | None, as_json: bool) -> None:
+    """Print what corresponds in torch and MindSpore: the table, or the row of NAME with its pitfalls.
+
+    NAME is a torch name, qualified or short: torch.nn.Conv2d, Conv2d, operator.add.
+    """
+    from .mappings import table
+    from .reports import mapping_table
+
+    if name is not None and kind is not None:
+        raise click.UsageError("NAME or --kind, not both.")
+    rows = table.rows(kind) if name is None else [table.row(name)]
+    if as_json:
+        click.echo(json_text(mapping_table.as_json(rows)))
+    else:
+        mapping_table.show(rows, whole=name is not None)
+
+
+def json_text(content: Any) -> str:
     """Format for programs: one line, as it stands in UTF-8."""
     import json
 

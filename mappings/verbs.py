@@ -22,6 +22,7 @@ Shape = tuple[int, ...]
 class Verb(NamedTuple):
     """`forward(value, torch arguments) -> MindSpore value(s)` and `inverse(MindSpore value(s)) -> torch value`."""
 
+    says: str
     forward: Callable[[Any, Mapping[str, Any]], Any]
     inverse: Callable[[Any], Any]
 
@@ -29,6 +30,7 @@ class Verb(NamedTuple):
 class ShapeVerb(NamedTuple):
     """`forward(torch shape) -> MindSpore shape` and its inverse."""
 
+    says: str
     forward: Callable[[Shape], Shape]
     inverse: Callable[[Shape], Shape]
 
@@ -76,7 +78,7 @@ def conv_padding(rank: int) -> Verb:
         sides = spread(padding, 2 * rank)
         return tuple(sides[::2]) if sides[::2] == sides[1::2] else "same"
 
-    return Verb(forward, inverse)
+    return Verb("numbers on every side, written out", forward, inverse)
 
 
 def _pool_padding(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
@@ -130,20 +132,49 @@ def _last_axis(value: Any, args: Mapping[str, Any]) -> tuple[int, ...]:
     return shape
 
 
+def _schedules(value: Any, args: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Pairs (torch schedule, its arguments) to pairs (MindSpore schedule, its arguments)."""
+    from . import table  # the table uses the verbs, and this verb the table
+
+    calls = []
+    for name, inner in value:
+        found = table.row(name)
+        if found.kind != "schedule" or any(argument.verb == "schedules" for argument in found.arguments):
+            raise ValueError(f"{found.torch} cannot stand inside another schedule")
+        calls.append(table.translate(name, inner))
+    return [(call.target, call.kwargs) for call in calls]
+
+
+def _from_schedules(value: Any) -> list[tuple[str, dict[str, Any]]]:
+    from . import table
+
+    names = {row.mindspore: row.torch for row in table.rows("schedule")}
+    return [(names[target], table.inverse(names[target], kwargs)) for target, kwargs in value]
+
+
+def _kernel_if_none(value: Any, args: Mapping[str, Any]) -> Any:
+    return args["kernel_size"] if value is None else value
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
 VERBS: dict[str, Verb] = {
-    "complement": Verb(lambda value, args: complement(value), complement),
+    "complement": Verb("1 - value", lambda value, args: complement(value), complement),
     "conv1d_padding": conv_padding(1),
     "conv2d_padding": conv_padding(2),
     "conv3d_padding": conv_padding(3),
-    "pool_padding": Verb(_pool_padding, lambda values: values[1]),
-    "stride_or_kernel": Verb(lambda value, args: args["kernel_size"] if value is None else value, lambda value: value),
-    "single": Verb(_single, lambda value: (value,)),
-    "dims": Verb(_dims, lambda value: value),
-    "tensor": Verb(_tensor, _from_tensor),
-    "negate": Verb(lambda value, args: -value, lambda value: -value),
-    "half_width": Verb(_half_width, lambda value: value),
-    "last_axis": Verb(_last_axis, lambda value: value),
-    "divisor": Verb(lambda value, args: 0 if value is None else value, lambda value: value or None),
+    "pool_padding": Verb("'valid' where nothing is padded, else 'pad'", _pool_padding, lambda values: values[1]),
+    "stride_or_kernel": Verb("None becomes the kernel size", _kernel_if_none, _same),
+    "single": Verb("one number, not a tuple of one", _single, lambda value: (value,)),
+    "dims": Verb("numbers one by one or in a tuple", _dims, _same),
+    "tensor": Verb("a list becomes a float32 tensor", _tensor, _from_tensor),
+    "negate": Verb("-value", lambda value, args: -value, lambda value: -value),
+    "half_width": Verb("bounds of U(-scale, scale)", _half_width, _same),
+    "last_axis": Verb("one dimension, as a tuple", _last_axis, _same),
+    "divisor": Verb("None becomes 0", lambda value, args: 0 if value is None else value, lambda value: value or None),
+    "schedules": Verb("every schedule by its own row", _schedules, _from_schedules),
 }
 
 
@@ -158,26 +189,7 @@ def _squeeze(shape: Shape) -> Shape:
 
 
 SHAPES: dict[str, ShapeVerb] = {
-    # A one-dimensional convolution is computed as a two-dimensional one of height 1: (O, I, k) to (O, I, 1, k).
-    "expand_dims": ShapeVerb(_expand, _squeeze),
-    # torch keeps one step counter per parameter, MindSpore one for the optimizer.
-    "shared": ShapeVerb(lambda shape: shape, lambda shape: shape),
+    # A one-dimensional convolution is computed as a two-dimensional one of height 1.
+    "expand_dims": ShapeVerb("(..., k) becomes (..., 1, k)", _expand, _squeeze),
+    "shared": ShapeVerb("one for the whole optimizer", lambda shape: shape, lambda shape: shape),
 }
-
-
-def _schedules(value: Any, args: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Pairs (torch schedule, its arguments) to pairs (MindSpore schedule, its arguments)."""
-    from . import table  # the table uses the verbs, and this verb the table
-
-    calls = [table.translate(name, inner) for name, inner in value]
-    return [(call.target, call.kwargs) for call in calls]
-
-
-def _from_schedules(value: Any) -> list[tuple[str, dict[str, Any]]]:
-    from . import table
-
-    names = {row.mindspore: row.torch for row in table.rows("schedule")}
-    return [(names[target], table.inverse(names[target], kwargs)) for target, kwargs in value]
-
-
-VERBS["schedules"] = Verb(_schedules, _from_schedules)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import Case, Row
 

@@ -1,7 +1,7 @@
 """Run every case of the mapping table in MindSpore, PyNative and compiled: `python mindspore_rows.py FOLDER [PART]`.
 
 Errors in MindSpore arrive late: every result is read as an array before its case ends, so that an error falls into
-the case that caused it.
+the case that caused it. By hand, set ONEDNN_MAX_CPU_ISA=AVX2 first, as conftest.py does.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
-warnings.simplefilter("ignore")
-
 import mindspore as ms
 import numpy as np
 from mapping_cases import IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
 from mindspore import nn, ops
 from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
-from PIL import Image
-
 from msmigrate.mappings import table
 from msmigrate.mappings.resolve import build, resolve, value_of
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 from msmigrate.mappings.verbs import SHAPES as SHAPE_VERBS
+from PIL import Image
 
+warnings.simplefilter("ignore")
 MODES = ("pynative", "graph")
 PAUSE = 3  # the step after which an optimizer's state crosses to torch and back
 
@@ -182,13 +179,13 @@ def run_optimizer(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     flat = [parameter for some in parameters for parameter in some]
     start = [parameter.asnumpy().copy() for parameter in flat]
     found: dict[str, Any] = {}
-    update: Any = None
+    optimizer = make_optimizer(row, case, parameters)
     for step in range(case.steps):
-        if step in (0, PAUSE):
-            state = torch_state(row, optimizer) if step else {}
+        if step == PAUSE:
+            state = torch_state(row, optimizer)
             optimizer = make_optimizer(row, case, parameters)
-            if step:
-                load_torch_state(row, optimizer, state)
+            load_torch_state(row, optimizer, state)
+        if step in (0, PAUSE):
             update = ms.jit(optimizer) if mode == "graph" else optimizer
         update(tuple(ms.Tensor(draw(f"{name}/g{step}.{index}", p.shape)) for index, p in enumerate(flat)))
         for index, parameter in enumerate(flat):

@@ -16,11 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 from mapping_cases import IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
-from PIL import Image
-from torchvision import transforms
-
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
+from PIL import Image
+from torchvision import transforms
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")

@@ -1,0 +1,205 @@
+"""Say what the mapping table holds: for a terminal, as JSON, and as docs/mappings.md.
+
+`python -m msmigrate.reports.mapping_table docs/mappings.md` writes the page anew.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+
+from ..mappings import table
+from ..mappings.rows import Argument, Row, State
+from ..mappings.verbs import SHAPES, VERBS
+
+Cells = tuple[str, str, str]  # torch, MindSpore, note
+
+INTRODUCTION = """\
+# The mapping table
+
+Generated from `mappings/*.yaml` by `python -m msmigrate.reports.mapping_table docs/mappings.md`; do not edit.
+
+Every row that can run is a test that runs both frameworks, and `msmigrate mappings NAME` prints one. Statuses:
+**equal**: every output, gradient, buffer, update and state tensor of MindSpore is as near to torch in float64 as
+torch in float32 is (within four times, plus 1e-6 of the tensor's scale), bit-equal for transforms; **equal in
+distribution**: the random streams differ, the distributions were compared; **documented, not run**: not tried here.
+"Graph" means compiled with `mindspore.jit`. All of it on the CPU; nothing here ran on Ascend. A row that is not exact
+says why below its name. Where the target is a class of msmigrate, MindSpore's own differs, and the row says how.
+"""
+
+
+def overview(rows: Iterable[Row]) -> Table:
+    """One line for every row."""
+    shown = Table("kind", "torch", "MindSpore", "exact", "PyNative", "graph", "pitfalls", box=None, pad_edge=False)
+    for row in rows:
+        target = row.mindspore or "none"
+        exact = "yes" if row.exact else "no"
+        numbers = str(len(row.pitfalls) or "")
+        shown.add_row(row.kind, row.torch, target, exact, row.status["pynative"], row.status["graph"], numbers)
+    return shown
+
+
+def argument_cells(row: Row) -> list[Cells]:
+    """How every argument of both sides crosses."""
+    cells = [_argument(argument, row) for argument in row.arguments]
+    cells += [("", f"{item.mindspore}={item.value!r}", item.why or "always written") for item in row.written]
+    return cells + [("", name, f"not written: {why}") for name, why in row.unwritten.items()]
+
+
+def _argument(argument: Argument, row: Row) -> Cells:
+    ours = argument.torch if argument.required else f"{argument.torch}={argument.default!r}"
+    theirs = ", ".join(f"{name} ({row.defaults[name]})" if name in row.defaults else name for name in argument.to)
+    notes = [VERBS[argument.verb].says] if argument.verb else []
+    if argument.values:
+        notes.append(", ".join(f"{ours!r} → {theirs!r}" for ours, theirs in argument.values))
+    if argument.only:
+        notes.append("only " + " or ".join(repr(value) for value in argument.only))
+    if argument.refuse:
+        notes.append("not " + " or ".join(repr(value) for value in argument.refuse))
+    notes += [text for text in (argument.why, argument.remedy) if text]
+    return ours, theirs or "–", "; ".join(note.rstrip(".") for note in notes)
+
+
+def state_cells(row: Row) -> list[Cells]:
+    """How every tensor of its state crosses."""
+    return [_state(state) for state in row.state]
+
+
+def _state(state: State) -> Cells:
+    notes = [SHAPES[state.verb].says] if state.verb else []
+    notes += ["not trained"] if state.buffer and state.mindspore else []
+    notes += [f"filled with {state.fill:g}"] if state.fill is not None else []
+    notes += [state.why] if state.why else []
+    return state.torch or "–", state.mindspore or "dropped", "; ".join(notes)
+
+
+def show(rows: Iterable[Row], *, whole: bool) -> None:
+    """Print a line for every row, or the whole of each."""
+    # Elsewhere than in a terminal nothing is cut to its width.
+    console = Console(width=None if sys.stdout.isatty() else 200)
+    with console.capture() as captured:
+        if whole:
+            for row in rows:
+                show_row(row, console)
+        else:
+            console.print(overview(rows))
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def show_row(row: Row, console: Console) -> None:
+    """Print one row: arguments, state, status, pitfalls with symptom and fix, pages."""
+    console.print(f"[bold]{row.torch}[/] → [bold]{row.mindspore or 'no counterpart'}[/]", highlight=False)
+    if row.aliases:
+        console.print(f"also {', '.join(row.aliases)}", highlight=False)
+    if row.why:
+        console.print(("" if row.exact else "Not exact: ") + row.why, highlight=False)
+    sections = (("Arguments", "MindSpore (its default)", argument_cells(row)), ("State", "MindSpore", state_cells(row)))
+    for title, theirs, cells in sections:
+        if cells:
+            shown = Table("torch", theirs, "", box=None, pad_edge=False, header_style="dim")
+            for cell in cells:
+                shown.add_row(*(text.replace("[", "\\[") for text in cell))
+            console.print(f"\n[bold]{title}[/]")
+            console.print(Padding(shown, (0, 0, 0, 2)))
+    console.print("\n[bold]Status[/]")
+    for mode, status in row.status.items():
+        console.print(f"  {mode:9} {status}", highlight=False)
+    if row.pitfalls:
+        console.print("\n[bold]Pitfalls[/]")
+    for name in row.pitfalls:
+        fault = table.faults()[name]
+        console.print(f"  [bold]{name}[/] (shows in {', '.join(fault.shows_in)})", highlight=False)
+        lines = (f"torch: {fault.torch}", f"MindSpore: {fault.mindspore}", f"symptom: {fault.symptom}")
+        for text in (*lines, f"fix: {fault.fix}"):
+            console.print(Padding(text.replace("[", "\\["), (0, 0, 0, 4)), highlight=False)
+    console.print("\n[bold]Pages[/]")
+    for page in row.docs.values():
+        console.print(f"  {page}", soft_wrap=True, highlight=False)
+
+
+def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """The rows as plain values, their faults written out; the tests' cases are left out."""
+    plain = []
+    for row in rows:
+        content = {key: value for key, value in asdict(row).items() if key != "cases"}
+        content["pitfalls"] = [asdict(table.faults()[name]) for name in row.pitfalls]
+        plain.append(content)
+    return plain
+
+
+def markdown() -> str:
+    """The page docs/mappings.md."""
+    lines = [INTRODUCTION]
+    for kind in table.KINDS:
+        lines += [f"## {_title(kind)}", "", *_grid(("torch", "MindSpore", "exact", "PyNative", "graph"))]
+        for row in table.rows(kind):
+            target = f"`{row.mindspore}`" if row.mindspore else "none"
+            exact = "yes" if row.exact else "no"
+            status = (row.status["pynative"], row.status["graph"])
+            cells = (f"[`{row.torch}`](#{_anchor(row.torch)})", target, exact, *status)
+            lines.append(_line(cells))
+        lines.append("")
+    for row in table.rows():
+        lines += _section(row)
+    lines += ["## Pitfalls", ""]
+    for fault in table.faults().values():
+        lines += [
+            f"### {fault.id}",
+            "",
+            f"- torch: {fault.torch}",
+            f"- MindSpore: {fault.mindspore}",
+            f"- shows in {', '.join(fault.shows_in)}: {fault.symptom}",
+            f"- fix: {fault.fix}",
+            f"- measured: {fault.measured}",
+            "",
+        ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _section(row: Row) -> list[str]:
+    ours, theirs = (f"[{name}]({row.docs[name.lower()]})" for name in ("torch", "MindSpore"))
+    lines = [f"### {row.torch}", "", f"→ `{row.mindspore}` ({ours}, {theirs})", ""]
+    if row.aliases:
+        lines += ["Also " + ", ".join(f"`{alias}`" for alias in row.aliases) + ".", ""]
+    if row.why:
+        lines += [("" if row.exact else "Not exact: ") + row.why, ""]
+    for title, cells in (("argument", argument_cells(row)), ("state", state_cells(row))):
+        if cells:
+            lines += _grid((f"torch {title}", "MindSpore" + (" (its default)" if title == "argument" else ""), ""))
+            lines += [_line((_code(cell[0]), _code(cell[1]), cell[2])) for cell in cells]
+            lines.append("")
+    if row.pitfalls:
+        lines += ["Pitfalls: " + ", ".join(f"[{name}](#{_anchor(name)})" for name in row.pitfalls) + ".", ""]
+    return lines
+
+
+def _title(kind: str) -> str:
+    return {"loss": "Losses", "distribution": "Distribution"}.get(kind, f"{kind.capitalize()}s")
+
+
+def _grid(head: tuple[str, ...]) -> list[str]:
+    return [_line(head), "|" + "---|" * len(head)]
+
+
+def _line(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text and text not in ("–", "dropped") else text
+
+
+def _anchor(heading: str) -> str:
+    """The anchor that a forge gives a heading: lower case without punctuation."""
+    return "".join(letter for letter in heading.lower() if letter.isalnum() or letter in "-_")
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(markdown(), encoding="utf-8")

@@ -1,0 +1,170 @@
+"""Looking rows up, translating calls, and the errors people meet."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from enum import Enum
+from pathlib import Path
+
+import pytest
+from msmigrate import errors
+from msmigrate.mappings import reading, table
+from msmigrate.mappings.resolve import build, resolve
+from msmigrate.mappings.rows import Call, Name
+
+
+def test_names_find_rows() -> None:
+    assert table.row("Conv2d") is table.row("torch.nn.Conv2d") is table.row("conv2d")
+    assert table.row("operator.add").torch == table.row("torch.Tensor.add").torch == "torch.add"
+    assert table.row("ReLU").kind == "layer"
+    assert table.row("relu").kind == "function"
+
+
+def test_unknown_name_says_what_is_close() -> None:
+    with pytest.raises(errors.UnknownRow, match=r"no row 'torch\.nn\.Conv2'; did you mean torch\.nn\.Conv2d"):
+        table.row("torch.nn.Conv2")
+    with pytest.raises(errors.UnknownRow, match=r"no row 'zzz'$"):
+        table.row("zzz")
+    with pytest.raises(errors.BadInput, match="no kind of row 'lair'; there are layer,"):
+        table.rows("lair")
+
+
+def test_every_argument_is_written() -> None:
+    call = table.translate("torch.nn.Conv2d", {"kernel_size": [3, 3], "padding": 1}, (16, 32))
+    assert call == Call(
+        "mindspore.nn.Conv2d",
+        {
+            "in_channels": 16,
+            "out_channels": 32,
+            "kernel_size": (3, 3),
+            "stride": 1,
+            "pad_mode": "pad",
+            "padding": (1, 1, 1, 1),
+            "dilation": 1,
+            "group": 1,
+            "has_bias": True,
+            "dtype": "mindspore.float32",
+            "weight_init": None,
+            "bias_init": None,
+            "data_format": "NCHW",
+        },
+    )
+
+
+def test_a_group_gets_only_what_was_given() -> None:
+    call = table.translate("torch.optim.SGD", {"weight_decay": 0.0, "lr": 0.1}, partial=True)
+    assert call.kwargs == {"lr": 0.1, "weight_decay": 0.0}
+
+
+def test_enumerations_and_dtypes_cross_by_value() -> None:
+    class Mode(Enum):
+        BILINEAR = "bilinear"
+
+    call = table.translate("torchvision.transforms.Resize", {"size": 8, "interpolation": Mode.BILINEAR})
+    assert repr(call.kwargs["interpolation"]) == "mindspore.dataset.vision.Inter.BILINEAR"
+
+
+def test_further_positional_arguments_are_collected() -> None:
+    tensor = object()
+    assert table.translate("torch.Tensor.view", {}, (tensor, 2, -1)).kwargs == {"input": tensor, "shape": (2, -1)}
+    assert table.translate("torch.Tensor.view", {}, (tensor, (2, -1))).kwargs == {"input": tensor, "shape": (2, -1)}
+
+
+@pytest.mark.parametrize(
+    ("name", "args", "positional", "text"),
+    [
+        ("Conv2d", {"paddin": 1}, (1, 2, 3), r"torch\.nn\.Conv2d has no argument 'paddin'; did you mean 'padding'\?"),
+        ("Conv2d", {}, (1, 2), "torch.nn.Conv2d needs the argument 'kernel_size'"),
+        ("Conv2d", {"in_channels": 1}, (1, 2, 3), "got 'in_channels' twice"),
+        ("ReLU", {}, (False, 1), r"torch\.nn\.ReLU takes 1 arguments, got 2 by position"),
+    ],
+)
+def test_wrong_calls(name: str, args: dict[str, int], positional: tuple[int, ...], text: str) -> None:
+    with pytest.raises(errors.BadInput, match=text):
+        table.translate(name, args, positional)
+
+
+def test_a_value_without_counterpart_says_row_argument_value_and_remedy() -> None:
+    with pytest.raises(errors.Unsupported) as raised:
+        table.translate("Conv2d", {"padding_mode": "reflect"}, (1, 2, 3))
+    for text in ("torch.nn.Conv2d", "padding_mode='reflect'", "mindspore.nn.Conv2d", "mindspore.ops.pad"):
+        assert text in str(raised.value)
+
+
+def test_true_is_not_one() -> None:
+    assert not table.same(True, 1)
+    assert table.same(1, 1.0)
+    assert not table.same(None, 0)
+
+
+def test_pitfalls_are_known_and_every_fault_is_somebodys() -> None:
+    named = {name for row in table.rows() for name in row.pitfalls}
+    assert named == set(table.faults())
+
+
+def test_build_makes_nested_calls_and_looks_names_up() -> None:
+    call = Call("fractions.Fraction", {"numerator": Call("int", {}), "denominator": Name("sys.maxunicode")})
+    assert build(Call("builtins.dict", {"a": Name("sys.maxunicode")})) == {"a": sys.maxunicode}
+    with pytest.raises(errors.BadInput, match="there is no int"):
+        build(call)
+    with pytest.raises(errors.BadInput, match=r"there is no math\.tau2"):
+        resolve("math.tau2")
+
+
+ROW = """
+- torch: torch.nn.Thing
+  mindspore: mindspore.nn.Thing
+  exact: true
+  arguments: {}
+  status: {pynative: equal, graph: equal, ascend: "documented, not run"}
+  docs: {torch: a, mindspore: b}
+"""
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (("  exact: true\n", ""), "the key 'exact' is missing"),
+        (("  exact: true\n", "  exact: maybe\n"), "'exact' cannot be 'maybe'"),
+        (("  exact: true\n", "  exact: false\n"), "says `why`"),
+        (("  exact: true\n", "  exact: true\n  pitfall: []\n"), "unknown key 'pitfall'"),
+        (("pynative: equal, ", ""), "status gives pynative"),
+        (("graph: equal", "graph: fine"), "status gives pynative"),
+        (("arguments: {}", "arguments: {p: {too: p}}"), "p: unknown key 'too'"),
+        (("arguments: {}", "arguments: {p: {}}"), "p: an argument that goes nowhere says `why`"),
+        (("arguments: {}", "arguments: {p: {to: p, verb: bend}}"), "there is no verb 'bend'"),
+        (("{torch: a, mindspore: b}", "{torch: a}"), "docs gives the pages"),
+        (("- torch:", "- torch"), "expected keys and values|YAML|mapping"),
+    ],
+)
+def test_a_damaged_table_names_file_row_and_key(tmp_path: Path, change: tuple[str, str], text: str) -> None:
+    path = tmp_path / "layers.yaml"
+    path.write_text(ROW)
+    assert len(reading.read_rows(path, "layer")) == 1
+    path.write_text(ROW.replace(*change))
+    with pytest.raises(errors.BadInput, match=text) as raised:
+        reading.read_rows(path, "layer")
+    assert "layers.yaml" in str(raised.value)
+
+
+def test_two_rows_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "layers.yaml"
+    path.write_text(ROW + ROW)
+    with pytest.raises(errors.BadInput, match="stands in the rows"):
+        reading.read_rows(path, "layer")
+
+
+def test_reading_the_layers_is_quick_and_loads_nothing_heavy() -> None:
+    program = (
+        "import sys, time; from msmigrate.mappings import table; start = time.perf_counter(); table.load('layer'); "
+        "print(time.perf_counter() - start); "
+        "print([name for name in ('torch', 'mindspore', 'numpy', 'pydantic') if name in sys.modules])"
+    )
+    fastest = 1.0
+    for _ in range(5):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+        seconds, heavy = done.stdout.splitlines()
+        assert heavy == "[]"
+        fastest = min(fastest, float(seconds))
+    assert fastest < 0.025, f"{fastest * 1000:.0f} ms"

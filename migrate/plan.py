@@ -166,6 +166,8 @@ def _by_structure(module: Module, net: Net | None) -> tuple[str, States]:
     fitting = {family: found for family, found in choices.items() if net is not None and _fits(module, found, net)}
     if fitting:
         choices = fitting
+    elif net is not None and len(module.families) > 1:
+        raise BadCheckpoint(f"it may belong to {labels}, and the net has no parameter for it under any of their names")
     elif len(choices) < len(module.families):
         raise Ambiguous(f"it may belong to {labels}")
     if len({tuple(map(found.get, module.leaves)) for found in choices.values()}) > 1:
@@ -258,7 +260,7 @@ def _against(net: Net, entries: list[Entry]) -> tuple[list[Entry], list[str]]:
     checked = []
     for entry in entries:
         twin = filled.get(entry.tensor)  # equal: the same bytes, seen in the same way
-        if entry.tensor is None or (entry.target is None and entry.error is not Ambiguous):
+        if entry.tensor is None or (entry.target is None and entry.error is not BadCheckpoint):
             checked.append(entry)
         elif entry.target not in net and twin:
             checked.append(replace(entry, action=DROP, target=None, why=f"tied: the same bytes as {twin}", error=None))

@@ -13,6 +13,7 @@ import sys
 from collections import OrderedDict
 from pathlib import Path
 
+import nets_torch
 import torch
 from torch import nn
 
@@ -84,10 +85,11 @@ def main(folder: Path) -> None:
     )
     save("wrapped.pth", state, {"epoch": 3, "state_dict": state, "best": torch.tensor(1.0), "optimizer": {"state": {}}})
     save("wrapped_model.pth", state, {"model": state, "lr": 0.1})
-    tied = nn.ModuleDict({"embed": nn.Embedding(6, 4), "head": nn.Linear(4, 6, bias=False)})
-    tied["head"].weight = tied["embed"].weight
-    save("tied.pth", tied.state_dict())
     save("embed.pth", nn.ModuleDict({"embed": nn.Embedding(6, 4), "norm": nn.LayerNorm(4)}).state_dict())
+    text = nets_torch.text()
+    save("text.pth", text.state_dict())
+    text["head"].weight = text["embed"].weight
+    save("tied_text.pth", text.state_dict())
     save("protocol4.pth", state)
     torch.save(state, folder / "protocol4.pth", pickle_protocol=4)
     torch.save(net, folder / "whole.pth")

@@ -12,7 +12,7 @@ from math import log
 from typing import Any
 
 from mindspore import dtype as mstype
-from mindspore import ops
+from mindspore import jit, ops
 from mindspore.experimental import optim
 
 SERIES = tuple(1.0 / k for k in range(10, 1, -1))  # of (e^y - 1) / y by Horner; 4e-10 at y = -0.5
@@ -30,6 +30,7 @@ def correction(step: Any, log_beta: float) -> Any:
     return ops.where(exponent > -0.5, -exponent * near, 1.0 - ops.exp(exponent))
 
 
+_negative = ops.Neg()
 _update = ops.MultitypeFuncGraph("msmigrate_adam_update")
 
 
@@ -89,29 +90,32 @@ class AdamW(optim.AdamW):
         """What decay leaves of the weights (a float32 scalar), and the gradients to use."""
         return 1.0 - self.lrs[group_id] * self.param_groups[group_id]["weight_decay"], grads
 
+    @jit
+    def advance(self, group_id: int, gradients: Any) -> bool:
+        """Step one group; compiled in PyNative too, where one operator at a time takes fifteen times as long."""
+        group = self.param_groups[group_id]
+        start = self.group_start_id[group_id]
+        end = self.group_start_id[group_id + 1]
+        weights = self.parameters[start:end]
+        # Over 161 gradients a map compiles in 4 s, a comprehension in 14.
+        grads = self.hyper_map(_negative, gradients) if group["maximize"] else gradients
+        shrink, grads = self.decayed(group_id, weights, grads)
+        first, second = self.log_betas[group_id]
+        size = self.lrs[group_id] / correction(self.state_step, first)
+        root = ops.sqrt(correction(self.state_step, second))
+        rule = ops.partial(_update, shrink, size, root, self.weighings[group_id], float(group["eps"]), group["amsgrad"])
+        self.hyper_map(
+            rule, weights, grads, self.exp_avg[start:end], self.exp_avg_sq[start:end], self.max_exp_avg_sq[start:end]
+        )
+        return True
+
     def construct(self, gradients: Any) -> bool:
         """Take one step; `gradients` is a tuple in the order of the parameters."""
         self.assignadd(self.state_step, self.increase_tensor)
-        for group_id, group in enumerate(self.param_groups):
+        for group_id in range(len(self.param_groups)):
             start = self.group_start_id[group_id]
             end = self.group_start_id[group_id + 1]
-            weights = self.parameters[start:end]
-            grads = tuple(ops.neg(grad) if group["maximize"] else grad for grad in gradients[start:end])
-            shrink, grads = self.decayed(group_id, weights, grads)
-            first, second = self.log_betas[group_id]
-            size = self.lrs[group_id] / correction(self.state_step, first)
-            root = ops.sqrt(correction(self.state_step, second))
-            rule = ops.partial(
-                _update, shrink, size, root, self.weighings[group_id], float(group["eps"]), group["amsgrad"]
-            )
-            self.hyper_map(
-                rule,
-                weights,
-                grads,
-                self.exp_avg[start:end],
-                self.exp_avg_sq[start:end],
-                self.max_exp_avg_sq[start:end],
-            )
+            self.advance(group_id, gradients[start:end])
         return True
 
 

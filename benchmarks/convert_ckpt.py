@@ -1,0 +1,155 @@
+"""How fast `msmigrate convert-ckpt` is, next to `cp` and to the script people write by hand, in one run on one disk.
+
+    python benchmarks/convert_ckpt.py [--folder DIR] [--repeats N] [--only resnet50|large]
+
+Every figure is a whole process, from start to exit: wall time (median of the repeats, and their range) and peak
+resident memory (ru_maxrss from wait4). The commands take turns, so that none has a quieter machine than the others.
+The source is in the page cache (it is read once before each run), the destination does not exist, and earlier writes
+are on the disk (sync) before a run starts. msmigrate fsyncs its file before it exits; cp and the script do not, so
+`cp` is also shown with an fsync (`sync FILE`). Bytecode is cached, as in any installation.
+
+Weights are random and made here; everything is deleted at the end. Needs about 6 GB of disk for the large file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+MAKE = """
+import sys, torch
+if sys.argv[2] == "resnet50":
+    import torchvision
+    state = torchvision.models.resnet50().state_dict()
+else:  # 1.7 GB: 100 linear layers of 2048 x 2048 with their norms
+    names = ("fc.weight", (2048, 2048)), ("fc.bias", (2048,)), ("norm.weight", (2048,)), ("norm.bias", (2048,))
+    state = {f"blocks.{i}.{name}": torch.randn(shape) for i in range(101) for name, shape in names}
+torch.save(state, sys.argv[1])
+"""
+
+BY_HAND = """
+import os, sys
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+import mindspore, torch
+state = torch.load(sys.argv[1], map_location="cpu")
+norm = {"weight": "gamma", "bias": "beta", "running_mean": "moving_mean", "running_var": "moving_variance"}
+parameters = []
+for name, value in state.items():
+    module, _, leaf = name.rpartition(".")
+    if leaf == "num_batches_tracked":
+        continue
+    if state[f"{module}.weight"].dim() == 1:
+        leaf = norm[leaf]
+    parameters.append({"name": f"{module}.{leaf}", "data": mindspore.Tensor(value.numpy())})
+mindspore.save_checkpoint(parameters, sys.argv[2])
+"""
+
+MSMIGRATE, COPY, COPY_SYNC, SCRIPT = (
+    "msmigrate convert-ckpt",
+    "cp",
+    "cp, then sync FILE",
+    "torch.load + save_checkpoint",
+)
+
+
+def commands(source: Path, destination: Path) -> dict[str, list[str]]:
+    """The command lines to compare."""
+    ours = Path(sys.executable).with_name("msmigrate")
+    msmigrate = [str(ours)] if ours.exists() else [sys.executable, "-m", "msmigrate"]
+    files = [str(source), str(destination)]
+    return {
+        MSMIGRATE: [*msmigrate, "convert-ckpt", *files],
+        COPY: ["cp", *files],
+        COPY_SYNC: ["sh", "-c", 'cp "$0" "$1" && sync "$1"', *files],
+        SCRIPT: [sys.executable, "-c", BY_HAND, *files],
+    }
+
+
+def run(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
+    """Run a command; returns (wall seconds, peak resident MB). This process stays small: a child starts at its size."""
+    started = time.perf_counter()
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert process.stderr is not None
+    complaint = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.perf_counter() - started
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{command[:3]} failed: {complaint.decode(errors='replace')[-500:]}")
+    return wall, usage.ru_maxrss / 1000
+
+
+def measure(name: str, folder: Path, repeats: int, environment: dict[str, str]) -> None:
+    """Make the file, let the commands take turns, print a table."""
+    source = folder / f"{name}.pth"
+    subprocess.run([sys.executable, "-c", MAKE, str(source), name], check=True, env=environment)
+    size = source.stat().st_size
+    figures: dict[str, list[tuple[float, float]]] = {}
+    for turn in range(repeats + 1):  # the first turn warms bytecode and libraries, and is not counted
+        for number, label in enumerate(commands(source, folder)):
+            destination = folder / f"{number}.ckpt"
+            destination.unlink(missing_ok=True)
+            with source.open("rb") as file:
+                while file.read(1 << 18):
+                    pass
+            os.sync()
+            figure = run(commands(source, destination)[label], environment)
+            if turn:
+                figures.setdefault(label, []).append(figure)
+            if label != MSMIGRATE and label != SCRIPT:
+                destination.unlink()
+    same = filecmp.cmp(folder / "0.ckpt", folder / "3.ckpt", shallow=False)
+    for path in folder.glob("*.ckpt"):
+        path.unlink()
+    source.unlink()
+    ours, copy = (statistics.median(wall for wall, _ in figures[label]) for label in (MSMIGRATE, COPY))
+    print(f"\n### {name}: {size / 1e6:.1f} MB, {repeats} repeats\n")
+    print("| whole process | wall, median (range) | peak memory | ÷ cp | ÷ msmigrate |\n|---|---|---|---|---|")
+    for label, found in figures.items():
+        walls = [wall for wall, _ in found]
+        wall = statistics.median(walls)
+        print(
+            f"| {label} | {wall:.3f} s ({min(walls):.3f}–{max(walls):.3f}) | {max(peak for _, peak in found):.0f} MB "
+            f"| {wall / copy:.2f} | {wall / ours:.1f} |"
+        )
+    print(f"\nThe two checkpoints are byte for byte {'the same' if same else 'DIFFERENT'}.", flush=True)
+
+
+def file_system(folder: Path) -> str:
+    """The type of the file system a folder is on, from /proc/mounts."""
+    best = ("", "unknown")
+    mounts = Path("/proc/mounts")
+    for line in mounts.read_text().splitlines() if mounts.exists() else []:
+        _, point, kind, *_ = line.split()
+        if folder.resolve().is_relative_to(point) and len(point) >= len(best[0]):
+            best = (point, kind)
+    return best[1]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--folder", type=Path, help="where to put the files (default: the system's temporary folder)")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", choices=["resnet50", "large"])
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.folder, prefix="convert-ckpt-") as name:
+        folder = Path(name)
+        environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
+        print(
+            f"{os.cpu_count()} CPUs, {file_system(folder)}, Python {sys.version.split()[0]}, load {os.getloadavg()[0]:.1f}"
+        )
+        print("Page cache warm. msmigrate fsyncs; cp and the script do not.")
+        for case in [options.only] if options.only else ["resnet50", "large"]:
+            measure(case, folder, options.repeats, environment)
+
+
+if __name__ == "__main__":
+    main()

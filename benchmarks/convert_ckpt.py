@@ -143,9 +143,8 @@ def main() -> None:
         folder = Path(name)
         environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = str(folder / "bytecode")
-        print(
-            f"{os.cpu_count()} CPUs, {file_system(folder)}, Python {sys.version.split()[0]}, load {os.getloadavg()[0]:.1f}"
-        )
+        version, load = sys.version.split()[0], os.getloadavg()[0]
+        print(f"{os.cpu_count()} CPUs, {file_system(folder)}, Python {version}, load {load:.1f} before the start.")
         print("Page cache warm. msmigrate fsyncs; cp and the script do not.")
         for case in [options.only] if options.only else ["resnet50", "large"]:
             measure(case, folder, options.repeats, environment)

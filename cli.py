@@ -6,6 +6,7 @@ start, so that every `-h` answers at once.
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Any
 
@@ -50,6 +51,8 @@ def convert_ckpt(
     SPEC is torchvision:NAME (--model), msmigrate:NAME (--into), FILE.py:FUNCTION or MODULE:FUNCTION, with constant
     arguments if need be: 'torchvision:resnet50(num_classes=10)'. Naming a function runs it, in a process of its own.
     """
+    gc.disable()  # collecting garbage would take a twelfth of a process this short
+
     from .migrate.convert import convert, make_plan
     from .reports.plan import LateProgress, plan_json, plan_text, result_json, result_text
 

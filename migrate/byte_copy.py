@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BUFFER = 1 << 20  # bytes gathered before a write; a tensor smaller than SMALL goes through it
 SMALL = 64 << 10
 STRETCH = 4 << 20  # bytes between two hints to the disk, and between two reports of progress
-NO_KERNEL_COPY = (errno.ENOSYS, errno.EXDEV, errno.EINVAL, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF, errno.ETXTBSY)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # what a disk, a quota and a limit say
 
 Progress = Callable[[int, int], None]  # called with the bytes written so far, and those to be written in all
 
@@ -72,9 +72,9 @@ class Copier:
         try:
             return os.copy_file_range(self.source, self.output, length, offset, self.at)
         except OSError as error:
-            if error.errno not in NO_KERNEL_COPY:
+            if error.errno in FULL:
                 raise
-            self.in_kernel = False
+            self.in_kernel = False  # not between these files; or a failing disk, and reading will tell which
             return 0
 
     def flush(self) -> None:
@@ -99,12 +99,16 @@ class Copier:
 
 
 def _read(fd: int, offset: int, length: int) -> bytes:
-    data = os.pread(fd, length, offset)
+    """Read a range of the source whole; raises BadCheckpoint when it ends early or cannot be read."""
+    data = b""
     while len(data) < length:
-        more = os.pread(fd, length - len(data), offset + len(data))
+        try:
+            more = os.pread(fd, length - len(data), offset + len(data))
+        except OSError as error:
+            raise BadCheckpoint(f"cannot read the source: {error.strerror}; nothing was written") from None
         if not more:
             raise BadCheckpoint("the source became shorter while it was read; nothing was written")
-        data += more
+        data = data + more if data else more
     return data
 
 

@@ -14,6 +14,7 @@ import os
 import stat
 import struct
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,7 +82,7 @@ class TorchZip:
 
     def _looks_like(self) -> str:
         """Say what a file that is not a readable zip seems to be."""
-        head = os.pread(self.fd, 512, 0)
+        head = self._at(0, 512)
         for test, text in (
             (head == b"", "is empty"),
             (head[:4] == b"PK\x03\x04", "begins as a zip but ends too early: truncated or damaged; fetch it again"),
@@ -124,7 +125,7 @@ class TorchZip:
                 f"{self.path}: the member {shown(name)} is compressed or encrypted; torch.save stores members as they "
                 "are, so the file was packed again by another tool"
             )
-        header = os.pread(self.fd, LOCAL_HEADER.size, entry.header_offset) if entry.header_offset >= 0 else b""
+        header = self._at(entry.header_offset, LOCAL_HEADER.size) if entry.header_offset >= 0 else b""
         if len(header) == LOCAL_HEADER.size:
             signature, name_length, extra_length = LOCAL_HEADER.unpack(header)
             offset = entry.header_offset + LOCAL_HEADER.size + name_length + extra_length
@@ -143,10 +144,19 @@ class TorchZip:
             raise BadCheckpoint(
                 f"{self.path}: the member {shown(name)} holds {length:,} bytes, at most {limit:,} make sense"
             )
-        data = os.pread(self.fd, length, offset)
+        data = self._at(offset, length)
         if len(data) != length:
             raise BadCheckpoint(f"{self.path} became shorter while it was read")
+        if self.members[name].CRC not in (0, zlib.crc32(data)):  # 0: torch was told not to compute checksums
+            raise BadCheckpoint(f"{self.path}: the checksum of {shown(name)} is wrong; the file is damaged")
         return data
+
+    def _at(self, offset: int, length: int) -> bytes:
+        """Read at an offset; raises BadCheckpoint when the disk cannot."""
+        try:
+            return os.pread(self.fd, length, offset)
+        except OSError as error:
+            raise BadCheckpoint(f"cannot read {self.path}: {error.strerror}") from None
 
     def load(self) -> Any:
         """Return what data.pkl describes, inert; raises BadCheckpoint with the path in front."""

@@ -165,6 +165,28 @@ def test_a_source_cut_short_while_it_is_read(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["x.pth"]
 
 
+def test_a_source_on_a_failing_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = save(tmp_path / "x.pth", LARGE)
+    real = os.pread
+
+    def fail(fd: int, length: int, offset: int) -> bytes:
+        if length > 100_000:
+            raise OSError(5, "Input/output error")
+        return real(fd, length, offset)
+
+    def fail_in_kernel(*_: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "pread", fail)
+    monkeypatch.setattr(os, "copy_file_range", fail_in_kernel)
+    with pytest.raises(BadCheckpoint, match="cannot read the source: Input/output error"):
+        convert.convert(source, tmp_path / "x.ckpt")
+    monkeypatch.setattr(os, "pread", fail_in_kernel)
+    with pytest.raises(BadCheckpoint, match=r"cannot read .*: Input/output error"):
+        convert.convert(source, tmp_path / "x.ckpt")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.pth"]
+
+
 @pytest.mark.usefixtures("temporary")
 def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     source, rival = save(tmp_path / "x.pth", LARGE), tmp_path / "x.ckpt"

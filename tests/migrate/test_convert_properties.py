@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate import convert, mindspore_ckpt, restricted_pickle
-from tiny_checkpoints import SIZES, SMALL, STORAGES, Tensor, save, state_dict
+from tiny_checkpoints import SIZES, SMALL, STORAGES, Tensor, save, state_dict, write
 
 # A few times the default number of examples would not fit the time of the suite; the seeds change from run to run.
 few = settings(max_examples=60, deadline=None)
@@ -61,7 +61,8 @@ def test_round_trip(state: dict[str, Tensor]) -> None:
 
 with tempfile.TemporaryDirectory() as _folder:
     SOUND = save(Path(_folder) / "x.pth", SMALL).read_bytes()
-PICKLE = b"\x80\x02" + state_dict(SMALL)[0] + b"."
+BODY, STORED = state_dict(SMALL)
+PICKLE = b"\x80\x02" + BODY + b"."
 
 
 def attempt(content: bytes) -> None:
@@ -86,6 +87,17 @@ def test_flipped_bytes(flips: list[tuple[int, int]]) -> None:
     for place, bits in flips:
         damaged[place] ^= bits
     attempt(bytes(damaged))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, len(BODY) - 1), st.integers(1, 255)), min_size=1, max_size=3))
+def test_a_damaged_pickle_in_a_sound_zip(flips: list[tuple[int, int]]) -> None:
+    """The checksum would notice an accident; this is what an attacker can do."""
+    damaged = bytearray(BODY)
+    for place, bits in flips:
+        damaged[place] ^= bits
+    with tempfile.TemporaryDirectory() as folder:
+        attempt(write(Path(folder) / "x.pth", bytes(damaged), STORED).read_bytes())
 
 
 @few

@@ -93,6 +93,13 @@ def test_a_short_storage_is_refused(tmp_path: Path) -> None:
         reading(write(tmp_path / "x.pth", pickled, storages))
 
 
+def test_a_flipped_bit_in_the_pickle_is_noticed(tmp_path: Path) -> None:
+    path = save(tmp_path / "x.pth", SMALL)
+    path.write_bytes(path.read_bytes().replace(b"conv.weight", b"conw.weight"))
+    with pytest.raises(BadCheckpoint, match=r"checksum of archive/data\.pkl is wrong"):
+        reading(path)
+
+
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_two_members_of_one_name_are_refused(tmp_path: Path) -> None:
     path = save(tmp_path / "x.pth", SMALL)

@@ -6,7 +6,8 @@ SequentialLR cannot hold a MultiStepLR. Here the recursions of torch run in Pyth
 result is written to the optimizer, as float32.
 
 Call `step()` once after each optimizer step, outside `jit`: it assigns the optimizer's learning-rate parameters,
-which a compiled step reads. The rates in force are `rates`, one per parameter group; assign them to resume a run.
+which a compiled step reads. The rates in force are `rates`, one per parameter group. To resume a run, make the
+schedule anew and call `step()` as often as it had been called.
 """
 
 from __future__ import annotations

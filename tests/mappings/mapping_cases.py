@@ -19,6 +19,7 @@ from msmigrate.mappings.rows import Case, Row
 
 RATES = (0.1, 0.013)  # the learning rates of the two groups that every schedule drives
 SHAPES = ((4, 3), (5,), (2, 3, 2))  # the parameters of every optimizer group
+FRESH = 60  # new layers whose initial values are compared
 IMAGES = ((64, 48), (50, 71), (33, 33))  # height and width
 
 

@@ -1,4 +1,4 @@
-"""Run every case of the mapping table in MindSpore, PyNative and compiled: `python mindspore_rows.py FOLDER [PART]`.
+"""Run every case of the mapping table in MindSpore, PyNative and compiled: `python mindspore_rows.py FOLDER [WRONG]`.
 
 Errors in MindSpore arrive late: every result is read as an array before its case ends, so that an error falls into
 the case that caused it. By hand, set ONEDNN_MAX_CPU_ISA=AVX2 first, as conftest.py does.
@@ -7,7 +7,9 @@ the case that caused it. By hand, set ONEDNN_MAX_CPU_ISA=AVX2 first, as conftest
 from __future__ import annotations
 
 import inspect
+import json
 import os
+import random
 import sys
 import warnings
 from enum import Enum
@@ -16,27 +18,34 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mapping_cases import IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
+from mapping_cases import FRESH, IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
 from mindspore import nn, ops
 from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
 from msmigrate.mappings import table
 from msmigrate.mappings.resolve import build, resolve, value_of
-from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
+from msmigrate.mappings.rows import SAME_DISTRIBUTION, Call, Case, Row
 from msmigrate.mappings.verbs import SHAPES as SHAPE_VERBS
 from PIL import Image
 
 warnings.simplefilter("ignore")
 MODES = ("pynative", "graph")
+WRONG: dict[str, dict[str, Any]] = {}  # MindSpore arguments to set wrongly, by torch name
 PAUSE = 3  # the step after which an optimizer's state crosses to torch and back
+
+
+def translate(name: str, *args: Any, **kwargs: Any) -> Call:
+    """What the table says, with the faults that the third argument of this program asks for."""
+    call = table.translate(name, *args, **kwargs)
+    return Call(call.target, call.kwargs | WRONG.get(table.row(name).torch, {}))
 
 
 def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[str, Any]:
     """A layer or a loss: forward, gradients of inputs and parameters, buffers after."""
     given = dict(case.args)
     inner = given.pop("*args", [])
-    modules = tuple(build(table.translate(child, args)) for child, args in inner)
-    net = build(table.translate(row.torch, given, modules))
+    modules = tuple(build(translate(child, args)) for child, args in inner)
+    net = build(translate(row.torch, given, modules))
     owners = [(f"{index}.", table.row(child)) for index, (child, _) in enumerate(inner)] or [("", row)]
     crossing = {
         prefix + state.mindspore: (prefix + state.torch, state)
@@ -72,6 +81,18 @@ def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[
     return found
 
 
+def run_fresh(row: Row, case: Case) -> dict[str, Any]:
+    """What many new layers draw for each parameter, under torch's names."""
+    ms.set_seed(3)
+    ours = {state.mindspore: state.torch for state in row.state}
+    drawn: dict[str, list[np.ndarray]] = {}
+    for _ in range(FRESH):
+        for theirs, parameter in build(translate(row.torch, case.args)).parameters_and_names():
+            if parameter.requires_grad:
+                drawn.setdefault(ours[theirs], []).append(parameter.asnumpy())
+    return {key: np.stack(values) for key, values in drawn.items()}
+
+
 def to_torch(shape: Any, verb: str | None) -> tuple[int, ...]:
     """A MindSpore shape as torch has it; crossing back must give the MindSpore shape again."""
     if verb is None:
@@ -105,7 +126,7 @@ def differentiate(
 def run_function(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     """A function: forward and input gradients."""
     xs = [ms.Tensor(array) for array in inputs(name, case)]
-    call = table.translate(row.torch, case.args, (xs,) if case.pack else tuple(xs))
+    call = translate(row.torch, case.args, (xs,) if case.pack else tuple(xs))
     tensors = [argument.to[0] for argument in row.arguments[: 1 if case.pack else len(xs)]]
     fixed = {key: value_of(value) for key, value in call.kwargs.items() if key not in tensors}
     target = resolve(call.target)
@@ -141,10 +162,10 @@ def grouped(name: str, count: int) -> list[list[Any]]:
 def make_optimizer(row: Row, case: Case, parameters: list[list[Any]]) -> Any:
     """The row's optimizer over these groups."""
     groups = [
-        {"params": some, **table.translate(row.torch, options, partial=True).kwargs}
+        {"params": some, **translate(row.torch, options, partial=True).kwargs}
         for some, options in zip(parameters, case.groups, strict=True)
     ]
-    return build(table.translate(row.torch, case.args), groups)
+    return build(translate(row.torch, case.args), groups)
 
 
 def torch_state(row: Row, optimizer: Any) -> dict[str, np.ndarray]:
@@ -199,7 +220,7 @@ def run_schedule(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     parameters = grouped(name, len(RATES))
     groups = [{"params": some, "lr": rate} for some, rate in zip(parameters, RATES, strict=True)]
     optimizer = optim.SGD(groups, lr=1.0)
-    schedule = build(table.translate(row.torch, case.args), optimizer)
+    schedule = build(translate(row.torch, case.args), optimizer)
     update = ms.jit(optimizer) if mode == "graph" else optimizer
     ones = tuple(ops.ones_like(parameter) for some in parameters for parameter in some)
     rates = []
@@ -213,19 +234,20 @@ def run_schedule(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
 def run_initializer(row: Row, case: Case) -> dict[str, Any]:
     """One filled tensor."""
     ms.set_seed(5)
-    rule = build(table.translate(row.torch, case.args))
+    rule = build(translate(row.torch, case.args))
     return {"values": initializer(rule, list(case.shape), ms.float32).init_data().asnumpy()}
 
 
 def run_transform(row: Row, case: Case) -> dict[str, Any]:
     """The transformed images; of a random transform, where the crops came from."""
     ms.set_seed(11)
-    transform = build(table.translate(row.torch, case.args))
+    random.seed(11)
+    transform = build(translate(row.torch, case.args))
     pictures: list[Any] = [Image.fromarray(image(*size)) for size in IMAGES]
     if row.status["pynative"] == SAME_DISTRIBUTION:
         return {"extents": np.stack([extent(transform(pictures[0])) for _ in range(case.steps)])}
     if row.short == "Normalize":
-        to_tensor = build(table.translate("ToTensor", {}))
+        to_tensor = build(translate("ToTensor", {}))
         pictures = [to_tensor(picture) for picture in pictures]
     return {f"image{index}": np.asarray(transform(picture)) for index, picture in enumerate(pictures)}
 
@@ -236,6 +258,8 @@ def run(results: Results, name: str, row: Row, case: Case) -> None:
         function = run_initializer if row.kind == "initializer" else run_transform
         results.run(name, lambda: function(row, case))
         return
+    if row.kind == "layer" and "*args" not in case.args:
+        results.run(f"{name}/fresh", lambda: run_fresh(row, case))
     for mode in MODES:
         if row.kind in ("layer", "loss"):
             for phase in ("train", "eval") if row.kind == "layer" else ("train",):
@@ -267,17 +291,18 @@ def source(value: Any) -> str:
     return f"mindspore.{str(value).lower()}" if "mindspore" in str(type(value)) else repr(value)
 
 
-def main(folder: Path, part: str) -> None:
-    """Run all cases whose name contains `part`."""
+def main(folder: Path, wrong: dict[str, dict[str, Any]]) -> None:
+    """Run all cases, or, where arguments are to be wrong, those of their rows."""
+    WRONG.update({name: {key: table.plain(value) for key, value in args.items()} for name, args in wrong.items()})
     results = Results()
     for name, row, case in runnable():
-        if part in name:
+        if not wrong or row.torch in wrong:
             run(results, name, row, case)
     results.notes["signatures"] = {row.torch: signature(row) for row in table.rows() if row.mindspore}
     results.save(folder)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "")
+    main(Path(sys.argv[1]), json.loads(sys.argv[2]) if len(sys.argv) > 2 else {})
     sys.stdout.flush()
     os._exit(0)  # MindSpore prints noise at interpreter exit

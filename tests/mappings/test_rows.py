@@ -1,143 +1,16 @@
-"""Every row of the mapping table, judged on what both frameworks did.
-
-The judge is the noise that torch itself has: MindSpore's distance from torch in float64 may be four times torch
-float32's own distance, plus 1e-6 of the tensor's scale for where torch happens to be nearly exact.
-"""
+"""Every row of the mapping table: what both frameworks did, every argument of both, and values without counterpart."""
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
 import pytest
-from mapping_cases import Results, inputs, runnable
+from mapping_cases import Results, runnable
+from mapping_judge import judge
 from msmigrate import errors
 from msmigrate.mappings import table
-from msmigrate.mappings.rows import EQUAL, NOT_APPLICABLE, NOT_RUN, SAME_DISTRIBUTION, Case, Row
+from msmigrate.mappings.rows import NOT_APPLICABLE, NOT_RUN, SAME_DISTRIBUTION, Case, Row
 
-NOISE, FLOOR = 4.0, 1e-6
 CASES = list(runnable())
 REFUSED = [(row, case) for row in table.rows() for case in row.cases if case.raises]
-
-
-def complaint(ours: np.ndarray, reference: np.ndarray, theirs: np.ndarray) -> str | None:
-    """Why a MindSpore tensor does not agree (torch float32, torch float64, MindSpore), or None."""
-    if theirs.shape != ours.shape:
-        return f"shape {theirs.shape}, torch has {ours.shape}"
-    if not np.isfinite(theirs).all():
-        return "not finite"
-    noise = float(np.abs(ours - reference).max(initial=0))
-    error = float(np.abs(theirs - reference).max(initial=0))
-    allowed = NOISE * noise + FLOOR * float(np.abs(reference).max(initial=0))
-    return None if error <= allowed else f"{error:.3g} from float64, allowed {allowed:.3g}, torch's own {noise:.3g}"
-
-
-def compare(name: str, phase: str, mode: str, found: dict[str, Results]) -> list[str]:
-    """Every tensor of one run in both frameworks; a missing or an additional one is a complaint."""
-    key = f"{name}/{phase}/{mode}"
-    if key in found["mindspore"].errors:
-        return [f"{phase} {mode}: {found['mindspore'].errors[key]}"]
-    ours = found["torch"].of(f"{name}/{phase}/float32")
-    reference = found["torch"].of(f"{name}/{phase}/float64")
-    theirs = found["mindspore"].of(key)
-    dropped = {f"state.{state.torch}" for state in table.row(name.partition("[")[0]).state if not state.mindspore}
-    ours = {tensor: values for tensor, values in ours.items() if tensor.rpartition(".")[0] not in dropped}
-    # torch makes optimizer state only when a formula reads it; MindSpore always does.
-    made = {tensor.rpartition(".")[0] for tensor in ours}
-    theirs = {k: v for k, v in theirs.items() if not k.startswith("state.") or k.rpartition(".")[0] in made}
-    if not ours or set(ours) != set(theirs):
-        return [f"{phase} {mode}: torch has {sorted(ours)}, MindSpore {sorted(theirs)}"]
-    wrong = []
-    for tensor, values in theirs.items():
-        if values.dtype not in (np.float32, np.float64, np.int32):
-            wrong.append(f"{phase} {mode} {tensor}: dtype {values.dtype}")
-        trouble = complaint(ours[tensor], reference[tensor], values)
-        if trouble:
-            wrong.append(f"{phase} {mode} {tensor}: {trouble}")
-    return wrong
-
-
-def dropped_alike(name: str, row: Row, case: Case, mode: str, found: dict[str, Results]) -> list[str]:
-    """Dropout: the share that is dropped within five standard deviations, the rest scaled by 1/(1-p)."""
-    key = f"{name}/train/{mode}"
-    if key in found["mindspore"].errors:
-        return [found["mindspore"].errors[key]]
-    values, wrong = inputs(name, case)[0], []
-    p = case.args["p"]
-    for framework, result in (
-        ("torch", found["torch"].of(f"{name}/train/float32")["random"]),
-        ("mindspore", found["mindspore"].of(key)["random"]),
-    ):
-        kept = result != 0
-        if abs(kept.mean() - (1 - p)) > 5 * math.sqrt(p * (1 - p) / result.size):
-            wrong.append(f"{framework} {mode}: keeps {kept.mean():.4f} of the values")
-        if not np.allclose(result[kept], values[kept] / (1 - p), rtol=1e-6):
-            wrong.append(f"{framework} {mode}: the values that stay are not scaled by 1/(1-p)")
-    return wrong
-
-
-def distance(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
-    """The two-sample Kolmogorov–Smirnov distance, and what it stays below but once in a million times."""
-    ours, theirs = np.sort(ours, axis=None), np.sort(theirs, axis=None)
-    both = np.concatenate([ours, theirs])
-    shares = [np.searchsorted(sample, both, side="right") / sample.size for sample in (ours, theirs)]
-    critical = math.sqrt(-math.log(1e-6 / 2) / 2) * math.sqrt(1 / ours.size + 1 / theirs.size)
-    return float(np.abs(shares[0] - shares[1]).max()), critical
-
-
-def distributed_alike(ours: np.ndarray, theirs: np.ndarray) -> list[str]:
-    """Two samples of one distribution: Kolmogorov–Smirnov, and the ratio of their standard deviations."""
-    measured, critical = distance(ours, theirs)
-    wrong = [] if measured < critical else [f"KS distance {measured:.4f}, critical {critical:.4f}"]
-    # The deviation of a sample's standard deviation, from its fourth moment.
-    spread = [float(sample.std()) for sample in (ours, theirs)]
-    if not all(spread):
-        return wrong if spread[0] == spread[1] else [*wrong, f"standard deviations {spread[0]} and {spread[1]}"]
-    kurtosis = [((sample - sample.mean()) ** 4).mean() for sample in (ours, theirs)]
-    doubt = 5 * math.sqrt(sum((k - s**4) / (4 * s**2 * ours.size) for k, s in zip(kurtosis, spread, strict=True)))
-    if abs(spread[0] - spread[1]) > doubt:
-        wrong.append(f"standard deviations {spread[0]:.5g} and {spread[1]:.5g}, allowed apart {doubt:.2g}")
-    return wrong
-
-
-def judge_layer(name: str, row: Row, case: Case, mode: str, found: dict[str, Results]) -> tuple[str, list[str]]:
-    """The status that one mode deserves, and what speaks against it."""
-    phases = ("train", "eval") if row.kind == "layer" else ("train",)
-    wrong, status = [], EQUAL
-    for phase in phases:
-        if phase == "train" and not case.train:
-            status = SAME_DISTRIBUTION
-            wrong += dropped_alike(name, row, case, mode, found)
-        else:
-            wrong += compare(name, phase, mode, found)
-    return status, wrong
-
-
-def judge_whole(name: str, row: Row, found: dict[str, Results]) -> tuple[str, list[str]]:
-    """An initializer or a transform: bit-equal where the row says equal, equal in distribution otherwise."""
-    if name in found["mindspore"].errors:
-        return EQUAL, [found["mindspore"].errors[name]]
-    ours, theirs = (found[framework].of(name) for framework in ("torch", "mindspore"))
-    if not ours or set(ours) != set(theirs):
-        return EQUAL, [f"torch has {sorted(ours)}, MindSpore {sorted(theirs)}"]
-    if row.status["pynative"] == SAME_DISTRIBUTION:
-        pairs = [columns for key in ours for columns in zip(samples(key, ours), samples(key, theirs), strict=True)]
-        return SAME_DISTRIBUTION, [trouble for pair in pairs for trouble in distributed_alike(*pair)]
-    # Normalize divides; its last bit is the only one that may differ.
-    allowed = 3e-7 if row.short == "Normalize" else 0.0
-    wrong = []
-    for key, mine in ours.items():
-        other = theirs[key]
-        if (mine.dtype, mine.shape) != (other.dtype, other.shape):
-            wrong.append(f"{key}: torch {mine.dtype} {mine.shape}, MindSpore {other.dtype} {other.shape}")
-        elif not np.allclose(mine, other, rtol=allowed, atol=allowed):
-            wrong.append(f"{key}: {np.abs(mine.astype(float) - other).max()} apart")
-    return EQUAL, wrong
-
-
-def samples(key: str, arrays: dict[str, np.ndarray]) -> list[np.ndarray]:
-    """One sample from a filled tensor, one from each measure of the crops."""
-    return list(arrays[key].T) if key == "extents" else [arrays[key].ravel()]
 
 
 @pytest.mark.parametrize(("name", "row", "case"), CASES, ids=[name for name, _, _ in CASES])
@@ -148,10 +21,7 @@ def test_row(name: str, row: Row, case: Case, found: dict[str, Results]) -> None
         declared = row.status[mode]
         if declared == NOT_APPLICABLE:
             continue
-        if row.kind in ("initializer", "transform"):
-            status, wrong = judge_whole(name, row, found)
-        else:
-            status, wrong = judge_layer(name, row, case, mode, found)
+        status, wrong = judge(name, row, case, mode, found)
         assert not wrong, "\n".join(wrong)
         # A row that is random in one case may be equal in another, as Dropout(p=0) is.
         assert declared in (status, SAME_DISTRIBUTION), f"{mode}: declared '{declared}', found '{status}'"

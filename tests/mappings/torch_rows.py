@@ -1,4 +1,4 @@
-"""Run every case of the mapping table in PyTorch, float32 and float64: `python torch_rows.py FOLDER [PART]`."""
+"""Run every case of the mapping table in PyTorch, float32 and float64: `python torch_rows.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from mapping_cases import IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
+from mapping_cases import FRESH, IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 from PIL import Image
@@ -93,6 +93,14 @@ def run_module(name: str, row: Row, case: Case, dtype: torch.dtype, train: bool)
     found.update({f"grad.{key}": value.grad for key, value in module.named_parameters()})
     found.update({f"buffer.{key}": value for key, value in module.named_buffers() if value.is_floating_point()})
     return found
+
+
+def run_fresh(row: Row, case: Case) -> dict[str, Any]:
+    """What many new layers draw for each parameter."""
+    torch.manual_seed(3)
+    first, given = arguments(row, case, torch.float32)
+    made = [dict(find(row.torch)(*first, **given).named_parameters()) for _ in range(FRESH)]
+    return {key: torch.stack([parameters[key].detach() for parameters in made]) for key in made[0]}
 
 
 def run_function(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[str, Any]:
@@ -181,6 +189,8 @@ def run(results: Results, name: str, row: Row, case: Case) -> None:
         function = run_initializer if row.kind == "initializer" else run_transform
         results.run(name, lambda: function(name, row, case))
         return
+    if row.kind == "layer" and "*args" not in case.args:
+        results.run(f"{name}/fresh", lambda: run_fresh(row, case))
     for label, dtype in DTYPES.items():
         if row.kind in ("layer", "loss"):
             for mode in ("train", "eval"):
@@ -227,12 +237,11 @@ def default(value: Any) -> Any:
     return value.value if isinstance(value, Enum) else value
 
 
-def main(folder: Path, part: str) -> None:
-    """Run all cases whose name contains `part`."""
+def main(folder: Path) -> None:
+    """Run all cases."""
     results = Results()
     for name, row, case in runnable():
-        if part in name:
-            run(results, name, row, case)
+        run(results, name, row, case)
     results.arrays = {key: np.asarray(value) for key, value in results.arrays.items()}
     results.notes["signatures"] = {row.torch: signature(row) for row in table.rows()}
     results.notes["missing"] = [name for row in table.rows() for name in row.aliases if not callable(find(name))]
@@ -240,6 +249,6 @@ def main(folder: Path, part: str) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else "")
+    main(Path(sys.argv[1]))
     sys.stdout.flush()
     os._exit(0)

@@ -65,8 +65,7 @@ def atomic_file(target: Path, *, force: bool) -> Iterator[int]:
                 if force:
                     temporary.replace(target)
                 else:
-                    os.link(temporary, target)
-                    temporary.unlink()
+                    _rename_unless_there(temporary, target)
                 named = False
             _sync_folder(target.parent)
         finally:
@@ -98,6 +97,19 @@ def _link(fd: int, path: Path) -> None:
         os.link(str(fd), path, src_dir_fd=folder, follow_symlinks=True)
     finally:
         os.close(folder)
+
+
+def _rename_unless_there(temporary: Path, target: Path) -> None:
+    """Rename, or raise FileExistsError; file systems without hard links leave an instant between look and rename."""
+    try:
+        os.link(temporary, target)
+        temporary.unlink()
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS):
+            raise
+        if target.exists():
+            raise FileExistsError from None
+        temporary.replace(target)
 
 
 def _sync_folder(folder: Path) -> None:

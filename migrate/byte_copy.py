@@ -116,11 +116,11 @@ def gather(fd: int, tensor: Tensor) -> Iterator[bytes]:
     """Yield the bytes of a tensor whose elements do not lie in row-major order, in blocks of a few MiB.
 
     Needs numpy, which the plain path does without, and the tensor's span in memory (mapping the file would count the
-    same, and a source cut short meanwhile would kill the process). Elements are moved as opaque items of their size.
+    same, and a source cut short meanwhile would kill the process). Elements are moved as unsigned integers of their size.
     """
     import numpy as np
 
-    span = np.frombuffer(_read(fd, *tensor.span), np.dtype((np.void, tensor.item_size)))
+    span = np.frombuffer(_read(fd, *tensor.span), np.dtype(f"u{tensor.item_size}"))
     view = np.lib.stride_tricks.as_strided(
         span, tensor.shape, [stride * tensor.item_size for stride in tensor.strides], writeable=False
     )

@@ -107,6 +107,9 @@ def layers() -> dict[str, Row]:
     return {name: row for row in table.rows("layer") for name in (row.torch, *row.aliases)}
 
 
+# Bases that have no tensors of their own: what stands in a subclass is the subclass's.
+CONTAINERS = {f"torch.nn.{n}" for n in ("Module", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")}
+
 Owners = Mapping[str, tuple[str, ...]]  # module path -> its class and that class's bases, as --model learnt them
 Net = Mapping[str, tuple[Shape, str]]  # parameter name -> shape and dtype, as --into learnt them
 
@@ -187,7 +190,7 @@ def _by_model(module: Module, owners: Owners) -> tuple[str, States]:
     for name in classes:
         if name in layers():
             return label, _states((name,)) or {}
-        if name.startswith("torch.nn.") and name != "torch.nn.Module":
+        if name.startswith("torch.nn.") and name not in CONTAINERS:
             raise Unsupported(f"the mapping table has no row for {name} yet")
     return label, {}
 

@@ -23,7 +23,9 @@ def report(text: str) -> dict[str, Any]:
     try:
         with torch.device("meta"):
             model = _build(spec)
-    except (NotImplementedError, RuntimeError):  # its code looks at values, which meta tensors do not have
+    except BadInput:
+        raise
+    except Exception:  # perhaps its code looks at values, which meta tensors do not have; if not, this fails again
         model = _build(spec)
     if not isinstance(model, torch.nn.Module):
         raise BadInput(f"it returns {type(model).__name__}, not a torch.nn.Module")

@@ -42,6 +42,8 @@ UNTYPED = ("torch.storage.UntypedStorage", "torch.storage.TypedStorage")
 
 WRAPPERS = ("state_dict", "model")  # the keys under which training scripts keep the weights
 PREFIXES = ("module.", "_orig_mod.")  # put before every name by DistributedDataParallel and by torch.compile
+COUNTERS = ("n_averaged",)  # what AveragedModel keeps beside the names that it prefixes
+MAX_NAME = 1000
 MAX_RANK = 64
 MAX_DIM = 1 << 48
 
@@ -104,24 +106,22 @@ def read(archive: TorchZip, key: str | None = None) -> TorchCheckpoint:
     """
     content = archive.load()
     wrapper, entries, others = _find(archive.path, content, key)
-    names = list(entries)
-    if any(not isinstance(name, str) or not name for name in names):
-        raise BadCheckpoint(f"{archive.path}: the state dict has a name that is not text")
+    for name in entries:
+        if not isinstance(name, str) or not name or not name.isprintable() or len(name) > MAX_NAME:
+            raise BadCheckpoint(f"{archive.path}: {ascii(name)[:80]} is no name of a tensor")
     prefix = ""
-    while taken := next((p for p in PREFIXES if all(name.startswith(prefix + p) for name in names)), None):
+    names = [name for name in entries if name not in COUNTERS]
+    while taken := next((p for p in PREFIXES if names and all(_longer(name, prefix + p) for name in names)), None):
         prefix += taken
     tensors: dict[str, Tensor] = {}
     refused: dict[str, str] = {}
     for name, value in entries.items():
-        short = name[len(prefix) :]
-        if not _is_tensor(value):
-            others[f"{shown(name)}"] = _describe(value)
+        short = name.removeprefix(prefix)
+        if not _is_tensor(value) or (prefix and name in COUNTERS):
+            others[name] = _describe(value)
             continue
         try:
-            name.encode()
             tensors[short] = _tensor(archive, value)
-        except UnicodeEncodeError:
-            raise BadCheckpoint(f"{archive.path}: the name {name!a} is not valid text") from None
         except Unsupported as reason:
             refused[short] = str(reason)
         except BadCheckpoint as error:
@@ -129,15 +129,23 @@ def read(archive: TorchZip, key: str | None = None) -> TorchCheckpoint:
     return TorchCheckpoint(tensors, refused, wrapper, prefix, others)
 
 
+def _longer(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and name != prefix
+
+
 def _find(path: str, content: Any, key: str | None) -> tuple[str | None, dict[Any, Any], dict[str, str]]:
     """Return (wrapper key, state dict, what else is there)."""
     if type(content) is not dict:
         raise BadCheckpoint(f"{path} holds {_describe(content)}, not a state dict")
-    nested = {name: value for name, value in content.items() if type(value) is dict and _holds_tensors(value)}
+    nested = {
+        name: value
+        for name, value in content.items()
+        if isinstance(name, str) and name.isprintable() and type(value) is dict and _holds_tensors(value)
+    }
     known = [name for name in WRAPPERS if name in nested]
     if key is not None:
         if key not in nested:
-            found = f"; there is {', '.join(shown(str(name)) for name in nested)}" if nested else ""
+            found = f"; there is {', '.join(nested)}" if nested else ""
             raise BadCheckpoint(f"{path} has no state dict under --key {shown(key)}{found}")
         wrapper = key
     elif not known and _holds_tensors(content):
@@ -147,7 +155,7 @@ def _find(path: str, content: Any, key: str | None) -> tuple[str | None, dict[An
     elif len(known) == 1 or len(nested) == 1:
         wrapper = (known or list(nested))[0]
     else:
-        names = ", ".join(shown(str(name)) for name in known or nested)
+        names = ", ".join(known or nested)
         raise Ambiguous(f"{path} holds tensors under {names}; say which with --key NAME")
     others = {shown(str(name)): _describe(value) for name, value in content.items() if name != wrapper}
     return wrapper, nested[wrapper], others

@@ -13,6 +13,7 @@ from ..migrate.plan import DROP, KEEP, REFUSE, Entry, Plan
 def plan_text(plan: Plan) -> str:
     """The whole plan: a line for every tensor, then the totals of both sides."""
     rows = [_row(entry) for entry in plan.entries]
+    rows += [("unfilled", "", "", "", f"→ {name}") for name in plan.unfilled]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row[:4], widths, strict=True)) + f"  {row[4]}"

@@ -118,6 +118,19 @@ def test_works_without_what_other_systems_lack(tmp_path: Path, monkeypatch: pyte
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.ckpt", "x.pth"]
 
 
+def test_works_on_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.delattr(os, "O_TMPFILE", raising=False)
+    monkeypatch.setattr(os, "link", refuse)
+    source, rival = save(tmp_path / "x.pth", LARGE), tmp_path / "y.ckpt"
+    convert.convert(source, tmp_path / "x.ckpt")
+    with pytest.raises(BadDestination, match="appeared while"):
+        convert.convert(source, rival, progress=lambda done, total: rival.write_bytes(b"rival") and None)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.ckpt", "x.pth", "y.ckpt"]
+
+
 def test_falls_back_when_the_kernel_refuses_to_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise OSError(18, "Invalid cross-device link")

@@ -99,6 +99,12 @@ def test_a_model_settles_the_class() -> None:
     plan.check()
 
 
+def test_parameters_in_containers_are_ones_own() -> None:
+    owners = {"": ("own.Net", "torch.nn.ModuleDict", MODULE), "list": ("torch.nn.ParameterList", MODULE)}
+    plan = make({"weight": (4,), "list.0": (4,)}, owners=owners)
+    assert [e.target for e in plan.entries] == ["weight", "list.0"]
+
+
 def test_a_torch_layer_without_a_row_is_unsupported() -> None:
     plan = make({"r.weight_ih_l0": (8, 2)}, owners={"r": ("torch.nn.LSTM", "torch.nn.RNNBase", MODULE)})
     with pytest.raises(Unsupported, match=r"no row for torch\.nn\.LSTM"):

@@ -69,6 +69,12 @@ def test_prefixes_of_wrappers_are_taken_off(tmp_path: Path, prefix: str) -> None
     assert (list(found.tensors), found.prefix) == (list(SMALL), prefix)
 
 
+def test_the_counter_of_averaged_weights_does_not_hide_the_prefix(tmp_path: Path) -> None:
+    found = read(save(tmp_path / "x.pth", {"n_averaged": floats(), "module.own": floats(2)}))
+    assert (list(found.tensors), found.prefix, found.others) == (["own"], "module.", {"n_averaged": "a tensor"})
+    assert list(read(save(tmp_path / "y.pth", {"n_averaged": floats()})).tensors) == ["n_averaged"]
+
+
 def test_a_prefix_that_not_all_share_stays(tmp_path: Path) -> None:
     names = {"module.own": floats(2), "count": floats()}
     assert list(read(save(tmp_path / "x.pth", names)).tensors) == list(names)
@@ -81,8 +87,12 @@ def test_a_prefix_that_not_all_share_stays(tmp_path: Path) -> None:
         (b"]", "a list of 0"),
         (integer(3), "holds 3"),
         (mapping({"epoch": integer(1)}.items()), "no tensors"),
-        (b"}" + integer(1) + rebuilt(floats(2), "0") + b"s", "not text"),
-        (b"}" + text("\ud800") + rebuilt(floats(2), "0") + b"s", "not valid text"),
+        (b"}" + integer(1) + rebuilt(floats(2), "0") + b"s", "1 is no name"),
+        (b"}" + text("\ud800") + rebuilt(floats(2), "0") + b"s", "is no name of a tensor"),
+        (b"}" + text("two\nlines") + rebuilt(floats(2), "0") + b"s", "is no name of a tensor"),
+        (b"}" + text("") + rebuilt(floats(2), "0") + b"s", "is no name of a tensor"),
+        (b"}" + text("x" * 2000) + rebuilt(floats(2), "0") + b"s", "is no name of a tensor"),
+        (b"}N}" + text("a") + rebuilt(floats(2), "0") + b"ss", "no tensors"),
     ],
 )
 def test_files_without_a_state_dict(tmp_path: Path, body: bytes, says: str) -> None:

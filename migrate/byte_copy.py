@@ -116,7 +116,7 @@ def gather(fd: int, tensor: Tensor) -> Iterator[bytes]:
     """Yield the bytes of a tensor whose elements do not lie in row-major order, in blocks of a few MiB.
 
     Needs numpy, which the plain path does without, and the tensor's span in memory (mapping the file would count the
-    same, and a source cut short meanwhile would kill the process). Elements are moved as unsigned integers of their size.
+    same, and a source cut short meanwhile would kill the process). Elements move as unsigned integers of their size.
     """
     import numpy as np
 

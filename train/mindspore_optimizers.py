@@ -1,8 +1,8 @@
 """SGD and RMSprop as torch computes them, compiled ten times as fast as MindSpore's own.
 
 MindSpore 2.10's experimental optimizers walk the gradients in a comprehension, which compiles for 12 to 20 s over the
-161 parameters of a ResNet50, in PyNative too; these map over them, which takes 1 to 2 s. Arguments, parameter groups and
-state are those of the classes they derive from. Adam and AdamW: see mindspore_adam.py.
+161 parameters of a ResNet50, in PyNative too; these map over them, which takes 1 to 2 s. Arguments, parameter groups
+and state are those of the classes they derive from. Adam and AdamW: see mindspore_adam.py.
 """
 
 from __future__ import annotations

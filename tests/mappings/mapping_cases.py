@@ -66,9 +66,9 @@ def image(height: int, width: int) -> np.ndarray:
 
 
 def extent(crop: np.ndarray) -> np.ndarray:
-    """Where a crop of `image` came from: smallest and largest column and row, mean of both; float64 (6,)."""
+    """Where a crop of `image` came from: column and row, smallest, largest, mean and first; float64 (8,)."""
     pixels = np.asarray(crop)[..., :2].reshape(-1, 2).astype(np.float64)
-    return np.concatenate([pixels.min(0), pixels.max(0), pixels.mean(0)])
+    return np.concatenate([pixels.min(0), pixels.max(0), pixels.mean(0), pixels[0]])
 
 
 class Results:

@@ -1,0 +1,99 @@
+"""The verdict on one tensor: MindSpore's distance from torch float64, held against torch float32's own distance.
+
+The noise is measured, not guessed (PyTorch judges its compiler the same way: torch._dynamo.utils.same with fp64_ref).
+What a tensor may be off is
+
+    allowed = RATIO · max(noise, floor)
+
+noise: the largest L2 distance from float64 of the torch float32 runs. floor: for tensors on which torch happens to be
+nearly exact, the rounding of float32 itself, and what the caller knows of rounding in the tensor's surroundings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+RATIO = 4.0
+PEAK_RATIO = 12.0
+EPS32 = float(np.finfo(np.float32).eps)
+FLOOR_ULPS = 4.0  # rounding of float32, in units of EPS32, that no implementation need avoid
+BLIND = 0.5  # an allowance above this share of the tensor itself would let a missing tensor pass
+
+
+class Verdict(str, Enum):
+    """What is known of one tensor."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    NONE = "no verdict"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """L2 distances over the recorded elements: of MindSpore (error) and of torch float32 (noise) from float64, the
+    floor, what was allowed, the tensor's own size; `peak` is the same for the largest single element."""
+
+    verdict: Verdict
+    error: float
+    noise: float
+    floor: float
+    allowed: float
+    size: float
+    why: str
+
+    @property
+    def ratio(self) -> float:
+        """The error in units of the larger of noise and floor; above RATIO it fails."""
+        base = max(self.noise, self.floor)
+        return self.error / base if base else (0.0 if self.error == 0.0 else float("inf"))
+
+    @property
+    def relative(self) -> float:
+        """The error as a share of the tensor itself."""
+        return self.error / self.size if self.size else (0.0 if self.error == 0.0 else float("inf"))
+
+
+def judge(
+    reference: np.ndarray,
+    noisy: Sequence[np.ndarray],
+    subject: np.ndarray,
+    relative_floor: float = 0.0,
+    size: float | None = None,
+) -> Measure:
+    """Judge one tensor.
+
+    reference: torch float64; noisy: the same elements of one or more torch float32 runs; subject: MindSpore's; all
+    flat, of one length, finite. relative_floor: share of the tensor's size that rounding is known to move here.
+    size: what counts as the tensor's size where it is not the L2 norm of the reference.
+    """
+    exact = reference.astype(np.float64)
+    difference = np.abs(subject.astype(np.float64) - exact)
+    distances = [np.abs(run.astype(np.float64) - exact) for run in noisy]
+    size = float(np.linalg.norm(exact)) if size is None else size
+    error, noise = float(np.linalg.norm(difference)), max(float(np.linalg.norm(d)) for d in distances)
+    relative_floor = max(relative_floor, FLOOR_ULPS * EPS32)
+    floor = relative_floor * size
+    allowed = RATIO * max(noise, floor)
+    peak, peak_noise = float(difference.max()), max(float(d.max()) for d in distances)
+    peak_allowed = PEAK_RATIO * max(peak_noise, relative_floor * float(np.abs(exact).max()))
+    why = ""
+    if error > allowed:
+        verdict = Verdict.FAIL
+        why = f"off by {error / size if size else error:.2g} of its size; rounding explains {allowed / size if size else 0.0:.2g}"
+    elif peak > peak_allowed:
+        verdict = Verdict.FAIL
+        where = int(difference.argmax())
+        why = (
+            f"one element is off by {peak:.3g} where rounding explains {peak_allowed:.3g}: "
+            f"expected {exact[where]:.6g}, got {float(subject[where]):.6g}"
+        )
+    elif error > 0.0 and allowed > BLIND * size:
+        verdict = Verdict.NONE
+        why = f"torch float32 itself is {noise / size if size else float('inf'):.2g} of the tensor's size away from float64"
+    else:
+        verdict = Verdict.PASS
+    return Measure(verdict, error, noise, floor, allowed, size, why)

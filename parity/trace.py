@@ -1,0 +1,192 @@
+"""The trace: what one framework did in one training step, as a folder that any machine can read.
+
+    trace.json            framework, versions, precision, recipe digest, and the ordered list of entries
+    <stage>-<part>.safetensors    the recorded elements of every tensor of that part
+
+Names are torch's state_dict and module names. A tensor with more elements than the sample size is recorded by a
+stratified sample (the same elements in both frameworks), with the number of elements, of non-finite values and, where
+it matters, the digest taken over the whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zlib
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
+
+from ..errors import BadTrace
+
+STAGES = ("data", "init", "forward", "loss", "gradients", "update")
+SAMPLE = 65_536
+FORMAT = 1
+
+Key = tuple[str, str, str, int]  # stage, part, name, call
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One recorded tensor.
+
+    stage: one of STAGES; part: which of the stage's recordings (train, eval, step1, …); name: canonical torch name;
+    call: how often the module had run before (modules are reused); order: position in execution; shape and dtype of
+    the whole tensor; sampled: whether only a stratified sample is stored; nonfinite: NaN and infinities in the whole;
+    norm: its L2 norm; digest: SHA-256 of its bytes, where the whole has to be equal to the bit; module: the torch
+    class of the module that made it, where one did.
+    """
+
+    stage: str
+    part: str
+    name: str
+    call: int
+    order: int
+    shape: tuple[int, ...]
+    dtype: str
+    sampled: bool
+    nonfinite: int
+    norm: float
+    digest: str | None = None
+    module: str | None = None
+
+    @property
+    def key(self) -> Key:
+        """What makes the entry unique in its trace and equal to its counterpart in another."""
+        return (self.stage, self.part, self.name, self.call)
+
+    @property
+    def label(self) -> str:
+        """The name as people read it: the dotted name, and which call when the module ran more than once."""
+        return f"{self.name}#{self.call}" if self.call else self.name
+
+
+class TraceWriter:
+    """Collect one framework's tensors and write them as a trace folder; `close` makes it readable."""
+
+    def __init__(self, folder: Path, about: dict[str, Any], sample: int | None = SAMPLE) -> None:
+        self.folder = folder
+        self.about = about
+        self.sample = sample
+        self._entries: list[Entry] = []
+        self._parts: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def add(
+        self,
+        stage: str,
+        part: str,
+        name: str,
+        array: np.ndarray,
+        call: int = 0,
+        digest: bool = False,
+        module: str | None = None,
+        whole: bool = False,
+    ) -> None:
+        """Record one tensor, any shape and numeric dtype; the elements are copied before this returns.
+
+        `digest` adds the SHA-256 of all its bytes; `whole` stores every element whatever the sample size.
+        """
+        flat = np.ascontiguousarray(array).reshape(-1)
+        kept = flat
+        if self.sample is not None and flat.size > self.sample and not whole:
+            kept = flat[sample_positions(flat.size, self.sample, name)]
+        # a float32 dot product tells at once whether anything is not finite; the exact count only when it must be
+        norm = float(np.sqrt(np.dot(flat, flat))) if flat.dtype.kind == "f" else float(np.linalg.norm(flat))
+        nonfinite = 0 if np.isfinite(norm) else int(flat.size - np.isfinite(flat).sum())
+        entry = Entry(
+            stage,
+            part,
+            name,
+            call,
+            len(self._entries),
+            tuple(array.shape),
+            str(array.dtype),
+            kept is not flat,
+            nonfinite,
+            norm if np.isfinite(norm) else -1.0,
+            hashlib.sha256(flat).hexdigest() if digest else None,
+            module,
+        )
+        self._entries.append(entry)
+        self._parts.setdefault((stage, part), {})[tensor_name(entry)] = kept.copy() if kept is flat else kept
+
+    def flush(self, stage: str, part: str) -> None:
+        """Write one finished part to disk and forget its tensors, so that memory holds one part at a time."""
+        save_file(self._parts.pop((stage, part), {}), self.folder / file_name(stage, part))
+
+    def close(self) -> None:
+        """Write what is left, then trace.json last: a folder without it is not a trace."""
+        for stage, part in list(self._parts):
+            self.flush(stage, part)
+        text = json.dumps({"format": FORMAT, **self.about, "entries": [asdict(e) for e in self._entries]}, indent=1)
+        partial = self.folder / "trace.json.partial"
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(self.folder / "trace.json")
+
+
+class Trace:
+    """A trace folder, opened for reading; tensors are read one at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            document = json.loads((folder / "trace.json").read_text(encoding="utf-8"))
+            self.entries: dict[Key, Entry] = {}
+            for fields in document.pop("entries"):
+                entry = Entry(**{**fields, "shape": tuple(fields["shape"])})
+                if entry.key in self.entries:
+                    raise BadTrace(f"{folder}: {'/'.join(map(str, entry.key))} is recorded twice")
+                self.entries[entry.key] = entry
+        except FileNotFoundError:
+            raise BadTrace(f"{folder}: no trace.json; the recording did not finish, or this is no trace") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise BadTrace(f"{folder / 'trace.json'}: cannot be read: {error}") from error
+        if document.get("format") != FORMAT:
+            raise BadTrace(f"{folder}: trace format {document.get('format')!r}; this msmigrate reads {FORMAT}")
+        self.about: dict[str, Any] = document
+        self._files: dict[str, Any] = {}
+
+    def array(self, key: Key) -> np.ndarray:
+        """The recorded elements of one tensor, flat. Raises BadTrace when they are missing or damaged."""
+        entry = self.entries[key]
+        path = self.folder / file_name(entry.stage, entry.part)
+        try:
+            if path.name not in self._files:
+                self._files[path.name] = safe_open(path, framework="numpy")
+            found: np.ndarray = self._files[path.name].get_tensor(tensor_name(entry))
+            return found.reshape(-1)
+        except (OSError, SafetensorError) as error:
+            raise BadTrace(f"{path}: {tensor_name(entry)}: {error}") from error
+
+    def select(self, stage: str, part: str | None = None) -> Iterator[Entry]:
+        """The entries of a stage (and part) in execution order."""
+        for entry in self.entries.values():
+            if entry.stage == stage and part in (None, entry.part):
+                yield entry
+
+
+def file_name(stage: str, part: str) -> str:
+    """The safetensors file of a part, whatever characters the part's name has."""
+    return f"{stage}-{''.join(c if c.isalnum() or c in '_-' else '_' for c in part)}.safetensors"
+
+
+def tensor_name(entry: Entry) -> str:
+    """The tensor's name inside its safetensors file."""
+    return f"{entry.name}#{entry.call}"
+
+
+def sample_positions(size: int, count: int, name: str) -> np.ndarray:
+    """`count` ascending positions below `size`, one drawn in each of `count` equal strata, int64.
+
+    Seeded by the name, so that both frameworks keep the same elements without speaking to each other, and no period of
+    the layout (rows, channels) can fall between the positions.
+    """
+    draws = np.random.Generator(np.random.Philox(zlib.crc32(name.encode()))).random(count)
+    edges = np.arange(count) * (size / count)
+    return np.minimum((edges + draws * (size / count)).astype(np.int64), size - 1)

@@ -1,0 +1,148 @@
+"""One training step in PyTorch: the counterpart that the MindSpore step is proven against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..errors import BadRecipe
+from ..mappings import table
+from .groups import parameter_groups
+from .recipe import Part, Recipe
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one step computed.
+
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled, before clipping.
+    image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
+    """
+
+    loss: torch.Tensor
+    logits: torch.Tensor
+    grads: dict[str, torch.Tensor]
+    image_grad: torch.Tensor | None
+
+
+class TrainStep:
+    """Forward, loss, gradient, unscale, clip, update, in that order, as the recipe says.
+
+    `model` decides the precision: a float64 model gives the reference step. The weights change in place.
+    """
+
+    def __init__(self, recipe: Recipe, model: nn.Module) -> None:
+        self.recipe = recipe
+        self.model = model
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self.loss_function = build_loss(recipe, next(model.parameters()).dtype)
+        self.optimizer = build_optimizer(recipe, model)
+        self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
+
+    def __call__(self, images: torch.Tensor, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
+        """Run one step on a batch.
+
+        images: (N, C, H, W) in the model's dtype; labels: (N,) int64 classes, or (N, K) float targets.
+        """
+        result = self.gradients(images, labels, image_gradient)
+        self.apply(result.grads)
+        return result
+
+    def gradients(self, images: torch.Tensor, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
+        """The first half of the step: mean loss and unscaled gradients, averaged over the micro-batches."""
+        self.model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        images = images.detach().clone().requires_grad_(image_gradient)
+        parts, scale = self.recipe.accumulate, self.recipe.loss_scale or 1.0
+        total = torch.zeros((), dtype=images.dtype)
+        outputs = []
+        for x, y in zip(images.chunk(parts), labels.chunk(parts), strict=True):
+            outputs.append(self.model(x))
+            loss = self.loss_function(outputs[-1], y)
+            (loss * (scale / parts)).backward()
+            total += loss.detach() / parts
+        # a parameter that the loss does not reach has no gradient in torch: its optimizer skips it
+        grads = {name: p.grad.detach() / scale for name, p in self.parameters.items() if p.grad is not None}
+        image_grad = images.grad / scale if images.grad is not None else None
+        return StepResult(total, torch.cat(outputs).detach(), grads, image_grad)
+
+    def apply(self, grads: dict[str, torch.Tensor]) -> None:
+        """Clip the unscaled gradients, update the weights and move the schedule on.
+
+        With a loss scale, gradients that are not all finite leave the weights alone, as torch.amp.GradScaler does.
+        """
+        for name, parameter in self.parameters.items():
+            parameter.grad = grads[name].clone() if name in grads else None
+        finite = self.recipe.loss_scale is None or all(bool(grad.isfinite().all()) for grad in grads.values())
+        if finite:
+            if self.recipe.clip:
+                nn.utils.clip_grad_norm_(self.parameters.values(), self.recipe.clip.max_norm)
+            self.optimizer.step()
+        if self.schedule:
+            self.schedule.step()
+
+    def learning_rates(self) -> dict[str, float]:
+        """State_dict name -> the learning rate that its next update uses."""
+        return self._by_name("lr")
+
+    def weight_decays(self) -> dict[str, float]:
+        """State_dict name -> the weight decay that its next update uses (0 when the optimizer has none)."""
+        return self._by_name("weight_decay")
+
+    def optimizer_state(self) -> dict[str, dict[str, torch.Tensor]]:
+        """State key -> state_dict name -> tensor, as torch.optim names its state (momentum_buffer, exp_avg, …)."""
+        names = {id(p): name for name, p in self.parameters.items()}
+        state: dict[str, dict[str, torch.Tensor]] = {}
+        for parameter, values in self.optimizer.state.items():
+            for key, value in values.items():
+                if isinstance(value, torch.Tensor):
+                    state.setdefault(key, {})[names[id(parameter)]] = value
+        return state
+
+    def _by_name(self, key: str) -> dict[str, float]:
+        names = {id(p): name for name, p in self.parameters.items()}
+        return {
+            names[id(p)]: float(group.get(key, 0.0)) for group in self.optimizer.param_groups for p in group["params"]
+        }
+
+
+def build_loss(recipe: Recipe, dtype: torch.dtype) -> nn.Module:
+    """The recipe's loss; list arguments (class weights) become tensors of `dtype`."""
+    args = {
+        key: torch.tensor(value, dtype=dtype) if isinstance(value, list) else value
+        for key, value in recipe.loss.args.items()
+    }
+    return _torch_class(recipe.loss)(**args)
+
+
+def build_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
+    """The recipe's optimizer with its parameter groups."""
+    modules = dict(model.named_modules())
+    parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    owners = {name: type(modules[name.rpartition(".")[0]]).__name__ for name in parameters}
+    groups = [
+        {"params": [parameters[name] for name in group.names], **group.args}
+        for group in parameter_groups(owners, recipe.optimizer)
+    ]
+    return _torch_class(recipe.optimizer)(groups, **recipe.optimizer.args)
+
+
+def build_schedule(part: Part, optimizer: torch.optim.Optimizer) -> Any:
+    """The recipe's schedule; a SequentialLR's `schedulers` are parts of their own."""
+    args = dict(part.args)
+    if "schedulers" in args:
+        args["schedulers"] = [build_schedule(Part.model_validate(inner), optimizer) for inner in args["schedulers"]]
+    return _torch_class(part)(optimizer, **args)
+
+
+def _torch_class(part: Part) -> Any:
+    """The torch class that a part names; only names the mapping table knows are ever looked up."""
+    found: Any = torch
+    for name in table.row(part.name).torch.split(".")[1:]:
+        found = getattr(found, name, None)
+    if found is None:
+        raise BadRecipe(f"this torch ({torch.__version__}) has no {part.name}")
+    return found

@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("msmigrate", deadline=None)  # two cores, and the workers keep both busy
+settings.load_profile("msmigrate")
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for mapping_cases and mapping_judge, which tests and workers import

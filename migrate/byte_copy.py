@@ -91,11 +91,13 @@ class Copier:
         self.at += count
         if self.progress:
             self.progress(self.at, self.size)
-        if self.at - self.hinted >= STRETCH and hasattr(os, "posix_fadvise"):
-            # DONTNEED on dirty pages starts their way to the disk and returns at once; they stay in the cache.
+        whole = self.at // STRETCH * STRETCH
+        if whole > self.hinted and hasattr(os, "posix_fadvise"):
+            # DONTNEED on dirty pages starts their way to the disk and returns at once; they stay in the cache. The
+            # pages that the next bytes go to are left out: writing to a page on its way waits for its arrival.
             with contextlib.suppress(OSError):
-                os.posix_fadvise(self.output, self.hinted, self.at - self.hinted, os.POSIX_FADV_DONTNEED)
-            self.hinted = self.at
+                os.posix_fadvise(self.output, self.hinted, whole - self.hinted, os.POSIX_FADV_DONTNEED)
+            self.hinted = whole
 
 
 def _read(fd: int, offset: int, length: int) -> bytes:

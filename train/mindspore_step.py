@@ -134,7 +134,7 @@ class TrainStep:
         """Torch's state key -> state_dict name -> tensor; the mapping table says which attribute holds which key."""
         state: dict[str, dict[str, Tensor]] = {}
         for item in table.row(self.recipe.optimizer.name).state:
-            held = getattr(self.optimizer, item.mindspore, None) if item.mindspore else None
+            held = getattr(self.optimizer, item.mindspore, None) if item.torch and item.mindspore else None
             if held is None:
                 continue
             if isinstance(held, Tensor):  # one step counter for every parameter, where torch keeps one for each

@@ -12,7 +12,7 @@ from ..mappings import table
 from .groups import parameter_groups
 from .mindspore_build import construct
 from .mindspore_names import canonical_parameters
-from .recipe import Part, Recipe
+from .recipe import Part, Recipe, table_args
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,11 @@ class TrainStep:
         self._group_of = {name: i for i, group in enumerate(groups) for name in group.names}
         self.loss_function = build_loss(recipe)
         self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
+        # plain values: under jit a recipe's own attributes cannot be read
         self._scale = recipe.loss_scale or 1.0
+        self._parts = recipe.accumulate
+        self._guarded = recipe.loss_scale is not None
+        self._max_norm = recipe.clip.max_norm if recipe.clip else None
         self._value_and_grad = mindspore.value_and_grad(
             self._forward, 0 if image_gradient else None, self.weights, has_aux=True
         )
@@ -77,7 +81,7 @@ class TrainStep:
         logits = self.net(images)
         loss = self.loss_function(logits, labels)
         # has_aux: only the first value is differentiated; without it the gradients of the others would be added
-        return loss * (self._scale / self.recipe.accumulate), loss, logits
+        return loss * (self._scale / self._parts), loss, logits
 
     def _step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any]:
         loss, logits, grads, image_grad = self._gradients(images, labels)
@@ -86,7 +90,7 @@ class TrainStep:
 
     def _gradients(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any]:
         """The mean loss, the unscaled gradients averaged over the micro-batches, and the images' own."""
-        parts = self.recipe.accumulate
+        parts = self._parts
         size = images.shape[0] // parts
         loss, grads, outputs, image_grads = None, None, (), ()
         for i in range(parts):
@@ -104,16 +108,16 @@ class TrainStep:
 
     def _clip_and_update(self, grads: Any) -> bool:
         """With a loss scale, gradients that are not all finite leave the weights alone, as GradScaler does."""
-        if self.recipe.loss_scale is None:
+        if not self._guarded:
             self._clip_then_optimize(grads)
         elif amp.all_finite(grads):
             self._clip_then_optimize(grads)
         return True
 
     def _clip_then_optimize(self, grads: Any) -> None:
-        if self.recipe.clip is not None:
+        if self._max_norm is not None:
             # clip_by_norm over a tuple is torch's clip_grad_norm_, its 1e-6 included; clip_by_global_norm lacks that
-            grads = ops.clip_by_norm(grads, max_norm=self.recipe.clip.max_norm, norm_type=2.0)
+            grads = ops.clip_by_norm(grads, max_norm=self._max_norm, norm_type=2.0)
         self.optimizer(grads)
 
     def _advance(self) -> None:
@@ -157,11 +161,7 @@ def _times(factor: float, grad: Tensor) -> Tensor:
 
 def build_loss(recipe: Recipe) -> nn.Cell:
     """The recipe's loss, every argument written; list arguments (class weights) become float32 tensors."""
-    args = {
-        key: Tensor(value, mindspore.float32) if isinstance(value, list) else value
-        for key, value in recipe.loss.args.items()
-    }
-    return construct(table.translate(recipe.loss.name, args))
+    return construct(table.translate(recipe.loss.name, recipe.loss.args))
 
 
 def build_optimizer(recipe: Recipe, groups: list[tuple[dict[str, Any], list[Any]]]) -> Any:
@@ -177,4 +177,4 @@ def build_optimizer(recipe: Recipe, groups: list[tuple[dict[str, Any], list[Any]
 
 def build_schedule(part: Part, optimizer: Any) -> Any:
     """The recipe's schedule on an optimizer."""
-    return construct(table.translate(part.name, part.args), optimizer)
+    return construct(table.translate(part.name, table_args(part)), optimizer)

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import json
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, field_validator, model_validator
 
-from ..errors import BadRecipe, MsmigrateError
+from ..errors import BadInput, BadRecipe
 from ..mappings import table
-from . import model_names
+from . import strict_yaml
 
 DEFAULT = Path(__file__).parent.parent / "recipes" / "resnet50.yaml"
+FOLDER = "folder:"
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Part(_Strict):
@@ -27,11 +28,17 @@ class Part(_Strict):
     name: str
     args: dict[str, Any] = Field(default_factory=dict)
 
+    @field_validator("args")
+    @classmethod
+    def _plain(cls, args: dict[str, Any]) -> dict[str, Any]:
+        strict_yaml.refuse_odd(args)
+        return args
+
 
 class Model(Part):
     """The network by name, and optionally the torch checkpoint that training starts from."""
 
-    checkpoint: Path | None = None
+    checkpoint: Path | None = Field(default=None, strict=False)
 
 
 class Data(_Strict):
@@ -47,6 +54,12 @@ class Group(_Strict):
 
     params: list[str] = Field(min_length=1)
     args: dict[str, Any]
+
+    @field_validator("args")
+    @classmethod
+    def _plain(cls, args: dict[str, Any]) -> dict[str, Any]:
+        strict_yaml.refuse_odd(args)
+        return args
 
 
 class Optimizer(Part):
@@ -85,83 +98,84 @@ class Recipe(_Strict):
 
     @property
     def digest(self) -> str:
-        """Sixteen hex digits that two recipes share exactly when they describe the same step."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+        """Sixteen hex digits that two recipes share when they describe the same step.
+
+        Neither the order of keys, nor how a number is written, nor where the checkpoint and the images lie counts:
+        the same recipe has the same digest on every machine. What is in those files is compared by itself, to the
+        bit: the starting weights and the batches are part of every trace.
+        """
+        tree = _canonical(self.model_dump(mode="json"))
+        if self.model.checkpoint is not None:
+            tree["model"]["checkpoint"] = "a checkpoint"
+        if self.data.source.startswith(FOLDER):
+            tree["data"]["source"] = FOLDER
+        return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def one_hot(self) -> bool:
         """Whether the loss wants float targets of the logits' shape rather than class indices."""
-        return not self.loss.name.endswith("CrossEntropyLoss")
+        return table.row(self.loss.name).short != "CrossEntropyLoss"
 
 
 def load(path: Path) -> Recipe:
     """Read and check a recipe.
 
-    A relative `checkpoint` and a relative `folder:` source are taken from the recipe's own folder. The YAML is read
-    with the safe loader, so nothing in it is ever executed. Raises BadRecipe with file, line and the nearest known
-    key; Unsupported where the mapping table has no counterpart for an argument.
+    A relative `checkpoint` and a relative `folder:` source are taken from the recipe's own folder, `~` is the user's
+    home. Nothing in the file is ever executed. Raises BadRecipe with file, line and the nearest known key; Unsupported
+    where the mapping table has no counterpart for an argument.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-        tree = yaml.compose(text, Loader=yaml.SafeLoader)
-        raw = yaml.safe_load(text)
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRecipe(f"{path}: cannot be read: {error}") from error
-    except (yaml.YAMLError, RecursionError) as error:
-        raise BadRecipe(f"{path}: not YAML: {' '.join(str(error).split())}") from error
+    from .recipe_check import first_problem  # which knows the types of this module
+
+    raw, tree = strict_yaml.read(path)
     if not isinstance(raw, dict):
         raise BadRecipe(f"{path}: a recipe is a mapping with the keys {', '.join(Recipe.model_fields)}")
     try:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
-        line = _line(tree, first["loc"])
-        raise BadRecipe(f"{path}:{line}: {_explain(first)}") from None
-    recipe = _beside(recipe, path.parent)
-    try:
-        check(recipe)
-    except MsmigrateError as error:
-        raise type(error)(f"{path}: {error}") from error
-    return recipe
+        line = strict_yaml.line(tree, first["loc"])
+        raise BadRecipe(f"{path}:{line}: {explain(first, Recipe)}") from None
+    problem = first_problem(recipe)
+    if problem:
+        error_kind = type(problem.error)
+        raise error_kind(f"{path}:{strict_yaml.line(tree, problem.loc)}: {problem.error}") from problem.error
+    return _beside(recipe, path.parent)
 
 
 def check(recipe: Recipe) -> None:
     """Ask the mapping table for every part, so that a recipe nobody can run fails before a framework is started."""
-    model_names.check(recipe.model.name, recipe.model.args)
-    parts = [("loss", recipe.loss), ("optimizer", recipe.optimizer), ("schedule", recipe.schedule)]
-    parts += [("transform", part) for part in recipe.data.transforms]
-    for kind, part in parts:
-        if part is None:
-            continue
-        row = table.row(part.name)
-        if row.kind != kind:
-            raise BadRecipe(f"{part.name} is a {row.kind}, not a {kind}")
-        table.translate(part.name, part.args)
+    from .recipe_check import first_problem
+
+    problem = first_problem(recipe)
+    if problem:
+        raise problem.error
 
 
-def _beside(recipe: Recipe, folder: Path) -> Recipe:
-    model, data = recipe.model, recipe.data
-    if model.checkpoint is not None:
-        model = model.model_copy(update={"checkpoint": folder / model.checkpoint})
-    if data.source.startswith("folder:"):
-        data = data.model_copy(update={"source": f"folder:{folder / data.source.removeprefix('folder:')}"})
-    return recipe.model_copy(update={"model": model, "data": data})
+def table_args(part: Part) -> dict[str, Any]:
+    """The part's arguments as the mapping table takes them: the schedules inside a schedule as [name, args]."""
+    args = dict(part.args)
+    if "schedulers" in args:
+        inner = [Part.model_validate(scheduler) for scheduler in args["schedulers"]]
+        args["schedulers"] = [[found.name, found.args] for found in inner]
+    return args
 
 
-def _explain(error: Any) -> str:
-    where = ".".join(str(part) for part in error["loc"]) or "recipe"
+def explain(error: Any, kind: type[BaseModel], where: tuple[Any, ...] = ()) -> str:
+    """One line for one of pydantic's errors about a `kind` that stands at `where` in the recipe."""
+    place = ".".join(str(part) for part in (*where, *error["loc"])) or "recipe"
     if error["type"] != "extra_forbidden":
         message = error["msg"].removeprefix("Value error, ")
-        return f"{where}: {message}" + (f", got {error['input']!r}" if error["loc"] else "")
-    known = _known_keys(error["loc"][:-1])
+        shown = repr(error["input"])
+        shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+        return f"{place}: {message}" + (f", got {shown}" if error["loc"] and error["type"] != "missing" else "")
+    known = _known_keys(kind, error["loc"][:-1])
     key = str(error["loc"][-1])
     near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-    return f"unknown key {where!r}; {hint}"
+    return f"unknown key {place!r}; {hint}"
 
 
-def _known_keys(loc: tuple[Any, ...]) -> list[str]:
-    kind: Any = Recipe
+def _known_keys(kind: Any, loc: tuple[Any, ...]) -> list[str]:
     for part in loc:
         if isinstance(part, int):
             continue
@@ -171,16 +185,27 @@ def _known_keys(loc: tuple[Any, ...]) -> list[str]:
     return list(kind.model_fields)
 
 
-def _line(node: Any, loc: tuple[Any, ...]) -> int:
-    """The line, counted from 1, of the deepest node on the way to `loc`."""
-    line = node.start_mark.line + 1
-    for part in loc:
-        if isinstance(node, yaml.MappingNode):
-            pair = next(((k, v) for k, v in node.value if k.value == str(part)), None)
-            if pair is None:
-                break
-            line, node = pair[0].start_mark.line + 1, pair[1]
-        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):
-            node = node.value[part]
-            line = node.start_mark.line + 1
-    return line
+def _canonical(value: Any) -> Any:
+    """The value with every number as a float, and every part under its row's full name."""
+    if isinstance(value, dict):
+        return {key: _full_name(item) if key == "name" else _canonical(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_canonical(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _full_name(name: str) -> str:
+    try:
+        return table.row(name).torch
+    except BadInput:  # a model's name, which stands for itself
+        return name
+
+
+def _beside(recipe: Recipe, folder: Path) -> Recipe:
+    model, data = recipe.model, recipe.data
+    if model.checkpoint is not None:
+        model = model.model_copy(update={"checkpoint": folder / model.checkpoint.expanduser()})
+    if data.source.startswith(FOLDER):
+        images = folder / Path(data.source.removeprefix(FOLDER)).expanduser()
+        data = data.model_copy(update={"source": f"{FOLDER}{images}"})
+    return recipe.model_copy(update={"model": model, "data": data})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,14 +12,15 @@ from torch import nn
 from ..errors import BadRecipe
 from ..mappings import table
 from .groups import parameter_groups
-from .recipe import Part, Recipe
+from .recipe import Part, Recipe, table_args
 
 
 @dataclass(frozen=True)
 class StepResult:
     """What one step computed.
 
-    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled, before clipping.
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled,
+    before clipping; a parameter that the loss does not reach has none.
     image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
     """
 
@@ -31,7 +33,8 @@ class StepResult:
 class TrainStep:
     """Forward, loss, gradient, unscale, clip, update, in that order, as the recipe says.
 
-    `model` decides the precision: a float64 model gives the reference step. The weights change in place.
+    `model` decides the precision: a float64 model gives the reference step. The weights change in place. A parameter
+    that the loss does not reach is left alone: no gradient, no decay, no optimizer state.
     """
 
     def __init__(self, recipe: Recipe, model: nn.Module) -> None:
@@ -82,7 +85,10 @@ class TrainStep:
                 nn.utils.clip_grad_norm_(self.parameters.values(), self.recipe.clip.max_norm)
             self.optimizer.step()
         if self.schedule:
-            self.schedule.step()
+            with warnings.catch_warnings():
+                # torch finds a schedule that moves before the first update suspicious; a skipped update is no mistake
+                warnings.filterwarnings("ignore", r"Detected call of `lr_scheduler\.step\(\)` before", UserWarning)
+                self.schedule.step()
 
     def learning_rates(self) -> dict[str, float]:
         """State_dict name -> the learning rate that its next update uses."""
@@ -115,7 +121,7 @@ def build_loss(recipe: Recipe, dtype: torch.dtype) -> nn.Module:
         key: torch.tensor(value, dtype=dtype) if isinstance(value, list) else value
         for key, value in recipe.loss.args.items()
     }
-    return _torch_class(recipe.loss)(**args)
+    return _construct(recipe.loss, **args)
 
 
 def build_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
@@ -127,22 +133,29 @@ def build_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
         {"params": [parameters[name] for name in group.names], **group.args}
         for group in parameter_groups(owners, recipe.optimizer)
     ]
-    return _torch_class(recipe.optimizer)(groups, **recipe.optimizer.args)
+    return _construct(recipe.optimizer, groups, **recipe.optimizer.args)
 
 
 def build_schedule(part: Part, optimizer: torch.optim.Optimizer) -> Any:
-    """The recipe's schedule; a SequentialLR's `schedulers` are parts of their own."""
-    args = dict(part.args)
+    """The recipe's schedule; the schedules inside a SequentialLR are made first, on the same optimizer."""
+    args = table_args(part)
     if "schedulers" in args:
-        args["schedulers"] = [build_schedule(Part.model_validate(inner), optimizer) for inner in args["schedulers"]]
-    return _torch_class(part)(optimizer, **args)
+        inner = [Part(name=name, args=given) for name, given in args["schedulers"]]
+        args["schedulers"] = [build_schedule(each, optimizer) for each in inner]
+    return _construct(part, optimizer, **args)
 
 
-def _torch_class(part: Part) -> Any:
-    """The torch class that a part names; only names the mapping table knows are ever looked up."""
+def _construct(part: Part, *positional: Any, **args: Any) -> Any:
+    """Make the torch object that a part names; only names the mapping table knows are ever looked up.
+
+    Raises BadRecipe where torch does not have it or refuses a value.
+    """
     found: Any = torch
     for name in table.row(part.name).torch.split(".")[1:]:
         found = getattr(found, name, None)
     if found is None:
         raise BadRecipe(f"this torch ({torch.__version__}) has no {part.name}")
-    return found
+    try:
+        return found(*positional, **args)
+    except (TypeError, ValueError) as error:
+        raise BadRecipe(f"{part.name}: {' '.join(str(error).split())}") from error

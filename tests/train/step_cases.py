@@ -1,0 +1,165 @@
+"""The recipes whose steps both frameworks take, with equal weights and batches; it imports no framework.
+
+The two workers run as scripts, side by side, so this file is found beside them; the tests load it by its path.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from msmigrate.train.data_sources import samples
+from msmigrate.train.recipe import Part, Recipe, check
+from msmigrate.train.sample import decode
+
+STEPS = 3
+CLASSES = 10
+BATCH = 4
+SGD = {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A recipe without its model, and what is peculiar about the run.
+
+    model: the model it is run on. graph: also run compiled, without and with the images' gradient. frozen: the
+    beginnings of the names that do not train. overflow: the step, from 0, whose first image has an infinite pixel.
+    """
+
+    keys: dict[str, Any]
+    model: str = "lenet5"
+    graph: bool = True
+    frozen: tuple[str, ...] = ()
+    overflow: int | None = None
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe as a checked object."""
+        keys = {"optimizer": {"name": "SGD", "args": SGD}, **self.keys}
+        recipe = Recipe.model_validate(
+            {**keys, "model": {"name": self.model}, "data": {"source": SOURCES[self.model], "batch": BATCH}}
+        )
+        check(recipe)
+        return recipe
+
+
+SOURCES = {"lenet5": "digits", "resnet_tiny": "photographs"}
+NESTEROV = {"name": "SGD", "args": {**SGD, "nesterov": True}}
+NO_DECAY = {"name": "SGD", "args": SGD, "no_weight_decay": ["norm", "bias"]}
+GROUPS = {
+    "name": "SGD",
+    "args": SGD,
+    "no_weight_decay": ["bias"],
+    "groups": [
+        {"params": ["fc*.weight"], "args": {"lr": 0.01, "weight_decay": 0.1}},
+        {"params": ["fc*", "conv1.*"], "args": {"lr": 0.02, "momentum": 0.0}},
+    ],
+}
+CLIP_INACTIVE, CLIP_ACTIVE = {"max_norm": 1000.0}, {"max_norm": 0.1}
+TOGETHER = {"optimizer": NESTEROV, "clip": CLIP_ACTIVE, "accumulate": 2, "loss_scale": 1024.0}
+WEIGHTS = [0.5, 1.0, 2.0, 0.25, 1.5, 1.0, 3.0, 0.1, 1.0, 0.7]
+WARM = {"name": "LinearLR", "args": {"start_factor": 0.1, "total_iters": 5}}
+COSINE = {"name": "CosineAnnealingLR", "args": {"T_max": 8}}
+MULTI = {"name": "MultiStepLR", "args": {"milestones": [1, 2], "gamma": 0.5}}
+SEQUENTIAL = {"name": "SequentialLR", "args": {"schedulers": [WARM, COSINE, MULTI], "milestones": [4, 11]}}
+
+
+def _optimizer(name: str, **args: Any) -> dict[str, Any]:
+    return {"optimizer": {"name": name, "args": args}}
+
+
+def _loss(name: str, **args: Any) -> dict[str, Any]:
+    return {"loss": {"name": name, "args": args}}
+
+
+CASES: dict[str, Case] = {
+    "plain sgd": Case(_optimizer("SGD", lr=0.05)),
+    "nesterov": Case({"optimizer": NESTEROV}),
+    "dampening": Case(_optimizer("SGD", **SGD, dampening=0.3)),
+    "groups": Case({"optimizer": GROUPS}),
+    "adam": Case(_optimizer("Adam", lr=0.003, betas=[0.8, 0.95], weight_decay=0.01)),
+    "amsgrad": Case(_optimizer("Adam", lr=0.003, amsgrad=True), graph=False),
+    "adamw": Case(_optimizer("AdamW", lr=0.003, weight_decay=0.1)),
+    "rmsprop": Case(_optimizer("RMSprop", lr=0.003)),
+    "rmsprop centered": Case(_optimizer("RMSprop", lr=0.003, centered=True, momentum=0.9), graph=False),
+    "clip inactive": Case({"clip": CLIP_INACTIVE}, graph=False),
+    "clip active": Case({"clip": CLIP_ACTIVE}),
+    "accumulate 2": Case({"accumulate": 2}, graph=False),
+    "accumulate 4": Case({"accumulate": 4}),
+    "loss scale": Case({"loss_scale": 1024.0}),
+    "together": Case(TOGETHER),
+    "overflow": Case({"loss_scale": 1024.0, "schedule": COSINE}, overflow=1),
+    "overflow at first": Case({**_optimizer("Adam", lr=0.003), "loss_scale": 8.0, "schedule": WARM}, overflow=0),
+    "smoothing": Case(_loss("CrossEntropyLoss", label_smoothing=0.1), graph=False),
+    "class weights": Case(_loss("CrossEntropyLoss", weight=WEIGHTS, label_smoothing=0.1)),
+    "ignore index": Case(_loss("CrossEntropyLoss", ignore_index=3)),
+    "binary": Case(_loss("BCEWithLogitsLoss", pos_weight=WEIGHTS)),
+    "squares": Case(_loss("MSELoss")),
+    "sum": Case({**_loss("MSELoss", reduction="sum"), **_optimizer("SGD", lr=0.001)}, graph=False),
+    "cosine": Case({"schedule": COSINE}, graph=False),
+    "step": Case({"schedule": {"name": "StepLR", "args": {"step_size": 2}}}, graph=False),
+    "multi step": Case({"schedule": MULTI}, graph=False),
+    "linear": Case({"schedule": WARM}),
+    "sequential": Case({"schedule": SEQUENTIAL, "optimizer": GROUPS}),
+    "frozen": Case({"optimizer": NESTEROV}, frozen=("conv1.", "fc2.bias")),
+    "resnet": Case({"optimizer": NESTEROV, "schedule": COSINE}, "resnet_tiny"),
+    "resnet no decay": Case({"optimizer": NO_DECAY}, "resnet_tiny", graph=False),
+    "resnet together": Case(TOGETHER, "resnet_tiny", graph=False),
+    "resnet adamw": Case(_optimizer("AdamW", lr=0.003), "resnet_tiny", graph=False),
+}
+RATE_STEPS = 20
+RATES: dict[str, Part] = {
+    "cosine": Part.model_validate(COSINE),
+    "sequential": Part.model_validate(SEQUENTIAL),
+    "sequential of a page": Part.model_validate(
+        {
+            "name": "SequentialLR",
+            "args": {"schedulers": [WARM, {"name": "CosineAnnealingLR", "args": {"T_max": 85}}], "milestones": [5]},
+        }
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """images: (N, C, H, W) float32; labels: (N,) int64 classes, or (N, K) float32 one-hot rows."""
+
+    images: np.ndarray
+    labels: np.ndarray
+
+
+@dataclass
+class Found:
+    """What a worker records: arrays by path, and facts by case."""
+
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+def batches(case: Case) -> list[Batch]:
+    """The batches of every step: digits at 32 x 32, or photographs at 48 x 48."""
+    photographs = case.model == "resnet_tiny"
+    size = (48, 48) if photographs else (32, 32)
+    found = []
+    for index, step in enumerate(samples(SOURCES[case.model], BATCH, STEPS, seed=6, num_classes=CLASSES)):
+        pixels = np.stack([np.asarray(decode(sample).resize(size), np.float32) for sample in step])
+        images = (pixels.transpose(0, 3, 1, 2) if photographs else pixels[:, None]) / np.float32(128) - np.float32(1)
+        if index == case.overflow:
+            images[0, 0, 9, 9] = np.inf
+        labels = np.array([sample.label for sample in step], np.int64)
+        if case.recipe.one_hot:
+            labels = np.eye(CLASSES, dtype=np.float32)[labels]
+        found.append(Batch(images, labels))
+    return found
+
+
+def weight(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The starting value of a parameter or buffer: drawn from its name, and like that of a net that has trained."""
+    draws = np.random.default_rng(zlib.crc32(name.encode())).standard_normal(shape).astype(np.float32)
+    if name.endswith("running_var"):
+        return np.abs(draws) + np.float32(0.5)
+    if len(shape) > 1:
+        return draws * np.float32(np.sqrt(2 / np.prod(shape[1:])))
+    return draws * np.float32(0.1) + np.float32(name.endswith("weight"))

@@ -1,0 +1,98 @@
+"""The MindSpore half of the tests of the step: `python step_mindspore_worker.py FOLDER` writes mindspore.json and .npz."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+from msmigrate.errors import BadRecipe
+from msmigrate.train.mindspore_environment import leave, prepare
+from step_cases import CASES, RATE_STEPS, RATES, Case, Found, batches, weight
+from step_refused import REFUSED
+from worker import dump
+
+prepare()
+
+import mindspore  # noqa: E402
+from mindspore import Parameter, Tensor  # noqa: E402
+from mindspore.experimental import optim  # noqa: E402
+from msmigrate.train import mindspore_models  # noqa: E402
+from msmigrate.train.mindspore_names import canonical_parameters  # noqa: E402
+from msmigrate.train.mindspore_step import StepResult, TrainStep, build_schedule  # noqa: E402
+from msmigrate.train.recipe import Part  # noqa: E402
+
+# variant -> mode, and whether the images' gradient is asked for
+VARIANTS = {"pynative": ("pynative", True), "graph": ("graph", False), "graph with images": ("graph", True)}
+
+
+def start(case: Case) -> mindspore.nn.Cell:
+    """The net at the starting weights, in training mode."""
+    net = mindspore_models.build(case.model)
+    for held in canonical_parameters(net):
+        held.parameter.set_data(Tensor(weight(held.name, held.parameter.shape)))
+        if held.name.startswith(case.frozen or ("-",)):
+            held.parameter.requires_grad = False
+    return net.set_train()
+
+
+def record(found: Found, place: str, step: TrainStep, result: StepResult) -> None:
+    """Everything that one step computed and left behind."""
+    named = {"loss": result.loss, "logits": result.logits}
+    if result.image_grad is not None:
+        named["image_grad"] = result.image_grad
+    named |= {f"grads/{name}": grad for name, grad in result.grads.items()}
+    named |= {f"weights/{held.name}": held.parameter for held in canonical_parameters(step.net)}
+    for key, values in step.optimizer_state().items():
+        named |= {f"state/{key}/{name}": value for name, value in values.items()}
+    found.arrays |= {f"{place}/{name}": value.asnumpy().copy() for name, value in named.items()}
+    for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays())):
+        found.arrays |= {f"{place}/{kind}/{name}": np.float64(number) for name, number in numbers.items()}
+
+
+def run(found: Found, name: str, case: Case, variant: str) -> None:
+    """Take the case's steps in one mode."""
+    mode, images = VARIANTS[variant]
+    began = time.perf_counter()
+    step = TrainStep(case.recipe, start(case), mode, image_gradient=images)
+    for index, batch in enumerate(batches(case)):
+        labels = batch.labels.astype(np.float32 if batch.labels.dtype.kind == "f" else np.int32)
+        result = step(Tensor(batch.images), Tensor(labels))
+        record(found, f"{name}/{variant}/{index}", step, result)
+    found.facts["seconds"][f"{name}/{variant}"] = round(time.perf_counter() - began, 2)
+
+
+def rates(part: Part) -> list[list[float]]:
+    """The learning rates of two groups before every step."""
+    groups = [
+        {"params": [Parameter(np.zeros(1, np.float32), name=f"weight{index}")], "lr": rate}
+        for index, rate in enumerate((0.1, 0.013))
+    ]
+    optimizer = optim.SGD(groups, lr=1.0)
+    schedule = build_schedule(part, optimizer)
+    found = []
+    for _ in range(RATE_STEPS):
+        found.append([float(rate.asnumpy()) for rate in optimizer.lrs])
+        schedule.step()
+    return found
+
+
+def main(folder: Path) -> None:
+    """Run every case and write what was found."""
+    found = Found(facts={"seconds": {}, "refused": {}})
+    for name, case in CASES.items():
+        for variant in VARIANTS if case.graph else ("pynative",):
+            run(found, name, case, variant)
+    found.facts["rates"] = {name: rates(part) for name, part in RATES.items()}
+    for name, case in REFUSED.items():
+        try:
+            TrainStep(case.recipe, start(case))
+        except BadRecipe as error:
+            found.facts["refused"][name] = str(error)
+    dump(folder / "mindspore", found.facts, found.arrays)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
+    leave()

@@ -1,0 +1,87 @@
+"""The PyTorch half of the tests of the step: `python step_torch_worker.py FOLDER` writes torch.json and torch.npz."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from msmigrate.errors import BadRecipe
+from msmigrate.train import torch_models
+from msmigrate.train.recipe import Part
+from msmigrate.train.torch_step import StepResult, TrainStep, build_schedule
+from step_cases import CASES, RATE_STEPS, RATES, Case, Found, batches, weight
+from step_refused import REFUSED
+from worker import dump
+
+torch.set_num_threads(1)
+
+
+def start(case: Case, dtype: torch.dtype) -> torch.nn.Module:
+    """The model at the starting weights."""
+    model = torch_models.build(case.model)
+    with torch.no_grad():
+        for name, value in model.state_dict().items():
+            if value.is_floating_point():
+                value.copy_(torch.from_numpy(weight(name, tuple(value.shape))))
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad_(not name.startswith(case.frozen or ("-",)))
+    return model.to(dtype)
+
+
+def record(found: Found, place: str, step: TrainStep, result: StepResult) -> None:
+    """Everything that one step computed and left behind."""
+    named = {"loss": result.loss, "logits": result.logits}
+    if result.image_grad is not None:
+        named["image_grad"] = result.image_grad
+    named |= {f"grads/{name}": grad for name, grad in result.grads.items()}
+    named |= {f"weights/{name}": value for name, value in step.model.state_dict().items() if "num_batches" not in name}
+    for key, values in step.optimizer_state().items():
+        named |= {f"state/{key}/{name}": value for name, value in values.items()}
+    found.arrays |= {f"{place}/{name}": value.detach().numpy().copy() for name, value in named.items()}
+    for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays())):
+        found.arrays |= {f"{place}/{kind}/{name}": np.float64(number) for name, number in numbers.items()}
+
+
+def run(found: Found, name: str, case: Case, dtype: torch.dtype) -> None:
+    """Take the case's steps in one precision."""
+    step = TrainStep(case.recipe, start(case, dtype))
+    for index, batch in enumerate(batches(case)):
+        labels = torch.from_numpy(batch.labels)
+        labels = labels.to(dtype) if labels.is_floating_point() else labels
+        result = step(torch.from_numpy(batch.images).to(dtype), labels, image_gradient=True)
+        record(found, f"{name}/{str(dtype)[-2:]}/{index}", step, result)
+
+
+def rates(part: Part) -> list[list[float]]:
+    """The learning rates of two groups before every step."""
+    groups = [{"params": [torch.nn.Parameter(torch.zeros(1))], "lr": rate} for rate in (0.1, 0.013)]
+    optimizer = torch.optim.SGD(groups, lr=1.0)
+    schedule = build_schedule(part, optimizer)
+    found = []
+    for _ in range(RATE_STEPS):
+        found.append([group["lr"] for group in optimizer.param_groups])
+        optimizer.step()
+        schedule.step()
+    return found
+
+
+def main(folder: Path) -> None:
+    """Run every case and write what was found."""
+    found = Found()
+    for name, case in CASES.items():
+        run(found, name, case, torch.float32)
+        run(found, name, case, torch.float64)
+    found.facts["rates"] = {name: rates(part) for name, part in RATES.items()}
+    found.facts["refused"] = {}
+    for name, case in REFUSED.items():
+        try:
+            TrainStep(case.recipe, start(case, torch.float32))
+        except BadRecipe as error:
+            found.facts["refused"][name] = str(error)
+    dump(folder / "torch", found.facts, found.arrays)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

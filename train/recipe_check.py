@@ -1,0 +1,170 @@
+"""Whether the mapping table can run every part of a recipe, asked before a framework is started."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from ..errors import BadInput, BadRecipe, MsmigrateError, UnknownRow
+from ..mappings import table
+from ..mappings.rows import Argument, Row
+from . import model_names
+from .recipe import FOLDER, Part, Recipe, explain, table_args
+
+SOURCES = ("photographs", "digits")
+HANDED_OVER = ("params", "optimizer")  # what the step itself gives to an optimizer and to a schedule
+REDUCTIONS = ("mean", "sum")
+Loc = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, and where: the keys and indices on the way to it."""
+
+    loc: Loc
+    error: MsmigrateError
+
+
+def first_problem(recipe: Recipe) -> Problem | None:
+    """The first thing about the recipe that cannot be run, or None."""
+    return next(_problems(recipe), None)
+
+
+def _problems(recipe: Recipe) -> Iterator[Problem]:
+    try:
+        model_names.check(recipe.model.name, recipe.model.args)
+    except MsmigrateError as error:
+        argument = next((key for key in recipe.model.args if repr(key) in str(error)), None)
+        yield Problem(("model", "args", argument) if argument else ("model",), error)
+    if recipe.model.checkpoint is not None and not recipe.model.checkpoint.name:
+        yield Problem(("model", "checkpoint"), BadRecipe("model.checkpoint: is empty; it is a file's path"))
+    yield from _source(recipe.data.source)
+    for index, transform in enumerate(recipe.data.transforms):
+        yield from _part("transform", transform, ("data", "transforms", index))
+    yield from _part("loss", recipe.loss, ("loss",))
+    if recipe.loss.args.get("reduction", "mean") not in REDUCTIONS:
+        message = f"loss.args.reduction: a step needs one number, so {' or '.join(REDUCTIONS)}"
+        yield Problem(("loss", "args", "reduction"), BadRecipe(message))
+    yield from _part("optimizer", recipe.optimizer, ("optimizer",))
+    for index, group in enumerate(recipe.optimizer.groups):
+        part = Part(name=recipe.optimizer.name, args=group.args)
+        yield from _part("optimizer", part, ("optimizer", "groups", index), partial=True)
+    if recipe.schedule:
+        yield from _schedule(recipe.schedule)
+
+
+def _source(source: str) -> Iterator[Problem]:
+    if source in SOURCES or (source.startswith(FOLDER) and source != FOLDER):
+        return
+    near = difflib.get_close_matches(source, SOURCES, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SOURCES)}, {FOLDER}PATH"
+    yield Problem(("data", "source"), BadRecipe(f"data.source: there is no source {source!r}; {hint}"))
+
+
+def _schedule(schedule: Part) -> Iterator[Problem]:
+    """A schedule's problems; one that holds others is checked from the inside."""
+    inside = schedule.args.get("schedulers")
+    if inside is None:
+        yield from _part("schedule", schedule, ("schedule",))
+        return
+    loc: Loc = ("schedule", "args", "schedulers")
+    if not isinstance(inside, list) or not inside:
+        yield Problem(loc, BadRecipe(f"{_dotted(loc)}: must be a list of schedules, each with name and args"))
+        return
+    for index, raw in enumerate(inside):
+        try:
+            part = Part.model_validate(raw)
+        except ValidationError as error:
+            first = error.errors()[0]
+            yield Problem((*loc, index, *first["loc"]), BadRecipe(explain(first, Part, (*loc, index))))
+            return
+        yield from _part("schedule", part, (*loc, index))
+    yield from _part("schedule", schedule, ("schedule",))
+    milestones = schedule.args.get("milestones", [])
+    if len(milestones) != len(inside) - 1 or sorted(set(milestones)) != milestones:
+        message = f"{len(inside)} schedules need {len(inside) - 1} milestones between them, in rising order"
+        yield Problem(("schedule", "args", "milestones"), BadRecipe(f"schedule.args.milestones: {message}"))
+
+
+def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Problem]:
+    """Whether the table has the part, as this kind, with these arguments."""
+    where = _dotted(loc)
+    try:
+        row = table.row(part.name)
+    except UnknownRow:
+        yield Problem((*loc, "name"), BadRecipe(f"{where}: there is no {kind} {part.name!r}; {_closest(kind, part)}"))
+        return
+    if row.kind != kind:
+        message = f"{where}: {part.name} is {_article(row.kind)}, not {_article(kind)}; {_closest(kind, part)}"
+        yield Problem((*loc, "name"), BadRecipe(message))
+        return
+    known = {argument.torch: argument for argument in row.arguments if argument.torch not in HANDED_OVER}
+    for name, value in part.args.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            message = f"{where}: {row.short} has no argument {name!r}; {hint}"
+            yield Problem((*loc, "args", name), BadRecipe(message))
+            return
+        wanted = _wanted(row, known[name], value)
+        if wanted:
+            message = f"{where}: {row.short}'s {name} must be {wanted}, not {value!r}"
+            yield Problem((*loc, "args", name), BadRecipe(message))
+            return
+    try:
+        table.translate(part.name, table_args(part), partial=partial)
+    except BadInput as error:
+        yield Problem(loc, BadRecipe(f"{where}: {error}"))
+    except MsmigrateError as error:
+        argument = next((name for name in part.args if f"{name}=" in str(error)), None)
+        yield Problem((*loc, "args", argument) if argument else loc, type(error)(f"{where}: {error}"))
+
+
+# arguments that torch requires, and so has no default to tell the type from
+_REQUIRED = {
+    "T_max": "a whole number above 0",
+    "step_size": "a whole number above 0",
+    "milestones": "a list of whole numbers",
+}
+
+
+def _wanted(row: Row, argument: Argument, value: Any) -> str | None:
+    """What the argument's value should have been, in words, as torch's own default shows it; None when it fits."""
+    if argument.torch in _REQUIRED and row.kind == "schedule":
+        whole = value if argument.torch == "milestones" else [value]
+        least = 0 if argument.torch == "milestones" else 1
+        fits = isinstance(whole, list) and all(type(item) is int and item >= least for item in whole)
+        return None if fits else _REQUIRED[argument.torch]
+    if argument.required or argument.default is None or argument.verb or argument.values:
+        return None
+    default = argument.default
+    if isinstance(default, bool):
+        return None if isinstance(value, bool) else "true or false"
+    if isinstance(default, (int, float)):
+        return None if _is_number(value) else "a number"
+    if isinstance(default, (list, tuple)):
+        fits = isinstance(value, list) and len(value) == len(default) and all(map(_is_number, value))
+        return None if fits or not all(map(_is_number, default)) else f"a list of {len(default)} numbers"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _closest(kind: str, part: Part) -> str:
+    rows = table.rows(kind)
+    near = [name.rpartition(".")[2] for name in table.closest(part.name, rows)]
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(row.short for row in rows)}"
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _dotted(loc: Loc) -> str:
+    return ".".join(str(part) for part in loc)

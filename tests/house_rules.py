@@ -1,0 +1,245 @@
+"""The rules of the house, read from the sources: each is a function from a checkout to a list of complaints.
+
+test_house.py holds this checkout to them, and shows on made-up ones that each can complain.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatch
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # mypy and pytest bring it where Python does not have it yet
+    import tomli as tomllib
+
+ROOMS = ("mappings", "migrate", "train", "parity", "reports")
+ORDER = {name: place for place, name in enumerate((*ROOMS, "cli", "__main__"))}  # imports run from right to left
+FRAMEWORKS = {"torch": "torch", "torchvision": "torch", "mindspore": "mindspore"}
+LONGEST = 300  # lines
+LONGER: dict[str, str] = {}  # file: why it may be longer
+DATA = ("*.yaml", "*.json", "py.typed")
+DISTRIBUTIONS = {"PIL": "pillow", "yaml": "pyyaml", "sklearn": "scikit-learn"}  # where the import has another name
+
+Rule = Callable[[Path], list[str]]
+
+
+# What a house is made of
+
+
+def package_files(checkout: Path) -> list[Path]:
+    """The Python files that are installed: those at the root and in the rooms."""
+    return sorted([*checkout.glob("*.py"), *(file for room in ROOMS for file in (checkout / room).rglob("*.py"))])
+
+
+def all_files(checkout: Path) -> list[Path]:
+    """Every Python file of the project, tests and benchmarks included."""
+    folders = ("tests", "benchmarks", "examples", "docs")
+    return package_files(checkout) + sorted(file for name in folders for file in (checkout / name).rglob("*.py"))
+
+
+def module_name(file: Path, checkout: Path) -> str:
+    """`migrate/plan.py` is `msmigrate.migrate.plan`."""
+    parts = ("msmigrate", *file.relative_to(checkout).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def modules(checkout: Path) -> dict[str, Path]:
+    """Module name -> file, for all of the package."""
+    return {module_name(file, checkout): file for file in package_files(checkout)}
+
+
+@cache
+def parse(file: Path) -> ast.Module:
+    """The syntax tree of a file."""
+    return ast.parse(file.read_text(encoding="utf-8"), str(file))
+
+
+def imports(file: Path, checkout: Path, *, at_start: bool = False) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything a file imports, each name of `from x import y` as `x.y`.
+
+    Imports inside functions count, and so do modules that are named in a string (`python -m msmigrate.…` starts one),
+    unless at_start: then only what is imported when the file is.
+    """
+    tree = parse(file)
+    package = module_name(file, checkout).split(".")
+    if file.name != "__init__.py":
+        package = package[:-1]
+    for node in _at_start(tree) if at_start else ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            base = ".".join(part for part in (base, node.module) if part)
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not at_start:
+            named = re.match(r"msmigrate(\.\w+)+(?=:|\.?$)", node.value)
+            if named:
+                yield node.lineno, named[0]
+
+
+def _at_start(node: ast.AST) -> Iterator[ast.AST]:
+    for child in ast.iter_child_nodes(node):
+        only_for_types = isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)
+        if not (only_for_types or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)):
+            yield child
+            yield from _at_start(child)
+
+
+def loads(name: str, checkout: Path) -> dict[str, str]:
+    """The frameworks that importing a module of the package brings along, by the modules it imports at start.
+
+    Framework -> the chain of modules that leads there.
+    """
+    known = modules(checkout)
+    found: dict[str, str] = {}
+    reached = {name: name}
+    waiting = [name]
+    while waiting:
+        current = waiting.pop()
+        for _, imported in imports(known[current], checkout, at_start=True):
+            framework = FRAMEWORKS.get(imported.split(".")[0])
+            if framework:
+                found.setdefault(framework, f"{reached[current]} → {imported}")
+            for module in (imported, imported.rpartition(".")[0]):
+                if module in known and module not in reached:
+                    reached[module] = f"{reached[current]} → {module}"
+                    waiting.append(module)
+    return found
+
+
+def settings(checkout: Path) -> dict[str, Any]:
+    """What pyproject.toml says."""
+    return tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+# The rules
+
+
+def imports_run_one_way(checkout: Path) -> list[str]:
+    """mappings → migrate → train → parity → reports → cli, and never back."""
+    complaints = []
+    for file in package_files(checkout):
+        here = file.relative_to(checkout)
+        importer = here.parts[0].removesuffix(".py")
+        for line, name in imports(file, checkout):
+            parts = name.split(".")
+            room = parts[1] if parts[0] == "msmigrate" and len(parts) > 1 else ""
+            if ORDER.get(room, -1) > ORDER.get(importer, -1):
+                complaints.append(f"{here}:{line}: {importer} imports {name}, which stands to its right")
+    return complaints
+
+
+def no_file_knows_both_frameworks(checkout: Path) -> list[str]:
+    """A file imports torch, or MindSpore, or neither, and so does all that importing it brings along."""
+    complaints = []
+    for file in all_files(checkout):
+        lines = {FRAMEWORKS[name.split(".")[0]]: line for line, name in imports(file, checkout) if _framework(name)}
+        if len(lines) > 1:
+            where = " and ".join(f"{framework} (line {line})" for framework, line in sorted(lines.items()))
+            complaints.append(f"{file.relative_to(checkout)} imports {where}")
+    for name in modules(checkout):
+        chains = loads(name, checkout)
+        if len(chains) > 1:
+            complaints.append(f"{name} loads both: " + "; ".join(chains.values()))
+    return complaints
+
+
+def _framework(name: str) -> bool:
+    return name.split(".")[0] in FRAMEWORKS
+
+
+# Modules that load a framework when they are imported carry its name, save these.
+LOADS_TORCH = {"msmigrate.parity.kinks"}
+
+
+def only_the_named_load_a_framework(checkout: Path) -> list[str]:
+    """Importing a module that is not named for a framework must load none: the front door stays quick and light."""
+    complaints = []
+    for name in modules(checkout):
+        if name in LOADS_TORCH:
+            continue
+        for framework, chain in loads(name, checkout).items():
+            if framework not in name.rpartition(".")[2]:
+                complaints.append(f"{name} loads {framework}: {chain}")
+    return complaints
+
+
+def imports_inside_are_relative(checkout: Path) -> list[str]:
+    """The package never says its own name in an import: the checkout and the installed copy must not mix."""
+    complaints = []
+    for file in package_files(checkout):
+        for node in ast.walk(parse(file)):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+            if any(name.split(".")[0] == "msmigrate" for name in names):
+                complaints.append(f"{file.relative_to(checkout)}:{node.lineno}: write it as a relative import")
+    return complaints
+
+
+def everything_is_packaged(checkout: Path) -> list[str]:
+    """pyproject.toml lists every folder of the package and matches every data file in one."""
+    tool = settings(checkout)["tool"]["setuptools"]
+    complaints = []
+    for file in sorted(checkout.rglob("__init__.py")):
+        folder = file.parent.relative_to(checkout)
+        name = ".".join(("msmigrate", *folder.parts))
+        if folder.parts[:1] not in (("build",), ("tests",)) and name not in tool["packages"]:
+            complaints.append(f"{folder}/ is not in tool.setuptools.packages")
+    for folder in (checkout, *(checkout / room for room in (*ROOMS, "recipes"))):
+        name = ".".join(("msmigrate", *folder.relative_to(checkout).parts))
+        patterns = tool["package-data"].get(name, []) if name in tool["packages"] else []
+        for file in sorted(folder.glob("*")):
+            is_data = any(fnmatch(file.name, pattern) for pattern in DATA)
+            if is_data and not any(fnmatch(file.name, pattern) for pattern in patterns):
+                complaints.append(f"{file.relative_to(checkout)} is not in tool.setuptools.package-data")
+    return complaints
+
+
+def dependencies_are_those_imported(checkout: Path) -> list[str]:
+    """What the package imports is listed in pyproject.toml, and what is listed is used."""
+    listed = {re.split(r"[<>=~! ]", line)[0].lower() for line in settings(checkout)["project"]["dependencies"]}
+    used = {}
+    for file in package_files(checkout):
+        for line, name in imports(file, checkout):
+            top = name.split(".")[0]
+            if top not in sys.stdlib_module_names | {"msmigrate"}:
+                used.setdefault(DISTRIBUTIONS.get(top, top), f"{file.relative_to(checkout)}:{line}")
+        if 'find_spec("sklearn")' in file.read_text(encoding="utf-8"):  # its photographs are read, it is not imported
+            used["scikit-learn"] = str(file.relative_to(checkout))
+    missing = [
+        f"{used[name]} imports {name}, which pyproject.toml does not list" for name in sorted(set(used) - listed)
+    ]
+    return missing + [f"pyproject.toml lists {name}, which nothing imports" for name in sorted(listed - set(used))]
+
+
+def no_file_is_long(checkout: Path) -> list[str]:
+    """A file of the package that has outgrown LONGEST holds two things, and should be two files."""
+    lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in package_files(checkout)}
+    names = {str(file.relative_to(checkout)): length for file, length in lengths.items() if length > LONGEST}
+    return [f"{name} has {length} lines" for name, length in names.items() if name not in LONGER]
+
+
+def the_rooms_are_mirrored_by_tests(checkout: Path) -> list[str]:
+    """Every room has a folder of tests by its name, and no folder of tests is without a room."""
+    tested = {file.parent.relative_to(checkout / "tests").parts[0] for file in checkout.glob("tests/*/**/test_*.py")}
+    complaints = [f"tests/{room} holds no test" for room in ROOMS if room not in tested]
+    return complaints + [f"tests/{folder} mirrors no room" for folder in sorted(tested - set(ROOMS))]
+
+
+RULES: list[Rule] = [
+    imports_run_one_way,
+    no_file_knows_both_frameworks,
+    only_the_named_load_a_framework,
+    imports_inside_are_relative,
+    everything_is_packaged,
+    dependencies_are_those_imported,
+    no_file_is_long,
+    the_rooms_are_mirrored_by_tests,
+]

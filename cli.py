@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -75,6 +76,39 @@ def own_model(spec: str) -> str:
     name, _, arguments = spec.removeprefix("msmigrate:").partition("(")
     inner = arguments.removesuffix(")").strip()
     return f"msmigrate.train.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"
+
+
+@cli.command("parity-step")
+@click.argument("recipe", required=False, type=click.Path(path_type=Path))
+@click.option("--steps", type=click.IntRange(1, 100), default=3, show_default=True, help="Training steps to run.")
+@click.option(
+    "--init-seeds", type=click.IntRange(1, 1000), help="Models drawn for the initial distributions.  [default: 3]"
+)
+@click.option("--thorough", is_flag=True, help="Compare every element of every tensor, and 10 initial models.")
+@click.option(
+    "--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all findings as JSON."
+)
+@click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Keep the traces in this (new) folder.")
+@click.option("--worst", type=click.IntRange(1), default=5, show_default=True, help="How many tensors to list.")
+def parity_step(
+    recipe: Path | None,
+    steps: int,
+    init_seeds: int | None,
+    thorough: bool,
+    json_file: Path | None,
+    keep: Path | None,
+    worst: int,
+) -> None:
+    """Run one training step in both frameworks and compare it tensor by tensor.
+
+    RECIPE is a YAML file; without one, ResNet50 on two photographs. Six stages are judged: data, init, forward, loss,
+    gradients, update. Of a tensor above 65,536 elements a stratified sample is compared, unless --thorough.
+
+    Exit code: 0 parity, 1 mismatch, 2 bad input or a framework that stopped.
+    """
+    from .reports.parity_command import run
+
+    sys.exit(run(recipe, steps, init_seeds, thorough, json_file, keep, worst))
 
 
 @cli.command("mappings")

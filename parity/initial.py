@@ -20,9 +20,7 @@ ALPHA = 1e-6  # chance of one false alarm in a whole model, shared out over its 
 STD_SIGMAS = 6.0
 
 
-def add_initial_values(
-    writer: TraceWriter, seeds: int, draw: Callable[[int], Mapping[str, np.ndarray]]
-) -> None:
+def add_initial_values(writer: TraceWriter, seeds: int, draw: Callable[[int], Mapping[str, np.ndarray]]) -> None:
     """Record, for each parameter, values pooled over `seeds` newly drawn models."""
     pooled: dict[str, list[np.ndarray]] = {}
     for seed in range(FIRST_SEED, FIRST_SEED + seeds):

@@ -61,7 +61,9 @@ class KinkSides:
         # x - x is exactly zero and carries the gradient; target - x would round back to -x
         return torch.where(undecided, target + (values - x), values)
 
-    def pool_output(self, name: str, pool: nn.Module, values: torch.Tensor, output: torch.Tensor) -> torch.Tensor | None:
+    def pool_output(
+        self, name: str, pool: nn.Module, values: torch.Tensor, output: torch.Tensor
+    ) -> torch.Tensor | None:
         """The max-pool's output taken from the elements that the other run found largest, or None if none differs."""
         source = self._next(name)
         if source is None or source.shape != tuple(values.shape):

@@ -107,4 +107,3 @@ def leaf_outputs(net: nn.Cell, seen: Seen) -> Iterator[None]:
     finally:
         for handle in handles:
             handle.remove()
-

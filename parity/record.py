@@ -116,8 +116,10 @@ def record_steps(side: Side, inputs: Inputs, writer: TraceWriter, label: str, si
         if sides:
             writer.flush("forward", "train")
             writer.flush(SIDES_STAGE, f"step{i}")
-        writer.add("loss", f"step{i}", "logits", result.logits)
-        writer.add("loss", f"step{i}", "loss", result.loss)
+        # what a later step computes is what the updates before it led to
+        stage, part = ("loss", "step1") if i == 1 else ("update", f"step{i} loss")
+        writer.add(stage, part, "logits", result.logits)
+        writer.add(stage, part, "loss", result.loss)
         if i == 1:
             for name in reversed(list(result.grads)):  # the backward pass reaches the last layer first
                 writer.add("gradients", "parameters", name, result.grads[name])

@@ -1,7 +1,7 @@
 """The start that every side shares: what the torch worker leaves for the others in the run's folder.
 
-    start.pth            the starting weights; the parent turns them into start.ckpt with convert-ckpt itself
-    inputs.safetensors   images{i} float32 (N, C, H, W), labels{i} int64 (N,) or float32 (N, K), for each step
+start.pth            the starting weights; the parent turns them into start.ckpt with convert-ckpt itself
+inputs.safetensors   images{i} float32 (N, C, H, W), labels{i} int64 (N,) or float32 (N, K), for each step
 """
 
 from __future__ import annotations
@@ -55,4 +55,6 @@ def read_inputs(folder: Path, recipe: Recipe) -> Inputs:
     """The batches that the torch worker stored."""
     arrays = load_file(folder / INPUTS)
     steps = len(arrays) // 2
-    return Inputs([arrays[f"images{i}"] for i in range(steps)], [arrays[f"labels{i}"] for i in range(steps)], classes(recipe))
+    return Inputs(
+        [arrays[f"images{i}"] for i in range(steps)], [arrays[f"labels{i}"] for i in range(steps)], classes(recipe)
+    )

@@ -1,6 +1,6 @@
 """Record the torch traces of a recipe: float32, float32 once more in another memory layout, and float64.
 
-    python -m msmigrate.parity.torch_worker RECIPE FOLDER [--steps N] [--init-seeds N] [--sample N]
+python -m msmigrate.parity.torch_worker RECIPE FOLDER [--steps N] [--init-seeds N] [--sample N]
 """
 
 from __future__ import annotations
@@ -54,8 +54,15 @@ PRECISIONS = ((TORCH32, torch.float32, 0), (TORCH64, torch.float64, 0), (TORCH32
 
 
 def main(options: Options) -> None:
-    """Leave start.pth and the inputs in the folder and record what needs no other trace; then, once MindSpore's trace
-    is there, the steps themselves with MindSpore's choices where rounding decides."""
+    """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
+    model, inputs = record_start_of(options)
+    progress("torch: waiting for MindSpore's steps")
+    wait_for(options.folder / MINDSPORE / "trace.json")
+    record_matched(options, model, inputs)
+
+
+def record_start_of(options: Options) -> tuple[nn.Module, Inputs]:
+    """Leave start.pth and the inputs in the folder, and a trace for each precision of what one side can do alone."""
     recipe, folder = options.recipe, options.folder
     progress("torch: model and data")
     images, labels = zip(*data_batches(recipe, options.steps), strict=True)
@@ -66,8 +73,8 @@ def main(options: Options) -> None:
         load_checkpoint(model, recipe.model.checkpoint)
     else:
         exercise(model, torch.from_numpy(images[-1]))
-    torch.save(model.state_dict(), folder / WEIGHTS)
     write_inputs(folder, inputs)
+    torch.save(model.state_dict(), folder / WEIGHTS)
     announce("start")
     for name, dtype, variant in PRECISIONS:
         writer = TraceWriter(folder / name, about(recipe, dtype), options.sample)
@@ -76,15 +83,17 @@ def main(options: Options) -> None:
             progress("torch: initial distributions")
             add_initial_values(writer, options.init_seeds, lambda seed: initial_values(recipe, seed))
         writer.close()
+    return model, inputs
 
-    progress("torch: waiting for MindSpore's steps")
-    wait_for(folder / MINDSPORE / "trace.json")
-    taken = Trace(folder / MINDSPORE)
+
+def record_matched(options: Options, model: nn.Module, inputs: Inputs) -> None:
+    """Record the training steps in each precision, with MindSpore's choices where rounding decides."""
+    taken = Trace(options.folder / MINDSPORE)
     for name, dtype, variant in PRECISIONS:
         sides = [KinkSides.of(taken, step) for step in range(1, options.steps + 1)]
-        side = TorchSide(recipe, model, dtype, variant)
+        side = TorchSide(options.recipe, model, dtype, variant)
         side.sides = list(sides)
-        writer = TraceWriter(folder / matched(name), about(recipe, dtype), options.sample)
+        writer = TraceWriter(options.folder / matched(name), about(options.recipe, dtype), options.sample)
         record_steps(side, inputs, writer, name)
         counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
         writer.about = {**writer.about, "kinks": counts}

@@ -118,7 +118,8 @@ class TraceWriter:
 
     def flush(self, stage: str, part: str) -> None:
         """Write one finished part to disk and forget its tensors, so that memory holds one part at a time."""
-        save_file(self._parts.pop((stage, part), {}), self.folder / file_name(stage, part))
+        if (stage, part) in self._parts:
+            save_file(self._parts.pop((stage, part)), self.folder / file_name(stage, part))
 
     def close(self) -> None:
         """Write what is left, then trace.json last: a folder without it is not a trace."""

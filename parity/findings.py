@@ -1,0 +1,128 @@
+"""What a comparison found: one finding a tensor, one summary a stage, one report a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from statistics import median
+from typing import Any
+
+from .judge import Verdict
+from .trace import STAGES
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One compared tensor.
+
+    error, noise and allowed are L2 distances from torch float64 as shares of the tensor's own size (for the initial
+    distributions: Kolmogorov-Smirnov distance, 0, and its critical value); ratio is error over noise or floor; `why`
+    explains every verdict that is not a pass.
+    """
+
+    stage: str
+    part: str
+    name: str
+    order: int
+    verdict: Verdict
+    why: str = ""
+    module: str | None = None
+    shape: tuple[int, ...] = ()
+    error: float | None = None
+    noise: float | None = None
+    allowed: float | None = None
+    ratio: float | None = None
+
+    @property
+    def place(self) -> str:
+        """Where a reader finds it: stage, part and tensor."""
+        return f"{self.stage} ({self.part}) {self.name}"
+
+
+@dataclass(frozen=True)
+class StageSummary:
+    """The findings of one stage, counted; median and largest ratio over the tensors that were judged by noise."""
+
+    stage: str
+    verdict: Verdict
+    passed: int
+    failed: int
+    undecided: int
+    median_ratio: float | None
+    max_ratio: float | None
+    max_error: float | None
+    max_error_name: str | None
+
+
+@dataclass(frozen=True)
+class Report:
+    """The verdict of a run: what was compared, stage by stage, and where the two first part."""
+
+    recipe: str
+    recipe_digest: str
+    versions: dict[str, str]
+    findings: list[Finding]
+    notes: list[str] = field(default_factory=list)
+    hints: list[str] = field(default_factory=list)
+    seconds: float | None = None
+
+    @property
+    def stages(self) -> list[StageSummary]:
+        """One summary for each of the six stages, in their order."""
+        return [summarise(stage, [f for f in self.findings if f.stage == stage]) for stage in STAGES]
+
+    @property
+    def parity(self) -> bool:
+        """Whether every stage passed; a stage without a verdict has not."""
+        return all(stage.verdict is Verdict.PASS for stage in self.stages)
+
+    @property
+    def first_divergence(self) -> Finding | None:
+        """The failed tensor that comes first: by stage, then in the order in which the step computes them."""
+        failed = [f for f in self.findings if f.verdict is Verdict.FAIL]
+        return min(failed, key=lambda f: (STAGES.index(f.stage), f.order), default=None)
+
+    def as_json(self) -> dict[str, Any]:
+        """The whole report for programs, JSON-serialisable; infinities become null."""
+        first = self.first_divergence
+        return {
+            "parity": self.parity,
+            "recipe": self.recipe,
+            "recipe_digest": self.recipe_digest,
+            "versions": self.versions,
+            "seconds": self.seconds,
+            "stages": [_finite(asdict(stage)) for stage in self.stages],
+            "first_divergence": _finite(asdict(first)) if first else None,
+            "hints": self.hints,
+            "notes": self.notes,
+            "findings": [_finite(asdict(finding)) for finding in self.findings],
+        }
+
+
+def summarise(stage: str, findings: Iterable[Finding]) -> StageSummary:
+    """Count a stage's findings. One failure fails it; nothing compared at all fails it too; nothing decided leaves it
+    without a verdict."""
+    found = list(findings)
+    counts = {verdict: sum(f.verdict is verdict for f in found) for verdict in Verdict}
+    if counts[Verdict.FAIL] or not found:
+        verdict = Verdict.FAIL
+    else:
+        verdict = Verdict.PASS if counts[Verdict.PASS] else Verdict.NONE
+    ratios = [f.ratio for f in found if f.ratio is not None]
+    worst = max((f for f in found if f.error is not None), key=lambda f: f.error or 0.0, default=None)
+    return StageSummary(
+        stage,
+        verdict,
+        counts[Verdict.PASS],
+        counts[Verdict.FAIL],
+        counts[Verdict.NONE],
+        median(ratios) if ratios else None,
+        max(ratios, default=None),
+        worst.error if worst else None,
+        f"{worst.part} {worst.name}" if worst else None,
+    )
+
+
+def _finite(fields: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinity."""
+    return {k: None if isinstance(v, float) and v in (float("inf"), float("-inf")) else v for k, v in fields.items()}

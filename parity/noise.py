@@ -1,0 +1,59 @@
+"""How exactly torch float32 is known to compute a part of the step, from all its tensors together.
+
+One tensor's own noise is one draw. On a large tensor that is plenty; on four running means torch may by luck be ten
+times as exact as it usually is, and MindSpore's ordinary rounding would look like a fault. So a tensor's noise is never
+taken to be less than a share of what is usual in its part of the trace, a share that falls with its element count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .trace import Entry, Key, Trace
+
+FEW = 16  # elements up to which a tensor's own noise says no more than the usual noise of its part
+
+
+class UsualNoise:
+    """Relative noise by part, for one family of traces: float64 first, then the float32 runs."""
+
+    def __init__(self, family: Sequence[Trace]) -> None:
+        self.family = family
+        self._usual: dict[tuple[str, str], float] = {}
+
+    def floor(self, entry: Entry) -> float:
+        """The share of its size that rounding must be expected to move this tensor, however exact torch was on it.
+
+        For n elements, min(1, sqrt(FEW / n)) of the median relative noise of the entry's part: an estimate from n
+        elements is itself uncertain by about 1 / sqrt(n). A loss is a single number made of its logits, and is known no
+        better than these.
+        """
+        elements = math.prod(entry.shape)
+        share = min(1.0, math.sqrt(FEW / max(elements, 1)))
+        floor = share * self._median(entry.stage, entry.part)
+        logits = (entry.stage, entry.part, "logits", 0)
+        if entry.name == "loss" and all(logits in trace.entries for trace in self.family):
+            floor = max(floor, self._relative(logits))
+        return floor
+
+    def _median(self, stage: str, part: str) -> float:
+        if (stage, part) not in self._usual:
+            keys = [e.key for e in self.family[0].select(stage, part)]
+            known = [key for key in keys if all(key in trace.entries for trace in self.family)]
+            noises = [noise for key in known if math.isfinite(noise := self._relative(key))]
+            self._usual[stage, part] = float(np.median(noises)) if noises else 0.0
+        return self._usual[stage, part]
+
+    def _relative(self, key: Key) -> float:
+        """The largest L2 distance of a float32 run from float64, over the tensor's size; infinite when that is zero."""
+        exact = self.family[0].array(key).astype(np.float64)
+        size = float(np.linalg.norm(exact))
+        if size == 0.0:
+            return math.inf
+        runs = [trace.array(key) for trace in self.family[1:]]
+        if any(run.shape != exact.shape for run in runs):
+            return math.inf
+        return max(float(np.linalg.norm(run.astype(np.float64) - exact)) for run in runs) / size

@@ -1,0 +1,124 @@
+"""The verdict of parity-step for people (terminal) and for programs (JSON)."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import BadDestination
+from ..parity.findings import Finding, Report, StageSummary
+from ..parity.judge import RATIO, Verdict
+
+STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NONE: "yellow"}
+WORST = 5
+
+
+def show(report: Report, console: Console, worst: int = WORST) -> None:
+    """Print the verdict: a line a stage, where the two first part, the worst tensors, and what they are known for."""
+    versions = ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))
+    console.print(Text(f"{report.recipe} (recipe {report.recipe_digest}); {versions}"))
+    console.print(_stages(report.stages))
+    for note in report.notes:
+        console.print(Text(f"Note: {note}."))
+    if report.parity:
+        undecided = sum(stage.undecided for stage in report.stages)
+        unless = f", but {undecided} tensors have no verdict" if undecided else ""
+        console.print(f"[bold green]Parity[/]: {_count(report)} tensors compared in six stages{unless}.")
+    else:
+        _explain(report, console, worst)
+    _undecided(report, console, worst)
+    if report.seconds is not None:
+        console.print(f"{report.seconds:.0f} s")
+
+
+def write_json(report: Report, path: Path) -> None:
+    """Write the whole report as JSON; the file appears complete or not at all. Raises BadDestination."""
+    text = json.dumps(report.as_json(), indent=1, ensure_ascii=False)
+    try:
+        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text + "\n")
+            umask = os.umask(0)
+            os.umask(umask)
+            Path(partial).chmod(0o666 & ~umask)
+            Path(partial).replace(path)
+        except BaseException:
+            Path(partial).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BadDestination(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def _stages(stages: list[StageSummary]) -> Table:
+    table = Table(caption=f"ratio: error over torch fp32's own noise, both from fp64; above {RATIO:g} a tensor fails")
+    for heading in ("stage", "verdict"):
+        table.add_column(heading)
+    for heading in ("passed", "failed", "no verdict", "ratio: median", "largest", "largest error"):
+        table.add_column(heading, justify="right")
+    for s in stages:
+        nothing = s.passed + s.failed + s.undecided == 0
+        table.add_row(
+            s.stage,
+            Text("nothing compared" if nothing else s.verdict.value, STYLES[s.verdict]),
+            str(s.passed),
+            str(s.failed),
+            str(s.undecided),
+            _number(s.median_ratio),
+            _number(s.max_ratio),
+            _number(s.max_error),
+        )
+    return table
+
+
+def _explain(report: Report, console: Console, worst: int) -> None:
+    first = report.first_divergence
+    if first is None:
+        console.print("[bold red]No parity[/]: nothing failed, but a stage has no verdict.")
+        return
+    console.print(f"[bold red]No parity.[/] First divergence: [bold]{escape(first.place)}[/]")
+    layer = f" ({first.module}, shape {list(first.shape)})" if first.module else f" (shape {list(first.shape)})"
+    console.print(Text(f"  {first.why}{layer}"))
+    for hint in report.hints:
+        console.print(Text(f"  known here: {hint}"))
+    failed = [f for f in report.findings if f.verdict is Verdict.FAIL]
+    failed.sort(key=lambda f: f.ratio if f.ratio is not None else float("inf"), reverse=True)
+    console.print(_findings("worst of the failed tensors", failed[:worst]))
+    if len(failed) > worst:
+        console.print(f"  and {len(failed) - worst} more (--json FILE has all)")
+
+
+def _undecided(report: Report, console: Console, worst: int) -> None:
+    undecided = [f for f in report.findings if f.verdict is Verdict.NONE]
+    if undecided:
+        console.print(_findings("without a verdict", undecided[:worst]))
+        if len(undecided) > worst:
+            console.print(f"  and {len(undecided) - worst} more (--json FILE has all)")
+
+
+def _findings(title: str, findings: list[Finding]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for heading in ("stage", "part", "tensor", "ratio", "why"):
+        table.add_column(heading, justify="right" if heading == "ratio" else "left", overflow="fold")
+    for f in findings:
+        table.add_row(f.stage, escape(f.part), escape(f.name), _number(f.ratio), escape(f.why))
+    return table
+
+
+def _count(report: Report) -> int:
+    return sum(f.verdict is Verdict.PASS for f in report.findings)
+
+
+def _number(value: float | None) -> str:
+    if value is None:
+        return ""
+    if value == 0.0 or 0.01 <= abs(value) < 1000:
+        return f"{value:.2f}"
+    return f"{value:.1e}"

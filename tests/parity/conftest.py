@@ -1,0 +1,52 @@
+"""Every case of tests/parity is recorded once a session: one torch process and one MindSpore process run them all."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from msmigrate.parity.findings import Report
+from msmigrate.parity.run import report
+from msmigrate.parity.worker import Options
+from msmigrate.train import recipe as recipes
+
+HERE = Path(__file__).parent
+RECIPE = HERE / "tiny.yaml"
+
+
+@pytest.fixture(scope="session")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with a run for each seed (none-SEED) and for each fault."""
+    root = tmp_path_factory.mktemp("cases")
+    cases = json.loads((HERE / "cases.json").read_text())
+    names = [f"none-{seed}={seed}" for seed in cases["seeds"]] + list(cases["faults"])
+    processes = []
+    for script in ("torch_cases.py", "mindspore_cases.py"):
+        command = [sys.executable, str(HERE / script), str(root), str(RECIPE), *names]
+        with (root / f"{script}.log").open("w") as log:
+            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=log))
+    try:
+        while any(process.poll() is None for process in processes):
+            if any(process.poll() for process in processes):
+                break  # the other one would wait in vain
+            time.sleep(0.1)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    logs = "\n".join(log.read_text() for log in sorted(root.glob("*.log")))
+    assert [process.returncode for process in processes] == [0, 0], logs
+    return root
+
+
+@pytest.fixture(scope="session")
+def verdict(cases: Path) -> Callable[[str], Report]:
+    """The report of a case."""
+    recipe = recipes.load(RECIPE)
+    return lambda case: report(RECIPE, Options(recipe, cases / case))

@@ -1,0 +1,37 @@
+"""MindSpore's side of every case: mindspore_cases.py ROOT RECIPE FAULT[=SEED] …"""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from msmigrate.train import mindspore_environment
+
+mindspore_environment.prepare()
+
+from mindspore_faults import broken  # noqa: E402
+
+from msmigrate.parity import mindspore_worker  # noqa: E402
+from msmigrate.parity.worker import Options, wait_for  # noqa: E402
+from msmigrate.train import recipe as recipes  # noqa: E402
+
+
+def main(root: Path, recipe_file: Path, cases: list[str]) -> None:
+    recipe = recipes.load(recipe_file)
+    for case in cases:
+        name, _, seed = case.partition("=")
+        own = recipe.model_copy(update={"seed": int(seed)}) if seed else recipe
+        wait_for(root / name)
+        with broken(name.partition("-")[0]):
+            mindspore_worker.main(Options(own, root / name))
+
+
+if __name__ == "__main__":
+    code = 0
+    try:
+        main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stderr.flush()
+    os._exit(code)

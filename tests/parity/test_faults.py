@@ -1,0 +1,51 @@
+"""parity-step goes red for what people get wrong, in the right stage and at the right tensor, and stays green else."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from msmigrate.parity.findings import Report
+from msmigrate.parity.judge import RATIO, Verdict
+
+CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
+
+
+@pytest.mark.parametrize("seed", CASES["seeds"])
+def test_an_untouched_pair_is_green(verdict: Callable[[str], Report], seed: int) -> None:
+    report = verdict(f"none-{seed}")
+    trouble = [(f.place, f.why) for f in report.findings if f.verdict is not Verdict.PASS]
+    assert not trouble
+    assert report.parity
+    assert all(stage.max_ratio is None or stage.max_ratio < RATIO for stage in report.stages)
+
+
+@pytest.mark.parametrize("fault", CASES["faults"])
+def test_a_fault_is_found_where_it_is(verdict: Callable[[str], Report], fault: str) -> None:
+    report = verdict(fault)
+    first = report.first_divergence
+    assert not report.parity
+    assert first is not None
+    expected = CASES["faults"][fault]
+    assert (first.stage, first.name) == (expected["stage"], expected["tensor"]), (first.place, first.why)
+    assert first.why
+    # stages that the fault must leave green, so that the report points at one place
+    verdicts = {stage.stage: stage.verdict for stage in report.stages}
+    assert {stage for stage in expected["green"] if verdicts[stage] is not Verdict.PASS} == set()
+
+
+def test_only_the_faulty_tensors_fail_where_a_fault_stays_local(verdict: Callable[[str], Report]) -> None:
+    failed = {f.name for f in verdict("norm_undecayed").findings if f.verdict is Verdict.FAIL}
+    assert failed
+    assert all(name.rsplit(".", 2)[-2].startswith(("bn", "1")) for name in failed)
+    swapped = {f.name for f in verdict("swapped_weights").findings if f.verdict is Verdict.FAIL and f.stage == "init"}
+    assert swapped == {"layer2.0.bn1.weight", "layer2.0.bn2.weight"}
+
+
+def test_a_known_pitfall_is_named_at_the_place(verdict: Callable[[str], Report]) -> None:
+    assert any("bn-momentum-complement" in hint for hint in verdict("bn_momentum").hints)
+    assert any("maxpool-same-stem" in hint for hint in verdict("maxpool_same").hints)
+    assert any("label-smoothing-k-1" in hint for hint in verdict("label_smoothing").hints)

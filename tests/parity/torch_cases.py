@@ -1,0 +1,43 @@
+"""Torch's side of every case: torch_cases.py ROOT RECIPE CASE[=SEED] …
+
+A case without a seed of its own shares the first case's start and what torch recorded alone.
+"""
+
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from msmigrate.migrate.convert import convert
+from msmigrate.parity import torch_worker
+from msmigrate.parity.start import CHECKPOINT, INPUTS, MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, WEIGHTS
+from msmigrate.parity.worker import INIT_SEEDS, Options, wait_for
+from msmigrate.train import recipe as recipes
+
+
+def main(root: Path, recipe_file: Path, cases: list[str]) -> None:
+    recipe = recipes.load(recipe_file)
+    pending, first = [], None
+    for case in cases:
+        name, _, seed = case.partition("=")
+        options = Options(recipe, root / name, init_seeds=INIT_SEEDS)
+        options.folder.mkdir()
+        if seed or first is None:
+            options = replace(options, recipe=recipe.model_copy(update={"seed": int(seed or recipe.seed)}))
+            recorded = torch_worker.record_start_of(options)
+            convert(options.folder / WEIGHTS, options.folder / CHECKPOINT)
+            first = first or (options, recorded)
+        else:
+            recorded = first[1]
+            for shared in (TORCH32, TORCH64, TORCH32_OTHER, INPUTS, CHECKPOINT):
+                (options.folder / shared).symlink_to(first[0].folder / shared)
+        pending.append((options, recorded))
+    for options, recorded in pending:
+        wait_for(options.folder / MINDSPORE / "trace.json")
+        torch_worker.record_matched(options, *recorded)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    sys.stdout.flush()
+    os._exit(0)

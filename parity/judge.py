@@ -83,7 +83,8 @@ def judge(
     why = ""
     if error > allowed:
         verdict = Verdict.FAIL
-        why = f"off by {error / size if size else error:.2g} of its size; rounding explains {allowed / size if size else 0.0:.2g}"
+        scale = size or 1.0  # a tensor that should be zero: distances as they are
+        why = f"off by {error / scale:.2g} of its size; rounding explains {allowed / scale:.2g}"
     elif peak > peak_allowed:
         verdict = Verdict.FAIL
         where = int(difference.argmax())
@@ -93,7 +94,8 @@ def judge(
         )
     elif error > 0.0 and allowed > BLIND * size:
         verdict = Verdict.NONE
-        why = f"torch float32 itself is {noise / size if size else float('inf'):.2g} of the tensor's size away from float64"
+        away = noise / size if size else float("inf")
+        why = f"torch float32 itself is {away:.2g} of the tensor's size away from float64"
     else:
         verdict = Verdict.PASS
     return Measure(verdict, error, noise, floor, allowed, size, why)

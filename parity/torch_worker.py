@@ -46,7 +46,6 @@ from .torch_side import TorchSide
 from .trace import Trace, TraceWriter
 from .worker import Options, run, wait_for
 
-
 # the norm that ends a residual branch, by the block's class
 LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
 

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from msmigrate.parity.findings import Report
 from msmigrate.parity.run import report
 from msmigrate.parity.worker import Options

@@ -10,7 +10,6 @@ from msmigrate.train import mindspore_environment
 mindspore_environment.prepare()
 
 from mindspore_faults import broken  # noqa: E402
-
 from msmigrate.parity import mindspore_worker  # noqa: E402
 from msmigrate.parity.worker import Options, wait_for  # noqa: E402
 from msmigrate.train import recipe as recipes  # noqa: E402

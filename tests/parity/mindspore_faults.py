@@ -10,7 +10,6 @@ from unittest.mock import patch
 import mindspore
 import numpy as np
 from mindspore import Tensor, nn, ops
-
 from msmigrate.mappings import table
 from msmigrate.parity import mindspore_side, mindspore_worker
 from msmigrate.train import mindspore_data, mindspore_models, mindspore_step
@@ -123,7 +122,7 @@ def no_has_aux() -> Any:
 
 
 def _set(net: nn.Cell, name: str, change: Callable[[np.ndarray], np.ndarray]) -> None:
-    parameter = {p_name: p for p_name, p in net.parameters_and_names()}[name]
+    parameter = dict(net.parameters_and_names())[name]
     parameter.set_data(Tensor(change(parameter.asnumpy().copy())))
 
 

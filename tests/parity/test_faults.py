@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from msmigrate.parity.findings import Report
 from msmigrate.parity.judge import RATIO, Verdict
 

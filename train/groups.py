@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -28,8 +29,11 @@ def parameter_groups(owners: dict[str, str], optimizer: Optimizer) -> list[Param
 
     `owners` maps each parameter's torch state_dict name, in model order, to its layer's class name. The recipe's own
     groups come first (first match wins), then the parameters without weight decay, then the rest. A group always
-    exists in both frameworks or in neither. Raises BadRecipe when a pattern matches no parameter.
+    exists in both frameworks or in neither. Raises BadRecipe when nothing trains, when a pattern matches no parameter,
+    and when earlier groups have taken all that a group matches.
     """
+    if not owners:
+        raise BadRecipe("the model has no parameter that trains")
     picked: list[list[str]] = [[] for _ in optimizer.groups]
     undecayed: list[str] = []
     rest: list[str] = []
@@ -43,12 +47,13 @@ def parameter_groups(owners: dict[str, str], optimizer: Optimizer) -> list[Param
             undecayed.append(name)
         else:
             rest.append(name)
-    for group in optimizer.groups:
+    for index, group in enumerate(optimizer.groups):
         for pattern in group.params:
             if not any(fnmatchcase(name, pattern) for name in owners):
-                raise BadRecipe(
-                    f"optimizer.groups: {pattern!r} matches no parameter; names look like {next(iter(owners))!r}"
-                )
+                raise BadRecipe(f"optimizer.groups.{index}: {pattern!r} matches no parameter; {_hint(pattern, owners)}")
+        if not picked[index]:
+            taken = "earlier groups have all the parameters that it matches; the first match wins"
+            raise BadRecipe(f"optimizer.groups.{index}: {taken}")
     groups = [
         ParameterGroup(tuple(names), dict(group.args)) for names, group in zip(picked, optimizer.groups, strict=True)
     ]
@@ -59,3 +64,8 @@ def parameter_groups(owners: dict[str, str], optimizer: Optimizer) -> list[Param
 def _undecayed(name: str, owner: str, optimizer: Optimizer) -> bool:
     bias = "bias" in optimizer.no_weight_decay and name.rsplit(".", 1)[-1] == "bias"
     return bias or ("norm" in optimizer.no_weight_decay and is_norm(owner))
+
+
+def _hint(pattern: str, owners: dict[str, str]) -> str:
+    near = difflib.get_close_matches(pattern, owners, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"names look like {next(iter(owners))!r}"

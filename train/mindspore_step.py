@@ -14,12 +14,16 @@ from .mindspore_build import construct
 from .mindspore_names import canonical_parameters
 from .recipe import Part, Recipe, table_args
 
+# torch's state key -> the argument without which torch does not hold it
+SWITCHES = {"momentum_buffer": "momentum", "grad_avg": "centered", "max_exp_avg_sq": "amsgrad"}
+
 
 @dataclass(frozen=True)
 class StepResult:
     """What one step computed.
 
-    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled, before clipping.
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled,
+    before clipping.
     image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
     """
 
@@ -34,6 +38,10 @@ class TrainStep:
 
     mode: "graph" compiles the whole step with `jit`, "pynative" runs it operator by operator. The weights change in
     place. Call `net.set_train()` before the step: a Cell is born in evaluation mode.
+
+    A parameter with `requires_grad` off is left out of gradients and optimizer. One that trains but is not reached by
+    the loss gets a gradient of zeros here, and so its weight decay and momentum act, where torch gives it no gradient
+    and leaves it alone: parity reports that gradient as one that torch does not have. Freeze such a parameter.
     """
 
     def __init__(self, recipe: Recipe, net: nn.Cell, mode: str = "pynative", image_gradient: bool = False) -> None:
@@ -108,9 +116,7 @@ class TrainStep:
 
     def _clip_and_update(self, grads: Any) -> bool:
         """With a loss scale, gradients that are not all finite leave the weights alone, as GradScaler does."""
-        if not self._guarded:
-            self._clip_then_optimize(grads)
-        elif amp.all_finite(grads):
+        if not self._guarded or amp.all_finite(grads):
             self._clip_then_optimize(grads)
         return True
 
@@ -135,7 +141,11 @@ class TrainStep:
         return {name: float(groups[i].get("weight_decay", 0.0)) for name, i in self._group_of.items()}
 
     def optimizer_state(self) -> dict[str, dict[str, Tensor]]:
-        """Torch's state key -> state_dict name -> tensor; the mapping table says which attribute holds which key."""
+        """Torch's state key -> state_dict name -> tensor; the mapping table says which attribute holds which key.
+
+        MindSpore holds every slot from the start, torch only those that an update has written: the others are left
+        out.
+        """
         state: dict[str, dict[str, Tensor]] = {}
         for item in table.row(self.recipe.optimizer.name).state:
             held = getattr(self.optimizer, item.mindspore, None) if item.torch and item.mindspore else None
@@ -143,8 +153,14 @@ class TrainStep:
                 continue
             if isinstance(held, Tensor):  # one step counter for every parameter, where torch keeps one for each
                 held = [held] * len(self.names)
-            state[item.torch] = dict(zip(self.names, held, strict=True))
+            named = {n: t for n, t in zip(self.names, held, strict=True) if self._uses(item.torch, self._group_of[n])}
+            if any(t.asnumpy().any() for t in named.values()):
+                state[item.torch] = named
         return state
+
+    def _uses(self, key: str, group: int) -> bool:
+        """Whether a group's arguments make torch hold this state."""
+        return key not in SWITCHES or bool(self.optimizer.param_groups[group][SWITCHES[key]])
 
 
 def _add(left: Any, right: Any) -> Any:

@@ -132,7 +132,7 @@ def load(path: Path) -> Recipe:
     try:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
-        first = error.errors()[0]
+        first = worst(error)
         line = strict_yaml.line(tree, first["loc"])
         raise BadRecipe(f"{path}:{line}: {explain(first, Recipe)}") from None
     problem = first_problem(recipe)
@@ -158,6 +158,12 @@ def table_args(part: Part) -> dict[str, Any]:
         inner = [Part.model_validate(scheduler) for scheduler in args["schedulers"]]
         args["schedulers"] = [[found.name, found.args] for found in inner]
     return args
+
+
+def worst(error: ValidationError) -> Any:
+    """The one of pydantic's errors to tell: an unknown key first, for a key that is missing may be that one."""
+    found = error.errors()
+    return next((one for one in found if one["type"] == "extra_forbidden"), found[0])
 
 
 def explain(error: Any, kind: type[BaseModel], where: tuple[Any, ...] = ()) -> str:

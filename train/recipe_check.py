@@ -13,7 +13,7 @@ from ..errors import BadInput, BadRecipe, MsmigrateError, UnknownRow
 from ..mappings import table
 from ..mappings.rows import Argument, Row
 from . import model_names
-from .recipe import FOLDER, Part, Recipe, explain, table_args
+from .recipe import FOLDER, Part, Recipe, explain, table_args, worst
 
 SOURCES = ("photographs", "digits")
 HANDED_OVER = ("params", "optimizer")  # what the step itself gives to an optimizer and to a schedule
@@ -79,7 +79,7 @@ def _schedule(schedule: Part) -> Iterator[Problem]:
         try:
             part = Part.model_validate(raw)
         except ValidationError as error:
-            first = error.errors()[0]
+            first = worst(error)
             yield Problem((*loc, index, *first["loc"]), BadRecipe(explain(first, Part, (*loc, index))))
             return
         yield from _part("schedule", part, (*loc, index))

@@ -55,12 +55,23 @@ class _Loader(yaml.SafeLoader):
         return node
 
 
-# yaml_implicit_resolvers: first character -> [(tag, pattern)]; a subclass that adds to it gets a copy of its own
+def _whole(loader: _Loader, node: yaml.ScalarNode) -> int:
+    """A decimal number; YAML 1.1 would read 010 as eight."""
+    text = loader.construct_scalar(node)
+    if not re.fullmatch(r"[-+]?\d{1,18}", text):
+        raise yaml.MarkedYAMLError(problem="not a whole number of at most 18 digits", problem_mark=node.start_mark)
+    return int(text)
+
+
+_NUMBERS = {"tag:yaml.org,2002:float": _FLOAT, "tag:yaml.org,2002:int": re.compile(r"[-+]?\d+")}
+# first character -> [(tag, pattern)]; YAML 1.1's numbers go, 1.2's come
 _Loader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:float"]
+    first: [(tag, pattern) for tag, pattern in resolvers if tag not in _NUMBERS]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver("tag:yaml.org,2002:float", re.compile(rf"^({_FLOAT.pattern})$"), list("-+0123456789."))
+for _tag, _pattern in _NUMBERS.items():
+    _Loader.add_implicit_resolver(_tag, re.compile(rf"^({_pattern.pattern})$"), list("-+0123456789."))
+_Loader.add_constructor("tag:yaml.org,2002:int", _whole)
 
 
 def read(path: Path) -> tuple[Any, yaml.Node]:

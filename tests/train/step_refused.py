@@ -13,6 +13,9 @@ def _sgd(**keys: Any) -> dict[str, Any]:
 
 REFUSED: dict[str, Case] = {
     "no such parameter": Case(_sgd(args={"lr": 0.1}, groups=[{"params": ["fc*", "conv9.*"], "args": {"lr": 0.1}}])),
+    "hidden group": Case(
+        _sgd(args={"lr": 0.1}, groups=[{"params": [name], "args": {"lr": 0.1}} for name in ("fc*", "fc3.*")])
+    ),
     "negative rate": Case(_sgd(args={"lr": -1.0})),
     "nesterov alone": Case(_sgd(args={"lr": 0.1, "nesterov": True})),
     "nothing left to train": Case(_sgd(args={"lr": 0.1}), frozen=("conv", "fc")),

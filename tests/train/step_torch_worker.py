@@ -18,9 +18,20 @@ from worker import dump
 torch.set_num_threads(1)
 
 
+def smooth(model: torch.nn.Module) -> torch.nn.Module:
+    """The model without kinks: where a ReLU or a max-pool rounds to the other side, gradients jump on both sides."""
+    for parent in list(model.modules()):
+        for name, child in list(parent.named_children()):
+            if isinstance(child, torch.nn.ReLU):
+                setattr(parent, name, torch.nn.SiLU())
+            elif isinstance(child, torch.nn.MaxPool2d):
+                setattr(parent, name, torch.nn.AvgPool2d(child.kernel_size, child.stride, child.padding))
+    return model
+
+
 def start(case: Case, dtype: torch.dtype) -> torch.nn.Module:
     """The model at the starting weights."""
-    model = torch_models.build(case.model)
+    model = smooth(torch_models.build(case.model))
     with torch.no_grad():
         for name, value in model.state_dict().items():
             if value.is_floating_point():

@@ -1,0 +1,41 @@
+"""What torch's share of parity-step costs without recording: bare_torch.py RECIPE FOLDER STEPS.
+
+Import, model, data, and in each of the three precisions an evaluation pass, a training pass and STEPS training steps.
+The starting weights and the batches are left in FOLDER for bare_mindspore.py.
+"""
+
+import sys
+from pathlib import Path
+
+import torch
+
+from msmigrate.migrate.convert import convert
+from msmigrate.parity.start import CHECKPOINT, WEIGHTS, Inputs, classes, targets, write_inputs
+from msmigrate.parity.torch_side import TorchSide
+from msmigrate.parity.torch_worker import PRECISIONS, data_batches, exercise
+from msmigrate.train import recipe as recipes
+from msmigrate.train import torch_models
+
+
+def main(recipe_file: Path, folder: Path, steps: int) -> None:
+    recipe = recipes.load(recipe_file)
+    images, labels = zip(*data_batches(recipe, steps), strict=True)
+    inputs = Inputs(list(images), [targets(recipe, y) for y in labels], classes(recipe))
+    torch.manual_seed(recipe.seed)
+    model = torch_models.build(recipe.model.name, **recipe.model.args)
+    exercise(model, torch.from_numpy(images[-1]))
+    write_inputs(folder, inputs)
+    torch.save(model.state_dict(), folder / WEIGHTS)
+    convert(folder / WEIGHTS, folder / CHECKPOINT)
+    for _, dtype, variant in PRECISIONS:
+        side = TorchSide(recipe, model, dtype, variant)
+        batches = [(torch.from_numpy(x).to(dtype), torch.from_numpy(y)) for x, y in zip(images, labels, strict=True)]
+        with torch.no_grad():
+            side.model.eval()(batches[0][0])
+            side.model.train()(batches[0][0])
+        for x, y in batches:
+            side.train_step(x, y, image_gradient=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

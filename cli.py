@@ -140,12 +140,18 @@ def json_text(content: Any) -> str:
 
 
 def main() -> None:
-    """Run the command line; errors msmigrate can explain become one line on stderr and exit code 2."""
+    """Run the command line and exit: 2 with one line on stderr for errors msmigrate can explain, 130 for Ctrl-C."""
     try:
-        cli(prog_name="msmigrate")
+        cli(prog_name="msmigrate", standalone_mode=False)
     except MsmigrateError as error:
         click.echo(f"msmigrate: {error}", err=True)
         sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("msmigrate: interrupted", err=True)
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,12 @@ STEPS = 5
 
 
 def gradient(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
-    """Normal float32 values of `shape` with standard deviation 0.01, fixed by the parameter's name and the step."""
-    draws = _generator(f"{name}@{step}").standard_normal(shape, dtype=np.float32)
-    return draws * np.float32(0.01)
+    """Float32 values of `shape`, uniform within ±0.02, fixed by the parameter's name and the step.
+
+    Uniform, for normal ones take four times as long to draw, and 25 million are drawn in each step of a ResNet50.
+    """
+    draws = _generator(f"{name}@{step}").random(shape, dtype=np.float32)
+    return (draws - np.float32(0.5)) * np.float32(0.04)
 
 
 def logits(batch: int, classes: int) -> np.ndarray:

@@ -100,7 +100,10 @@ class TrainStep:
         """The mean loss, the unscaled gradients averaged over the micro-batches, and the images' own."""
         parts = self._parts
         size = images.shape[0] // parts
-        loss, grads, outputs, image_grads = None, None, (), ()
+        loss: Any = None
+        grads: Any = None
+        outputs: Any = ()
+        image_grads: Any = ()
         for i in range(parts):
             x, y = images[i * size : (i + 1) * size], labels[i * size : (i + 1) * size]
             (_, part_loss, logits), found = self._value_and_grad(x, y)
@@ -148,9 +151,9 @@ class TrainStep:
         """
         state: dict[str, dict[str, Tensor]] = {}
         for item in table.row(self.recipe.optimizer.name).state:
-            held = getattr(self.optimizer, item.mindspore, None) if item.torch and item.mindspore else None
-            if held is None:
+            if item.torch is None or item.mindspore is None:
                 continue
+            held = getattr(self.optimizer, item.mindspore)
             if isinstance(held, Tensor):  # one step counter for every parameter, where torch keeps one for each
                 held = [held] * len(self.names)
             named = {n: t for n, t in zip(self.names, held, strict=True) if self._uses(item.torch, self._group_of[n])}

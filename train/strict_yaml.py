@@ -74,8 +74,8 @@ for _tag, _pattern in _NUMBERS.items():
 _Loader.add_constructor("tag:yaml.org,2002:int", _whole)
 
 
-def read(path: Path) -> tuple[Any, yaml.Node]:
-    """The file's value, and its tree, which knows the lines.
+def read(path: Path) -> tuple[Any, yaml.Node | None]:
+    """The file's value, and its tree, which knows the lines (None: an empty file).
 
     Raises BadRecipe with the file, and the line where there is one, for everything that cannot be read.
     """

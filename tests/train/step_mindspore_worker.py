@@ -1,4 +1,4 @@
-"""The MindSpore half of the tests of the step: `python step_mindspore_worker.py FOLDER` writes mindspore.json, .npz."""
+"""The MindSpore half of the tests of the step: `python step_mindspore_worker.py FOLDER quick|all`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from msmigrate.errors import BadRecipe
 from msmigrate.train.mindspore_environment import leave, prepare
-from step_cases import CASES, RATE_STEPS, RATES, Case, Found, batches, weight
+from step_cases import CASES, RATE_STEPS, RATES, VARIANTS, Case, Found, batches, sampled, weight
 from step_refused import REFUSED
 from worker import dump
 
@@ -21,9 +21,6 @@ from msmigrate.train import mindspore_models  # noqa: E402
 from msmigrate.train.mindspore_names import canonical_parameters  # noqa: E402
 from msmigrate.train.mindspore_step import StepResult, TrainStep, build_schedule  # noqa: E402
 from msmigrate.train.recipe import Part  # noqa: E402
-
-# variant -> mode, and whether the images' gradient is asked for
-VARIANTS = {"pynative": ("pynative", True), "graph": ("graph", False), "graph with images": ("graph", True)}
 
 
 def smooth(net: nn.Cell) -> nn.Cell:
@@ -57,7 +54,7 @@ def record(found: Found, place: str, step: TrainStep, result: StepResult) -> Non
     named |= {f"weights/{held.name}": held.parameter for held in canonical_parameters(step.net)}
     for key, values in step.optimizer_state().items():
         named |= {f"state/{key}/{name}": value for name, value in values.items()}
-    found.arrays |= {f"{place}/{name}": value.asnumpy().copy() for name, value in named.items()}
+    found.arrays |= {f"{place}/{name}": sampled(value.asnumpy()) for name, value in named.items()}
     for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays())):
         found.arrays |= {f"{place}/{kind}/{name}": np.float64(number) for name, number in numbers.items()}
 
@@ -89,11 +86,14 @@ def rates(part: Part) -> list[list[float]]:
     return found
 
 
-def main(folder: Path) -> None:
-    """Run every case and write what was found."""
-    found = Found(facts={"seconds": {}, "refused": {}})
+def main(folder: Path, quick: bool) -> None:
+    """Run every case, in quick mode only in some variants, and write what was found."""
+    found = Found(facts={"seconds": {}, "refused": {}, "shapes": {}})
+    for model in {case.model for case in CASES.values()}:
+        held = canonical_parameters(mindspore_models.build(model))
+        found.facts["shapes"][model] = {each.name: each.parameter.shape for each in held}
     for name, case in CASES.items():
-        for variant in case.variants:
+        for variant in case.quick if quick else VARIANTS:
             run(found, name, case, variant)
     found.facts["rates"] = {name: rates(part) for name, part in RATES.items()}
     for name, case in REFUSED.items():
@@ -105,5 +105,5 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), quick=sys.argv[2] == "quick")
     leave()

@@ -11,7 +11,7 @@ from msmigrate.errors import BadRecipe
 from msmigrate.train import torch_models
 from msmigrate.train.recipe import Part
 from msmigrate.train.torch_step import StepResult, TrainStep, build_schedule
-from step_cases import CASES, RATE_STEPS, RATES, Case, Found, batches, weight
+from step_cases import CASES, RATE_STEPS, RATES, Case, Found, batches, sampled, weight
 from step_refused import REFUSED
 from worker import dump
 
@@ -50,7 +50,7 @@ def record(found: Found, place: str, step: TrainStep, result: StepResult) -> Non
     named |= {f"weights/{name}": value for name, value in step.model.state_dict().items() if "num_batches" not in name}
     for key, values in step.optimizer_state().items():
         named |= {f"state/{key}/{name}": value for name, value in values.items()}
-    found.arrays |= {f"{place}/{name}": value.detach().numpy().copy() for name, value in named.items()}
+    found.arrays |= {f"{place}/{name}": sampled(value.detach().numpy()) for name, value in named.items()}
     for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays())):
         found.arrays |= {f"{place}/{kind}/{name}": np.float64(number) for name, number in numbers.items()}
 

@@ -33,7 +33,11 @@ def beside(name: str) -> ModuleType:
 
 cases = beside("step_cases")
 refused = beside("step_refused")
-RUNS = [(name, variant) for name, case in cases.CASES.items() for variant in case.variants]
+RUNS = [
+    pytest.param(name, variant, marks=() if variant in case.quick else pytest.mark.full)
+    for name, case in cases.CASES.items()
+    for variant in cases.VARIANTS
+]
 
 
 @dataclass(frozen=True)
@@ -51,12 +55,14 @@ class Side:
 
 
 @pytest.fixture(scope="session")
-def sides(tmp_path_factory: pytest.TempPathFactory) -> tuple[Side, Side]:
+def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Side, Side]:
     """Both workers' results, torch's and MindSpore's; they run side by side, for neither needs the other."""
+    selected = [item for item in request.session.items if item.path == Path(__file__)]
+    extent = "all" if any(item.get_closest_marker("full") for item in selected) else "quick"
     folder = tmp_path_factory.mktemp("steps")
     names = ("torch", "mindspore")
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}  # the nets are small, and threads that wait spin
-    commands = {name: [sys.executable, str(HERE / f"step_{name}_worker.py"), str(folder)] for name in names}
+    commands = {name: [sys.executable, str(HERE / f"step_{name}_worker.py"), str(folder), extent] for name in names}
     workers = {
         name: subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True, env=environment)
         for name, command in commands.items()
@@ -100,10 +106,12 @@ def test_steps_agree(sides, case, variant):
 def test_a_case_does_what_it_is_there_for(sides, case):
     """No comparison of two runs that both did nothing: the weights move, except in a step that is skipped."""
     found, overflow = sides[1].of(case, "pynative"), cases.CASES[case].overflow
+    shapes = sides[1].facts["shapes"][cases.CASES[case].model]
+    start = {name: cases.weight(name, tuple(shape)) for name, shape in shapes.items()}
     for index in range(cases.STEPS):
         now = {name[2:]: array for name, array in found.items() if name.startswith(f"{index}/weights/")}
         before = {name[2:]: array for name, array in found.items() if name.startswith(f"{index - 1}/weights/")}
-        before = before or {name: cases.weight(name[len("weights/") :], array.shape) for name, array in now.items()}
+        before = before or {f"weights/{name}": cases.sampled(array) for name, array in start.items()}
         moved = {name[len("weights/") :] for name in now if not np.array_equal(now[name], before[name])}
         still = cases.CASES[case].frozen
         expected = {name[len("weights/") :] for name in now if not name[len("weights/") :].startswith(still or ("-",))}

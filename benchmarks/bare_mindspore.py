@@ -11,7 +11,6 @@ from msmigrate.train import mindspore_environment
 mindspore_environment.prepare()
 
 from mindspore import Tensor  # noqa: E402
-
 from msmigrate.parity.mindspore_worker import load_start  # noqa: E402
 from msmigrate.parity.start import CHECKPOINT, read_inputs  # noqa: E402
 from msmigrate.train import mindspore_models  # noqa: E402

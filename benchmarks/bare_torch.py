@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import torch
-
 from msmigrate.migrate.convert import convert
-from msmigrate.parity.start import CHECKPOINT, WEIGHTS, Inputs, classes, targets, write_inputs
+from msmigrate.parity.record import Inputs
+from msmigrate.parity.start import CHECKPOINT, WEIGHTS, classes, targets, write_inputs
 from msmigrate.parity.torch_side import TorchSide
 from msmigrate.parity.torch_worker import PRECISIONS, data_batches, exercise
 from msmigrate.train import recipe as recipes

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import torch
-
 from msmigrate.parity.kinks import KinkSides
-from msmigrate.parity.record import StepArrays, record_steps
-from msmigrate.parity.start import Inputs, classes, targets
+from msmigrate.parity.record import Inputs, StepArrays, record_steps
+from msmigrate.parity.start import classes, targets
 from msmigrate.parity.torch_side import TorchSide
 from msmigrate.parity.torch_worker import data_batches, exercise
 from msmigrate.parity.trace import Trace, TraceWriter

@@ -69,7 +69,9 @@ def main() -> None:
         command = [sys.executable, "-m", "msmigrate", "parity-step", str(arguments.recipe), "--json", str(found)]
         wall, cpu, peaks, code = peak_of_children([*command, f"--steps={arguments.steps}"])
         report = json.loads(found.read_text())
-    print(f"{_processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}\n")
+    print(
+        f"{_processor()}, {os.cpu_count()} cores, Python {platform.python_version()}, load {os.getloadavg()[0]:.1f}\n"
+    )
     print("| | wall s | CPU s | peak MB |\n|---|---|---|---|")
     print(f"| bare torch | {torch[0]:.1f} | {torch[1]:.1f} | {torch[2]:.0f} |")
     print(f"| bare MindSpore | {mindspore[0]:.1f} | {mindspore[1]:.1f} | {mindspore[2]:.0f} |")

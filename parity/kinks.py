@@ -70,8 +70,8 @@ class KinkSides:
             return None
         arguments = (pool.kernel_size, pool.stride, pool.padding, pool.dilation, pool.ceil_mode)
         x = values.detach()
-        _, ours = F.max_pool2d(x, *arguments, return_indices=True)  # type: ignore[arg-type]
-        _, theirs = F.max_pool2d(torch.from_numpy(source).to(x.dtype), *arguments, return_indices=True)  # type: ignore[arg-type]
+        _, ours = F.max_pool2d(x, *arguments, return_indices=True)
+        _, theirs = F.max_pool2d(torch.from_numpy(source).to(x.dtype), *arguments, return_indices=True)
         chosen = x.flatten(2).gather(2, theirs.flatten(2)).view_as(output)
         undecided = self._undecided(theirs != ours, output.detach() - chosen, x)
         if undecided is None:
@@ -115,9 +115,9 @@ def taking(sides: KinkSides, model: nn.Module) -> Iterator[None]:
     handles = []
     for name, module in model.named_modules():
         if type(module).__name__ in KINKED:
-            handles.append(module.register_forward_pre_hook(before_relu(name)))  # type: ignore[arg-type]
+            handles.append(module.register_forward_pre_hook(before_relu(name)))
         elif type(module).__name__ in POOLED:
-            handles.append(module.register_forward_hook(after_pool(name)))  # type: ignore[arg-type]
+            handles.append(module.register_forward_hook(after_pool(name)))
     try:
         yield
     finally:

@@ -134,7 +134,7 @@ def leaf_outputs(model: nn.Module, seen: Seen) -> Iterator[None]:
 
     # the model itself when it is a single layer, every childless module otherwise
     handles = [
-        module.register_forward_hook(hook_for(name))  # type: ignore[arg-type]
+        module.register_forward_hook(hook_for(name))
         for name, module in model.named_modules()
         if not any(True for _ in module.children())
     ]
@@ -152,7 +152,7 @@ def dropped_state(model: nn.Module) -> set[str]:
     for path, module in model.named_modules():
         row = rows.get(type(module).__name__)
         for state in row.state if row else ():
-            if state.mindspore is None:
+            if state.mindspore is None and state.torch is not None:
                 dropped.add(f"{path}.{state.torch}" if path else state.torch)
     return dropped
 

@@ -110,7 +110,7 @@ class TraceWriter:
             kept is not flat,
             nonfinite,
             norm if np.isfinite(norm) else -1.0,
-            hashlib.sha256(flat).hexdigest() if digest else None,
+            hashlib.sha256(flat.data).hexdigest() if digest else None,
             module,
         )
         self._entries.append(entry)

@@ -11,7 +11,7 @@ import pytest
 from msmigrate.mappings import table
 from msmigrate.reports import mapping_table
 
-ROOT = Path(mapping_table.__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:

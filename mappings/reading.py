@@ -7,7 +7,8 @@ from typing import Any
 
 from ..errors import BadInput
 from .rows import STATUSES, Argument, Case, Fault, Fields, Row, State, Written, constant, read_yaml
-from .verbs import SHAPES, VERBS
+from .shapes import SHAPES
+from .verbs import VERBS
 
 MODES = ("pynative", "graph", "ascend")
 STAGES = ("data", "load", "init", "forward", "loss", "grad", "update", "buffers", "state", "schedule", "crash")

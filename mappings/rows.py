@@ -1,6 +1,5 @@
 """What a mapping row is made of, and the strict reading of rows from YAML.
 
-Plain frozen dataclasses: `convert-ckpt` reads the layer rows in every run and must start in a tenth of a second.
 An unknown key, a missing key or a value of the wrong type raises `BadInput` naming the file, the row and the key.
 """
 
@@ -78,7 +77,7 @@ class State:
 
     torch: str | None  # None: MindSpore holds something torch does not
     mindspore: str | None  # None: dropped, see `why`
-    verb: str | None = None  # a name in verbs.SHAPES
+    verb: str | None = None  # a name in shapes.SHAPES
     buffer: bool = False  # not trained
     fill: float | None = None  # the value of a tensor that torch does not have
     why: str | None = None

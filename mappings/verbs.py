@@ -5,7 +5,7 @@ the other torch arguments, since `stride=None` means the kernel size. Its invers
 same: `forward(inverse(forward(value)))` equals `forward(value)`. A value without counterpart raises ValueError with
 the reason, which `table.translate` turns into `Unsupported`.
 
-A shape verb says how the shape of a state tensor changes; the bytes never do.
+How the shapes of state tensors change is told in shapes.py.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from .rows import Call, Name
-
-Shape = tuple[int, ...]
+from .shapes import SHAPES as SHAPES
 
 
 class Verb(NamedTuple):
@@ -25,14 +24,6 @@ class Verb(NamedTuple):
     says: str
     forward: Callable[[Any, Mapping[str, Any]], Any]
     inverse: Callable[[Any], Any]
-
-
-class ShapeVerb(NamedTuple):
-    """`forward(torch shape) -> MindSpore shape` and its inverse."""
-
-    says: str
-    forward: Callable[[Shape], Shape]
-    inverse: Callable[[Shape], Shape]
 
 
 def complement(value: float) -> float:
@@ -175,21 +166,4 @@ VERBS: dict[str, Verb] = {
     "last_axis": Verb("one dimension, as a tuple", _last_axis, _same),
     "divisor": Verb("None becomes 0", lambda value, args: 0 if value is None else value, lambda value: value or None),
     "schedules": Verb("every schedule by its own row", _schedules, _from_schedules),
-}
-
-
-def _expand(shape: Shape) -> Shape:
-    return (*shape[:-1], 1, *shape[-1:])
-
-
-def _squeeze(shape: Shape) -> Shape:
-    if len(shape) < 2 or shape[-2] != 1:
-        raise ValueError(f"the shape {shape} has no dimension of 1 before its last one")
-    return (*shape[:-2], *shape[-1:])
-
-
-SHAPES: dict[str, ShapeVerb] = {
-    # A one-dimensional convolution is computed as a two-dimensional one of height 1.
-    "expand_dims": ShapeVerb("(..., k) becomes (..., 1, k)", _expand, _squeeze),
-    "shared": ShapeVerb("one for the whole optimizer", lambda shape: shape, lambda shape: shape),
 }

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 
 from ..errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
-from ..mappings import table
-from ..mappings.rows import Row, State
-from ..mappings.verbs import SHAPES
+from ..mappings.crossing import Crossing
+from ..mappings.layer_states import LAYER_STATES
+from ..mappings.shapes import SHAPES
 from . import owner_classes
 from .mindspore_ckpt import TENSOR_TYPES
 from .owner_classes import Module, Shape
@@ -101,12 +100,6 @@ REMEDY = {
 }
 
 
-@cache
-def layers() -> dict[str, Row]:
-    """The layer rows of the mapping table by torch name and alias."""
-    return {name: row for row in table.rows("layer") for name in (row.torch, *row.aliases)}
-
-
 # Bases that have no tensors of their own: what stands in a subclass is the subclass's.
 CONTAINERS = {f"torch.nn.{n}" for n in ("Module", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")}
 
@@ -152,7 +145,7 @@ def build(
 
 
 # How the tensors of one module cross, by their own names: as the row says, or not at all; what is missing is kept.
-States = Mapping[str, "State | MsmigrateError"]
+States = Mapping[str, "Crossing | MsmigrateError"]
 
 
 def _by_structure(module: Module, net: Net | None) -> tuple[str, States]:
@@ -188,22 +181,22 @@ def _by_model(module: Module, owners: Owners) -> tuple[str, States]:
     classes = owners.get(module.path, ())
     label = classes[0].removeprefix("torch.nn.") if classes else OWN
     for name in classes:
-        if name in layers():
+        if name in LAYER_STATES:
             return label, _states((name,)) or {}
         if name.startswith("torch.nn.") and name not in CONTAINERS:
             raise Unsupported(f"the mapping table has no row for {name} yet")
     return label, {}
 
 
-def _states(classes: tuple[str, ...]) -> dict[str, State] | None:
+def _states(classes: tuple[str, ...]) -> dict[str, Crossing] | None:
     """How the tensors of the first of these classes that has a row cross; None when none has."""
     for name in classes:
-        if name in layers():
-            return {state.torch: state for state in layers()[name].state if state.torch}
+        if name in LAYER_STATES:
+            return LAYER_STATES[name]
     return None
 
 
-def _fits(module: Module, found: Mapping[str, State], net: Net) -> bool:
+def _fits(module: Module, found: Mapping[str, Crossing], net: Net) -> bool:
     """Whether the net has parameters of the names and shapes that these states would give."""
     for leaf, shape in module.leaves.items():
         state = found.get(leaf)
@@ -218,11 +211,11 @@ def _fits(module: Module, found: Mapping[str, State], net: Net) -> bool:
 
 
 def _entry(
-    checkpoint: TorchCheckpoint, name: str, path: str, owner: str, state: State | MsmigrateError | None
+    checkpoint: TorchCheckpoint, name: str, path: str, owner: str, state: Crossing | MsmigrateError | None
 ) -> Entry:
     """Settle one tensor."""
     tensor = checkpoint.tensors.get(name)
-    if isinstance(state, State) and state.mindspore is None:
+    if isinstance(state, Crossing) and state.mindspore is None:
         return Entry(DROP, name, tensor, owner=owner, why=state.why)
     if tensor is None:
         return Entry(REFUSE, name, None, owner=owner, why=checkpoint.refused[name], error=Unsupported)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,9 +19,8 @@ from .initial import PART as DISTRIBUTION
 from .initial import compare_distributions
 from .judge import Verdict, judge
 from .noise import UsualNoise
-from .record import SIDES_STAGE
 from .start import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
-from .trace import STAGES, Entry, Key, Trace
+from .trace import SIDES_STAGE, STAGES, Entry, Key, Trace
 
 # MindSpore's counterpart of a dtype, where it is not the same one: class labels, and the optimizers' step counters
 COUNTERPARTS = {("int64", "int32"): "labels", ("float32", "int32"): "step"}
@@ -41,6 +41,11 @@ class Traces:
         names = (TORCH64, TORCH32, TORCH32_OTHER)
         alone = [Trace(folder / name) for name in names]
         traces = cls(alone, [Trace(folder / matched(name)) for name in names], Trace(folder / MINDSPORE))
+        for trace in (*traces.alone, *traces.matched, traces.mindspore):
+            if not isinstance(trace.about.get("recipe"), str) or not isinstance(trace.about.get("versions"), dict):
+                raise BadTrace(
+                    f"{trace.folder / 'trace.json'}: does not say of which recipe it is, or recorded by what"
+                )
         for trace in (*traces.alone, *traces.matched):
             if trace.about["recipe"] != traces.mindspore.about["recipe"]:
                 raise BadTrace(
@@ -92,12 +97,16 @@ def _finding(family: Sequence[Trace], entry: Entry, mindspore: Trace, usual: Usu
     if not runs:
         return _told(entry, Verdict.FAIL, "torch recorded it in float64 only; the trace is damaged")
     ours = runs[0].entries[key]
+    for trace in family:
+        if key in trace.entries and trace.entries[key].shape != ours.shape:
+            return _told(entry, Verdict.FAIL, "torch's own runs have several shapes of it; the trace is damaged")
     trouble = _not_alike(ours, theirs)
     if trouble:
         return _told(entry, Verdict.FAIL, trouble)
     subject, plain = mindspore.array(key), runs[0].array(key)
-    if theirs.nonfinite or ours.nonfinite:
-        return _not_finite(entry, ours, theirs)
+    torch_nonfinite = {trace.about.get("dtype"): n for trace in family if (n := _nonfinite(trace, key))}
+    if theirs.nonfinite or torch_nonfinite:
+        return _not_finite(entry, torch_nonfinite, theirs)
     if entry.stage == "init" and entry.part == DISTRIBUTION:
         return _distribution(entry, plain, subject, len(list(mindspore.select("init", DISTRIBUTION))))
     if ours.digest is not None or not _is_float(subject):
@@ -132,9 +141,15 @@ def _not_alike(ours: Entry, theirs: Entry) -> str:
     return ""
 
 
-def _not_finite(entry: Entry, ours: Entry, theirs: Entry) -> Finding:
-    if ours.nonfinite:
-        why = f"torch float32 itself has {ours.nonfinite} values that are not finite (MindSpore {theirs.nonfinite})"
+def _nonfinite(trace: Trace, key: Key) -> int:
+    return trace.entries[key].nonfinite if key in trace.entries else 0
+
+
+def _not_finite(entry: Entry, torch: dict[Any, int], theirs: Entry) -> Finding:
+    """torch: how many values are not finite, by the precision that has them."""
+    if torch:
+        dtype, count = next(iter(torch.items()))
+        why = f"torch {dtype} itself has {count} values that are not finite (MindSpore {theirs.nonfinite})"
         return _told(entry, Verdict.NONE, why)
     return _told(entry, Verdict.FAIL, f"MindSpore has {theirs.nonfinite} values that are not finite, torch none")
 

@@ -100,14 +100,14 @@ class Report:
 
 
 def summarise(stage: str, findings: Iterable[Finding]) -> StageSummary:
-    """Count a stage's findings. One failure fails it; nothing compared at all fails it too; nothing decided leaves it
-    without a verdict."""
+    """Count a stage's findings. One failure fails it; nothing compared at all fails it too; more tensors undecided
+    than passed leave it without a verdict."""
     found = list(findings)
     counts = {verdict: sum(f.verdict is verdict for f in found) for verdict in Verdict}
     if counts[Verdict.FAIL] or not found:
         verdict = Verdict.FAIL
     else:
-        verdict = Verdict.PASS if counts[Verdict.PASS] else Verdict.NONE
+        verdict = Verdict.PASS if counts[Verdict.PASS] >= counts[Verdict.NONE] else Verdict.NONE
     ratios = [f.ratio for f in found if f.ratio is not None]
     worst = max((f for f in found if f.error is not None), key=lambda f: f.error or 0.0, default=None)
     return StageSummary(

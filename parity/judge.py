@@ -67,7 +67,7 @@ def judge(
     """Judge one tensor.
 
     reference: torch float64; noisy: the same elements of one or more torch float32 runs; subject: MindSpore's; all
-    flat, of one length, finite. relative_floor: share of the tensor's size that rounding is known to move here.
+    flat, of one length, not empty. relative_floor: share of the tensor's size that rounding is known to move here.
     size: what counts as the tensor's size where it is not the L2 norm of the reference.
     """
     exact = reference.astype(np.float64)
@@ -81,7 +81,11 @@ def judge(
     peak, peak_noise = float(difference.max()), max(float(d.max()) for d in distances)
     peak_allowed = PEAK_RATIO * max(peak_noise, relative_floor * float(np.abs(exact).max()))
     why = ""
-    if error > allowed:
+    if not np.isfinite([size, *(float(np.linalg.norm(run.astype(np.float64))) for run in noisy)]).all():
+        verdict, why = Verdict.NONE, "torch itself has values that are not finite"
+    elif not np.isfinite(error):  # NaN is above no limit, and would pass below
+        verdict, why = Verdict.FAIL, "values that are not finite, torch none"
+    elif error > allowed:
         verdict = Verdict.FAIL
         scale = size or 1.0  # a tensor that should be zero: distances as they are
         why = f"off by {error / scale:.2g} of its size; rounding explains {allowed / scale:.2g}"

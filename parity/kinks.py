@@ -19,8 +19,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .record import KINKED, POOLED, SIDES_STAGE
-from .trace import Trace
+from .record import KINKED, POOLED
+from .trace import SIDES_STAGE, Trace
 
 # Share of the tensor's root mean square below which a choice is rounding's. Rounding was measured at 1e-6 to 1e-5 of
 # it in ResNets of all depths; what differs by more than this is left alone, and shows in the forward stage.

@@ -11,14 +11,13 @@ from typing import Protocol
 import numpy as np
 
 from . import probes
-from .trace import TraceWriter
+from .trace import SIDES_STAGE, TraceWriter
 
 Arrays = Mapping[str, np.ndarray]
 
 # torch classes whose gradient jumps: where the input crosses zero, and where another element becomes the largest
 KINKED = ("ReLU", "ReLU6", "LeakyReLU", "PReLU")
 POOLED = ("MaxPool2d",)
-SIDES_STAGE = "sides"
 PROGRESS = "@msmigrate "
 
 

@@ -60,10 +60,12 @@ class TorchSide:
             self.model(self._images(images))
 
     def forward(self, images: np.ndarray, seen: Seen) -> None:
-        """A forward pass in training mode; the running statistics move."""
+        """A forward pass in training mode, micro-batch by micro-batch as the step takes it; the running statistics
+        move."""
         self.model.train()
         with torch.no_grad(), leaf_outputs(self.model, seen):
-            self.model(self._images(images))
+            for part in self._images(images).chunk(self.recipe.accumulate):
+                self.model(part)
 
     def step(self, images: np.ndarray, labels: np.ndarray, seen: Seen | None) -> StepArrays:
         """One training step; `seen` is told of every leaf module's output."""

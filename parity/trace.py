@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -25,6 +26,7 @@ from safetensors.numpy import save_file
 from ..errors import BadTrace
 
 STAGES = ("data", "init", "forward", "loss", "gradients", "update")
+SIDES_STAGE = "sides"  # not a stage that is judged: the choices at kinks, for the other recorder (kinks.py)
 SAMPLE = 65_536
 FORMAT = 1
 
@@ -140,14 +142,15 @@ class Trace:
             document = json.loads((folder / "trace.json").read_text(encoding="utf-8"))
             self.entries: dict[Key, Entry] = {}
             for fields in document.pop("entries"):
-                entry = Entry(**{**fields, "shape": tuple(fields["shape"])})
+                entry = _checked(fields)
                 if entry.key in self.entries:
                     raise BadTrace(f"{folder}: {'/'.join(map(str, entry.key))} is recorded twice")
                 self.entries[entry.key] = entry
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise BadTrace(f"{folder}: no trace.json; the recording did not finish, or this is no trace") from None
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise BadTrace(f"{folder / 'trace.json'}: cannot be read: {error}") from error
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            reason = " ".join(str(error).split())[:300]
+            raise BadTrace(f"{folder / 'trace.json'}: cannot be read: {reason}") from error
         if document.get("format") != FORMAT:
             raise BadTrace(f"{folder}: trace format {document.get('format')!r}; this msmigrate reads {FORMAT}")
         self.about: dict[str, Any] = document
@@ -161,15 +164,38 @@ class Trace:
             if path.name not in self._files:
                 self._files[path.name] = safe_open(path, framework="numpy")
             found: np.ndarray = self._files[path.name].get_tensor(tensor_name(entry))
-            return found.reshape(-1)
-        except (OSError, SafetensorError) as error:
-            raise BadTrace(f"{path}: {tensor_name(entry)}: {error}") from error
+        except (OSError, SafetensorError, TypeError, ValueError) as error:
+            raise BadTrace(f"{path}: {tensor_name(entry)}: {' '.join(str(error).split())[:300]}") from error
+        elements = math.prod(entry.shape)
+        if str(found.dtype) != entry.dtype or (found.size >= elements if entry.sampled else found.size != elements):
+            raise BadTrace(
+                f"{path}: {tensor_name(entry)}: {found.size} {found.dtype} elements do not fit what trace.json says: "
+                f"{entry.dtype} {list(entry.shape)}"
+            )
+        return found.reshape(-1)
 
     def select(self, stage: str, part: str | None = None) -> Iterator[Entry]:
         """The entries of a stage (and part) in execution order."""
         for entry in self.entries.values():
             if entry.stage == stage and part in (None, entry.part):
                 yield entry
+
+
+def _checked(fields: dict[str, Any]) -> Entry:
+    """An entry out of a file that anyone may have written. Raises ValueError, KeyError or TypeError."""
+    entry = Entry(**{**fields, "shape": tuple(fields["shape"])})
+    texts = (entry.stage, entry.part, entry.name, entry.dtype)
+    counts = (entry.call, entry.order, entry.nonfinite, *entry.shape)
+    sound = (
+        all(type(text) is str for text in texts)
+        and all(type(count) is int and count >= 0 for count in counts)
+        and type(entry.sampled) is bool
+        and type(entry.norm) in (int, float)
+        and all(text is None or type(text) is str for text in (entry.digest, entry.module))
+    )
+    if not sound or entry.stage not in (*STAGES, SIDES_STAGE):
+        raise ValueError(f"{str(fields)[:200]} is no entry")
+    return entry
 
 
 def file_name(stage: str, part: str) -> str:
@@ -189,5 +215,5 @@ def sample_positions(size: int, count: int, name: str) -> np.ndarray:
     the layout (rows, channels) can fall between the positions.
     """
     draws = np.random.Generator(np.random.Philox(zlib.crc32(name.encode()))).random(count)
-    edges = np.arange(count) * (size / count)
-    return np.minimum((edges + draws * (size / count)).astype(np.int64), size - 1)
+    edges = np.arange(count + 1) * size // count  # whole numbers, so that no element falls into two strata
+    return edges[:-1] + (draws * np.diff(edges)).astype(np.int64)

@@ -17,6 +17,7 @@ from msmigrate.train import recipe as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
+sys.path.insert(0, str(HERE))  # for traces
 
 
 @pytest.fixture(scope="session")

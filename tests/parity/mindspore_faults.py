@@ -225,6 +225,11 @@ def initializer_fan_in() -> Any:
 
 @contextmanager
 def broken(fault: str) -> Iterator[None]:
-    """The context of a fault by name; 'none' breaks nothing."""
-    with nullcontext() if fault == "none" else globals()[fault]():
+    """The context of a fault by name, `name` or `name@size`; 'none' breaks nothing."""
+    import mindspore_subtle_net
+    import mindspore_subtle_step
+
+    name, _, size = fault.partition("@")
+    known = {**globals(), **vars(mindspore_subtle_net), **vars(mindspore_subtle_step)}
+    with nullcontext() if name == "none" else known[name](*([float(size)] if size else [])):
         yield

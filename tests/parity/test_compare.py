@@ -1,0 +1,206 @@
+"""Comparing traces: what is missing, extra, misshapen, empty or not finite is a finding or an error, never a pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msmigrate.errors import BadTrace
+from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.findings import Finding, Report
+from msmigrate.parity.judge import Verdict
+from msmigrate.parity.start import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
+from msmigrate.parity.trace import STAGES
+from traces import STEP, Run, Tensor, only, renamed, without
+
+
+def failed(report: Report) -> list[Finding]:
+    return [f for f in report.findings if f.verdict is Verdict.FAIL]
+
+
+def test_rounding_alone_is_green(tmp_path: Path) -> None:
+    report = Run().report(tmp_path)
+    assert [(f.place, f.why) for f in report.findings if f.verdict is not Verdict.PASS] == []
+    assert report.parity and len(report.findings) == len(STEP)
+
+
+def test_findings_come_by_stage_given_values_first_then_as_executed(tmp_path: Path) -> None:
+    findings = Run().report(tmp_path).findings
+    assert [f.order for f in findings] == list(range(len(STEP)))
+    stages = [STAGES.index(f.stage) for f in findings]
+    assert stages == sorted(stages)
+    assert [f.name for f in findings if f.stage == "forward"] == ["conv", "bn", "relu", "relu#1"]
+    assert [f.part for f in findings if f.stage == "loss"] == ["given logits", "step1", "step1"]
+    assert [f.part for f in findings if f.stage == "update"] == ["given gradients", "step1"]
+    assert [f.name for f in findings if f.stage == "gradients"] == ["bn.weight", "conv.weight"]
+
+
+@pytest.mark.parametrize("tensor", STEP, ids=lambda t: f"{t.stage}-{t.part}-{t.name}-{t.call}")
+@pytest.mark.parametrize("way", ["missing", "renamed", "zero", "negated", "nan", "shape", "dtype", "empty", "one more"])
+def test_no_tensor_may_be_absent_or_odd(tmp_path: Path, tensor: Tensor, way: str) -> None:
+    ways: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "zero": np.zeros_like,
+        "negated": lambda a: -a,
+        "nan": lambda a: np.where(np.arange(a.size).reshape(a.shape) == a.size - 1, np.float32("nan"), a),
+        "shape": lambda a: a.reshape(1, *a.shape),
+        "dtype": lambda a: a.astype(np.float64),
+        "empty": lambda a: np.zeros((*a.shape, 0), a.dtype),
+        "one more": lambda a: np.concatenate([a.reshape(-1), a.reshape(-1)[:1]]),
+    }
+    if way == "negated" and tensor.part == "distribution":
+        return  # the same distribution
+
+    def change(found: Tensor, array: np.ndarray) -> tuple[Tensor, np.ndarray] | None:
+        if found != tensor:
+            return found, array
+        if way == "missing":
+            return None
+        if way == "renamed":
+            return Tensor(found.stage, found.part, "other.weight", exact=found.exact), array
+        return found, ways[way](array)
+
+    report = Run(mindspore=change).report(tmp_path)
+    assert not report.parity
+    where = {(f.stage, f.part) for f in failed(report)}
+    assert where == {(tensor.stage, tensor.part)}
+    names = {f.name for f in failed(report)}
+    label = f"{tensor.name}#{tensor.call}" if tensor.call else tensor.name
+    assert names == ({label, "other.weight"} if way == "renamed" else {label})
+    assert all(f.why for f in failed(report))
+
+
+def test_a_tensor_that_only_mindspore_has_is_a_finding(tmp_path: Path) -> None:
+    extra = Tensor("forward", "train", "relu", call=2)
+    report = Run(extra=[(extra, np.ones((4, 30), np.float32))]).report(tmp_path)
+    (found,) = failed(report)
+    assert (found.name, found.why) == ("relu#2", "only MindSpore has this tensor; torch recorded none")
+    assert not report.parity
+
+
+def test_a_transposed_or_renamed_weight_is_never_made_to_agree(tmp_path: Path) -> None:
+    turned = Run(mindspore=only("gradients", "conv.weight", np.transpose)).report(tmp_path / "a")
+    assert [f.why for f in failed(turned)] == ["expected shape [4, 30], got [30, 4]"]
+    names = Run(mindspore=renamed("init", "conv.weight", "conv.gamma")).report(tmp_path / "b")
+    assert {f.name for f in failed(names)} == {"conv.weight", "conv.gamma"}
+
+
+def test_what_is_empty_on_both_sides_was_not_compared(tmp_path: Path) -> None:
+    empty = only("forward", "bn", lambda a: a[:0])
+    report = Run(empty, empty, empty).report(tmp_path)
+    assert [(f.name, "nothing was compared" in f.why) for f in failed(report)] == [("bn", True)]
+
+
+def test_torchs_own_nan_is_no_pass(tmp_path: Path) -> None:
+    nan = only("gradients", "conv.weight", lambda a: np.full_like(a, np.nan))
+    report = Run(mindspore=nan, torch32=nan, torch64=nan).report(tmp_path)
+    (found,) = [f for f in report.findings if f.verdict is not Verdict.PASS]
+    assert found.verdict is Verdict.NONE and "torch float32 itself has 120 values that are not finite" in found.why
+
+
+def test_a_nan_of_float64_alone_is_no_pass(tmp_path: Path) -> None:
+    report = Run(torch64=only("gradients", "conv.weight", lambda a: np.full_like(a, np.nan))).report(tmp_path)
+    assert [(f.name, f.verdict) for f in report.findings if f.verdict is not Verdict.PASS] == [
+        ("conv.weight", Verdict.NONE)
+    ]
+
+
+def test_a_nan_of_one_float32_run_is_no_pass(tmp_path: Path) -> None:
+    calls = iter(range(100))
+
+    def second_run(tensor: Tensor, array: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        if (tensor.stage, tensor.name) == ("gradients", "conv.weight") and next(calls):  # not the first
+            array = np.full_like(array, np.nan)
+        return tensor, array
+
+    report = Run(torch32=second_run).report(tmp_path)
+    assert [f.name for f in report.findings if f.verdict is not Verdict.PASS] == ["conv.weight"]
+
+
+def test_torch_runs_of_several_shapes_are_no_pass(tmp_path: Path) -> None:
+    report = Run(torch64=only("forward", "bn", lambda a: a[:1])).report(tmp_path)
+    assert [(f.name, "several shapes" in f.why) for f in failed(report)] == [("bn", True)]
+
+
+@pytest.mark.parametrize("side", ["torch32", "torch64"])
+def test_a_torch_trace_with_a_hole_is_no_pass(tmp_path: Path, side: str) -> None:
+    report = Run(**{side: without("gradients", "conv.weight")}).report(tmp_path)
+    (found,) = failed(report)
+    assert found.name == "conv.weight" and "the trace is damaged" in found.why
+
+
+def test_everything_missing_is_no_parity(tmp_path: Path) -> None:
+    report = Run(mindspore=lambda tensor, array: None).report(tmp_path)
+    assert not report.parity
+    assert all(f.verdict is Verdict.FAIL for f in report.findings) and len(report.findings) == len(STEP)
+
+
+def test_nothing_recorded_at_all_is_no_parity(tmp_path: Path) -> None:
+    run = Run(lambda t, a: None, lambda t, a: None, lambda t, a: None)
+    report = run.report(tmp_path)
+    assert not report.parity and report.findings == []
+    assert all(stage.verdict is Verdict.FAIL for stage in report.stages)
+
+
+def test_a_stage_without_tensors_is_no_parity(tmp_path: Path) -> None:
+    def no_loss(tensor: Tensor, array: np.ndarray) -> tuple[Tensor, np.ndarray] | None:
+        return None if tensor.stage == "loss" else (tensor, array)
+
+    report = Run(no_loss, no_loss, no_loss).report(tmp_path)
+    assert not report.parity and not failed(report)
+
+
+def test_the_first_divergence_is_the_earliest_not_the_largest(tmp_path: Path) -> None:
+    def change(tensor: Tensor, array: np.ndarray) -> tuple[Tensor, np.ndarray]:
+        factor = {"bn": 1.0001, "relu": 100.0}.get(tensor.name, 1.0) if tensor.stage == "forward" else 1.0
+        return tensor, array * np.float32(factor if tensor.stage == "forward" else 1.0)
+
+    first = Run(mindspore=change).report(tmp_path).first_divergence
+    assert first is not None and (first.name, first.module, first.shape) == ("bn", "BatchNorm2d", (4, 30))
+
+
+def test_starting_weights_are_equal_to_the_bit_even_outside_the_sample(tmp_path: Path) -> None:
+    def last_bit(array: np.ndarray) -> np.ndarray:
+        array.flat[0] = np.nextafter(array.flat[0], np.float32(9))
+        return array
+
+    inside = Run(mindspore=only("init", "conv.weight", last_bit)).report(tmp_path / "a")
+    assert "1 of 120 compared elements differ; at 0 expected" in failed(inside)[0].why
+    for element in range(120):  # the sample keeps 5 of 120 elements; the digest sees them all
+
+        def one(array: np.ndarray, at: int = element) -> np.ndarray:
+            array.flat[at] += 1
+            return array
+
+        if element % 24 == 7:
+            report = Run(mindspore=only("init", "conv.weight", one), sample=5).report(tmp_path / str(element))
+            assert [f.stage for f in failed(report)] == ["init"]
+
+
+def test_traces_of_other_recipes_are_not_compared(tmp_path: Path) -> None:
+    for name in (MINDSPORE, TORCH64, TORCH32_OTHER, matched(TORCH32)):
+        with pytest.raises(BadTrace, match="record both from the same recipe"):
+            Run(about={name: {"recipe": "1"}}).traces(tmp_path / name)
+
+
+@pytest.mark.parametrize("head", [{"recipe": None}, {"recipe": {}}, {"versions": None}, {"versions": [1]}])
+@pytest.mark.parametrize("name", [MINDSPORE, TORCH64])
+def test_a_trace_without_a_sound_head_is_refused(tmp_path: Path, name: str, head: dict) -> None:
+    with pytest.raises(BadTrace, match="does not say of which recipe"):
+        Run(about={name: head}).traces(tmp_path)
+
+
+@pytest.mark.parametrize("name", [MINDSPORE, TORCH32, matched(TORCH64)])
+def test_a_missing_trace_is_an_error(tmp_path: Path, name: str) -> None:
+    folder = Run().write(tmp_path)
+    (folder / name / "trace.json").unlink()
+    with pytest.raises(BadTrace, match=f"{name}: no trace.json"):
+        Traces.load(folder)
+
+
+def test_a_damaged_tensor_file_is_an_error(tmp_path: Path) -> None:
+    folder = Run().write(tmp_path)
+    (folder / MINDSPORE / "forward-train.safetensors").write_bytes(b"\0" * 30)
+    with pytest.raises(BadTrace, match="forward-train.safetensors"):
+        compare(Traces.load(folder))

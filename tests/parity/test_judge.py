@@ -1,0 +1,146 @@
+"""The verdict on one tensor: calm at rounding's size, red beyond it, and never a pass for what was not compared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from msmigrate.parity.judge import BLIND, EPS32, FLOOR_ULPS, PEAK_RATIO, RATIO, Measure, Verdict, judge
+
+RANK = {Verdict.PASS: 0, Verdict.NONE: 1, Verdict.FAIL: 2}
+seeds = st.integers(0, 2**32 - 1)
+noises = st.floats(1e-9, 1.0)
+
+
+def case(seed: int, size: int = 200) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A reference, and two directions of error of its own length."""
+    draws = np.random.default_rng(seed).standard_normal((3, size))
+    exact, one, other = (row / np.linalg.norm(row) for row in draws)
+    return exact, one, other
+
+
+@given(seeds, noises, st.floats(0, 100), st.floats(1, 100))
+def test_a_larger_error_is_never_judged_better(seed: int, noise: float, share: float, factor: float) -> None:
+    exact, torch, mindspore = case(seed)
+    near = judge(exact, [exact + noise * torch], exact + share * noise * mindspore)
+    far = judge(exact, [exact + noise * torch], exact + factor * share * noise * mindspore)
+    assert RANK[far.verdict] >= RANK[near.verdict]
+    assert far.ratio >= near.ratio * (1 - 1e-6)
+
+
+@given(seeds, st.floats(1e-6, 0.1), st.floats(0, 10), st.integers(-60, 60))
+def test_the_unit_of_a_tensor_does_not_count(seed: int, noise: float, share: float, exponent: int) -> None:
+    exact, torch, mindspore = case(seed)
+    scale = 2.0**exponent  # exact in binary, so that nothing else changes
+    plain = judge(exact, [exact + noise * torch], exact + share * noise * mindspore)
+    scaled = judge(scale * exact, [scale * (exact + noise * torch)], scale * (exact + share * noise * mindspore))
+    assert (plain.verdict, plain.ratio, plain.relative) == (scaled.verdict, scaled.ratio, scaled.relative)
+
+
+@given(seeds, noises)
+def test_what_is_missing_or_turned_about_never_passes(seed: int, noise: float) -> None:
+    exact, torch, _ = case(seed)
+    noisy = [exact + noise * torch]
+    assert judge(exact, noisy, np.zeros_like(exact)).verdict is not Verdict.PASS
+    assert judge(exact, noisy, -exact).verdict is not Verdict.PASS
+    if noise < BLIND / RATIO:
+        assert judge(exact, noisy, np.zeros_like(exact)).verdict is Verdict.FAIL
+        assert judge(exact, noisy, -exact).verdict is Verdict.FAIL
+
+
+@given(seeds, st.floats(0.13, 1.0), st.floats(0.01, 1.0))
+def test_noise_that_could_hide_the_tensor_gives_no_verdict(seed: int, noise: float, share: float) -> None:
+    exact, torch, mindspore = case(seed)
+    measure = judge(exact, [exact + noise * torch], exact + share * noise * mindspore)
+    assert measure.verdict is Verdict.NONE
+    assert "torch float32 itself" in measure.why
+
+
+@given(seeds, st.floats(1e-6, 1e-2))
+def test_the_noisiest_of_the_runs_counts(seed: int, noise: float) -> None:
+    exact, torch, mindspore = case(seed)
+    quiet, loud = exact + 0.01 * noise * torch, exact + noise * torch
+    subject = exact + 2 * noise * mindspore
+    assert judge(exact, [quiet], subject).verdict is Verdict.FAIL
+    assert judge(exact, [quiet, loud], subject) == judge(exact, [loud, quiet], subject)
+    assert judge(exact, [quiet, loud], subject).verdict is Verdict.PASS
+
+
+def test_an_error_exactly_at_the_limit_passes_and_above_it_fails() -> None:
+    exact, noise = np.ones(1024), 2.0**-10
+    noisy = [exact + noise]  # L2 noise 32 · 2**-10, all exact in binary
+    assert judge(exact, noisy, exact + RATIO * noise).verdict is Verdict.PASS
+    assert judge(exact, noisy, exact + np.nextafter(RATIO, 8) * noise).verdict is Verdict.PASS  # rounds to the same
+    above = judge(exact, noisy, exact + RATIO * noise * (1 + 1e-6))
+    assert above.verdict is Verdict.FAIL and above.ratio > RATIO
+    assert "rounding explains" in above.why
+
+
+def test_the_floor_is_float32s_own_rounding() -> None:
+    exact = np.ones(1024)
+    allowed = RATIO * FLOOR_ULPS * EPS32
+    assert judge(exact, [exact], exact + 0.99 * allowed).verdict is Verdict.PASS
+    assert judge(exact, [exact], exact + 1.01 * allowed).verdict is Verdict.FAIL
+    assert judge(exact, [exact], exact + 1.01 * allowed, relative_floor=1e-5).verdict is Verdict.PASS
+    assert judge(exact, [exact], exact + RATIO * 1.01e-5, relative_floor=1e-5).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize("size", [100, 65_536])
+def test_one_wrong_element_is_seen_in_a_large_tensor(size: int) -> None:
+    draws = np.random.default_rng(0).standard_normal((3, size))
+    exact, noise = draws[0], 1e-6
+    noisy, subject = [exact + noise * draws[1]], exact + noise * draws[2]
+    peak = np.abs(noise * draws[1]).max()
+    assert judge(exact, noisy, subject).verdict is Verdict.PASS
+    subject[size // 2] = exact[size // 2] + 1.01 * PEAK_RATIO * peak
+    broken = judge(exact, noisy, subject)
+    assert broken.verdict is Verdict.FAIL
+    if size > 1000:  # where the whole hides it
+        assert broken.ratio < RATIO
+        assert broken.why.startswith("one element is off by")
+        assert f"got {subject[size // 2]:.6g}" in broken.why
+
+
+def test_a_tensor_that_should_be_zero() -> None:
+    zero = np.zeros(8)
+    exact = judge(zero, [zero], zero)
+    assert (exact.verdict, exact.ratio, exact.relative) == (Verdict.PASS, 0.0, 0.0)
+    off = judge(zero, [zero], zero + 1e-30)
+    assert off.verdict is Verdict.FAIL and off.ratio == float("inf") and off.relative == float("inf")
+    # torch's rounding is all there is of it: nothing to judge by
+    assert judge(zero, [zero + 1e-9], zero + 1e-9).verdict is Verdict.NONE
+    assert judge(zero, [zero + 1e-9], zero + 1e-7).verdict is Verdict.FAIL
+    assert judge(zero, [zero + 1e-9], zero).verdict is Verdict.PASS  # exact, whatever torch does
+
+
+@given(seeds, st.floats(1e-8, 1e-2), st.floats(0, 1e6), st.integers(1, 50))
+def test_a_verdict_always_explains_itself(seed: int, noise: float, share: float, size: int) -> None:
+    exact, torch, mindspore = case(seed, size)
+    assume(np.isfinite(exact).all())
+    measure: Measure = judge(exact, [exact + noise * torch], exact + share * noise * mindspore)
+    assert bool(measure.why) == (measure.verdict is not Verdict.PASS)
+    assert "nan" not in measure.why
+    if measure.verdict is Verdict.PASS:
+        assert measure.ratio <= RATIO * (1 + 1e-9)
+    if measure.ratio > RATIO * (1 + 1e-9):
+        assert measure.verdict is Verdict.FAIL
+
+
+def test_a_tensor_of_one_element_of_any_precision() -> None:
+    exact = np.array([2.0])
+    for dtype in ("float16", "float32", "float64"):
+        assert judge(exact, [exact.astype(dtype)], exact.astype(dtype)).verdict is Verdict.PASS
+    assert judge(exact, [exact], exact, size=1e-30).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e300])
+def test_what_is_not_finite_never_passes(value: float) -> None:
+    exact = np.ones(8)
+    odd = exact.copy()
+    odd[3] = value
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert judge(exact, [exact], odd).verdict is Verdict.FAIL
+        assert judge(odd, [exact], exact).verdict is not Verdict.PASS
+        assert judge(exact, [exact, odd], exact + 1e-3).verdict is not Verdict.PASS
+        assert judge(exact, [odd, exact], odd).verdict is not Verdict.PASS

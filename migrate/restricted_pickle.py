@@ -14,77 +14,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..errors import BadCheckpoint, Unsupported
+from .pickled import Call, Global, Storage, allow
 
 MAX_PICKLE = 32 << 20  # bytes; a state dict takes about 130 bytes a tensor
 MAX_CONTAINERS = 2_000_000  # an empty set takes one byte in the pickle and 216 in memory
 MAX_INTEGER = 1024  # bytes in one integer; seeds and counters need 16
 
-# What a checkpoint of tensors may name. Everything here stays a name; the list says what we know to be data, so that
-# a pickled model (its classes) or an attack (os.system) is refused by name rather than half understood.
-ALLOWED_MODULES = {
-    "torch": (
-        "Size Tensor device Generator "
-        "DoubleStorage FloatStorage HalfStorage BFloat16Storage LongStorage IntStorage ShortStorage CharStorage "
-        "ByteStorage BoolStorage ComplexDoubleStorage ComplexFloatStorage QInt8Storage QInt32Storage QUInt8Storage "
-        "QUInt4x2Storage QUInt2x4Storage "
-        "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint64 uint32 uint16 uint8 bool "
-        "complex32 complex64 complex128 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu "
-        "float4_e2m1fn_x2 qint8 qint32 quint8 quint4x2 quint2x4 "
-        "per_tensor_affine per_tensor_symmetric per_channel_affine per_channel_symmetric"
-    ),
-    "torch.storage": "UntypedStorage TypedStorage _LegacyStorage",
-    "torch.nn.parameter": "Parameter Buffer",
-    "torch.serialization": "_get_layout",
-    "torch._tensor": "_rebuild_from_type_v2",
-    "torch._utils": (
-        "_rebuild_tensor _rebuild_tensor_v2 _rebuild_tensor_v3 _rebuild_parameter _rebuild_parameter_with_state "
-        "_rebuild_qtensor _rebuild_sparse_tensor _rebuild_sparse_csr_tensor _rebuild_nested_tensor "
-        "_rebuild_meta_tensor_no_storage _rebuild_device_tensor_from_numpy _rebuild_device_tensor_from_cpu_tensor "
-        "_rebuild_wrapper_subclass"
-    ),
-    "collections": "OrderedDict defaultdict Counter",
-    # Found beside the weights in training checkpoints: options, paths, numpy numbers, encoded bytes.
-    "argparse": "Namespace",
-    "pathlib": "PosixPath WindowsPath PurePosixPath PureWindowsPath Path",
-    "numpy": "dtype ndarray float64 float32 int64 int32 bool_",
-    "numpy.core.multiarray": "scalar _reconstruct",
-    "numpy._core.multiarray": "scalar _reconstruct",
-    "_codecs": "encode",
-    "datetime": "datetime timedelta date",
-    "builtins": "set frozenset dict list tuple int float bool str bytes bytearray complex slice range",
-}
-ALLOWED = frozenset(f"{module}.{name}" for module, names in ALLOWED_MODULES.items() for name in names.split())
+UINT16, UINT32, UINT64, INT32, DOUBLE = map(struct.Struct, ("<H", "<I", "<Q", "<i", ">d"))
 
 MAPPINGS = frozenset({"collections.OrderedDict", "collections.defaultdict", "collections.Counter", "builtins.dict"})
-
-
-class Global(NamedTuple):
-    """A name that the pickle mentions, such as `torch.float32`; nothing was imported."""
-
-    name: str
-
-
-class Storage(NamedTuple):
-    """A block of bytes in the archive: `key` is its member under data/, `numel` counts elements of `kind`.
-
-    `kind` is the storage class, such as `torch.FloatStorage`; for `torch.storage.UntypedStorage` numel counts bytes.
-    """
-
-    kind: str
-    key: str
-    numel: int
-
-
-class Call:
-    """A call that the pickle asks for and that was not made: `name(*args)`, then `state` set on the result."""
-
-    __slots__ = ("args", "name", "state")
-
-    def __init__(self, name: str, args: tuple[Any, ...]) -> None:
-        self.name, self.args, self.state = name, args, None
 
 
 class _Mark:
@@ -106,26 +47,13 @@ def load(data: bytes) -> Any:
     return _Machine(data).run()
 
 
-def allow(module: str, name: str) -> Global:
-    """Return the inert global, or raise BadCheckpoint naming it."""
-    if module == "__builtin__":  # as protocol 2, which torch uses, still calls it
-        module = "builtins"
-    full = f"{module}.{name}"
-    if full not in ALLOWED:
-        shown = full if full.isprintable() and len(full) <= 200 else ascii(full)[:200]
-        raise BadCheckpoint(
-            f"its pickle names {shown}, which is not plain tensor data; nothing was run. If this is a model saved "
-            "whole, save model.state_dict() instead"
-        )
-    return Global(full)
-
-
 class _Machine:
     """The pickle machine: a stack, a memo and a position; one method for each opcode."""
 
     def __init__(self, data: bytes) -> None:
         self.data, self.at = data, 0
         self.stack: list[Any] = []
+        self.push: Callable[[Any], None] = self.stack.append
         self.memo: dict[int, Any] = {}
         self.filled = self.containers = 0
 
@@ -156,17 +84,21 @@ class _Machine:
         self.at = end
         return chunk
 
-    def number(self, size: int) -> int:
-        return int.from_bytes(self.take(size), "little")
+    def byte(self) -> int:
+        value = self.data[self.at]  # IndexError at the end
+        self.at += 1
+        return value
+
+    def number(self, form: struct.Struct) -> int:
+        value: int = form.unpack_from(self.data, self.at)[0]  # struct.error at the end
+        self.at += form.size
+        return value
 
     def line(self) -> str:
         end = self.data.index(b"\n", self.at)
         return self.take(end - self.at + 1)[:-1].decode()
 
     # The stack ----------------------------------------------------------------------------------------------------
-
-    def push(self, value: Any) -> None:
-        self.stack.append(value)
 
     def pop(self) -> Any:
         value = self.stack.pop()
@@ -277,20 +209,16 @@ class _Machine:
         items = self.pop_to_mark()
         self.top(set).update(hashable(item) for item in items)
 
-    def integer(self, size: int) -> None:
-        length = self.number(size)
+    def integer(self, length: int) -> None:
         if length > MAX_INTEGER:
             raise ValueError
         self.push(int.from_bytes(self.take(length), "little", signed=True))
 
-    def text(self, size: int) -> None:
-        self.push(self.take(self.number(size)).decode("utf-8", "surrogatepass"))
+    def text(self, length: int) -> None:
+        self.push(self.take(length).decode("utf-8", "surrogatepass"))
 
-    def memoize(self) -> None:
-        self.memo[len(self.memo)] = self.stack[-1]
-
-    def put(self, size: int) -> None:
-        self.memo[self.number(size)] = self.stack[-1]
+    def put(self, index: int) -> None:
+        self.memo[index] = self.stack[-1]
 
 
 def hashable(key: Any) -> Any:
@@ -305,7 +233,7 @@ def hashable(key: Any) -> Any:
 
 
 def _protocol(machine: _Machine) -> None:
-    if not 2 <= machine.number(1) <= 5:
+    if not 2 <= machine.byte() <= 5:
         raise ValueError
 
 
@@ -322,18 +250,18 @@ OPERATIONS: dict[int, Operation] = {
         "N": lambda m: m.push(None),
         "\x88": lambda m: m.push(True),
         "\x89": lambda m: m.push(False),
-        "K": lambda m: m.push(m.number(1)),
-        "M": lambda m: m.push(m.number(2)),
-        "J": lambda m: m.push(int.from_bytes(m.take(4), "little", signed=True)),
-        "\x8a": lambda m: m.integer(1),
-        "\x8b": lambda m: m.integer(4),
-        "G": lambda m: m.push(struct.unpack(">d", m.take(8))[0]),
-        "X": lambda m: m.text(4),
-        "\x8c": lambda m: m.text(1),
-        "\x8d": lambda m: m.text(8),
-        "B": lambda m: m.push(m.take(m.number(4))),
-        "C": lambda m: m.push(m.take(m.number(1))),
-        "\x8e": lambda m: m.push(m.take(m.number(8))),
+        "K": lambda m: m.push(m.byte()),
+        "M": lambda m: m.push(m.number(UINT16)),
+        "J": lambda m: m.push(m.number(INT32)),
+        "\x8a": lambda m: m.integer(m.byte()),
+        "\x8b": lambda m: m.integer(m.number(UINT32)),
+        "G": lambda m: m.push(DOUBLE.unpack(m.take(8))[0]),
+        "X": lambda m: m.text(m.number(UINT32)),
+        "\x8c": lambda m: m.text(m.byte()),
+        "\x8d": lambda m: m.text(m.number(UINT64)),
+        "B": lambda m: m.push(m.take(m.number(UINT32))),
+        "C": lambda m: m.push(m.take(m.byte())),
+        "\x8e": lambda m: m.push(m.take(m.number(UINT64))),
         ")": lambda m: m.push(()),
         "t": lambda m: m.push(tuple(m.pop_to_mark())),
         "\x85": lambda m: m.tuple_(1),
@@ -349,11 +277,11 @@ OPERATIONS: dict[int, Operation] = {
         "\x8f": lambda m: m.container(set()),
         "\x90": _Machine.add_items,
         "\x91": lambda m: m.push(frozenset(hashable(item) for item in m.pop_to_mark())),
-        "h": lambda m: m.push(m.memo[m.number(1)]),
-        "j": lambda m: m.push(m.memo[m.number(4)]),
-        "q": lambda m: m.put(1),
-        "r": lambda m: m.put(4),
-        "\x94": _Machine.memoize,
+        "h": lambda m: m.push(m.memo[m.byte()]),
+        "j": lambda m: m.push(m.memo[m.number(UINT32)]),
+        "q": lambda m: m.put(m.byte()),
+        "r": lambda m: m.put(m.number(UINT32)),
+        "\x94": lambda m: m.put(len(m.memo)),
         "c": _Machine.global_,
         "\x93": _Machine.stack_global,
         "R": _Machine.reduce,

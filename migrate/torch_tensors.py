@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import Ambiguous, BadCheckpoint, Unsupported
-from .restricted_pickle import Call, Global, Storage
+from .pickled import Call, Global, Storage
 from .torch_zip import ByteRange, TorchZip, shown
 
 ITEM_SIZES = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
 from msmigrate.migrate import restricted_pickle
-from msmigrate.migrate.restricted_pickle import Call, Global, Storage
+from msmigrate.migrate.pickled import Call, Global, Storage
 from tiny_checkpoints import group, integer, named, text
 
 

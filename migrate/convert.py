@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import BadCheckpoint, BadDestination
 from . import atomic_file, mindspore_ckpt, torch_tensors
@@ -21,8 +21,7 @@ from .torch_tensors import Tensor, TorchCheckpoint
 from .torch_zip import TorchZip
 
 
-@dataclass(frozen=True)
-class Result:
+class Result(NamedTuple):
     """A finished conversion: the plan that was carried out, where, the file's size and the seconds it took."""
 
     plan: Plan
@@ -88,7 +87,7 @@ def _plan(archive: TorchZip, key: str | None, model: str | None, into: str | Non
             for path, name in answer["misnamed"].items()
         ]
     plan = planning.build(archive.path, checkpoint, owners=owners, model=model, net=net, into=into)
-    return replace(plan, notes=notes)
+    return plan._replace(notes=notes)
 
 
 def _owners(path: str, checkpoint: TorchCheckpoint, model: str, notes: list[str]) -> Owners:

@@ -8,7 +8,7 @@ every parameter of the net is filled by exactly one tensor of the same shape and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ..errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
 from ..mappings.crossing import Crossing
@@ -23,8 +23,7 @@ KEEP, RENAME, TRANSFORM, DROP, REFUSE = ACTIONS = ("keep", "rename", "transform"
 OWN = "own parameter"
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """What becomes of one tensor of the checkpoint.
 
     `name` is its torch name without wrappers' prefixes, `target` its MindSpore name (None when dropped or refused),
@@ -45,18 +44,17 @@ class Entry:
         return self.action in (KEEP, RENAME, TRANSFORM)
 
 
-@dataclass(frozen=True)
-class Plan:
+class Plan(NamedTuple):
     """All entries in the order of the checkpoint; `unfilled` are parameters of the MindSpore net that nothing fills."""
 
     source: str
     checkpoint: TorchCheckpoint
     entries: list[Entry]
     classes_from: str  # "structure", or what --model said
-    into: str | None = None
-    parameters: int | None = None  # of the net given with --into
-    unfilled: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    into: str | None
+    parameters: int | None  # of the net given with --into
+    unfilled: list[str]
+    notes: list[str]
 
     @property
     def totals(self) -> dict[str, int]:
@@ -141,6 +139,7 @@ def build(
         into=into,
         parameters=None if net is None else len(net),
         unfilled=unfilled,
+        notes=[],
     )
 
 
@@ -259,7 +258,8 @@ def _against(net: Net, entries: list[Entry]) -> tuple[list[Entry], list[str]]:
         if entry.tensor is None or (entry.target is None and entry.error is not BadCheckpoint):
             checked.append(entry)
         elif entry.target not in net and twin:
-            checked.append(replace(entry, action=DROP, target=None, why=f"tied: the same bytes as {twin}", error=None))
+            tied = f"tied: the same bytes as {twin}"
+            checked.append(entry._replace(action=DROP, target=None, why=tied, error=None))
         elif entry.target is None:
             checked.append(entry)
         elif entry.target not in net:
@@ -282,7 +282,7 @@ def _fitted(entry: Entry, tensor: Tensor, shape: Shape, dtype: str) -> Entry:
 
 def refuse(entry: Entry, error: type[MsmigrateError], why: str) -> Entry:
     """The same entry, refused."""
-    return replace(entry, action=REFUSE, target=None, target_shape=None, why=why, error=error)
+    return entry._replace(action=REFUSE, target=None, target_shape=None, why=why, error=error)
 
 
 def size(shape: Shape) -> str:

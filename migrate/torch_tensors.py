@@ -6,8 +6,7 @@ so that whatever reads the bytes later can trust the numbers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import Ambiguous, BadCheckpoint, Unsupported
 from .pickled import Call, Global, Storage
@@ -48,8 +47,7 @@ MAX_RANK = 64
 MAX_DIM = 1 << 48
 
 
-@dataclass(frozen=True)
-class Tensor:
+class Tensor(NamedTuple):
     """One tensor of the checkpoint: a checked view of a byte range.
 
     `span` covers the elements from the first to the last one that the view touches; `strides` count elements. For a
@@ -66,12 +64,8 @@ class Tensor:
         return ITEM_SIZES[self.dtype]
 
     @property
-    def count(self) -> int:
-        return _product(self.shape)
-
-    @property
     def nbytes(self) -> int:
-        return self.count * self.item_size
+        return _product(self.shape) * self.item_size
 
     @property
     def contiguous(self) -> bool:
@@ -79,13 +73,12 @@ class Tensor:
         expected = 1
         for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if size != 1 and stride != expected:
-                return self.count == 0
+                return 0 in self.shape
             expected *= size
         return True
 
 
-@dataclass(frozen=True)
-class TorchCheckpoint:
+class TorchCheckpoint(NamedTuple):
     """The state dict inside a checkpoint, by its names in the module (prefixes of wrappers taken off).
 
     `refused` gives, for entries that cannot be read as a tensor, the reason. `wrapper` is the key it was found under,

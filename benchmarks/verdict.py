@@ -86,6 +86,9 @@ def show_clean(name: str, reports: dict[int, Report]) -> int:
         print(f"| {stage} | {len(found) // len(reports)} | {shown} | {failed} | {undecided} |")
     red = [seed for seed, each in reports.items() if not each.parity]
     print(f"\n{len(red)} false alarms in {len(reports)} pairs (a tensor fails above {RATIO:g}).")
+    judged = [(f.ratio, seed, f.place) for seed, each in reports.items() for f in each.findings if f.ratio is not None]
+    for ratio, seed, place in sorted(judged, reverse=True)[:3]:
+        print(f"- ratio {ratio:.2f}: seed {seed}, {place}")
     for seed in red:
         first = reports[seed].first_divergence
         print(f"- seed {seed}: {first.place + ': ' + first.why if first else 'a stage without a verdict'}")

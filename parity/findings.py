@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from statistics import median
@@ -83,7 +84,7 @@ class Report:
         return min(failed, key=lambda f: (STAGES.index(f.stage), f.order), default=None)
 
     def as_json(self) -> dict[str, Any]:
-        """The whole report for programs, JSON-serialisable; infinities become null."""
+        """The whole report for programs, JSON-serialisable; infinities and NaN become null."""
         first = self.first_divergence
         return {
             "parity": self.parity,
@@ -124,5 +125,5 @@ def summarise(stage: str, findings: Iterable[Finding]) -> StageSummary:
 
 
 def _finite(fields: dict[str, Any]) -> dict[str, Any]:
-    """JSON has no infinity."""
-    return {k: None if isinstance(v, float) and v in (float("inf"), float("-inf")) else v for k, v in fields.items()}
+    """JSON has neither infinity nor NaN."""
+    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in fields.items()}

@@ -7,8 +7,10 @@ import os
 import tempfile
 from pathlib import Path
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -29,7 +31,8 @@ def show(report: Report, console: Console, worst: int = WORST) -> None:
         console.print(Text(f"Note: {note}."))
     if report.parity:
         undecided = sum(stage.undecided for stage in report.stages)
-        unless = f", but {undecided} tensors have no verdict" if undecided else ""
+        have = "1 tensor has" if undecided == 1 else f"{undecided} tensors have"
+        unless = f", but {have} no verdict" if undecided else ""
         console.print(f"[bold green]Parity[/]: {_count(report)} tensors compared in six stages{unless}.")
     else:
         _explain(report, console, worst)
@@ -58,16 +61,18 @@ def write_json(report: Report, path: Path) -> None:
 
 
 def _stages(stages: list[StageSummary]) -> Table:
-    table = Table(caption=f"ratio: error over torch fp32's own noise, both from fp64; above {RATIO:g} a tensor fails")
+    caption = f"ratio: error over torch fp32's own noise, both from fp64; above {RATIO:g} a tensor fails"
+    table = Table(caption=caption, caption_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in ("stage", "verdict"):
-        table.add_column(heading)
-    for heading in ("passed", "failed", "no verdict", "ratio: median", "largest", "largest error"):
-        table.add_column(heading, justify="right")
+        table.add_column(heading, no_wrap=True)
+    # two lines a heading, so that 80 columns hold every name and number whole
+    for heading in ("passed", "failed", "no\nverdict", "median\nratio", "largest\nratio", "largest\nerror"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for s in stages:
         nothing = s.passed + s.failed + s.undecided == 0
         table.add_row(
             s.stage,
-            Text("nothing compared" if nothing else s.verdict.value, STYLES[s.verdict]),
+            Text("no tensors" if nothing else s.verdict.value, STYLES[s.verdict]),
             str(s.passed),
             str(s.failed),
             str(s.undecided),
@@ -90,7 +95,7 @@ def _explain(report: Report, console: Console, worst: int) -> None:
         console.print(Text(f"  known here: {hint}"))
     failed = [f for f in report.findings if f.verdict is Verdict.FAIL]
     failed.sort(key=lambda f: f.ratio if f.ratio is not None else float("inf"), reverse=True)
-    console.print(_findings("worst of the failed tensors", failed[:worst]))
+    _list(console, "Worst of the failed tensors:", failed[:worst])
     if len(failed) > worst:
         console.print(f"  and {len(failed) - worst} more (--json FILE has all)")
 
@@ -98,18 +103,18 @@ def _explain(report: Report, console: Console, worst: int) -> None:
 def _undecided(report: Report, console: Console, worst: int) -> None:
     undecided = [f for f in report.findings if f.verdict is Verdict.NONE]
     if undecided:
-        console.print(_findings("without a verdict", undecided[:worst]))
+        _list(console, "Without a verdict:", undecided[:worst])
         if len(undecided) > worst:
             console.print(f"  and {len(undecided) - worst} more (--json FILE has all)")
 
 
-def _findings(title: str, findings: list[Finding]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for heading in ("stage", "part", "tensor", "ratio", "why"):
-        table.add_column(heading, justify="right" if heading == "ratio" else "left", overflow="fold")
+def _list(console: Console, title: str, findings: list[Finding]) -> None:
+    """Two lines a tensor: names and reasons are long, and a table would break them at any width."""
+    console.print(Text(title))
     for f in findings:
-        table.add_row(f.stage, escape(f.part), escape(f.name), _number(f.ratio), escape(f.why))
-    return table
+        ratio = f"  ratio {_number(f.ratio)}" if f.ratio is not None else ""
+        console.print(Text(f"  {f.place}{ratio}"))
+        console.print(Padding(Text(f.why), (0, 0, 0, 6)))
 
 
 def _count(report: Report) -> int:

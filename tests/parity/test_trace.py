@@ -107,7 +107,7 @@ def test_calls_of_one_module_are_kept_apart(tmp_path: Path) -> None:
 
 def test_a_tensor_recorded_twice_is_refused(tmp_path: Path) -> None:
     one = np.ones(2, np.float32)
-    with pytest.raises(BadTrace, match="conv1.weight/0 is recorded twice"):
+    with pytest.raises(BadTrace, match=r"conv1\.weight/0 is recorded twice"):
         write(tmp_path, (*KEY[:3], one), (*KEY[:3], one))
 
 

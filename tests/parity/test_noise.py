@@ -1,0 +1,73 @@
+"""The usual noise of a part: a floor under each tensor's own, which falls with the tensor's size."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from msmigrate.parity.noise import FEW, UsualNoise
+from msmigrate.parity.trace import Entry, Trace, TraceWriter
+
+PART = ("gradients", "parameters")
+
+
+def family(folder: Path, **noises: tuple[int, float]) -> list[Trace]:
+    """Float64 and two float32 runs of tensors of ones: name -> (elements, relative noise of the worse run)."""
+    factors = {"fp64": 0.0, "fp32": 0.5, "other": 1.0}
+    for run, factor in factors.items():
+        writer = TraceWriter(folder / run, {})
+        for name, (elements, noise) in noises.items():
+            writer.add(*PART, name, np.full(elements, 1 + factor * noise))
+        writer.close()
+    return [Trace(folder / run) for run in factors]
+
+
+def entry(traces: list[Trace], name: str) -> Entry:
+    return traces[0].entries[(*PART, name, 0)]
+
+
+def test_few_elements_are_given_the_usual_noise_and_many_their_share(tmp_path: Path) -> None:
+    sizes = {"one": 1, "few": FEW, "some": 4 * FEW, "many": 100 * FEW}
+    traces = family(tmp_path, **{name: (size, 1e-6) for name, size in sizes.items()}, lucky=(4, 0.0), wild=(4, 1.0))
+    usual = UsualNoise(traces)
+    floors = {name: usual.floor(entry(traces, name)) for name in (*sizes, "lucky", "wild")}
+    expected = {"one": 1e-6, "few": 1e-6, "some": 5e-7, "many": 1e-7, "lucky": 1e-6, "wild": 1e-6}
+    assert floors == pytest.approx(expected, rel=1e-6)
+
+
+def test_one_wild_tensor_does_not_make_the_others_lenient(tmp_path: Path) -> None:
+    calm = {f"w{i}": (4, 1e-6) for i in range(8)}
+    traces = family(tmp_path, **calm, wild=(4, 1.0), wilder=(4, 10.0), zeroed=(4, -1.0))
+    assert UsualNoise(traces).floor(entry(traces, "w0")) == pytest.approx(1e-6, rel=1e-6)
+
+
+def test_parts_are_apart(tmp_path: Path) -> None:
+    for run, noise in (("fp64", 0.0), ("fp32", 1e-6)):
+        writer = TraceWriter(tmp_path / run, {})
+        writer.add("update", "step1", "w", np.full(4, 1 + noise))
+        writer.add("update", "step3", "w", np.full(4, 1 + 1000 * noise))
+        writer.close()
+    traces = [Trace(tmp_path / "fp64"), Trace(tmp_path / "fp32")]
+    usual = UsualNoise(traces)
+    floors = [usual.floor(traces[0].entries["update", part, "w", 0]) for part in ("step1", "step3")]
+    assert floors == pytest.approx([1e-6, 1e-3], rel=1e-6)
+
+
+def test_a_loss_is_known_no_better_than_its_logits(tmp_path: Path) -> None:
+    traces = family(tmp_path, logits=(4000, 1e-5), loss=(1, 0.0))
+    assert UsualNoise(traces).floor(entry(traces, "loss")) == pytest.approx(1e-5, rel=1e-6)
+
+
+def test_tensors_of_zeros_or_of_one_run_only_tell_nothing(tmp_path: Path) -> None:
+    for run, noise in (("fp64", 0.0), ("fp32", 1e-6)):
+        writer = TraceWriter(tmp_path / run, {})
+        writer.add(*PART, "zero", np.full(4, noise))
+        writer.add(*PART, "shape", np.ones(4 if noise else 5))
+        if not noise:
+            writer.add(*PART, "alone", np.ones(4))
+        writer.close()
+    traces = [Trace(tmp_path / "fp64"), Trace(tmp_path / "fp32")]
+    floor = UsualNoise(traces).floor(entry(traces, "zero"))
+    assert floor == 0.0 and math.isfinite(floor)

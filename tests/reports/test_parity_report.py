@@ -1,0 +1,111 @@
+"""The verdict as people and programs read it: whole at 80 columns, without colour when piped, strictly valid JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from pathlib import Path
+
+import pytest
+from msmigrate.errors import BadDestination
+from msmigrate.parity.findings import Finding, Report
+from msmigrate.parity.judge import Verdict
+from msmigrate.parity.trace import STAGES
+from msmigrate.reports.parity_report import show, write_json
+from rich.console import Console
+
+NAME = "layer4.2.downsample.1.running_mean"
+LONG = "one element is off by 0.00123 where rounding explains 1.2e-08: expected -0.000123456, got 0.00110765"
+
+
+def finding(stage: str, order: int, verdict: Verdict = Verdict.PASS, **more: float) -> Finding:
+    why = "" if verdict is Verdict.PASS else LONG
+    return Finding(stage, "given gradients momentum_buffer", NAME, order, verdict, why, "BatchNorm2d", (2048,), **more)
+
+
+def report(*extra: Finding, stages: tuple[str, ...] = STAGES) -> Report:
+    whole = [finding(stage, 0, ratio=1234.5, error=1.2e-7) for stage in stages]
+    return Report("some/recipe.yaml", "0123456789abcdef", {"torch": "2.15"}, [*whole, *extra], ["a note"], ["a hint"])
+
+
+def printed(found: Report, width: int = 80, worst: int = 5) -> str:
+    console = Console(file=io.StringIO(), width=width)
+    show(found, console, worst)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(len(line) <= width for line in text.splitlines())
+    return text
+
+
+def test_80_columns_hold_every_stage_and_number_whole() -> None:
+    text = printed(
+        report(finding("loss", 1, Verdict.FAIL, ratio=9.0), finding("data", 1, Verdict.NONE), stages=STAGES[:5])
+    )
+    for stage in STAGES:
+        assert re.search(rf"^ ?{stage} ", text, re.MULTILINE), text
+    assert "1.2e+03" in text and "1.2e-07" in text and "…" not in text
+    assert "no tensors" in text  # the update stage
+
+
+def test_a_pipe_gets_no_escape_codes() -> None:
+    assert "\x1b" not in printed(report(finding("loss", 1, Verdict.FAIL)))
+
+
+def test_parity_is_said_with_what_was_not_decided() -> None:
+    text = printed(report())
+    assert "Parity: 6 tensors compared in six stages." in text
+    assert "Note: a note." in text and "a hint" not in text
+    text = printed(report(finding("loss", 1, Verdict.NONE)))
+    assert "6 tensors compared in six stages, but 1 tensor has no verdict." in " ".join(text.split())
+    assert "Without a verdict:" in text
+
+
+def test_no_parity_names_the_place_the_reason_and_the_worst() -> None:
+    failed = [finding("loss", i, Verdict.FAIL, ratio=10.0 + i) for i in range(1, 9)]
+    text = printed(report(*failed), worst=3)
+    flat = " ".join(text.split())
+    assert f"First divergence: loss (given gradients momentum_buffer) {NAME}" in flat
+    assert flat.count(LONG) == 4  # the first divergence, and the worst three
+    assert "and 5 more (--json FILE has all)" in flat
+    assert [float(x) for x in re.findall(r"ratio (1\d\.\d+)", text)] == [18.0, 17.0, 16.0]
+    assert "BatchNorm2d, shape [2048]" in flat
+
+
+def test_a_stage_without_a_verdict_is_no_parity() -> None:
+    text = printed(report(finding("loss", 1, Verdict.NONE), stages=tuple(s for s in STAGES if s != "loss")))
+    assert "No parity: nothing failed, but a stage has no verdict." in text
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are() -> None:
+    odd = Finding("forward", "[bold]", "[/red]x[link=y]", 1, Verdict.FAIL, "[blink]why", None, ())
+    text = printed(report(odd))
+    assert "[/red]x[link=y]" in text and "[blink]why" in text and "([bold])" in text
+
+
+@pytest.mark.parametrize("width", [40, 80, 200])
+def test_any_width_works(width: int) -> None:
+    assert "gradients" in printed(report(finding("loss", 1, Verdict.FAIL, ratio=math.inf)), width)
+
+
+def test_json_is_strict_and_whole(tmp_path: Path) -> None:
+    odd = finding("loss", 1, Verdict.FAIL, ratio=math.inf, error=math.nan)
+    path = tmp_path / "report.json"
+    write_json(report(odd), path)
+
+    def refuse(constant: str) -> None:
+        raise AssertionError(constant)
+
+    document = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse)
+    assert len(document["findings"]) == 7 and document["first_divergence"]["why"] == LONG
+    assert [p.name for p in tmp_path.iterdir()] == ["report.json"]
+
+
+def test_json_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    taken = tmp_path / "taken"
+    taken.mkdir()
+    with pytest.raises(BadDestination, match="taken cannot be written"):
+        write_json(report(), taken)
+    with pytest.raises(BadDestination, match="cannot be written"):
+        write_json(report(), tmp_path / "missing" / "report.json")
+    assert [p.name for p in tmp_path.iterdir()] == ["taken"]

@@ -26,7 +26,7 @@ def make(
     refused: dict[str, str] | None = None,
 ) -> Plan:
     places = enumerate(shapes.items())
-    tensors = {name: tensor(*it, at=100 * i) if isinstance(it, tuple) else it for i, (name, it) in places}
+    tensors = {name: it if isinstance(it, Tensor) else tensor(*it, at=100 * i) for i, (name, it) in places}
     checkpoint = TorchCheckpoint(tensors, refused or {}, None, "", {})
     return planning.build("x.pth", checkpoint, owners=owners, model=None, net=net, into="net" if net else None)
 

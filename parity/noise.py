@@ -3,6 +3,9 @@
 One tensor's own noise is one draw. On a large tensor that is plenty; on four running means torch may by luck be ten
 times as exact as it usually is, and MindSpore's ordinary rounding would look like a fault. So a tensor's noise is never
 taken to be less than a share of what is usual in its part of the trace, a share that falls with its element count.
+
+A change (weights now, less the weights at the start) is rounded where the weight is stored, in the weight's units. On a
+running mean that hardly moves this is all the noise there is, and four elements may round alike in torch's runs.
 """
 
 from __future__ import annotations
@@ -12,16 +15,23 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .judge import EPS32
+from .record import is_change
 from .trace import Entry, Key, Trace
 
 FEW = 16  # elements up to which a tensor's own noise says no more than the usual noise of its part
+# root mean square of rounding to float32, in EPS32 of the value: half a unit over sqrt(3), and a unit is EPS32 / 2 to
+# EPS32 of the value
+STORED = 0.25
 
 
 class UsualNoise:
-    """Relative noise by part, for one family of traces: float64 first, then the float32 runs."""
+    """Relative noise by part, for one family of traces: float64 first, then the float32 runs; `start` is the trace
+    that has the starting weights."""
 
-    def __init__(self, family: Sequence[Trace]) -> None:
+    def __init__(self, family: Sequence[Trace], start: Trace) -> None:
         self.family = family
+        self.start = start
         self._usual: dict[tuple[str, str], float] = {}
 
     def floor(self, entry: Entry) -> float:
@@ -33,11 +43,18 @@ class UsualNoise:
         """
         elements = math.prod(entry.shape)
         share = min(1.0, math.sqrt(FEW / max(elements, 1)))
-        floor = share * self._median(entry.stage, entry.part)
+        floor = max(share * self._median(entry.stage, entry.part), self._storing(entry))
         logits = (entry.stage, entry.part, "logits", 0)
         if entry.name == "loss" and all(logits in trace.entries for trace in self.family):
             floor = max(floor, self._relative(logits))
         return floor
+
+    def _storing(self, entry: Entry) -> float:
+        """The share of a change's size that storing the weights in float32 moves it."""
+        start = self.start.entries.get(("init", "values", entry.name, 0))
+        if start is None or not is_change(entry.stage, entry.part) or start.norm <= 0.0 or entry.norm <= 0.0:
+            return 0.0
+        return STORED * EPS32 * start.norm / entry.norm
 
     def _median(self, stage: str, part: str) -> float:
         if (stage, part) not in self._usual:

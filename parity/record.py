@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -170,6 +171,11 @@ def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, buffers: 
     writer.flush("update", part)
 
 
+def is_change(stage: str, part: str) -> bool:
+    """Whether a part holds differences from the starting weights, rather than values."""
+    return stage == "update" and re.fullmatch(r"(step\d+|given gradients)( buffers)?", part) is not None
+
+
 def _change(now: np.ndarray, before: np.ndarray) -> np.ndarray:
     """now - before, exactly: the difference of two float32 values is rounded to float64 only."""
     return np.subtract(now, before, dtype=np.float64)
@@ -189,8 +195,11 @@ def parse_progress(line: str) -> dict[str, str] | None:
     """What a worker's stdout line says, or None for any other output."""
     if not line.startswith(PROGRESS):
         return None
-    found: dict[str, str] = json.loads(line[len(PROGRESS) :])
-    return found
+    try:
+        found = json.loads(line[len(PROGRESS) :])
+    except (ValueError, RecursionError):
+        return None
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else None
 
 
 def fail(error: Exception) -> None:

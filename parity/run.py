@@ -17,17 +17,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from ..errors import BadInput, MsmigrateError, WorkerFailed
+from ..errors import BadDestination, BadInput, BadTrace, MsmigrateError, WorkerFailed
 from ..migrate.convert import convert
 from .compare import Traces, compare
 from .findings import Report
 from .hints import hints
 from .record import parse_progress
-from .start import CHECKPOINT, WEIGHTS
+from .start import CHECKPOINT, MINDSPORE, TORCH32_OTHER, WEIGHTS, matched
 from .worker import Options
 
 TORCH_WORKER = (sys.executable, "-m", "msmigrate.parity.torch_worker")
 MINDSPORE_WORKER = (sys.executable, "-m", "msmigrate.parity.mindspore_worker")
+LAST_TRACE = {"torch": matched(TORCH32_OTHER), "MindSpore": MINDSPORE}  # what a side has left when it ends
+LONGEST_LINE = 500
 Told = Callable[[str, str], None]  # (framework, what it is doing now)
 
 
@@ -37,6 +39,7 @@ class _Worker:
     process: subprocess.Popen[str]
     log: Path
     error: str = ""
+    reader: threading.Thread | None = None
 
 
 def parity_step(
@@ -53,21 +56,20 @@ def parity_step(
     """
     began = time.monotonic()
     folder = options.folder
-    folder.mkdir(parents=True, exist_ok=True)
-    if any(folder.iterdir()):
-        raise BadInput(f"{folder} is not empty; traces of two runs would mix: name another folder")
+    _claim(folder)
     arguments = options.arguments(recipe_file)
     lines: queue.Queue[tuple[_Worker, str | None]] = queue.Queue()
-    workers = [
-        _start("torch", [*torch_worker, *arguments], folder, lines),
-        _start("MindSpore", [*mindspore_worker, *arguments], folder, lines),
-    ]
+    workers: list[_Worker] = []
     try:
+        for name, command in (("torch", torch_worker), ("MindSpore", mindspore_worker)):
+            workers.append(_start(name, [*command, *arguments], folder, lines))
         _attend(workers, lines, folder, told)
     finally:
         for worker in workers:
             worker.process.kill()
             worker.process.wait()
+            if worker.reader is not None:
+                worker.reader.join(timeout=5.0)
     told("both", "comparing")
     return report(recipe_file, options, time.monotonic() - began)
 
@@ -82,20 +84,42 @@ def report(recipe_file: Path, options: Options, seconds: float | None = None) ->
     return found
 
 
+def _claim(folder: Path) -> None:
+    """Make the folder, which must hold nothing yet. Raises BadInput."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        in_use = any(folder.iterdir())
+        if not in_use:
+            for name in LAST_TRACE:
+                _log(folder, name).touch()
+    except OSError as error:
+        raise BadDestination(f"{folder}: traces cannot be kept here: {error.strerror or error}") from error
+    if in_use:
+        raise BadInput(f"{folder} is not empty; traces of two runs would mix: name another folder")
+
+
+def _log(folder: Path, name: str) -> Path:
+    return folder / f"{name.lower()}.log"
+
+
 def _start(name: str, command: list[str], folder: Path, lines: queue.Queue[tuple[_Worker, str | None]]) -> _Worker:
-    log = folder / f"{name.lower()}.log"
+    log = _log(folder, name)
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with log.open("w") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, env=environment)
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace", env=environment
+        )
     worker = _Worker(name, process, log)
     assert process.stdout is not None
-    threading.Thread(target=_read, args=(worker, process.stdout, lines), daemon=True).start()
+    worker.reader = threading.Thread(target=_read, args=(worker, process.stdout, lines), daemon=True)
+    worker.reader.start()
     return worker
 
 
 def _read(worker: _Worker, stream: IO[str], lines: queue.Queue[tuple[_Worker, str | None]]) -> None:
-    for line in stream:
-        lines.put((worker, line))
+    with stream:
+        for line in stream:
+            lines.put((worker, line))
     lines.put((worker, None))
 
 
@@ -109,6 +133,8 @@ def _attend(workers: list[_Worker], lines: queue.Queue[tuple[_Worker, str | None
             code = worker.process.wait()
             if code:
                 raise WorkerFailed(_explain(worker, code))
+            if not (folder / LAST_TRACE[worker.name] / "trace.json").exists():  # the other one would wait for ever
+                raise WorkerFailed(f"the {worker.name} side ended without its trace: {_last_words(worker)}")
             continue
         said = parse_progress(line)
         if said is None:
@@ -129,13 +155,20 @@ def _explain(worker: _Worker, code: int) -> str:
     if worker.error:
         return f"the {worker.name} side stopped: {' '.join(worker.error.split())}"
     how = f"killed by signal {-code} (out of memory?)" if code < 0 else f"exit code {code}"
-    tail = [line.strip() for line in worker.log.read_text(errors="replace").splitlines() if line.strip()][-1:]
-    return f"the {worker.name} side stopped, {how}: {' '.join(tail) or 'it said nothing'}"
+    return f"the {worker.name} side stopped, {how}: {_last_words(worker)}"
+
+
+def _last_words(worker: _Worker) -> str:
+    lines = [line.strip() for line in worker.log.read_text(errors="replace").splitlines() if line.strip()]
+    return lines[-1][:LONGEST_LINE] if lines else "it said nothing"
 
 
 def _notes(traces: Traces) -> list[str]:
     """What a reader has to know about how the reference was taken."""
-    kinks = traces.matched[0].about["kinks"]
+    kinks = traces.matched[0].about.get("kinks")
+    counts = [kinks.get(kind) for kind in ("matched", "differing")] if isinstance(kinks, dict) else [None]
+    if not all(isinstance(count, list) and all(type(n) is int for n in count) for count in counts):
+        raise BadTrace(f"{traces.matched[0].folder / 'trace.json'}: does not say which kinks were matched")
     notes = []
     if sum(kinks["matched"]):
         per_step = ", ".join(map(str, kinks["matched"]))

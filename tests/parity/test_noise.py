@@ -31,7 +31,7 @@ def entry(traces: list[Trace], name: str) -> Entry:
 def test_few_elements_are_given_the_usual_noise_and_many_their_share(tmp_path: Path) -> None:
     sizes = {"one": 1, "few": FEW, "some": 4 * FEW, "many": 100 * FEW}
     traces = family(tmp_path, **{name: (size, 1e-6) for name, size in sizes.items()}, lucky=(4, 0.0), wild=(4, 1.0))
-    usual = UsualNoise(traces)
+    usual = UsualNoise(traces, traces[0])
     floors = {name: usual.floor(entry(traces, name)) for name in (*sizes, "lucky", "wild")}
     expected = {"one": 1e-6, "few": 1e-6, "some": 5e-7, "many": 1e-7, "lucky": 1e-6, "wild": 1e-6}
     assert floors == pytest.approx(expected, rel=1e-6)
@@ -40,7 +40,7 @@ def test_few_elements_are_given_the_usual_noise_and_many_their_share(tmp_path: P
 def test_one_wild_tensor_does_not_make_the_others_lenient(tmp_path: Path) -> None:
     calm = {f"w{i}": (4, 1e-6) for i in range(8)}
     traces = family(tmp_path, **calm, wild=(4, 1.0), wilder=(4, 10.0), zeroed=(4, -1.0))
-    assert UsualNoise(traces).floor(entry(traces, "w0")) == pytest.approx(1e-6, rel=1e-6)
+    assert UsualNoise(traces, traces[0]).floor(entry(traces, "w0")) == pytest.approx(1e-6, rel=1e-6)
 
 
 def test_parts_are_apart(tmp_path: Path) -> None:
@@ -50,14 +50,14 @@ def test_parts_are_apart(tmp_path: Path) -> None:
         writer.add("update", "step3", "w", np.full(4, 1 + 1000 * noise))
         writer.close()
     traces = [Trace(tmp_path / "fp64"), Trace(tmp_path / "fp32")]
-    usual = UsualNoise(traces)
+    usual = UsualNoise(traces, traces[0])
     floors = [usual.floor(traces[0].entries["update", part, "w", 0]) for part in ("step1", "step3")]
     assert floors == pytest.approx([1e-6, 1e-3], rel=1e-6)
 
 
 def test_a_loss_is_known_no_better_than_its_logits(tmp_path: Path) -> None:
     traces = family(tmp_path, logits=(4000, 1e-5), loss=(1, 0.0))
-    assert UsualNoise(traces).floor(entry(traces, "loss")) == pytest.approx(1e-5, rel=1e-6)
+    assert UsualNoise(traces, traces[0]).floor(entry(traces, "loss")) == pytest.approx(1e-5, rel=1e-6)
 
 
 def test_tensors_of_zeros_or_of_one_run_only_tell_nothing(tmp_path: Path) -> None:
@@ -69,5 +69,20 @@ def test_tensors_of_zeros_or_of_one_run_only_tell_nothing(tmp_path: Path) -> Non
             writer.add(*PART, "alone", np.ones(4))
         writer.close()
     traces = [Trace(tmp_path / "fp64"), Trace(tmp_path / "fp32")]
-    floor = UsualNoise(traces).floor(entry(traces, "zero"))
+    floor = UsualNoise(traces, traces[0]).floor(entry(traces, "zero"))
     assert floor == 0.0 and math.isfinite(floor)
+
+
+def test_a_change_is_known_no_better_than_the_weight_that_stores_it(tmp_path: Path) -> None:
+    for run in ("fp64", "fp32"):
+        writer = TraceWriter(tmp_path / run, {})
+        writer.add("init", "values", "bn.running_mean", np.full(4, 2.0))
+        for part in ("step1 buffers", "step3 buffers", "step1 momentum_buffer"):
+            writer.add("update", part, "bn.running_mean", np.full(4, 1e-3))
+        writer.close()
+    traces = [Trace(tmp_path / "fp64"), Trace(tmp_path / "fp32")]
+    usual = UsualNoise(traces, traces[0])
+    floors = {e.part: usual.floor(e) for e in traces[0].select("update")}
+    stored = 0.25 * 2.0**-23 * 2.0 / 1e-3
+    assert floors["step1 buffers"] == floors["step3 buffers"] == pytest.approx(stored)
+    assert floors["step1 momentum_buffer"] == 0.0  # a value, not a change

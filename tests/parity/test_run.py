@@ -1,0 +1,125 @@
+"""A worker that stops is one line, the other one is ended, and nothing is left behind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from msmigrate.errors import BadDestination, BadInput, MsmigrateError, WorkerFailed
+from msmigrate.parity.run import parity_step, report
+from msmigrate.parity.worker import Options
+from msmigrate.train import recipe as recipes
+from traces import Run
+
+HERE = Path(__file__).parent
+RECIPE = HERE / "tiny.yaml"
+
+
+def fake(way: str) -> list[str]:
+    return [sys.executable, str(HERE / "fake_worker.py"), way]
+
+
+def alive(pid_file: Path) -> bool:
+    try:
+        os.kill(int(pid_file.read_text()), 0)
+    except (FileNotFoundError, ProcessLookupError, ValueError):
+        return False
+    return True
+
+
+def run(folder: Path, torch: str, mindspore: str) -> list[tuple[str, str]]:
+    told: list[tuple[str, str]] = []
+    options = Options(recipes.load(RECIPE), folder)
+    try:
+        parity_step(RECIPE, options, lambda who, doing: told.append((who, doing)), fake(torch), fake(mindspore))
+    finally:
+        assert not [p.name for p in folder.glob("*.pid") if alive(p)]
+    return told
+
+
+ENDINGS = {
+    "fails": "exit code 1: ValueError: the last line",
+    "fails silently": "exit code 3: it said nothing",
+    "is killed": "killed by signal 9 (out of memory?)",
+    "explains": "BadRecipe: no such model",
+    "babbles": "exit code 1",
+    "ends at once": "ended without its trace: it said nothing",
+}
+
+
+@pytest.mark.parametrize("way", ENDINGS)
+@pytest.mark.parametrize("who", ["torch", "MindSpore"])
+def test_a_worker_that_stops_is_one_line_and_ends_the_other(tmp_path: Path, who: str, way: str) -> None:
+    ways = (way, "waits") if who == "torch" else ("waits", way)
+    began = time.monotonic()
+    with pytest.raises(WorkerFailed) as stopped:
+        run(tmp_path / "run", *ways)
+    message = str(stopped.value)
+    assert message.startswith(f"the {who} side ") and ENDINGS[way] in message
+    assert "\n" not in message and len(message) < 700
+    assert time.monotonic() - began < 20
+
+
+def test_a_start_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(MsmigrateError, match="the starting weights do not convert") as stopped:
+        run(tmp_path, "lies", "waits")
+    assert "\n" not in str(stopped.value)
+
+
+def test_a_command_that_does_not_exist_leaves_no_child(tmp_path: Path) -> None:
+    options = Options(recipes.load(RECIPE), tmp_path)
+    with pytest.raises(FileNotFoundError):
+        parity_step(RECIPE, options, torch_worker=fake("waits"), mindspore_worker=["/no/such/command"])
+    time.sleep(0.3)
+    assert not [p.name for p in tmp_path.glob("*.pid") if alive(p)]
+
+
+def test_a_folder_in_use_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(BadInput, match="is not empty"):
+        run(tmp_path, "fails", "fails")
+    assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(BadDestination, match="traces cannot be kept here"):
+            parity_step(RECIPE, Options(recipes.load(RECIPE), folder))
+
+
+def test_ctrl_c_leaves_no_child_and_no_temporary_folder(tmp_path: Path) -> None:
+    code = f"""if True:
+        from pathlib import Path
+        from msmigrate import cli
+        from msmigrate.parity import run
+        run.parity_step.__kwdefaults__, defaults = None, run.parity_step.__defaults__
+        run.parity_step.__defaults__ = (*defaults[:-2], {fake("interrupts")}, {fake("waits")})
+        import sys
+        sys.argv = ["msmigrate", "parity-step", {str(RECIPE)!r}]
+        cli.main()
+    """
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=environment)
+    assert done.returncode == 130, done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("msmigrate-parity-*"))
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert f"{tmp_path}" not in listed
+
+
+def test_traces_recorded_elsewhere_are_compared(tmp_path: Path) -> None:
+    recipe = recipes.load(RECIPE)
+    found = report(RECIPE, Options(recipe, Run().write(tmp_path)))
+    assert found.parity and found.versions == {"made-up": "1"} and found.recipe_digest == recipe.digest
+    assert len(found.notes) == 2 and "at 3, 0 elements (steps 1 to 2)" in found.notes[0]
+
+
+def test_traces_without_their_kinks_are_refused(tmp_path: Path) -> None:
+    run_ = Run(about={"torch-fp64-matched": {"kinks": None}})
+    with pytest.raises(BadInput, match="kinks"):
+        report(RECIPE, Options(recipes.load(RECIPE), run_.write(tmp_path)))

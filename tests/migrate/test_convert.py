@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import signal
 import struct
@@ -109,7 +110,7 @@ def test_a_tensor_larger_than_a_chunk(read_by_mindspore: Callable[[Path], dict[s
 LARGE = {"a": floats(300_000), "b": floats(300_000, start=5), "c": floats(3)}
 
 
-@pytest.mark.parametrize("missing", ["copy_file_range", "posix_fallocate", "posix_fadvise", "O_TMPFILE"])
+@pytest.mark.parametrize("missing", ["posix_fallocate", "posix_fadvise", "O_TMPFILE"])
 def test_works_without_what_other_systems_lack(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
     monkeypatch.delattr(os, missing)
     for _ in range(2):
@@ -131,11 +132,11 @@ def test_works_on_a_file_system_without_links(tmp_path: Path, monkeypatch: pytes
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.ckpt", "x.pth", "y.ckpt"]
 
 
-def test_falls_back_when_the_kernel_refuses_to_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> int:
-        raise OSError(18, "Invalid cross-device link")
+def test_falls_back_when_the_source_cannot_be_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> mmap.mmap:
+        raise OSError(19, "No such device")
 
-    monkeypatch.setattr(os, "copy_file_range", refuse)
+    monkeypatch.setattr(byte_copy.mmap, "mmap", refuse)
     convert.convert(save(tmp_path / "x.pth", LARGE), tmp_path / "x.ckpt")
     assert contents(tmp_path / "x.ckpt")["b"] == LARGE["b"].content
 
@@ -178,23 +179,46 @@ def test_a_source_cut_short_while_it_is_read(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["x.pth"]
 
 
+@pytest.mark.parametrize("left", [5 << 20, (3 << 20) + 1000, 0])
+def test_a_source_cut_short_while_it_is_mapped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int) -> None:
+    """Not even then is the process killed, or a single byte made up."""
+    source = save(tmp_path / "x.pth", {"a": floats(2_000_000)})
+    real = mmap.mmap
+
+    def cut(fd: int, length: int, *rest: Any, offset: int) -> mmap.mmap:
+        window = real(fd, length, *rest, offset=offset)
+        if offset + length > left:
+            os.truncate(source, left)
+        return window
+
+    monkeypatch.setattr(byte_copy.mmap, "mmap", cut)
+    with pytest.raises(BadCheckpoint, match="became shorter"):
+        convert.convert(source, tmp_path / "x.ckpt")
+    assert [path.name for path in tmp_path.iterdir()] == ["x.pth"]
+
+
 def test_a_source_on_a_failing_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = save(tmp_path / "x.pth", LARGE)
-    real = os.pread
+    real, write = os.pread, os.pwrite
 
     def fail(fd: int, length: int, offset: int) -> bytes:
         if length > 100_000:
             raise OSError(5, "Input/output error")
         return real(fd, length, offset)
 
-    def fail_in_kernel(*_: object) -> int:
+    def fail_at_once(*_: object) -> bytes:
         raise OSError(5, "Input/output error")
 
+    def fail_in_kernel(fd: int, data: bytes | memoryview, offset: int) -> int:
+        if len(data) > 100_000:
+            raise OSError(14, "Bad address")  # what writing from a mapped page says that cannot be read
+        return write(fd, data, offset)
+
     monkeypatch.setattr(os, "pread", fail)
-    monkeypatch.setattr(os, "copy_file_range", fail_in_kernel)
+    monkeypatch.setattr(os, "pwrite", fail_in_kernel)
     with pytest.raises(BadCheckpoint, match="cannot read the source: Input/output error"):
         convert.convert(source, tmp_path / "x.ckpt")
-    monkeypatch.setattr(os, "pread", fail_in_kernel)
+    monkeypatch.setattr(os, "pread", fail_at_once)
     with pytest.raises(BadCheckpoint, match=r"cannot read .*: Input/output error"):
         convert.convert(source, tmp_path / "x.ckpt")
     assert [path.name for path in tmp_path.iterdir()] == ["x.pth"]

@@ -52,7 +52,7 @@ def convert_ckpt(
     SPEC is torchvision:NAME (--model), msmigrate:NAME (--into), FILE.py:FUNCTION or MODULE:FUNCTION, with constant
     arguments if need be: 'torchvision:resnet50(num_classes=10)'. Naming a function runs it, in a process of its own.
     """
-    gc.disable()  # collecting garbage would take a twelfth of a process this short
+    gc.disable()  # collecting garbage would take a tenth of a process this short
 
     from .migrate.convert import convert, make_plan
     from .reports.plan import LateProgress, plan_json, plan_text, result_json, result_text
@@ -69,6 +69,7 @@ def convert_ckpt(
     with LateProgress() as progress:
         result = convert(source, destination, key=key, model=model, into=into, force=force, progress=progress)
     click.echo(json_text(result_json(result)) if as_json else result_text(result))
+    gc.freeze()  # nor on the way out
 
 
 def own_model(spec: str) -> str:

@@ -1,0 +1,105 @@
+"""What KinkSides does in torch: kinks_worker.py prints one JSON object of facts, case -> what was seen."""
+
+import json
+import sys
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from msmigrate.parity.kinks import TOLERANCE, KinkSides, taking
+from torch import nn
+
+
+def relu_case(dtype: torch.dtype, inplace: bool, far: bool = False) -> dict[str, Any]:
+    """Two elements next to zero, one on each side; the other run has both on the other side."""
+    gap = 1e-7 if not far else 10 * TOLERANCE
+    x = torch.tensor([1.0, -1.0, gap, -gap], dtype=dtype, requires_grad=True)
+    sides = KinkSides({("0", 0): np.packbits(np.array([True, False, False, True]))})
+    net = nn.Sequential(nn.ReLU(inplace=inplace))
+    with taking(sides, net):
+        out = net(x * 1.0)
+    out.sum().backward()
+    assert x.grad is not None
+    away = (out.detach() - F.relu(x.detach())).abs().max().item()
+    return {"grad": x.grad.tolist(), "away": away, "matched": sides.matched, "differing": sides.differing}
+
+
+def agreeing_case() -> dict[str, Any]:
+    x = torch.tensor([1.0, -1.0, 1e-9, -1e-9, 0.0])
+    sides = KinkSides({("0", 0): np.packbits((x > 0).numpy())})
+    with taking(sides, nn.Sequential(nn.ReLU())):
+        return {"moved": sides.relu_input("0", x) is not None, "matched": sides.matched}
+
+
+def reused_case() -> dict[str, Any]:
+    """One ReLU called three times: the second call alone has a choice, and so does the fourth, which never comes."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.relu = nn.ReLU(inplace=True)
+
+        def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+            return [self.relu(x.clone()) for _ in range(3)]
+
+    net, x = Net(), torch.tensor([1e-8, 1.0], requires_grad=True)
+    packed = np.packbits(np.array([False, True]))
+    sides = KinkSides({("relu", 1): packed, ("relu", 3): packed, ("unknown", 0): packed})
+    with taking(sides, net):
+        outs = net(x)
+    grads = [torch.autograd.grad(out.sum(), x, retain_graph=True)[0].tolist() for out in outs]
+    net(x)  # the hooks are gone
+    return {"grads": grads, "matched": sides.matched}
+
+
+def misshapen_case() -> dict[str, Any]:
+    x, image = torch.tensor([1e-8] * 20), torch.ones(1, 1, 4, 4)
+    sides = KinkSides({("relu", 0): np.zeros(1, np.uint8), ("pool", 0): np.ones((1, 1, 5, 5), np.float32)})
+    pool = nn.MaxPool2d(2)
+    moved = [sides.relu_input("relu", x), sides.pool_output("pool", pool, image, pool(image))]
+    return {"moved": [each is not None for each in moved], "matched": sides.matched}
+
+
+def pool_case(dtype: torch.dtype, far: bool = False, **arguments: Any) -> dict[str, Any]:
+    """The other run's input has in every window another maximum, up to rounding (or far from it)."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.rand(2, 3, 9, 9, generator=generator, dtype=dtype)
+    x = (x * 4).round() / 4  # many equal elements in a window
+    theirs = x + (0.5 if far else 1e-6) * torch.rand(x.shape, generator=generator, dtype=dtype)
+    pool = nn.MaxPool2d(**arguments)
+    net, x = nn.Sequential(pool), x.requires_grad_()
+    sides = KinkSides({("0", 0): theirs.numpy().astype(np.float32)})
+    with taking(sides, net):
+        out = net(x)
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    other = theirs.clone().float().requires_grad_()
+    (expected,) = torch.autograd.grad(pool(other).sum(), other)
+    (plain,) = torch.autograd.grad(pool(x).sum(), x)
+    return {
+        "away": (out - pool(x)).abs().max().item(),
+        "as theirs": bool((grad.float() == expected).all()),
+        "as before": bool((grad == plain).all()),
+        "matched": sides.matched,
+        "differing": sides.differing,
+    }
+
+
+POOLS: dict[str, dict[str, Any]] = {
+    "plain": {"kernel_size": 3},
+    "overlapping": {"kernel_size": 3, "stride": 2},
+    "padded": {"kernel_size": 3, "stride": 2, "padding": 1},
+    "ceil": {"kernel_size": 2, "stride": 2, "ceil_mode": True},
+    "dilated": {"kernel_size": 2, "stride": 1, "dilation": 2},
+}
+
+facts: dict[str, Any] = {}
+for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
+    for inplace in (False, True):
+        facts[f"relu {name}{' inplace' * inplace}"] = relu_case(dtype, inplace)
+    facts[f"relu far {name}"] = relu_case(dtype, False, far=True)
+    for case, arguments in POOLS.items():
+        facts[f"pool {case} {name}"] = pool_case(dtype, **arguments)
+    facts[f"pool far {name}"] = pool_case(dtype, far=True, kernel_size=3, stride=2, padding=1)
+facts |= {"agreeing": agreeing_case(), "reused": reused_case(), "misshapen": misshapen_case()}
+json.dump(facts, sys.stdout)

@@ -1,0 +1,66 @@
+"""Where rounding decides, the reference takes the other side: its gradient follows, its values do not move."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Facts = dict[str, dict[str, Any]]
+DTYPES = ("float32", "float64")
+
+
+@pytest.fixture(scope="module")
+def facts() -> Facts:
+    """What the torch process saw; the tests import no framework."""
+    worker = Path(__file__).with_name("kinks_worker.py")
+    done = subprocess.run([sys.executable, str(worker)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("inplace", ["", " inplace"])
+def test_a_relu_takes_the_other_side_next_to_zero(facts: Facts, dtype: str, inplace: str) -> None:
+    seen = facts[f"relu {dtype}{inplace}"]
+    assert seen["grad"] == [1.0, 0.0, 0.0, 1.0]  # the last two turned about
+    assert seen["away"] <= 1.01e-7
+    assert (seen["matched"], seen["differing"]) == (2, 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_relu_far_from_zero_is_left_alone_and_counted(facts: Facts, dtype: str) -> None:
+    seen = facts[f"relu far {dtype}"]
+    assert seen == {"grad": [1.0, 0.0, 1.0, 0.0], "away": 0.0, "matched": 0, "differing": 2}
+
+
+def test_nothing_moves_where_both_agree(facts: Facts) -> None:
+    assert facts["agreeing"] == {"moved": False, "matched": 0}
+
+
+def test_calls_of_one_relu_are_told_apart(facts: Facts) -> None:
+    assert facts["reused"] == {"grads": [[1.0, 1.0], [0.0, 1.0], [1.0, 1.0]], "matched": 1}
+
+
+def test_choices_of_another_shape_are_ignored(facts: Facts) -> None:
+    assert facts["misshapen"] == {"moved": [False, False], "matched": 0}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("case", ["plain", "overlapping", "padded", "ceil", "dilated"])
+def test_a_pool_sends_its_gradient_where_the_other_does(facts: Facts, case: str, dtype: str) -> None:
+    seen = facts[f"pool {case} {dtype}"]
+    assert seen["as theirs"] and not seen["as before"]
+    assert seen["away"] == 0.0  # equal elements: the output is the same value
+    assert seen["matched"] > 10 and seen["differing"] == 0
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_pool_that_differs_by_more_than_rounding_is_left_alone(facts: Facts, dtype: str) -> None:
+    seen = facts[f"pool far {dtype}"]
+    assert seen["differing"] > 0 and not seen["as theirs"]
+    assert seen["away"] <= 1e-3

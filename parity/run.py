@@ -165,8 +165,9 @@ def _last_words(worker: _Worker) -> str:
 
 def _notes(traces: Traces) -> list[str]:
     """What a reader has to know about how the reference was taken."""
-    kinks = traces.matched[0].about.get("kinks")
-    counts = [kinks.get(kind) for kind in ("matched", "differing")] if isinstance(kinks, dict) else [None]
+    about = traces.matched[0].about.get("kinks")
+    kinks: dict[str, list[int]] = about if isinstance(about, dict) else {}
+    counts = [kinks.get(kind) for kind in ("matched", "differing")]
     if not all(isinstance(count, list) and all(type(n) is int for n in count) for count in counts):
         raise BadTrace(f"{traces.matched[0].folder / 'trace.json'}: does not say which kinks were matched")
     notes = []

@@ -10,6 +10,7 @@ framework records all cases in one process. Prints markdown; exit code 1 when a 
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -55,7 +56,9 @@ def record(root: Path, recipe: Path, cases: list[str]) -> None:
     for script, log in zip(("torch_cases.py", "mindspore_cases.py"), logs, strict=True):
         command = [sys.executable, str(CASES / script), str(root), str(recipe), *cases]
         with log.open("w") as stderr:
-            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr))
+            # one thread each: two pools on few cores fight
+            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment))
     try:
         while any(process.poll() is None for process in processes):
             if any(process.poll() for process in processes):

@@ -1,4 +1,4 @@
-"""MindSpore's side of every case: mindspore_cases.py ROOT RECIPE FAULT[=SEED] …"""
+"""MindSpore's side of every case: mindspore_cases.py ROOT RECIPE FAULT[=SEED] … [RECIPE FAULT …]"""
 
 import os
 import sys
@@ -15,9 +15,11 @@ from msmigrate.parity.worker import Options, wait_for  # noqa: E402
 from msmigrate.train import recipe as recipes  # noqa: E402
 
 
-def main(root: Path, recipe_file: Path, cases: list[str]) -> None:
-    recipe = recipes.load(recipe_file)
-    for case in cases:
+def main(root: Path, words: list[str]) -> None:
+    for case in words:
+        if case.endswith(".yaml"):
+            recipe = recipes.load(Path(case))
+            continue
         name, _, seed = case.partition("=")
         own = recipe.model_copy(update={"seed": int(seed)}) if seed else recipe
         wait_for(root / name)
@@ -28,7 +30,7 @@ def main(root: Path, recipe_file: Path, cases: list[str]) -> None:
 if __name__ == "__main__":
     code = 0
     try:
-        main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+        main(Path(sys.argv[1]), sys.argv[2:])
     except BaseException:
         traceback.print_exc()
         code = 1

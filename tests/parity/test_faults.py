@@ -13,8 +13,11 @@ from msmigrate.parity.judge import RATIO, Verdict
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
 
 
-@pytest.mark.parametrize("seed", CASES["seeds"])
-def test_an_untouched_pair_is_green(verdict: Callable[[str], Report], seed: int) -> None:
+FAULTS = {**CASES["faults"], **CASES["clipped"]}
+
+
+@pytest.mark.parametrize("seed", [*CASES["seeds"], "clipped"])
+def test_an_untouched_pair_is_green(verdict: Callable[[str], Report], seed: int | str) -> None:
     report = verdict(f"none-{seed}")
     trouble = [(f.place, f.why) for f in report.findings if f.verdict is not Verdict.PASS]
     assert not trouble
@@ -22,13 +25,13 @@ def test_an_untouched_pair_is_green(verdict: Callable[[str], Report], seed: int)
     assert all(stage.max_ratio is None or stage.max_ratio < RATIO for stage in report.stages)
 
 
-@pytest.mark.parametrize("fault", CASES["faults"])
+@pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_where_it_is(verdict: Callable[[str], Report], fault: str) -> None:
     report = verdict(fault)
     first = report.first_divergence
     assert not report.parity
     assert first is not None
-    expected = CASES["faults"][fault]
+    expected = FAULTS[fault]
     assert (first.stage, first.name) == (expected["stage"], expected["tensor"]), (first.place, first.why)
     assert first.why
     # stages that the fault must leave green, so that the report points at one place

@@ -1,6 +1,6 @@
-"""Torch's side of every case: torch_cases.py ROOT RECIPE CASE[=SEED] …
+"""Torch's side of every case: torch_cases.py ROOT RECIPE CASE[=SEED] … [RECIPE CASE …]
 
-A case without a seed of its own shares the first case's start and what torch recorded alone.
+A case without a seed of its own shares the start of its recipe's first case, and what torch recorded alone.
 """
 
 import os
@@ -15,10 +15,12 @@ from msmigrate.parity.worker import INIT_SEEDS, Options, wait_for
 from msmigrate.train import recipe as recipes
 
 
-def main(root: Path, recipe_file: Path, cases: list[str]) -> None:
-    recipe = recipes.load(recipe_file)
+def main(root: Path, words: list[str]) -> None:
     pending, first = [], None
-    for case in cases:
+    for case in words:
+        if case.endswith(".yaml"):
+            recipe, first = recipes.load(Path(case)), None
+            continue
         name, _, seed = case.partition("=")
         options = Options(recipe, root / name, init_seeds=INIT_SEEDS)
         options.folder.mkdir()
@@ -38,6 +40,6 @@ def main(root: Path, recipe_file: Path, cases: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:])
+    main(Path(sys.argv[1]), sys.argv[2:])
     sys.stdout.flush()
     os._exit(0)

@@ -22,4 +22,5 @@ format:
 	ruff format .
 
 docs:  ## write the pages that are generated
+	python -m msmigrate.mappings.write_layer_states
 	python -m msmigrate.reports.mapping_table docs/mappings.md

@@ -57,7 +57,7 @@ class Traces:
 
 def compare(traces: Traces) -> list[Finding]:
     """Judge every tensor that any side recorded; the findings come by stage and in execution order."""
-    usual = {id(family): UsualNoise(family, traces.alone[0]) for family in (traces.alone, traces.matched)}
+    usual = {id(family): UsualNoise(family, traces.alone[1]) for family in (traces.alone, traces.matched)}
     expected = _expected(traces).values()
     findings = [_finding(family, entry, traces.mindspore, usual[id(family)]) for family, entry in expected]
     known = {key for family in (traces.alone, traces.matched) for trace in family for key in trace.entries}

@@ -29,7 +29,7 @@ def add_initial_values(writer: TraceWriter, seeds: int, draw: Callable[[int], Ma
         for name, values in draw(seed).items():
             flat = values.reshape(-1)
             if flat.size > PER_SEED:
-                flat = flat[sample_positions(flat.size, PER_SEED, name)]
+                flat = flat[sample_positions(flat.size, PER_SEED)]
             pooled.setdefault(name, []).append(flat.copy())
     for name, parts in pooled.items():
         writer.add("init", PART, name, np.concatenate(parts), whole=True)

@@ -59,7 +59,7 @@ class UsualNoise:
     def _median(self, stage: str, part: str) -> float:
         if (stage, part) not in self._usual:
             keys = [e.key for e in self.family[0].select(stage, part)]
-            known = [key for key in keys if all(key in trace.entries for trace in self.family)]
+            known = [key for key in keys if any(key in trace.entries for trace in self.family[1:])]
             noises = [noise for key in known if math.isfinite(noise := self._relative(key))]
             self._usual[stage, part] = float(np.median(noises)) if noises else 0.0
         return self._usual[stage, part]
@@ -70,7 +70,7 @@ class UsualNoise:
         size = float(np.linalg.norm(exact))
         if size == 0.0:
             return math.inf
-        runs = [trace.array(key) for trace in self.family[1:]]
+        runs = [trace.array(key) for trace in self.family[1:] if key in trace.entries]
         if any(run.shape != exact.shape for run in runs):
             return math.inf
         return max(float(np.linalg.norm(run.astype(np.float64) - exact)) for run in runs) / size

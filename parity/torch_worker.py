@@ -54,9 +54,12 @@ PRECISIONS = ((TORCH32, torch.float32, 0), (TORCH64, torch.float64, 0), (TORCH32
 
 def main(options: Options) -> None:
     """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
     model, inputs = record_start_of(options)
     progress("torch: waiting for MindSpore's steps")
     wait_for(options.folder / MINDSPORE / "trace.json")
+    torch.set_num_threads(threads)
     record_matched(options, model, inputs)
 
 
@@ -77,10 +80,13 @@ def record_start_of(options: Options) -> tuple[nn.Module, Inputs]:
     announce("start")
     for name, dtype, variant in PRECISIONS:
         writer = TraceWriter(folder / name, about(recipe, dtype), options.sample)
-        record_alone(options, TorchSide(recipe, model, dtype, variant), inputs, writer)
-        if name == TORCH32 and not recipe.model.checkpoint:
-            progress("torch: initial distributions")
-            add_initial_values(writer, options.init_seeds, lambda seed: initial_values(recipe, seed))
+        side = TorchSide(recipe, model, dtype, variant)
+        if name == TORCH32:
+            record_start(side, writer)
+            if not recipe.model.checkpoint:
+                progress("torch: initial distributions")
+                add_initial_values(writer, options.init_seeds, lambda seed: initial_values(recipe, seed))
+        record_alone(options, side, inputs, writer)
         writer.close()
     return model, inputs
 
@@ -100,16 +106,17 @@ def record_matched(options: Options, model: nn.Module, inputs: Inputs) -> None:
 
 
 def record_alone(options: Options, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
-    """Data, start, both forward passes, and loss and optimizer on given values."""
+    """Both forward passes; data, and loss and optimizer on given values, where a memory layout makes no difference."""
     label = f"torch {writer.about['dtype']}"
+    progress(f"{label}: evaluation and training forward passes")
+    record_evaluation(side, inputs, writer)
+    side.forward(inputs.images[0], lambda leaf: add_output(writer, "train", leaf))
+    if side.variant:
+        return
     with exact_transforms(side.dtype):
         for i, (x, y) in enumerate(data_batches(options.recipe, options.steps), 1):
             writer.add("data", f"step{i}", "images", x)
             writer.add("data", f"step{i}", "labels", y)
-    record_start(side, writer)
-    progress(f"{label}: evaluation and training forward passes")
-    record_evaluation(side, inputs, writer)
-    side.forward(inputs.images[0], lambda leaf: add_output(writer, "train", leaf))
     progress(f"{label}: loss and optimizer on given values")
     record_probes(side, inputs, writer)
 

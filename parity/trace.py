@@ -13,9 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +97,7 @@ class TraceWriter:
         flat = np.ascontiguousarray(array).reshape(-1)
         kept = flat
         if self.sample is not None and flat.size > self.sample and not whole:
-            kept = flat[sample_positions(flat.size, self.sample, name)]
+            kept = flat[sample_positions(flat.size, self.sample)]
         # a float32 dot product tells at once whether anything is not finite; the exact count only when it must be
         norm = float(np.sqrt(np.dot(flat, flat))) if flat.dtype.kind == "f" else float(np.linalg.norm(flat))
         nonfinite = 0 if np.isfinite(norm) else int(flat.size - np.isfinite(flat).sum())
@@ -208,12 +208,16 @@ def tensor_name(entry: Entry) -> str:
     return f"{entry.name}#{entry.call}"
 
 
-def sample_positions(size: int, count: int, name: str) -> np.ndarray:
-    """`count` ascending positions below `size`, one drawn in each of `count` equal strata, int64.
+@lru_cache(maxsize=256)
+def sample_positions(size: int, count: int) -> np.ndarray:
+    """`count` ascending positions below `size`, one drawn in each of `count` equal strata, int64, read-only.
 
-    Seeded by the name, so that both frameworks keep the same elements without speaking to each other, and no period of
-    the layout (rows, channels) can fall between the positions.
+    Seeded by the size, so that both frameworks keep the same elements without speaking to each other, and drawn, so
+    that no period of the layout (rows, channels) can fall between the positions. Kept, for a net has few sizes and
+    thousands of tensors.
     """
-    draws = np.random.Generator(np.random.Philox(zlib.crc32(name.encode()))).random(count)
+    draws = np.random.Generator(np.random.Philox(size)).random(count)
     edges = np.arange(count + 1) * size // count  # whole numbers, so that no element falls into two strata
-    return edges[:-1] + (draws * np.diff(edges)).astype(np.int64)
+    positions = edges[:-1] + (draws * np.diff(edges)).astype(np.int64)
+    positions.flags.writeable = False
+    return positions

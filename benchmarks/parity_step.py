@@ -84,7 +84,7 @@ def main() -> None:
         findings = [f for f in report["findings"] if f["stage"] == stage["stage"]]
         ratios = sorted(f["ratio"] for f in findings if f["ratio"] is not None)
         if len(ratios) > 1:
-            p95 = statistics.quantiles(ratios, n=20)[-1]
+            p95 = statistics.quantiles(ratios, n=20, method="inclusive")[-1]
             shown = f"{statistics.median(ratios):.2f} | {p95:.2f} | {ratios[-1]:.2f} | {stage['max_error']:.1e}"
         else:
             shown = "equal to the bit, distributions agree | | | "

@@ -10,6 +10,7 @@ framework records all cases in one process. Prints markdown; exit code 1 when a 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -34,9 +35,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=30, help="clean pairs, at least one")
     parser.add_argument("--first-seed", type=int, default=100)
     parser.add_argument(
-        "--faults", nargs="*", default=[], metavar="NAME", help="faults to record after the clean pairs"
+        "--faults",
+        nargs="*",
+        metavar="NAME",
+        help="faults to record after the clean pairs (default: all that tests plant)",
     )
     given = parser.parse_args()
+    if given.faults is None:
+        given.faults = list(json.loads((CASES / "cases.json").read_text())["faults"])
     recipe = recipes.load(given.recipe)
     # the faults share the start of the first clean pair, which therefore is the recipe's own
     seeds = [recipe.seed, *range(given.first_seed, given.first_seed + given.seeds - 1)]

@@ -66,17 +66,15 @@ def record(root: Path, recipe: Path, cases: list[str]) -> None:
             environment = {**os.environ, "OMP_NUM_THREADS": "1"}
             processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment))
     try:
-        while any(process.poll() is None for process in processes):
-            if any(process.poll() for process in processes):
-                break  # the other one would wait in vain
-            time.sleep(0.2)
+        while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):
+            time.sleep(0.2)  # once one has stopped with an error, the other would wait in vain
+        stopped = [log for process, log in zip(processes, logs, strict=True) if process.poll()]
     finally:
         for process in processes:
             process.kill()
             process.wait()
-    for process, log in zip(processes, logs, strict=True):
-        if process.returncode > 0:
-            sys.exit(f"{log.stem} stopped:\n{log.read_text()[-2000:]}")
+    for log in stopped:
+        sys.exit(f"{log.stem} stopped:\n{log.read_text()[-2000:]}")
 
 
 def show_clean(name: str, reports: dict[int, Report]) -> int:

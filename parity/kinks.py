@@ -3,7 +3,7 @@
 A ReLU's gradient jumps at zero, and an input of 1e-8 may round to either side of it; a max-pool sends its gradient to
 the largest element of a window, and two may be equal up to rounding. Either choice is right, but one such flip moves
 every gradient before it by far more than rounding moves anything else: it puts torch's own float32 gradients of a
-ResNet50 half a percent from its float64 ones (benchmarks/kinks.py; two percent on a fresh net). So the reference steps
+ResNet50 half a percent from its float64 ones (benchmarks/kinks.py). So the reference steps
 are computed with the choices MindSpore made, at those elements only where the reference itself is undecided to within
 TOLERANCE. The reference's values move by less than rounding does, and its gradients become comparable at rounding's
 own size.

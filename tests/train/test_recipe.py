@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.errors import BadRecipe, MsmigrateError, Unsupported
+from msmigrate.errors import MsmigrateError, Unsupported
 from msmigrate.train import data_sources, recipe_check
-from msmigrate.train.recipe import DEFAULT, FOLDER, Recipe, load, table_args
+from msmigrate.train.recipe import DEFAULT, FOLDER, load, table_args
+from recipe_files import read, refusal, write
 
 PAGE = """\
 model: {name: lenet5}
@@ -33,30 +34,6 @@ schedule:
       - {name: CosineAnnealingLR, args: {T_max: 85}}
     milestones: [5]
 """
-
-
-def write(folder: Path, text: str | bytes) -> Path:
-    """A recipe file with this text."""
-    path = folder / "page.yaml"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
-
-def read(folder: Path, text: str) -> Recipe:
-    """The recipe that this text makes."""
-    return load(write(folder, text))
-
-
-def refusal(folder: Path, text: str | bytes) -> str:
-    """What is said about this text, after the file's name."""
-    path = write(folder, text)
-    with pytest.raises(BadRecipe) as caught:
-        load(path)
-    message = str(caught.value)
-    assert message.startswith(str(path))
-    assert "\n" not in message
-    assert len(message) < 600
-    return message.removeprefix(str(path))
 
 
 def test_the_default_is_the_step_that_the_readme_promises():

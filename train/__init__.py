@@ -1,1 +1,1 @@
-"""Run it: the recipe, the data, the models, the loss, the optimizer and the step, in both frameworks."""
+"""Run it: the recipe here; data, models, the step, whole runs and inference in their own folders."""

@@ -6,86 +6,82 @@ import difflib
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveInt, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, PositiveInt, ValidationError, model_validator
 
 from ..errors import BadInput, BadRecipe
 from ..mappings import table
 from . import strict_yaml
+from .recipe_parts import (
+    Amp,
+    Clip,
+    Data,
+    DynamicLossScale,
+    Ema,
+    Group,
+    Mixup,
+    Model,
+    Optimizer,
+    Part,
+    Schedule,
+    Strict,
+    Train,
+    Watch,
+)
+
+__all__ = [
+    "DEFAULT",
+    "FOLDER",
+    "Amp",
+    "Clip",
+    "Data",
+    "DynamicLossScale",
+    "Ema",
+    "Group",
+    "Mixup",
+    "Model",
+    "Optimizer",
+    "Part",
+    "Recipe",
+    "Schedule",
+    "Train",
+    "Watch",
+    "check",
+    "explain",
+    "load",
+    "table_args",
+    "worst",
+]
 
 DEFAULT = Path(__file__).parent.parent / "recipes" / "resnet50.yaml"
 FOLDER = "folder:"
+IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")  # the sources that name a place on this machine
+# what a step does not depend on, and its digest leaves out
+OUTSIDE_THE_STEP: Any = {
+    "train": True,
+    "data": {"validation", "eval_batch", "eval_transforms", "shuffle", "drop_last", "workers", "cache", "on_corrupt"},
+}
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class Part(_Strict):
-    """Something the mapping table has a row for: its torch name and its torch arguments."""
-
-    name: str
-    args: dict[str, Any] = Field(default_factory=dict)
-
-    @field_validator("args")
-    @classmethod
-    def _plain(cls, args: dict[str, Any]) -> dict[str, Any]:
-        strict_yaml.refuse_odd(args)
-        return args
-
-
-class Model(Part):
-    """The network by name, and optionally the torch checkpoint that training starts from."""
-
-    checkpoint: Path | None = Field(default=None, strict=False)
-
-
-class Data(_Strict):
-    """Where the images come from, how many make a step, and how they are prepared."""
-
-    source: str = "photographs"
-    batch: PositiveInt = 8
-    transforms: list[Part] = Field(default_factory=lambda: [Part(name="ToTensor")])
-
-
-class Group(_Strict):
-    """Parameters by glob patterns over their state_dict names, and the optimizer arguments they get instead."""
-
-    params: list[str] = Field(min_length=1)
-    args: dict[str, Any]
-
-    @field_validator("args")
-    @classmethod
-    def _plain(cls, args: dict[str, Any]) -> dict[str, Any]:
-        strict_yaml.refuse_odd(args)
-        return args
-
-
-class Optimizer(Part):
-    """The optimizer, its arguments, what is left out of the weight decay, and further groups."""
-
-    no_weight_decay: list[Literal["norm", "bias"]] = Field(default_factory=list)
-    groups: list[Group] = Field(default_factory=list)
-
-
-class Clip(_Strict):
-    """Clipping of the gradients by their global L2 norm."""
-
-    max_norm: float = Field(gt=0)
-
-
-class Recipe(_Strict):
-    """One training step: model, data, loss, optimizer, schedule, clipping, accumulation, loss scale, seed."""
+class Recipe(Strict):
+    """One training step (model, data, mixing, loss, optimizer, schedule, clipping, accumulation, loss scale, mixed
+    precision, moving average, seed), and under `train` how the whole run goes."""
 
     model: Model
     data: Data = Field(default_factory=Data)
     loss: Part = Field(default_factory=lambda: Part(name="CrossEntropyLoss"))
     optimizer: Optimizer
-    schedule: Part | None = None
+    schedule: Schedule | None = None
     clip: Clip | None = None
     accumulate: PositiveInt = 1
     loss_scale: float | None = Field(default=None, gt=0)
+    dynamic_loss_scale: DynamicLossScale | None = None
+    amp: Amp | None = None
+    ema: Ema | None = None
+    mixup: Mixup | None = None
+    sync_batchnorm: bool = False
+    train: Train = Field(default_factory=Train)
     seed: int = Field(default=42, ge=0, lt=2**31)
 
     @model_validator(mode="after")
@@ -96,25 +92,34 @@ class Recipe(_Strict):
             )
         return self
 
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> Recipe:
+        if self.loss_scale is not None and self.dynamic_loss_scale is not None:
+            raise ValueError("loss_scale and dynamic_loss_scale are both given: leave one out")
+        if self.mixup is not None and self.loss.args.get("label_smoothing"):
+            raise ValueError("mixup smooths the labels itself: take label_smoothing out of loss.args")
+        return self
+
     @property
     def digest(self) -> str:
         """Sixteen hex digits that two recipes share when they describe the same step.
 
-        Neither the order of keys, nor how a number is written, nor where the checkpoint and the images lie counts:
+        Neither the order of keys, nor how a number is written, nor where the checkpoint and the images lie counts,
+        nor anything that leaves the step as it is (`train`, how images are fetched, validation):
         the same recipe has the same digest on every machine. What is in those files is compared by itself, to the
         bit: the starting weights and the batches are part of every trace.
         """
-        tree = _canonical(self.model_dump(mode="json"))
+        tree = _canonical(self.model_dump(mode="json", exclude=OUTSIDE_THE_STEP))
         if self.model.checkpoint is not None:
             tree["model"]["checkpoint"] = "a checkpoint"
-        if self.data.source.startswith(FOLDER):
-            tree["data"]["source"] = FOLDER
+        kind, colon, _ = self.data.source.partition(":")
+        tree["data"]["source"] = kind + colon if kind + colon in IN_FOLDERS else self.data.source
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def one_hot(self) -> bool:
         """Whether the loss wants float targets of the logits' shape rather than class indices."""
-        return table.row(self.loss.name).short != "CrossEntropyLoss"
+        return self.mixup is not None or table.row(self.loss.name).short != "CrossEntropyLoss"
 
 
 def load(path: Path) -> Recipe:
@@ -124,7 +129,7 @@ def load(path: Path) -> Recipe:
     home. Nothing in the file is ever executed. Raises BadRecipe with file, line and the nearest known key; Unsupported
     where the mapping table has no counterpart for an argument.
     """
-    from .recipe_check import first_problem  # which knows the types of this module
+    from .recipe_check import first_problem
 
     raw, tree = strict_yaml.read(path)
     if not isinstance(raw, dict):
@@ -211,7 +216,12 @@ def _beside(recipe: Recipe, folder: Path) -> Recipe:
     model, data = recipe.model, recipe.data
     if model.checkpoint is not None:
         model = model.model_copy(update={"checkpoint": folder / model.checkpoint.expanduser()})
-    if data.source.startswith(FOLDER):
-        images = folder / Path(data.source.removeprefix(FOLDER)).expanduser()
-        data = data.model_copy(update={"source": f"{FOLDER}{images}"})
+    places = {"source": data.source, "validation": data.validation}
+    data = data.model_copy(update={key: _absolute(source, folder) for key, source in places.items()})
     return recipe.model_copy(update={"model": model, "data": data})
+
+
+def _absolute(source: str | None, folder: Path) -> str | None:
+    """A source that lies in a folder ('folder:PATH', 'cifar10:PATH'), with its path taken from `folder`."""
+    kind, colon, path = (source or "").partition(":")
+    return f"{kind}:{folder / Path(path).expanduser()}" if f"{kind}{colon}" in IN_FOLDERS and path else source

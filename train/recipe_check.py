@@ -12,10 +12,11 @@ from pydantic import ValidationError
 from ..errors import BadInput, BadRecipe, MsmigrateError, UnknownRow
 from ..mappings import table
 from ..mappings.rows import Argument, Row
-from . import model_names
-from .recipe import FOLDER, Part, Recipe, explain, table_args, worst
+from . import draw_checks, random_parts
+from .data import source_names
+from .models import model_names
+from .recipe import Data, Part, Recipe, explain, table_args, worst
 
-SOURCES = ("photographs", "digits")
 HANDED_OVER = ("params", "optimizer")  # what the step itself gives to an optimizer and to a schedule
 REDUCTIONS = ("mean", "sum")
 Loc = tuple[Any, ...]
@@ -42,9 +43,10 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield Problem(("model", "args", argument) if argument else ("model",), error)
     if recipe.model.checkpoint is not None and not recipe.model.checkpoint.name:
         yield Problem(("model", "checkpoint"), BadRecipe("model.checkpoint: is empty; it is a file's path"))
-    yield from _source(recipe.data.source)
-    for index, transform in enumerate(recipe.data.transforms):
-        yield from _part("transform", transform, ("data", "transforms", index))
+    for key, source in (("source", recipe.data.source), ("validation", recipe.data.validation)):
+        if source is not None:
+            yield from _source(key, source)
+    yield from _transforms(recipe.data)
     yield from _part("loss", recipe.loss, ("loss",))
     if recipe.loss.args.get("reduction", "mean") not in REDUCTIONS:
         message = f"loss.args.reduction: a step needs one number, so {' or '.join(REDUCTIONS)}"
@@ -57,12 +59,24 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield from _schedule(recipe.schedule)
 
 
-def _source(source: str) -> Iterator[Problem]:
-    if source in SOURCES or (source.startswith(FOLDER) and source != FOLDER):
-        return
-    near = difflib.get_close_matches(source, SOURCES, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(SOURCES)}, {FOLDER}PATH"
-    yield Problem(("data", "source"), BadRecipe(f"data.source: there is no source {source!r}; {hint}"))
+def _transforms(data: Data) -> Iterator[Problem]:
+    for key, transforms in (("transforms", data.transforms), ("eval_transforms", data.eval_transforms or [])):
+        for index, transform in enumerate(transforms):
+            yield from _part("transform", transform, ("data", key, index))
+            if key == "eval_transforms" and random_parts.is_random(transform):
+                message = f"data.{key}.{index}: {transform.name} is random, and an evaluation is to be repeatable"
+                yield Problem(("data", key, index), BadRecipe(f"{message}: leave it out"))
+        found = random_parts.misplaced(transforms)
+        if found:
+            index, error = found
+            yield Problem(("data", key, index), BadRecipe(f"data.{key}.{index}: {error}"))
+
+
+def _source(key: str, source: str) -> Iterator[Problem]:
+    try:
+        source_names.check(source)
+    except BadRecipe as error:
+        yield Problem(("data", key), BadRecipe(f"data.{key}: {error}"))
 
 
 def _schedule(schedule: Part) -> Iterator[Problem]:
@@ -110,13 +124,16 @@ def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Pr
             message = f"{where}: {row.short} has no argument {name!r}; {hint}"
             yield Problem((*loc, "args", name), BadRecipe(message))
             return
-        wanted = _wanted(row, known[name], value)
+        random = random_parts.can_draw(part)
+        wanted = draw_checks.wanted(row.short, name, value) if random else _wanted(row, known[name], value)
         if wanted:
             message = f"{where}: {row.short}'s {name} must be {wanted}, not {value!r}"
             yield Problem((*loc, "args", name), BadRecipe(message))
             return
     try:
         table.translate(part.name, table_args(part), partial=partial)
+        if random_parts.can_draw(part):
+            draw_checks.check(part)
     except BadInput as error:
         yield Problem(loc, BadRecipe(f"{where}: {error}"))
     except MsmigrateError as error:

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import numpy as np
 from msmigrate.errors import MsmigrateError
-from msmigrate.train.data_sources import samples
+from msmigrate.train.data.data_sources import samples
 from msmigrate.train.mindspore_environment import leave, prepare
-from worker import CASES, LARGEST_DRAW, damaged_batches, dump
+from worker import CASES, LARGEST_DRAW, damaged_batches, dump, keys_for
 
 prepare()
 
 import mindspore  # noqa: E402
-from msmigrate.train import mindspore_data, mindspore_models  # noqa: E402
+from msmigrate.train.data import mindspore_data  # noqa: E402
+from msmigrate.train.models import mindspore_models  # noqa: E402
 
 FOLDER = Path(sys.argv[1])
 TORCH = np.load(FOLDER / "torch.npz")
@@ -80,9 +81,14 @@ for case, transforms in CASES["data"].items():
         samples(source, 8, 1, seed=3)[0], transforms
     )
 
+for case, transforms in CASES["random"].items():
+    batch = samples(case.removeprefix("augmented "), 8, 1, seed=3)[0]
+    for name, epoch in (("images", 0), ("other images", 1)):
+        arrays[f"data/{case}/{name}"], _ = mindspore_data.batch(batch, transforms, keys_for(case, epoch, 8))
+
 for case, (batch, transforms) in damaged_batches().items():
     try:
-        mindspore_data.batch(batch, transforms)
+        mindspore_data.batch(batch, transforms, keys_for(case, 0, len(batch)))
     except MsmigrateError as error:
         facts["errors"][case] = [type(error).__name__, str(error)]
 

@@ -10,17 +10,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from msmigrate.train.data_sources import samples
+from msmigrate.train.data.data_sources import samples
+from msmigrate.train.data.sample import decode
 from msmigrate.train.recipe import Part, Recipe, check
-from msmigrate.train.sample import decode
+from option_cases import LOOP, LOOP_HALF, OPTIONS, OVERFLOWS, pairs
+from option_cases import STEPS as OPTION_STEPS
 
 STEPS = 3
 CLASSES = 10
 BATCH = 4
 SGD = {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}
 
-# MindSpore's run: its mode, and whether the images' gradient is asked for
-VARIANTS = {"pynative": ("pynative", True), "graph": ("graph", False), "graph with images": ("graph", True)}
+# MindSpore's run: its mode, whether the images' gradient is asked for, and whether it is the lean call of the loop
+VARIANTS = {
+    "pynative": ("pynative", True, False),
+    "graph": ("graph", False, False),
+    "graph with images": ("graph", True, False),
+    "lean": ("graph", False, True),
+}
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,8 @@ class Case:
     """A recipe without its model, and what is peculiar about the run.
 
     model: the model it is run on. graph: compiled in quick runs too; images: with the images' gradient too. frozen: the
-    beginnings of the names that do not train. overflow: the step, from 0, that has an infinite target.
+    beginnings of the names that do not train. overflow: the step, from 0, that has an infinite target. lean: the loop's
+    own call too in quick runs. pynative: operator by operator in quick runs. full: in full runs only.
     """
 
     keys: dict[str, Any]
@@ -37,12 +45,31 @@ class Case:
     images: bool = False
     frozen: tuple[str, ...] = ()
     overflow: int | None = None
+    steps: int = STEPS
+    lean: bool = False
+    pynative: bool = True
+    full: bool = False
 
     @property
     def quick(self) -> tuple[str, ...]:
         """The variants of MindSpore's run that are worth their compilation every time."""
-        compiled = ("graph", *(("graph with images",) if self.images else ()))
-        return ("pynative", *(compiled if self.graph else ()))
+        wanted = {
+            "pynative": self.pynative,
+            "graph": self.graph,
+            "graph with images": self.graph and self.images,
+            "lean": self.lean,
+        }
+        return tuple(variant for variant, wants in wanted.items() if wants and not self.full)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The variants of MindSpore's run in full: a pair of options is compiled once, to the call of the loop."""
+        return ("pynative", "lean") if self.full else tuple(VARIANTS)
+
+    @property
+    def still(self) -> tuple[str, ...]:
+        """The beginnings of the names that never move; of nothing, a beginning that no name has."""
+        return self.frozen or ("-",)
 
     @property
     def recipe(self) -> Recipe:
@@ -86,9 +113,9 @@ def _loss(name: str, **args: Any) -> dict[str, Any]:
 
 CASES: dict[str, Case] = {
     "plain sgd": Case(_optimizer("SGD", lr=0.05), images=True),
-    "nesterov": Case({"optimizer": NESTEROV}, graph=False),
+    "nesterov of three steps": Case({"optimizer": NESTEROV}, graph=False),
     "dampening": Case(_optimizer("SGD", **SGD, dampening=0.3), graph=False),
-    "groups": Case({"optimizer": GROUPS}),
+    "first match wins": Case({"optimizer": GROUPS}),
     "adam": Case(_optimizer("Adam", lr=0.003, betas=[0.8, 0.95], weight_decay=0.01)),
     "amsgrad": Case(_optimizer("Adam", lr=0.003, amsgrad=True), graph=False),
     "adamw": Case(_optimizer("AdamW", lr=0.003, weight_decay=0.1)),
@@ -120,6 +147,33 @@ CASES: dict[str, Case] = {
     "resnet no decay": Case({"optimizer": NO_DECAY}, "resnet_tiny", graph=False),
     "resnet together": Case(TOGETHER, "resnet_tiny", graph=False),
     "resnet adamw": Case(_optimizer("AdamW", lr=0.003), "resnet_tiny", graph=False),
+}
+
+
+def _option(name: str, keys: dict[str, Any], **more: Any) -> Case:
+    overflow = 2 if OVERFLOWS in name else None
+    return Case(keys, **{"overflow": overflow, "steps": OPTION_STEPS, "graph": False, **more})
+
+
+NORMED = ("O1", "O3")  # the options for which norms matter
+# alone, every option has a case; those that a quick run leaves out are in its loop, and the pairs are for full runs
+QUICK = {
+    "accumulation": {"lean": True},
+    "dynamic scale": {"lean": True},
+    "O1": {"lean": True},
+    "O2": {"pynative": True},
+    "O3": {"graph": True},
+    "warm average": {"lean": True},
+    "epochs": {"lean": True},
+}
+for _name, _keys in OPTIONS.items():
+    assert _name not in CASES, _name  # a case of that name would no longer run
+    _model = "resnet_tiny" if _name in NORMED else "lenet5"
+    CASES[_name] = _option(_name, _keys, **{"model": _model, "pynative": False, **QUICK.get(_name, {})})
+CASES |= {name: _option(name, keys, full=True) for name, keys in pairs().items()}
+CASES |= {
+    "loop": _option("loop", LOOP, overflow=2, lean=True),
+    "loop in half": _option("loop in half", LOOP_HALF, lean=True, pynative=False),
 }
 RATE_STEPS = 20
 RATES: dict[str, Part] = {
@@ -155,7 +209,7 @@ def batches(case: Case) -> list[Batch]:
     photographs = case.model == "resnet_tiny"
     size = (48, 48) if photographs else (32, 32)
     found = []
-    for index, step in enumerate(samples(SOURCES[case.model], BATCH, STEPS, seed=6, num_classes=CLASSES)):
+    for index, step in enumerate(samples(SOURCES[case.model], BATCH, case.steps, seed=6, num_classes=CLASSES)):
         pixels = np.stack([np.asarray(decode(sample).resize(size), np.float32) for sample in step])
         images = (pixels.transpose(0, 3, 1, 2) if photographs else pixels[:, None]) / np.float32(128) - np.float32(1)
         labels = np.array([sample.label for sample in step], np.int64)

@@ -17,10 +17,10 @@ prepare()
 
 from mindspore import Parameter, Tensor, nn  # noqa: E402
 from mindspore.experimental import optim  # noqa: E402
-from msmigrate.train import mindspore_models  # noqa: E402
-from msmigrate.train.mindspore_names import canonical_parameters  # noqa: E402
-from msmigrate.train.mindspore_step import StepResult, TrainStep, build_schedule  # noqa: E402
+from msmigrate.train.models import mindspore_models  # noqa: E402
+from msmigrate.train.models.mindspore_names import canonical_parameters  # noqa: E402
 from msmigrate.train.recipe import Part  # noqa: E402
+from msmigrate.train.step.mindspore_step import Outcome, StepResult, TrainStep, build_schedule  # noqa: E402
 
 
 def smooth(net: nn.Cell) -> nn.Cell:
@@ -40,35 +40,42 @@ def start(case: Case) -> nn.Cell:
     net = smooth(mindspore_models.build(case.model))
     for held in canonical_parameters(net):
         held.parameter.set_data(Tensor(weight(held.name, held.parameter.shape)))
-        if held.name.startswith(case.frozen or ("-",)):
+        if held.name.startswith(case.still):
             held.parameter.requires_grad = False
     return net.set_train()
 
 
-def record(found: Found, place: str, step: TrainStep, result: StepResult) -> None:
+def record(found: Found, place: str, step: TrainStep, result: StepResult | Outcome) -> None:
     """Everything that one step computed and left behind."""
     named = {"loss": result.loss, "logits": result.logits}
-    if result.image_grad is not None:
-        named["image_grad"] = result.image_grad
-    named |= {f"grads/{name}": grad for name, grad in result.grads.items()}
+    if isinstance(result, StepResult):
+        if result.image_grad is not None:
+            named["image_grad"] = result.image_grad
+        named |= {f"grads/{name}": grad for name, grad in result.grads.items()}
+    named |= {f"ema/{name}": average for name, average in step.ema().items()}
     named |= {f"weights/{held.name}": held.parameter for held in canonical_parameters(step.net)}
     for key, values in step.optimizer_state().items():
         named |= {f"state/{key}/{name}": value for name, value in values.items()}
     found.arrays |= {f"{place}/{name}": sampled(value.asnumpy()) for name, value in named.items()}
+    if result.finite is not None:
+        tracker = step.scaler.growth_tracker.asnumpy()
+        scaler = {"finite": bool(result.finite), "scale": step.loss_scale, "growth_tracker": float(tracker)}
+        found.arrays |= {f"{place}/scaler/{name}": np.float64(value) for name, value in scaler.items()}
     for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays())):
         found.arrays |= {f"{place}/{kind}/{name}": np.float64(number) for name, number in numbers.items()}
 
 
 def run(found: Found, name: str, case: Case, variant: str) -> None:
     """Take the case's steps in one mode."""
-    mode, images = VARIANTS[variant]
-    began = time.perf_counter()
+    mode, images, lean = VARIANTS[variant]
+    began = time.process_time()
     step = TrainStep(case.recipe, start(case), mode, image_gradient=images)
     for index, batch in enumerate(batches(case)):
         labels = batch.labels.astype(np.float32 if batch.labels.dtype.kind == "f" else np.int32)
-        result = step(Tensor(batch.images), Tensor(labels))
+        result = (step.train if lean else step)(Tensor(batch.images), Tensor(labels))
         record(found, f"{name}/{variant}/{index}", step, result)
-    found.facts["seconds"][f"{name}/{variant}"] = round(time.perf_counter() - began, 2)
+        step.end_epoch()  # every step is an epoch of its own, so that what moves once an epoch moves
+    found.facts["seconds"][f"{name}/{variant}"] = round(time.process_time() - began, 2)
 
 
 def rates(part: Part) -> list[list[float]]:
@@ -93,7 +100,7 @@ def main(folder: Path, quick: bool) -> None:
         held = canonical_parameters(mindspore_models.build(model))
         found.facts["shapes"][model] = {each.name: each.parameter.shape for each in held}
     for name, case in CASES.items():
-        for variant in case.quick if quick else VARIANTS:
+        for variant in case.quick if quick else case.variants:
             run(found, name, case, variant)
     found.facts["rates"] = {name: rates(part) for name, part in RATES.items()}
     for name, case in REFUSED.items():

@@ -1,4 +1,4 @@
-"""The PyTorch half of the tests of the step: `python step_torch_worker.py FOLDER` writes torch.json and torch.npz."""
+"""The PyTorch half of the tests of the step: `python step_torch_worker.py FOLDER quick|all`."""
 
 from __future__ import annotations
 
@@ -8,37 +8,14 @@ from pathlib import Path
 import numpy as np
 import torch
 from msmigrate.errors import BadRecipe
-from msmigrate.train import torch_models
 from msmigrate.train.recipe import Part
-from msmigrate.train.torch_step import StepResult, TrainStep, build_schedule
-from step_cases import CASES, RATE_STEPS, RATES, Case, Found, batches, sampled, weight
+from msmigrate.train.step.torch_step import StepResult, TrainStep, build_schedule
+from step_cases import CASES, RATE_STEPS, RATES, Case, Found, batches, sampled
 from step_refused import REFUSED
+from step_torch_models import start
 from worker import dump
 
 torch.set_num_threads(1)
-
-
-def smooth(model: torch.nn.Module) -> torch.nn.Module:
-    """The model without kinks: where a ReLU or a max-pool rounds to the other side, gradients jump on both sides."""
-    for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
-            if isinstance(child, torch.nn.ReLU):
-                setattr(parent, name, torch.nn.SiLU())
-            elif isinstance(child, torch.nn.MaxPool2d):
-                setattr(parent, name, torch.nn.AvgPool2d(child.kernel_size, child.stride, child.padding))
-    return model
-
-
-def start(case: Case, dtype: torch.dtype) -> torch.nn.Module:
-    """The model at the starting weights."""
-    model = smooth(torch_models.build(case.model))
-    with torch.no_grad():
-        for name, value in model.state_dict().items():
-            if value.is_floating_point():
-                value.copy_(torch.from_numpy(weight(name, tuple(value.shape))))
-    for name, parameter in model.named_parameters():
-        parameter.requires_grad_(not name.startswith(case.frozen or ("-",)))
-    return model.to(dtype)
 
 
 def record(found: Found, place: str, step: TrainStep, result: StepResult) -> None:
@@ -47,22 +24,32 @@ def record(found: Found, place: str, step: TrainStep, result: StepResult) -> Non
     if result.image_grad is not None:
         named["image_grad"] = result.image_grad
     named |= {f"grads/{name}": grad for name, grad in result.grads.items()}
+    named |= {f"ema/{name}": value for name, value in step.ema().items() if "num_batches" not in name}
     named |= {f"weights/{name}": value for name, value in step.model.state_dict().items() if "num_batches" not in name}
     for key, values in step.optimizer_state().items():
         named |= {f"state/{key}/{name}": value for name, value in values.items()}
     found.arrays |= {f"{place}/{name}": sampled(value.detach().numpy()) for name, value in named.items()}
+    if result.finite is not None and step.scaler is not None:
+        tracker = step.scaler.growth_tracker
+        scaler = {"finite": result.finite, "scale": step.loss_scale, "growth_tracker": tracker}
+        found.arrays |= {f"{place}/scaler/{name}": np.float64(value) for name, value in scaler.items()}
     for kind, numbers in (("rates", step.learning_rates()), ("decays", step.weight_decays())):
         found.arrays |= {f"{place}/{kind}/{name}": np.float64(number) for name, number in numbers.items()}
 
 
-def run(found: Found, name: str, case: Case, dtype: torch.dtype) -> None:
-    """Take the case's steps in one precision."""
+def run(found: Found, name: str, case: Case, dtype: torch.dtype, decisions: list[bool] | None = None) -> list[bool]:
+    """Take the case's steps in one precision; which of them were not skipped."""
     step = TrainStep(case.recipe, start(case, dtype))
+    step.decisions = list(decisions or ())
+    taken = []
     for index, batch in enumerate(batches(case)):
         labels = torch.from_numpy(batch.labels)
         labels = labels.to(dtype) if labels.is_floating_point() else labels
         result = step(torch.from_numpy(batch.images).to(dtype), labels, image_gradient=True)
         record(found, f"{name}/{str(dtype)[-2:]}/{index}", step, result)
+        step.end_epoch()
+        taken.append(result.finite is not False)
+    return taken
 
 
 def rates(part: Part) -> list[list[float]]:
@@ -78,12 +65,13 @@ def rates(part: Part) -> list[list[float]]:
     return found
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, quick: bool) -> None:
     """Run every case and write what was found."""
     found = Found()
     for name, case in CASES.items():
-        run(found, name, case, torch.float32)
-        run(found, name, case, torch.float64)
+        if not (quick and case.full):
+            decisions = run(found, name, case, torch.float32)
+            run(found, name, case, torch.float64, decisions)  # in which half precision's overflows do not happen
     found.facts["rates"] = {name: rates(part) for name, part in RATES.items()}
     found.facts["refused"] = {}
     for name, case in REFUSED.items():
@@ -95,4 +83,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), quick=sys.argv[2] == "quick")

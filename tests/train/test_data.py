@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.errors import BadInput, BadRecipe
-from msmigrate.train.data_sources import samples
-from msmigrate.train.photographs import crops
-from msmigrate.train.sample import decode, encode
+from msmigrate.train.data.data_sources import samples
+from msmigrate.train.data.photographs import crops
+from msmigrate.train.data.sample import decode, encode
 from PIL import Image
 
 CASES = json.loads(Path(__file__).with_name("cases.json").read_text(encoding="utf-8"))
@@ -32,6 +32,18 @@ def test_images_agree(models_and_data, case):
     assert ours["labels"].tolist() == theirs["labels"].tolist()
 
 
+@pytest.mark.parametrize("case", CASES["random"])
+def test_random_images_agree_when_they_are_drawn_from_the_same_keys(models_and_data, case):
+    theirs, ours = models_and_data.torch.under(f"data/{case}/"), models_and_data.mindspore.under(f"data/{case}/")
+    shape = {"augmented photographs": (8, 3, 64, 64), "augmented digits": (8, 1, 28, 28)}[case]
+    assert ours["images"].shape == theirs["images"].shape == shape
+    assert ours["images"].dtype == theirs["images"].dtype == np.float32
+    assert np.abs(ours["images"] - theirs["images"]).max() < ROUNDING
+    for side in (ours, theirs):  # other keys give other images, the same ones the same again
+        assert (side["other images"] != side["images"]).reshape(8, -1).any(1).sum() >= 7
+    assert np.abs(ours["other images"] - theirs["other images"]).max() < ROUNDING
+
+
 @pytest.mark.parametrize(
     ("case", "error", "message"),
     [
@@ -41,7 +53,11 @@ def test_images_agree(models_and_data, case):
         ("several sizes", "BadRecipe", ""),
         ("no array", "BadRecipe", "add ToTensor"),
         ("normalize before tensor", "BadRecipe", "transforms failed on"),
-        ("random", "Unsupported", "RandomResizedCrop draws from each framework's own generator"),
+        ("not drawn", "Unsupported", "random transforms that can be given the same draws: ColorJitter, RandAugment"),
+        ("erasing a picture", "BadRecipe", "RandomErasing works on what ToTensor gives: put it after ToTensor"),
+        ("flipping an array", "BadRecipe", "RandomHorizontalFlip works on images"),
+        ("too small to crop", "BadRecipe", "a crop 900 high and 900 wide does not fit an image 256 high"),
+        ("random", "Unsupported", "RandomResizedCrop draws random numbers"),
     ],
 )
 @pytest.mark.parametrize("framework", ["torch", "mindspore"])
@@ -94,7 +110,7 @@ def test_digits_are_scikit_learn_s_own():
 
 def test_nothing_heavy_is_imported_for_samples():
     program = (
-        "import sys; from msmigrate.train.data_sources import samples; samples('digits', 2, 1, 0);"
+        "import sys; from msmigrate.train.data.data_sources import samples; samples('digits', 2, 1, 0);"
         "samples('photographs', 2, 1, 0);"
         "print([name for name in ('torch', 'mindspore', 'sklearn', 'torchvision') if name in sys.modules])"
     )
@@ -127,7 +143,11 @@ def test_a_folder_labels_by_sorted_class_and_repeats_only_when_it_must(tmp_path)
     [
         (["loose.png"], BadInput, "has no folders in it"),
         (["a/1.png", "b/none.txt"], BadInput, "b has no images in it"),
-        ([f"{letter}/1.png" for letter in "abcd"], BadRecipe, "has 4 classes and the model only 3"),
+        (
+            [f"{letter}/1.png" for letter in "abcd"],
+            BadRecipe,
+            ": 4 classes, and the model has only 3: give it",
+        ),
     ],
 )
 def test_folders_that_cannot_be_used(tmp_path, names, error, message):
@@ -138,8 +158,8 @@ def test_folders_that_cannot_be_used(tmp_path, names, error, message):
 def test_sources_that_do_not_exist(tmp_path):
     with pytest.raises(BadInput, match="there is no folder"):
         samples(f"folder:{tmp_path / 'nowhere'}", 1, 1, seed=0)
-    for source in ("photos", "folder:", ""):
-        with pytest.raises(BadRecipe, match="known: photographs, digits, folder:PATH"):
+    for source in ("films", ""):
+        with pytest.raises(BadRecipe, match="known: photographs, digits, digits:train"):
             samples(source, 1, 1, seed=0)
-    with pytest.raises(BadRecipe, match="the digits have 10 classes and the model only 5"):
+    with pytest.raises(BadRecipe, match="the digits: 10 classes, and the model has only 5: give it num_classes: 10"):
         samples("digits", 1, 1, seed=0, num_classes=5)

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadRecipe
-from msmigrate.train.groups import is_norm, parameter_groups
 from msmigrate.train.recipe import Group, Optimizer
+from msmigrate.train.step.groups import is_norm, parameter_groups
 
 OWNERS = {
     "conv1.weight": "Conv2d",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.errors import BadRecipe
-from msmigrate.train import model_names
+from msmigrate.train.models import model_names
 
 CASES = json.loads(Path(__file__).with_name("cases.json").read_text(encoding="utf-8"))
 

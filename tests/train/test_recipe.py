@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import MsmigrateError, Unsupported
-from msmigrate.train import data_sources, recipe_check
 from msmigrate.train.recipe import DEFAULT, FOLDER, load, table_args
 from recipe_files import read, refusal, write
 
@@ -68,7 +67,13 @@ def test_what_is_left_out_has_a_default(tmp_path):
         ("{name: lenet5}", "{name: lenet}", 1, "no model is called 'lenet'; did you mean lenet5"),
         ("{name: lenet5}", "{name: lenet5, args: {chanels: 3}}", 1, "no argument 'chanels'; did you mean channels?"),
         ("source: digits", "source: digit", 3, "there is no source 'digit'; did you mean 'digits'?"),
-        ("source: digits", "source: 'folder:'", 3, "there is no source 'folder:'; known: photographs, digits, folder:"),
+        ("source: digits", "source: 'folder:'", 3, "data.source: 'folder:' names no place: folder:PATH, with the path"),
+        ("{name: ToTensor}", "{name: RandomErasing}", 6, "RandomErasing works on what ToTensor gives: put it after"),
+        ("ToTensor}", "ToTensor}\n    - {name: RandomHorizontalFlip}", 7, "works on images, not on what"),
+        ("ToTensor}", "ToTensor}\n    - {name: RandomErasing, args: {p: 2}}", 7, "RandomErasing's p must be a prob"),
+        ("{name: ToTensor}", "{name: RandAugment, args: {magnitude: 99}}", 6, "magnitude 99 must be below num_mag"),
+        ("  batch: 8", "  eval_transforms: [{name: RandomVerticalFlip}]\n  batch: 8", 4, "is to be repeatable"),
+        ("  batch: 8", "  eval_transforms: [{name: Resize}]\n  batch: 8", 4, "Resize needs the argument 'size'"),
         ("ToTensor", "ToTenser", 6, "there is no transform 'ToTenser'; did you mean ToTensor?"),
         ("name: SGD", "name: SDG", 8, "there is no optimizer 'SDG'; did you mean SGD"),
         ("name: SGD", "name: MSELoss", 8, "optimizer: MSELoss is a loss, not an optimizer; known: SGD, Adam, AdamW"),
@@ -204,12 +209,6 @@ def test_different_steps_have_different_digests(tmp_path):
 )
 def test_which_losses_want_one_hot_targets(tmp_path, name, one_hot):
     assert read(tmp_path, f"{PAGE}loss: {{name: {name}}}\n").one_hot is one_hot
-
-
-def test_the_sources_are_those_that_exist():
-    for source in recipe_check.SOURCES:
-        assert data_sources.samples(source, 1, 1, seed=0)
-    assert data_sources.FOLDER == FOLDER
 
 
 def test_a_recipe_is_read_without_a_framework():

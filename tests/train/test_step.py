@@ -31,12 +31,13 @@ def beside(name: str) -> ModuleType:
     return module
 
 
+beside("option_cases")
 cases = beside("step_cases")
 refused = beside("step_refused")
 RUNS = [
     pytest.param(name, variant, marks=() if variant in case.quick else pytest.mark.full)
     for name, case in cases.CASES.items()
-    for variant in cases.VARIANTS
+    for variant in (case.variants if case.full else cases.VARIANTS)
 ]
 
 
@@ -77,11 +78,47 @@ def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return found[0], found[1]
 
 
-def too_far(ours: np.ndarray, noisy: np.ndarray, exact: np.ndarray) -> str:
-    """How far `ours` stands from the float64 result when that is more than rounding explains, or nothing."""
+@pytest.fixture(scope="session")
+def loop(tmp_path_factory: pytest.TempPathFactory) -> Side:
+    """The arrays of the loops written by hand."""
+    folder = tmp_path_factory.mktemp("loop")
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(HERE / "hand_written_torch_loop.py"), str(folder)]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, env=environment)
+    assert done.returncode == 0, done.stderr
+    with np.load(folder / "loop.npz") as stored:
+        return Side({}, {key: stored[key] for key in stored.files})
+
+
+def too_far(ours: np.ndarray, noisy: np.ndarray, exact: np.ndarray, usual: float = 0.0) -> str:
+    """How far `ours` stands from the float64 result when that is more than rounding explains, or nothing.
+
+    usual: the share of its size by which torch is away in tensors of this kind and number of elements.
+    """
     size = np.linalg.norm(exact)
     error, noise = (np.linalg.norm(array.astype(np.float64) - exact) for array in (ours, noisy))
-    return "" if error <= RATIO * noise + FLOOR * size else f"{error / size:.1e} away, torch {noise / size:.1e}"
+    allowed = RATIO * max(noise, usual * size) + FLOOR * size
+    return "" if error <= allowed else f"{error / size:.1e} away, torch {noise / size:.1e}"
+
+
+def usual_noise(noisy: Arrays, exact: Arrays) -> dict[str, float]:
+    """What is usual of each tensor's kind in its step: torch may by luck be nearly exact on a few numbers.
+
+    As parity's own floor: the median of the relative noises, times a share that falls with the number of elements.
+    """
+    noises: dict[str, dict[str, float]] = {}
+    for name, values in exact.items():
+        size = np.linalg.norm(values)
+        if np.isfinite(size) and size > 0 and np.isfinite(noisy[name]).all():
+            kind = "/".join(name.split("/")[:3] if "/state/" in name else name.split("/")[:2])
+            noises.setdefault(kind, {})[name] = float(np.linalg.norm(noisy[name] - values) / size)
+    found = {}
+    for kind, members in noises.items():
+        # a loss is one number made of its logits, and is known no better than these
+        made_of = noises[kind.replace("/loss", "/logits")] if kind.endswith("/loss") else members
+        for name in members:
+            found[name] = float(np.median([*made_of.values()])) * min(1.0, np.sqrt(16 / exact[name].size))
+    return found
 
 
 @pytest.mark.parametrize(("case", "variant"), RUNS)
@@ -89,33 +126,92 @@ def test_steps_agree(sides, case, variant):
     torch, mindspore = sides
     noisy, exact, ours = torch.of(case, "32"), torch.of(case, "64"), mindspore.of(case, variant)
     optional = {name for name in noisy if name.endswith("/image_grad") and variant == "graph"}
+    if variant == "lean":
+        optional = {name for name in noisy if name.endswith("/image_grad") or "/grads/" in name}
     # torch counts RMSprop's steps and reads the count nowhere: the mapping table drops it
     dropped = {name for name in noisy if "/state/step/" in name and case.startswith("rmsprop")}
     assert ours.keys() == noisy.keys() - optional - dropped
     assert {name: array.shape for name, array in ours.items()} == {name: noisy[name].shape for name in ours}
+    usual = usual_noise(noisy, exact) if cases.CASES[case].recipe.amp else {}
     wrong = {}
     for name, array in ours.items():
-        if np.isfinite(exact[name]).all():
-            wrong[name] = too_far(array, noisy[name], exact[name])
+        if "/scaler/" in name:
+            wrong[name] = "" if array == noisy[name] else f"{array}, torch {noisy[name]}"
+        elif np.isfinite(exact[name]).all() and np.isfinite(noisy[name]).all():
+            wrong[name] = too_far(array, noisy[name], exact[name], usual.get(name, 0.0))
         else:
             wrong[name] = "" if not np.isfinite(array).all() else "finite, and torch's is not"
     assert {name: why for name, why in wrong.items() if why} == {}
 
 
-@pytest.mark.parametrize("case", cases.CASES)
+ALONE = [
+    pytest.param(name, marks=pytest.mark.full if case.full else ()) for name, case in cases.CASES.items() if case.quick
+]
+
+
+@pytest.mark.parametrize("case", ALONE)
 def test_a_case_does_what_it_is_there_for(sides, case):
     """No comparison of two runs that both did nothing: the weights move, except in a step that is skipped."""
-    found, overflow = sides[1].of(case, "pynative"), cases.CASES[case].overflow
-    shapes = sides[1].facts["shapes"][cases.CASES[case].model]
+    spec = cases.CASES[case]
+    found = sides[1].of(case, spec.quick[0])
+    shapes = sides[1].facts["shapes"][spec.model]
     start = {name: cases.weight(name, tuple(shape)) for name, shape in shapes.items()}
-    for index in range(cases.STEPS):
+    for index in range(spec.steps):
         now = {name[2:]: array for name, array in found.items() if name.startswith(f"{index}/weights/")}
         before = {name[2:]: array for name, array in found.items() if name.startswith(f"{index - 1}/weights/")}
         before = before or {f"weights/{name}": cases.sampled(array) for name, array in start.items()}
         moved = {name[len("weights/") :] for name in now if not np.array_equal(now[name], before[name])}
-        still = cases.CASES[case].frozen
-        expected = {name[len("weights/") :] for name in now if not name[len("weights/") :].startswith(still or ("-",))}
-        assert moved == (set() if index == overflow else expected)
+        expected = {name[len("weights/") :] for name in now if not name[len("weights/") :].startswith(spec.still)}
+        if not found.get(f"{index}/scaler/finite", True):
+            expected = {name for name in expected if "running_" in name}
+        assert moved == expected
+        skips = index == spec.overflow or (case == "loop in half" and index < 2)
+        assert skips == (not found.get(f"{index}/scaler/finite", True))
+
+
+@pytest.mark.parametrize("case", ["loop", "loop in half"])
+def test_steps_agree_with_a_loop_written_by_hand(sides, loop, case):
+    """Accumulation, clipping, torch's GradScaler, autocast, timm's averages and a schedule, none of them ours."""
+    noisy, exact, ours = loop.of(case, "32"), loop.of(case, "64"), sides[1].of(case, "lean")
+    rates = {name: ours[name] for name in ours if "/rates/" in name}
+    for step in range(cases.CASES[case].steps):
+        of_step = {float(rate) for name, rate in rates.items() if name.startswith(f"{step}/")}
+        assert len(of_step) == 1
+        assert of_step.pop() == pytest.approx(float(noisy.pop(f"{step}/rates/all")), rel=1e-6)
+        scale = f"{step}/scaler/scale"
+        assert ours[scale] == noisy.pop(scale) == exact[scale]
+    assert {name.split("/")[1] for name in noisy} == {"loss", "logits", "weights", "ema", "state"}
+    assert noisy.keys() <= ours.keys()
+    usual = usual_noise(noisy, {name: exact[name] for name in noisy}) if case == "loop in half" else {}
+    finite = {name for name in noisy if np.isfinite(exact[name]).all()}
+    assert {name for name in noisy if name not in finite} <= {"2/loss"}
+    wrong = {name: too_far(ours[name], noisy[name], exact[name], usual.get(name, 0.0)) for name in finite}
+    assert {name: why for name, why in wrong.items() if why} == {}
+
+
+@pytest.mark.parametrize(
+    ("case", "variant"),
+    [pytest.param("O1", "graph", marks=pytest.mark.full), ("O2", "pynative"), ("O3", "graph")],
+)
+def test_the_level_says_which_weights_are_rounded(sides, case, variant):
+    """The gradient of a weight that was rounded on its way in has passed through half precision itself."""
+    for side, place in ((sides[0], "32"), (sides[1], variant)):
+        grads = {name: array for name, array in side.of(case, place, "grads").items() if name.startswith("0/")}
+        rounded = {name for name, grad in grads.items() if np.array_equal(grad, grad.astype(np.float16))}
+        norms = {name for name in grads if ".bn" in name or "/bn" in name or ".downsample.1." in name}
+        assert bool(norms) == (cases.CASES[case].model == "resnet_tiny")
+        assert rounded == (grads.keys() if case == "O3" else grads.keys() - norms)
+
+
+@pytest.mark.parametrize("case", ["O1", "O2", "O3", "loop in half"])
+def test_half_precision_is_used_and_not_more_exact_than_it_can_be(sides, case):
+    """A MindSpore step in float32 would stand far nearer to the reference than torch's in half precision."""
+    variant = cases.CASES[case].quick[0]
+    noisy, exact, ours = (sides[0].of(case, "32"), sides[0].of(case, "64"), sides[1].of(case, variant))
+    last = cases.CASES[case].steps - 1
+    names = [name for name in ours if name.startswith(f"{last}/weights/")]
+    ratios = [np.linalg.norm(ours[n] - exact[n]) / np.linalg.norm(noisy[n] - exact[n]) for n in names]
+    assert 0.25 < np.median(ratios) < RATIO
 
 
 def test_frozen_parameters_have_no_gradient_and_no_state(sides):
@@ -129,7 +225,10 @@ def test_frozen_parameters_have_no_gradient_and_no_state(sides):
 
 def test_the_first_group_that_matches_wins(sides):
     rates, decays = (
-        {name.rpartition("/")[2]: float(array) for name, array in sides[1].of("groups", "pynative", kind).items()}
+        {
+            name.rpartition("/")[2]: float(array)
+            for name, array in sides[1].of("first match wins", "pynative", kind).items()
+        }
         for kind in ("rates", "decays")
     )
     assert (rates["fc1.weight"], decays["fc1.weight"]) == pytest.approx((0.01, 0.1))

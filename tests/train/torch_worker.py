@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from msmigrate.errors import MsmigrateError
-from msmigrate.train import torch_data, torch_models
-from msmigrate.train.data_sources import samples
-from worker import CASES, LARGEST_DRAW, damaged_batches, dump
+from msmigrate.train.data import torch_data
+from msmigrate.train.data.data_sources import samples
+from msmigrate.train.models import torch_models
+from worker import CASES, LARGEST_DRAW, damaged_batches, dump, keys_for
 
 FOLDER = Path(sys.argv[1])
 arrays: dict[str, np.ndarray] = {}
@@ -73,9 +74,14 @@ for case, transforms in CASES["data"].items():
         samples(source, 8, 1, seed=3)[0], transforms
     )
 
+for case, transforms in CASES["random"].items():
+    batch = samples(case.removeprefix("augmented "), 8, 1, seed=3)[0]
+    for name, epoch in (("images", 0), ("other images", 1)):
+        arrays[f"data/{case}/{name}"], _ = torch_data.batch(batch, transforms, keys_for(case, epoch, 8))
+
 for case, (batch, transforms) in damaged_batches().items():
     try:
-        torch_data.batch(batch, transforms)
+        torch_data.batch(batch, transforms, keys_for(case, 0, len(batch)))
     except MsmigrateError as error:
         facts["errors"][case] = [type(error).__name__, str(error)]
 

@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import numpy as np
-from msmigrate.train.data_sources import samples
-from msmigrate.train.sample import Sample
+from msmigrate.train.data.data_sources import samples
+from msmigrate.train.data.sample import Sample
 
 CASES = json.loads(Path(__file__).with_name("cases.json").read_text(encoding="utf-8"))
 LARGEST_DRAW = 20_000  # values of one parameter that are kept: enough to tell two distributions apart
@@ -28,8 +28,17 @@ def damaged_batches() -> dict[str, tuple[list[Sample], list[dict]]]:
         "several sizes": (good, [resize, tensor]),
         "no array": (good, [resize, crop]),
         "normalize before tensor": (good, [resize, crop, normalize]),
+        "not drawn": (good, [{"name": "RandomRotation", "args": {"degrees": 9}}, tensor]),
+        "erasing a picture": (good, [resize, crop, {"name": "RandomErasing", "args": {"p": 1.0}}, tensor]),
+        "flipping an array": (good, [resize, crop, tensor, {"name": "RandomHorizontalFlip"}]),
+        "too small to crop": (good, [resize, {"name": "RandomCrop", "args": {"size": 900}}, tensor]),
         "random": (good, [{"name": "RandomResizedCrop", "args": {"size": 224}}, tensor]),
     }
+
+
+def keys_for(case: str, epoch: int, count: int) -> list[tuple[int, int, int]] | None:
+    """The keys of a batch; None where nothing is to be drawn."""
+    return None if case == "random" else [(11, epoch, index) for index in range(count)]
 
 
 def dump(stem: Path, facts: dict, arrays: dict[str, np.ndarray]) -> None:

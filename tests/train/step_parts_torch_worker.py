@@ -1,0 +1,74 @@
+"""What torch and timm say of loss scales and averages: `python step_parts_torch_worker.py FOLDER`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+from msmigrate.train.recipe import Ema
+from msmigrate.train.step.torch_ema import MovingAverage
+from step_parts_cases import AVERAGES, OVERFLOWS, RULES, SCALES
+from timm.utils import ModelEmaV2, ModelEmaV3
+from worker import dump
+
+
+def scales(rule: dict[str, Any]) -> list[tuple[float, int]]:
+    """What GradScaler makes of the overflows: scale and growth tracker after every step."""
+    weight = torch.nn.Parameter(torch.ones(2))
+    optimizer = torch.optim.SGD([weight], lr=0.0)
+    scaler = torch.amp.GradScaler("cpu", **rule)
+    found = []
+    for overflows in OVERFLOWS:
+        weight.grad = torch.full((2,), float("inf") if overflows else 1.0)
+        scaler.scale(torch.zeros(()))  # which makes the scale
+        scaler.unscale_(optimizer)
+        scaler.step(optimizer)
+        scaler.update()
+        found.append((scaler.get_scale(), int(scaler._growth_tracker)))
+    return found
+
+
+def averages(ema: Ema) -> tuple[float, float]:
+    """How far our average and timm's stand apart after some updates, and how far timm's is from the weights."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.BatchNorm1d(4))
+    ours = MovingAverage(ema, model)
+    if ema.warmup or ema.update_after_step:
+        names = ("decay", "min_decay", "update_after_step", "warmup_gamma", "warmup_power")
+        theirs = ModelEmaV3(model, use_warmup=ema.warmup, **{name: getattr(ema, name) for name in names})
+    else:
+        theirs = ModelEmaV2(model, decay=ema.decay)
+    for update in range(1, 9):
+        with torch.no_grad():
+            for tensor in model.state_dict().values():
+                tensor.add_(1 if tensor.dtype == torch.int64 else torch.rand_like(tensor))
+        ours.update(model, update)
+        theirs.update(model, **({"step": update} if isinstance(theirs, ModelEmaV3) else {}))
+    held = theirs.module.state_dict()
+    floating = [name for name in held if "num_batches" not in name]
+    apart = max(float((ours.tensors[name] - held[name]).abs().max()) for name in floating)
+    away = max(float((model.state_dict()[name] - held[name]).abs().max()) for name in floating)
+    return apart, away
+
+
+def decays(ema: Ema) -> list[float]:
+    """timm's decay of each update."""
+    names = ("decay", "min_decay", "update_after_step", "warmup_gamma", "warmup_power")
+    timm = ModelEmaV3(torch.nn.Linear(1, 1), use_warmup=ema.warmup, **{name: getattr(ema, name) for name in names})
+    return [timm.get_decay(update) for update in range(1, 2000)]
+
+
+def main(folder: Path) -> None:
+    """Write what was found."""
+    facts = {
+        "scales": {name: scales(RULES[name]) for name in SCALES},
+        "averages": {name: averages(Ema(**args)) for name, args in AVERAGES.items()},
+        "decays": {name: decays(Ema(**args)) for name, args in AVERAGES.items()},
+    }
+    dump(folder / "torch", facts, {})
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,156 @@
+"""A batch of samples through MindSpore's dataset pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from mindspore import dataset
+from mindspore.dataset import vision
+from PIL import Image
+
+from ...errors import BadRecipe
+from ...mappings import table
+from ..models.mindspore_build import construct
+from ..recipe import Part
+from . import draws, pil_transforms
+from .draws import Drawn, Key
+from .mindspore_value_table import ValueTable, tabled
+from .pipeline_errors import reason
+from .sample import Sample, refuse_damaged
+from .transforms import apply_random, parts, refuse_undrawn, refuse_unfit
+
+
+def operations(transforms: Sequence[Part | dict[str, Any]], mode: str = "RGB") -> list[Callable[[Any], Any]]:
+    """Decoding to the PIL mode 'RGB' or 'L', then the fixed transforms as the mapping table translates them.
+
+    Images are decoded to PIL: MindSpore's own resize, on arrays, does not antialias (up to 118 of 255 off torchvision).
+    Raises UnknownRow, BadInput or Unsupported for a transform that has no translation.
+    """
+    return decoding(mode) + [construct(table.translate(part.name, part.args)) for part in parts(transforms)]
+
+
+def decoding(mode: str) -> list[Callable[[Any], Any]]:
+    """The operations that turn encoded bytes, uint8 (N,), into a PIL image of `mode`, 'RGB' or 'L'."""
+    if mode == "L":  # Decode gives RGB always; the grey of three equal values is that value, exactly
+        return [vision.Decode(to_pil=True), vision.Grayscale(num_output_channels=1)]
+    return [vision.Decode(to_pil=True)]
+
+
+class Prepare:
+    """Decoding and all transforms of one image, as one function for a dataset's map over the columns image and key.
+
+    Fixed transforms are MindSpore's operators, as `operations` has them, or a table of what they give; random ones
+    draw from the image's own generator and do with PIL what torchvision does. It can be copied to another process, and
+    makes its operators there. Raises what `operations` raises, and Unsupported for a random transform that cannot be
+    drawn.
+    """
+
+    def __init__(self, transforms: Sequence[Part | dict[str, Any]], mode: str = "RGB") -> None:
+        self.transforms, self.mode = parts(transforms), mode
+        refuse_undrawn(self.transforms, keys=[])
+        self._decoding, self._steps = decoding(self.mode), self._made()
+
+    def __call__(self, data: np.ndarray, key: np.ndarray) -> np.ndarray:
+        """The image from its encoded bytes `data`, uint8 (N,), and its key, int64 (3,): (seed, epoch, index).
+
+        What comes is what the transforms end in: with ToTensor, float32 (C, H, W).
+        """
+        return self._transformed(self._decoded(data), key)
+
+    def pixels(self, data: np.ndarray) -> np.ndarray:
+        """The first half: the decoded image, uint8 (H, W, 3) or (H, W), as a cache can keep it."""
+        return np.asarray(self._decoded(data))
+
+    def from_pixels(self, pixels: np.ndarray, key: np.ndarray) -> np.ndarray:
+        """The second half: the decoded image transformed, to the bit as by the call."""
+        return self._transformed(Image.fromarray(pixels), key)
+
+    def _decoded(self, data: np.ndarray) -> Any:
+        image: Any = data
+        for step in self._decoding:
+            image = step(image)
+        return image
+
+    def _transformed(self, image: Any, key: np.ndarray) -> np.ndarray:
+        generator = draws.generator((int(key[0]), int(key[1]), int(key[2])))
+        for step in self._steps:
+            image = apply_random(step, self._apply, image, generator) if isinstance(step, Part) else step(image)
+        return np.asarray(image)
+
+    def _made(self) -> list[Part | Callable[[Any], Any]]:
+        start, end = tabled(self.transforms)
+        steps = [self._step(part) for part in self.transforms]  # all of them, so that each is checked
+        return [*steps[:start], *([ValueTable(self.transforms[start:end])] if end else []), *steps[end:]]
+
+    def _step(self, part: Part) -> Part | Callable[[Any], Any]:
+        """One transform: the part itself if it draws."""
+        return part if draws.is_random(part) else construct(table.translate(part.name, part.args))
+
+    def _apply(self, part: Part, drawn: Drawn, image: Any) -> Any:
+        return pil_transforms.apply(part, drawn, image)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"transforms": self.transforms, "mode": self.mode}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.transforms, self.mode = state["transforms"], state["mode"]
+        self._decoding, self._steps = decoding(self.mode), self._made()
+
+
+def pipeline(
+    samples: Sequence[Sample],
+    transforms: Sequence[Part | dict[str, Any]],
+    batch_size: int,
+    keys: Sequence[Key],
+    kind: type[Prepare] = Prepare,
+) -> dataset.Dataset:
+    """A dataset of (image, label) batches over the samples in their order; the last batch may be smaller.
+
+    keys: of each sample, for the random transforms. kind: what prepares them.
+    """
+    modes = {sample.mode for sample in samples}
+    if len(modes) != 1:
+        raise BadRecipe(f"a batch wants images of one mode, not {sorted(modes)}")
+
+    rows = [
+        (np.frombuffer(sample.data, dtype=np.uint8), np.array(key, dtype=np.int64), np.int32(sample.label))
+        for sample, key in zip(samples, keys, strict=True)
+    ]
+    images = dataset.GeneratorDataset(
+        rows,
+        column_names=["image", "key", "label"],
+        shuffle=False,
+        num_parallel_workers=1,
+        python_multiprocessing=False,
+    )
+    prepare = kind(transforms, modes.pop())
+    images = images.map(prepare, ["image", "key"], ["image"], num_parallel_workers=1).project(["image", "label"])
+    return images.batch(batch_size, drop_remainder=False, num_parallel_workers=1)
+
+
+def batch(
+    samples: Sequence[Sample],
+    transforms: Sequence[Part | dict[str, Any]],
+    keys: Sequence[Key] | None = None,
+    kind: type[Prepare] = Prepare,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Decode and transform the samples in order: images float32 (N, C, H, W), labels int32 (N,).
+
+    keys: (seed, epoch, index) of each sample; random transforms draw from them, and without keys are refused.
+    kind: what prepares an image; FastPrepare for data.fast_transforms.
+
+    Raises BadInput naming a sample that cannot be decoded, Unsupported for a random transform that cannot be drawn,
+    and BadRecipe where the transforms do not end in arrays of one size.
+    """
+    refuse_undrawn(parts(transforms), keys)
+    known = [(0, 0, 0)] * len(samples) if keys is None else keys
+    try:
+        batches = pipeline(samples, transforms, len(samples), known, kind)
+        images, labels = next(batches.create_tuple_iterator(num_epochs=1, output_numpy=True))
+    except RuntimeError as error:  # MindSpore says this of every failure in a pipeline, at the end of a long text
+        refuse_damaged(samples)
+        raise BadRecipe(f"MindSpore's transforms failed on {len(samples)} images: {reason(error)}") from error
+    refuse_unfit(images)
+    return images, labels

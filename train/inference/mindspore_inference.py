@@ -1,0 +1,136 @@
+"""Carry out an inference request: the logits of every image once, in evaluation mode, compiled.
+
+    python -m msmigrate.train.inference.mindspore_inference REQUEST.json
+
+Says on stdout what it does, a JSON object a line, and leaves the results beside the request.
+"""
+
+from __future__ import annotations
+
+from .. import mindspore_environment
+
+mindspore_environment.prepare()
+
+import json  # noqa: E402
+import os  # noqa: E402
+import sys  # noqa: E402
+import time  # noqa: E402
+import traceback  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import mindspore  # noqa: E402
+import numpy as np  # noqa: E402
+from mindspore import Tensor, nn  # noqa: E402
+
+from ...errors import BadRecipe, MsmigrateError, Unsupported, WorkerFailed  # noqa: E402
+from ..data.mindspore_data import Prepare  # noqa: E402
+from ..models import mindspore_models  # noqa: E402
+from ..models.mindspore_names import canonical_parameters  # noqa: E402
+from ..run.checkpoints import EMA, read  # noqa: E402
+from ..run.targets import TARGETS  # noqa: E402
+from .inference_batches import batches  # noqa: E402
+from .inference_images import images_of  # noqa: E402
+from .inference_results import Results, Scores  # noqa: E402
+from .inference_weights import fit  # noqa: E402
+from .request import Request, Told, preparation  # noqa: E402
+
+
+def carry_out(request: Request, told: Told) -> Results:
+    """Load the weights, run the net over all images, and keep what was asked for of its outputs.
+
+    Raises what reading weights and images raises, and Unsupported for a target that MindSpore cannot use.
+    """
+    told({"doing": "opening the images"})
+    source = images_of(request)
+    told({"doing": "building the net"})
+    target = use(request.target, request.recipe.train.device_id)
+    net = loaded(request)
+    scores, skipped = Scores(request.top), []
+    size = min(request.batch, len(source))
+    began = time.monotonic()
+    told({"doing": "compiling"})
+    for ready in batches(
+        source,
+        Prepare(preparation(request.recipe), source.mode),
+        size=size,
+        workers=request.recipe.data.workers,
+        skip=request.on_corrupt == "skip",
+    ):
+        skipped += ready.skipped
+        if ready.names:
+            scores.add(ready.names, ready.labels, logits(net, ready.images, size))
+        told({"done": ready.done, "of": len(source)})
+    versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
+    return scores.results(skipped, time.monotonic() - began, target, versions)
+
+
+def use(target: str | None, device_id: int) -> str:
+    """Compile for this target, or for the best that is there, and return it.
+
+    Raises Unsupported in one line where MindSpore cannot.
+    """
+    there = (name for name in TARGETS if getattr(mindspore.device_context, name.lower()).is_available())
+    chosen = target or next(there, "CPU")
+    try:
+        mindspore.set_context(mode=mindspore.GRAPH_MODE)
+        mindspore.set_device(chosen, 0 if chosen == "CPU" else device_id)
+    except (RuntimeError, ValueError) as error:
+        first = " ".join(str(error).strip().splitlines()[:1])
+        raise Unsupported(f"MindSpore {mindspore.__version__} cannot use {chosen} here: {first}") from error
+    return chosen
+
+
+def loaded(request: Request) -> nn.Cell:
+    """The recipe's net in evaluation mode with the weights of the checkpoint, or their moving average.
+
+    The file is read by msmigrate's own reader: MindSpore's loader trusts every length in it.
+    """
+    model = request.recipe.model
+    net = mindspore_models.build(model.name, **model.args)
+    held = {f"{EMA}{c.name}" if request.ema else c.parameter.name: c.parameter for c in canonical_parameters(net)}
+    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
+    for name, array in fit(request.shown, read(request.weights).tensors, wanted, request.recipe).items():
+        held[name].set_data(Tensor(np.array(array)))  # a copy that MindSpore may own
+    return net.set_train(False)
+
+
+def logits(net: nn.Cell, images: np.ndarray, size: int) -> np.ndarray:
+    """The logits (N, K) of N images; a smaller batch is filled up to `size`, or MindSpore would compile again."""
+    count = len(images)
+    if count < size:
+        images = np.concatenate([images, np.repeat(images[-1:], size - count, axis=0)])
+    try:
+        outputs: np.ndarray = net(Tensor(images)).asnumpy()[:count]
+    except (RuntimeError, TypeError, ValueError) as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+        if "emory" in str(error):
+            raise WorkerFailed(f"a batch of {size} images does not fit in memory ({first}): lower --batch") from error
+        shape = " × ".join(map(str, images.shape[1:]))
+        raise BadRecipe(f"the net cannot be run on images of {shape} as the recipe prepares them: {first}") from error
+    return outputs
+
+
+def main(request_file: Path) -> int:
+    """Carry out one request and leave its results beside it; returns the exit code."""
+    out = os.dup(1)
+    os.dup2(2, 1)  # whatever MindSpore prints goes to stderr, so that only events stand on stdout
+
+    def told(event: dict[str, Any]) -> None:
+        os.write(out, (json.dumps(event) + "\n").encode())
+
+    try:
+        request = Request.model_validate_json(request_file.read_text(encoding="utf-8"))
+        carry_out(request, told).write(request_file.parent)
+    except MsmigrateError as error:
+        told({"error": str(error), "kind": type(error).__name__})
+        return 2
+    except Exception as error:
+        traceback.print_exc()
+        told({"error": " ".join(f"the MindSpore process failed: {type(error).__name__}: {error}".split())[:500]})
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    mindspore_environment.leave(main(Path(sys.argv[1])))

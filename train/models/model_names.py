@@ -1,0 +1,69 @@
+"""The models that a recipe may name, and the arguments each of them takes; no framework is needed to know either."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ...errors import BadRecipe
+
+_BASIC = ("num_classes", "zero_init_residual")
+_BOTTLENECK = (*_BASIC, "groups", "width_per_group")
+
+# model name -> the names of its keyword arguments
+ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "lenet5": ("channels", "num_classes"),
+    "resnet18": _BASIC,
+    "resnet34": _BASIC,
+    "resnet50": _BOTTLENECK,
+    "resnet101": _BOTTLENECK,
+    "resnet152": _BOTTLENECK,
+    "resnet_tiny": (*_BASIC, "block", "layers", "width"),
+}
+NAMES = tuple(ARGUMENTS)
+
+SMALL = ("lenet5", "resnet_tiny")  # 10 classes unless told otherwise; the others have ImageNet's 1000
+
+# argument name -> what a value must be, in words and as a test
+_POSITIVE = ("a positive whole number", lambda value: type(value) is int and value > 0)
+_VALUES: dict[str, tuple[str, Any]] = {
+    "channels": _POSITIVE,
+    "num_classes": _POSITIVE,
+    "groups": _POSITIVE,
+    "width_per_group": _POSITIVE,
+    "width": _POSITIVE,
+    "zero_init_residual": ("true or false", lambda value: type(value) is bool),
+    "block": ("'basic' or 'bottleneck'", lambda value: value in ("basic", "bottleneck")),
+    "layers": (
+        "four positive whole numbers",
+        lambda value: isinstance(value, (list, tuple)) and len(value) == 4 and all(_POSITIVE[1](n) for n in value),
+    ),
+}
+
+
+def check(name: str, arguments: Mapping[str, Any]) -> None:
+    """Raise BadRecipe unless `name` is a model and every one of `arguments` is an argument of it with a fit value.
+
+    The message names the closest known names.
+    """
+    if name not in ARGUMENTS:
+        raise BadRecipe(f"no model is called {name!r}; {_closest(name, NAMES)}")
+    for argument, value in arguments.items():
+        if argument not in ARGUMENTS[name]:
+            raise BadRecipe(f"model {name} takes no argument {argument!r}; {_closest(argument, ARGUMENTS[name])}")
+        words, fits = _VALUES[argument]
+        if not fits(value):
+            raise BadRecipe(f"model {name}: {argument} must be {words}, not {value!r}")
+
+
+def num_classes(name: str, arguments: Mapping[str, Any]) -> int:
+    """How many classes the model has that `arguments` make: its own default where they do not say."""
+    return arguments.get("num_classes", 10 if name in SMALL else 1000)
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    """The known names that look like `name`, or all of them, as the end of an error message."""
+    known = list(known)
+    near = difflib.get_close_matches(name, known, n=3)
+    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"

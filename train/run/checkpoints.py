@@ -1,0 +1,229 @@
+"""The checkpoints of a training run: written whole, verified before anything is believed, no framework imported.
+
+A checkpoint is one MindSpore `.ckpt` (see migrate/mindspore_ckpt.py) that ends in MindSpore's own checksum, so that
+`mindspore.load_checkpoint(crc_check=True)` reads it too. It holds
+
+    msmigrate.run               uint8: UTF-8 JSON that says where the run stands; first, so that no cut leaves it out
+    conv1.weight, bn1.gamma, …  the net, under MindSpore's names
+    optimizer.…, msmigrate.…    what TrainStep.state() keeps beside the weights
+    ema.conv1.weight, …         the moving average, under torch's state_dict names
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...errors import BadCheckpoint
+from ...migrate.atomic_file import atomic_file
+from ...migrate.mindspore_ckpt import CRC_MARK, TENSOR_TYPES, Value, entries, header, pieces
+
+RUN = "msmigrate.run"
+FORMAT = 1
+EMA = "ema."
+BESIDE = ("msmigrate.", "optimizer.", EMA)  # the names of what is not the net's
+BEST = "best.ckpt"
+
+_STEP = re.compile(r"step-(\d{8,})\.ckpt")
+_TAIL = len(CRC_MARK) + 10
+_BLOCK = 8 << 20  # bytes that are summed at a time
+
+
+class Checkpoint(NamedTuple):
+    """The tensors of a file by name, without `msmigrate.run`, and what that says (None: the file has none)."""
+
+    tensors: dict[str, np.ndarray]
+    run: dict[str, Any] | None
+
+    @property
+    def weights(self) -> dict[str, np.ndarray]:
+        """The net's own tensors."""
+        return {name: array for name, array in self.tensors.items() if not name.startswith(BESIDE)}
+
+    @property
+    def ema(self) -> dict[str, np.ndarray]:
+        """The moving average by state_dict name; empty when the run kept none."""
+        return {name[len(EMA) :]: array for name, array in self.tensors.items() if name.startswith(EMA)}
+
+
+def path_of(folder: Path, step: int) -> Path:
+    """Where the checkpoint after `step` optimizer steps lies."""
+    return folder / f"step-{step:08d}.ckpt"
+
+
+def write(path: Path, tensors: Mapping[str, np.ndarray], run: Mapping[str, Any]) -> None:
+    """Write a checkpoint that appears whole or not at all; one that stood there before is replaced.
+
+    tensors: name -> array, in the order in which they are written. run: goes in as JSON, with the format's number.
+    Raises BadDestination where the file cannot be written, the disk being full for one.
+    """
+    about = json.dumps({"format": FORMAT, **run}, allow_nan=False).encode()
+    content = {RUN: np.frombuffer(about, dtype=np.uint8), **tensors}
+    with atomic_file(path, force=True) as fd, open(fd, "wb", closefd=False) as file:
+        checksum = 0
+        for name, array in content.items():
+            for part in _parts(name, array):
+                checksum = zlib.crc32(part, checksum)
+                file.write(part)
+        file.write(CRC_MARK + checksum.to_bytes(10, "big"))
+
+
+def _parts(name: str, array: np.ndarray) -> list[Any]:
+    """The bytes of one tensor: a header and a piece, again and again."""
+    ordered = np.asarray(array, order="C")
+    if ordered.shape == (0,) or ordered.dtype.name not in TENSOR_TYPES:
+        raise ValueError(f"{name} of {ordered.dtype}, shape {ordered.shape}, has no place in a MindSpore checkpoint")
+    dims = ordered.shape or (0,)  # MindSpore's way to write a single number
+    raw = ordered.astype(ordered.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
+    kind = TENSOR_TYPES[ordered.dtype.name]
+    parts: list[Any] = []
+    for start, length in pieces(len(raw)):
+        parts += [header(name, dims, kind, length), raw[start : start + length]]
+    return parts
+
+
+def read(path: Path) -> Checkpoint:
+    """Read a checkpoint of ours, or one that MindSpore wrote (run is then None), after verifying all of it.
+
+    Checked are the structure, every length against shape and type, and the checksum, which a file that holds
+    `msmigrate.run` must have. Raises BadCheckpoint for a file that is damaged, foreign, unreadable, or of bfloat16,
+    which NumPy does not have.
+    """
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        return _read(fd, path)
+    except OSError as error:
+        raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
+    finally:
+        os.close(fd)
+
+
+def _read(fd: int, path: Path) -> Checkpoint:
+    values = entries(fd, str(path))
+    if not values:
+        raise BadCheckpoint(f"{path} is not a MindSpore checkpoint: it holds no tensor")
+    summed = _verify_checksum(fd, path)
+    tensors = {value.tag: _tensor(fd, path, value) for value in values}
+    stored = tensors.pop(RUN, None)
+    if stored is None:
+        return Checkpoint(tensors, None)
+    if not summed:
+        raise BadCheckpoint(f"{path} is damaged: its end, with the checksum, is missing")
+    return Checkpoint(tensors, _run(stored, path))
+
+
+def _verify_checksum(fd: int, path: Path) -> bool:
+    """Whether the file ends in a checksum; raises BadCheckpoint where it is not that of the rest."""
+    end = os.fstat(fd).st_size - _TAIL
+    tail = os.pread(fd, _TAIL, end) if end >= 0 else b""
+    if not tail.startswith(CRC_MARK):
+        return False
+    found = at = 0
+    while at < end:
+        block = os.pread(fd, min(_BLOCK, end - at), at)
+        if not block:
+            raise BadCheckpoint(f"{path} became shorter while it was read")
+        found = zlib.crc32(block, found)
+        at += len(block)
+    if found != int.from_bytes(tail[len(CRC_MARK) :], "big"):
+        raise BadCheckpoint(f"{path} is damaged: its checksum does not fit its content")
+    return True
+
+
+def _tensor(fd: int, path: Path, value: Value) -> np.ndarray:
+    if value.tensor_type == "BFloat16":
+        raise BadCheckpoint(f"{path}: {value.tag} is bfloat16; save the weights as float32")
+    length = sum(size for _, size in value.pieces)
+    raw = np.empty(length, dtype=np.uint8)
+    at = 0
+    for offset, size in value.pieces:
+        stop = at + size
+        while at < stop:
+            got = os.preadv(fd, [raw.data[at:stop]], offset + size - (stop - at))
+            if not got:
+                raise BadCheckpoint(f"{path} became shorter while it was read")
+            at += got
+    try:
+        # dims (0,) is how MindSpore writes a single number
+        return raw.view(value.tensor_type.lower()).reshape(() if value.dims == (0,) else value.dims)
+    except ValueError:  # a hostile shape: more dimensions than NumPy has, or empty and huge
+        raise BadCheckpoint(f"{path}: {value.tag} has the shape {value.dims}, which no array can have") from None
+
+
+def _run(stored: np.ndarray, path: Path) -> dict[str, Any]:
+    try:
+        run = json.loads(stored.tobytes().decode())
+    except (ValueError, RecursionError):
+        raise BadCheckpoint(f"{path} is damaged: {RUN} is not JSON") from None
+    if not isinstance(run, dict) or type(run.get("format")) is not int:
+        raise BadCheckpoint(f"{path} is damaged: {RUN} is not what a training run writes")
+    if run["format"] != FORMAT:
+        raise BadCheckpoint(
+            f"{path} is of checkpoint format {run['format']} and this msmigrate reads {FORMAT}: "
+            "use the msmigrate that wrote it"
+        )
+    return run
+
+
+def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
+    """The sound checkpoint of the most steps in a run's checkpoint folder; None when there is no checkpoint at all.
+
+    `warn` is told of every damaged one that is passed over. best.ckpt is taken when no other is left. Raises
+    BadCheckpoint when there are checkpoints and all of them are damaged.
+    """
+    candidates = [path for _, path in reversed(_by_step(folder))]
+    if (folder / BEST).exists():
+        candidates.append(folder / BEST)
+    for path in candidates:
+        try:
+            found = read(path)
+            if found.run is None:
+                raise BadCheckpoint(f"{path} does not say where its training run stands")
+        except BadCheckpoint as error:
+            if path.exists():  # another process may have set it aside meanwhile
+                warn(f"{error}; taking the checkpoint before it")
+            continue
+        return path, found
+    if candidates:
+        raise BadCheckpoint(f"all {len(candidates)} checkpoints in {folder} are damaged: start a new run elsewhere")
+    return None
+
+
+def set_aside(folder: Path, step: int) -> list[Path]:
+    """Rename the checkpoints of more than `step` steps to *.damaged and return their new names.
+
+    newest() has passed them over. Under their own names they would count as the newest ones when the run goes on, and
+    retain() would remove the sound ones first.
+    """
+    moved = []
+    for number, path in _by_step(folder):
+        if number > step:
+            aside = path.with_name(f"{path.name}.damaged")
+            with contextlib.suppress(OSError):
+                path.replace(aside)
+                moved.append(aside)
+    return moved
+
+
+def retain(folder: Path, keep: int) -> list[Path]:
+    """Remove all but the `keep` checkpoints of the most steps, never best.ckpt; returns what was removed."""
+    removed = [path for _, path in _by_step(folder)[:-keep]]
+    for path in removed:
+        path.unlink(missing_ok=True)
+    return removed
+
+
+def _by_step(folder: Path) -> list[tuple[int, Path]]:
+    found = ((match, path) for path in folder.glob("step-*.ckpt") if (match := _STEP.fullmatch(path.name)))
+    return sorted((int(match[1]), path) for match, path in found)

@@ -1,0 +1,1 @@
+"""One training step in both frameworks: precision, gradients, optimizer, schedule, moving average."""

@@ -1,0 +1,298 @@
+"""One training step in MindSpore: what parity records is what training runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, amp, nn, ops
+from mindspore import dtype as mstype
+
+from ..models.mindspore_names import Canonical, canonical_parameters
+from ..recipe import Recipe
+from .groups import parameter_groups
+from .mindspore_amp import Precision
+from .mindspore_ema import MovingAverage
+from .mindspore_gradients import add_to, clear, times
+from .mindspore_loss_scale import LossScale
+from .mindspore_parts import build_loss, build_optimizer, build_schedule
+from .mindspore_step_results import Outcome, StepResult
+from .mindspore_step_state import load_state, optimizer_state, state
+
+__all__ = ["Outcome", "StepResult", "TrainStep", "build_loss", "build_optimizer", "build_schedule"]
+
+
+class TrainStep:
+    """Forward, loss, gradient, reduce, unscale, look for overflow, clip, update, average, move the schedule on.
+
+    mode: "graph" compiles with `jit`, the whole step or, with accumulation, the gradient of one micro-batch and the
+    update; "pynative" runs operator by operator. The weights change in place. Call `net.set_train()` before the step: a
+    Cell is born in evaluation mode. Give the net its weights before the step is made: the moving average starts as a
+    copy of them.
+
+    reduce: from the tuple of accumulated gradients to that of the mean over all processes, as DistributedDataParallel
+    does before GradScaler unscales. look: at "gradients" that are not all finite without a loss scale too: they leave
+    the weights alone, and `finite` says so; or only at the "loss", which costs nothing and misses a finite loss whose
+    gradients are not. held: the net's parameters under torch's names, where these are not its own.
+
+    As in torch's usual loop, a step that is skipped because of an overflow still moves the schedule and the moving
+    average (the running statistics have moved already).
+
+    A parameter with `requires_grad` off is left out of gradients and optimizer. One that trains but is not reached by
+    the loss gets a gradient of zeros here, and so its weight decay and momentum act, where torch gives it no gradient
+    and leaves it alone: parity reports that gradient as one that torch does not have. Freeze such a parameter.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        net: nn.Cell,
+        mode: str = "pynative",
+        image_gradient: bool = False,
+        reduce: Callable[[Any], Any] | None = None,
+        look: Literal["gradients", "loss"] | None = None,
+        held: list[Canonical] | None = None,
+    ) -> None:
+        self.recipe = recipe
+        self.net = net
+        self.image_gradient = image_gradient
+        self.reduce = reduce
+        held = canonical_parameters(net) if held is None else held
+        trainable = [c for c in held if c.parameter.requires_grad]
+        parameters = {c.name: c.parameter for c in trainable}
+        groups = parameter_groups({c.name: c.owner for c in trainable}, recipe.optimizer)
+        self.optimizer = build_optimizer(recipe, [({**g.args}, [parameters[n] for n in g.names]) for g in groups])
+        # value_and_grad returns gradients in the order of its weights, and the optimizer takes them in group order
+        self.names = tuple(name for group in groups for name in group.names)
+        self.weights = mindspore.ParameterTuple([parameters[name] for name in self.names])
+        self._group_of = {name: i for i, group in enumerate(groups) for name in group.names}
+        self.loss_function = build_loss(recipe)
+        self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
+        self.scaler = LossScale.of(recipe)
+        self.average = MovingAverage(recipe.ema, held) if recipe.ema else None
+        self.precision = Precision(recipe.amp, net)
+        self.steps = 0  # that were taken, skipped ones included
+        # plain values: under jit a recipe's own attributes cannot be read
+        self._parts = recipe.accumulate
+        self._images = self.precision.images
+        self._guarded = self.scaler is not None or look is not None
+        self._by_loss = self.scaler is None and look == "loss"
+        self._max_norm = recipe.clip.max_norm if recipe.clip else None
+        self._sums = self.weights.clone(prefix="sum", init="zeros") if self._parts > 1 else ()
+        self._value_and_grad = mindspore.value_and_grad(
+            self._forward, 0 if image_gradient else None, self.weights, has_aux=True
+        )
+        compiled = mindspore.jit if mode == "graph" else _as_it_is
+        self._whole = compiled(self._whole_step)
+        self._whole_recorded = compiled(self._whole_recorded_step)
+        self._accumulate = compiled(self._accumulate_part)
+        self._finish_sums = compiled(self._finish_and_clear)
+        self._finish_recorded = compiled(self._finish_alone)
+        self._clear = compiled(self._clear_sums)
+        self._apply = compiled(self._update)
+
+    def __call__(self, images: Tensor, labels: Tensor) -> StepResult:
+        """Run one step on a batch, and hand out everything that was computed.
+
+        images: (N, C, H, W) float32; labels: (N,) int32 classes, or (N, K) float32 targets.
+        """
+        self._begin()
+        with self.precision:
+            if self._parts == 1:
+                loss, logits, image_grad, grads, finite = self._whole_recorded(images, labels)
+            else:
+                losses, logits, image_grads = self._accumulated(images, labels)
+                loss, logits, image_grad = _mean(losses), ops.cat(logits), image_grads
+                if self.image_gradient:
+                    image_grad = ops.cat(image_grads)
+                grads, finite = self._finish_recorded(losses)
+                grads = tuple(grad.copy() for grad in grads)  # which may be the sums themselves
+                self._clear()
+        self._advance()
+        named = dict(zip(self.names, grads, strict=True))
+        shown = image_grad if self.image_gradient else None
+        return StepResult(loss, logits, named, shown, finite if self._guarded else None)
+
+    def train(self, images: Tensor, labels: Tensor) -> Outcome:
+        """Run one step on a batch, as `__call__` does with the same functions, and hand out what a loop needs."""
+        self._begin()
+        with self.precision:
+            if self._parts == 1:
+                loss, logits, finite = self._whole(images, labels)
+            else:
+                losses, logits, _ = self._accumulated(images, labels)
+                loss, logits, finite = self._finish_sums(losses, logits)
+        self._advance()
+        return Outcome(loss, logits, finite if self._guarded else None)
+
+    def apply(self, grads: dict[str, Tensor]) -> None:
+        """The second half of the step alone, on unscaled gradients: look for overflow, clip, update, move on."""
+        self._begin()
+        self._apply(mindspore.mutable(tuple(grads[name] for name in self.names)))
+        self._advance()
+
+    def end_epoch(self) -> None:
+        """Move on what moves once an epoch: a schedule with `per: epoch`."""
+        if self.schedule is not None and self.recipe.schedule is not None and self.recipe.schedule.per == "epoch":
+            self.schedule.step()
+
+    def _forward(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits = ops.cast(self.net(ops.cast(images, self._images)), mstype.float32)
+        loss = self.loss_function(logits, labels)
+        # torch divides each micro-batch's loss before backward
+        scaled = loss / self._parts if self._parts > 1 else loss
+        if self.scaler is not None:
+            scaled = scaled * self.scaler.scale
+        # has_aux: only the first value is differentiated; without it the gradients of the others would be added
+        return scaled, loss, logits
+
+    def _gradients(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any]:
+        """The loss and logits of one micro-batch, the scaled gradients, and the images' own, unscaled."""
+        (_, loss, logits), grads = self._value_and_grad(images, labels)
+        image_grad = loss
+        if self.image_gradient:
+            image_grad = grads[0]
+            grads = grads[1]
+            if self.scaler is not None:
+                image_grad = image_grad / self.scaler.scale
+        return loss, logits, grads, image_grad
+
+    def _whole_step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any]:
+        loss, logits, grads, _ = self._gradients(images, labels)
+        _, finite = self._finish(grads, loss)
+        return loss, logits, finite
+
+    def _whole_recorded_step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any, Any]:
+        loss, logits, grads, image_grad = self._gradients(images, labels)
+        grads, finite = self._finish(grads, loss)
+        return loss, logits, image_grad, grads, finite
+
+    def _accumulated(self, images: Tensor, labels: Tensor) -> tuple[Any, Any, Any]:
+        """Add up the micro-batches' gradients; one micro-batch is compiled, however many there are.
+
+        Slices are views and cost little. Losses and logits stay apart, for what is compiled next to join them: on the
+        CPU an operator that is run alone costs as much as a small layer.
+        """
+        size = images.shape[0] // self._parts
+        found = [
+            self._accumulate(images[i * size : (i + 1) * size], labels[i * size : (i + 1) * size])
+            for i in range(self._parts)
+        ]
+        losses, logits, image_grads = zip(*found, strict=True)
+        # a tuple that is not mutable is a constant to what is compiled, and each new one is compiled again
+        return mindspore.mutable(losses), mindspore.mutable(logits), image_grads
+
+    def _accumulate_part(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any]:
+        loss, logits, grads, image_grad = self._gradients(images, labels)
+        add_to(self._sums, grads)
+        return loss, logits, image_grad
+
+    def _finish_alone(self, losses: Any) -> tuple[Any, Any]:
+        return self._finish(self._sums, _mean(losses))
+
+    def _finish_and_clear(self, losses: Any, logits: Any) -> tuple[Any, Any, Any]:
+        loss = _mean(losses)
+        _, finite = self._finish(self._sums, loss)
+        self._clear_sums()
+        return loss, ops.cat(logits), finite
+
+    def _clear_sums(self) -> bool:
+        clear(self._sums)
+        return True
+
+    def _finish(self, grads: Any, loss: Any) -> tuple[Any, Any]:
+        """Reduce, unscale, update; the unscaled gradients, and whether all is finite (True where nobody looks)."""
+        if self.reduce is not None:
+            grads = self.reduce(grads)
+        grads = self._unscaled(grads)
+        return grads, self._update(grads, loss)
+
+    def _unscaled(self, grads: Any) -> Any:
+        if self.scaler is None:
+            return grads
+        return times(grads, ops.reciprocal(self.scaler.scale))
+
+    def _update(self, grads: Any, loss: Any = None) -> Any:
+        """With a loss scale, gradients that are not all finite leave the weights alone, as GradScaler does."""
+        finite: Any = True
+        if self._guarded:
+            finite = ops.isfinite(loss) if self._by_loss and loss is not None else amp.all_finite(grads)
+            if finite:
+                self._clip_then_optimize(grads)
+        else:
+            self._clip_then_optimize(grads)
+        if self.scaler is not None:
+            self.scaler(finite)
+        if self.average is not None:
+            self.average()
+        return finite
+
+    def _clip_then_optimize(self, grads: Any) -> None:
+        if self._max_norm is not None:
+            # clip_by_norm over a tuple is torch's clip_grad_norm_, its 1e-6 included; clip_by_global_norm lacks that
+            grads = ops.clip_by_norm(grads, max_norm=self._max_norm, norm_type=2.0)
+        self.optimizer(grads)
+
+    def _begin(self) -> None:
+        self.steps += 1
+        if self.average is not None:
+            self.average.prepare(self.steps)
+
+    def _advance(self) -> None:
+        if self.schedule is not None and self.recipe.schedule is not None and self.recipe.schedule.per == "step":
+            self.schedule.step()
+
+    def learning_rates(self) -> dict[str, float]:
+        """State_dict name -> the learning rate that its next update uses."""
+        return {name: float(self.group(name)["lr"]) for name in self.names}
+
+    def weight_decays(self) -> dict[str, float]:
+        """State_dict name -> the weight decay that its next update uses (0 when the optimizer has none)."""
+        return {name: float(self.group(name).get("weight_decay", 0.0)) for name in self.names}
+
+    def group(self, name: str) -> Any:
+        """The optimizer's group that holds this parameter."""
+        return self.optimizer.param_groups[self._group_of[name]]
+
+    def optimizer_state(self) -> dict[str, dict[str, Tensor]]:
+        """Torch's state key -> state_dict name -> tensor, for what torch would hold by now."""
+        return optimizer_state(self)
+
+    def ema(self) -> dict[str, Tensor]:
+        """State_dict name -> the moving average of that weight or buffer; empty without one."""
+        return dict(self.average.tensors()) if self.average is not None else {}
+
+    @property
+    def loss_scale(self) -> float:
+        """The loss scale in force, 1 without one; reading it waits for the device."""
+        return float(self.scaler.scale.asnumpy()) if self.scaler is not None else 1.0
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything besides the net's own parameters that going on to the bit needs; see mindspore_step_state."""
+        return state(self)
+
+    def load_state(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """Put back what `state()` gave. Raises BadCheckpoint, and changes nothing, where it does not fit."""
+        load_state(self, tensors)
+
+    def restore_counts(self, steps: int, epoch: int) -> None:
+        """Go to where `steps` steps have been taken and the schedule is in its `epoch`."""
+        self.steps = steps
+        if self.average is not None:
+            self.average.prepare(max(steps, 1))
+        if self.recipe.schedule is not None:
+            self.schedule = build_schedule(self.recipe.schedule, self.optimizer)
+            self.schedule.fast_forward(epoch)
+
+
+def _mean(losses: Any) -> Any:
+    total = losses[0]
+    for loss in losses[1:]:
+        total = total + loss
+    return total / len(losses)
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function

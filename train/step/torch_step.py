@@ -1,0 +1,200 @@
+"""One training step in PyTorch: the counterpart that the MindSpore step is proven against."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from ...errors import BadRecipe
+from ...mappings import table
+from ..recipe import Part, Recipe, table_args
+from . import torch_amp
+from .groups import parameter_groups
+from .loss_scale import LossScale
+from .torch_ema import MovingAverage
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one step computed.
+
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled,
+    before clipping; a parameter that the loss does not reach has none.
+    image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
+    finite: whether all gradients were finite, or None without a loss scale: nobody looks.
+    """
+
+    loss: torch.Tensor
+    logits: torch.Tensor
+    grads: dict[str, torch.Tensor]
+    image_grad: torch.Tensor | None
+    finite: bool | None = None
+
+
+class TrainStep:
+    """Forward, loss, gradient, unscale, look for overflow, clip, update, average, move the schedule on.
+
+    `model` decides the precision: a float64 model gives the reference step, without mixed precision. The weights change
+    in place. A parameter that the loss does not reach is left alone: no gradient, no decay, no optimizer state.
+
+    As in the usual loop, a step that is skipped because of an overflow still moves the schedule and the moving average.
+    In float64 little overflows: `decisions`, for each step to come whether its gradients count as finite, makes the
+    reference skip what a run in the recipe's own precision skipped.
+    """
+
+    def __init__(self, recipe: Recipe, model: nn.Module) -> None:
+        self.recipe = recipe
+        self.model = model
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self.loss_function = build_loss(recipe, next(model.parameters()).dtype)
+        self.optimizer = build_optimizer(recipe, model)
+        self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
+        self.scaler = LossScale.of(recipe)
+        self.average = MovingAverage(recipe.ema, model) if recipe.ema else None
+        self.steps = 0  # that were taken, skipped ones included
+        self.decisions: list[bool] = []
+
+    def __call__(self, images: torch.Tensor, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
+        """Run one step on a batch.
+
+        images: (N, C, H, W) in the model's dtype; labels: (N,) int64 classes, or (N, K) float targets.
+        """
+        result = self.gradients(images, labels, image_gradient)
+        return replace(result, finite=self.apply(result.grads))
+
+    def gradients(self, images: torch.Tensor, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
+        """The first half of the step: mean loss and unscaled gradients, averaged over the micro-batches."""
+        self.model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        images = images.detach().clone().requires_grad_(image_gradient)
+        parts, scale = self.recipe.accumulate, self.loss_scale
+        total = torch.zeros((), dtype=images.dtype)
+        outputs = []
+        for x, y in zip(images.chunk(parts), labels.chunk(parts), strict=True):
+            outputs.append(torch_amp.forward(self.recipe.amp, self.model, x))
+            loss = self.loss_function(outputs[-1], y)
+            (loss / parts * scale).backward()
+            total += loss.detach() / parts
+        # a parameter that the loss does not reach has no gradient in torch: its optimizer skips it
+        grads = {name: p.grad.detach() * (1.0 / scale) for name, p in self.parameters.items() if p.grad is not None}
+        image_grad = images.grad / scale if images.grad is not None else None
+        return StepResult(total, torch.cat(outputs).detach(), grads, image_grad)
+
+    def apply(self, grads: dict[str, torch.Tensor]) -> bool | None:
+        """Clip the unscaled gradients, update weights, loss scale and average, and move the schedule on.
+
+        With a loss scale, gradients that are not all finite leave the weights alone, as torch.amp.GradScaler does.
+        Returns whether they were finite, or None without a loss scale.
+        """
+        self.steps += 1
+        for name, parameter in self.parameters.items():
+            parameter.grad = grads[name].clone() if name in grads else None
+        finite = None
+        if self.scaler is not None:
+            found = all(bool(grad.isfinite().all()) for grad in grads.values())
+            finite = self.decisions.pop(0) if self.decisions else found
+        if finite is not False:
+            if self.recipe.clip:
+                nn.utils.clip_grad_norm_(self.parameters.values(), self.recipe.clip.max_norm)
+            self.optimizer.step()
+        if self.scaler is not None:
+            self.scaler.update(finite is not False)
+        if self.average is not None:
+            self.average.update(self.model, self.steps)
+        self._advance("step")
+        return finite
+
+    def end_epoch(self) -> None:
+        """Move on what moves once an epoch: a schedule with `per: epoch`."""
+        self._advance("epoch")
+
+    def _advance(self, per: str) -> None:
+        if self.schedule is None or self.recipe.schedule is None or self.recipe.schedule.per != per:
+            return
+        with warnings.catch_warnings():
+            # torch finds a schedule that moves before the first update suspicious; a skipped update is no mistake
+            warnings.filterwarnings("ignore", r"Detected call of `lr_scheduler\.step\(\)` before", UserWarning)
+            self.schedule.step()
+
+    @property
+    def loss_scale(self) -> float:
+        """The loss scale in force, 1 without one."""
+        return self.scaler.scale if self.scaler is not None else 1.0
+
+    def ema(self) -> dict[str, torch.Tensor]:
+        """State_dict name -> the moving average of that weight or buffer; empty without one."""
+        return dict(self.average.tensors) if self.average is not None else {}
+
+    def learning_rates(self) -> dict[str, float]:
+        """State_dict name -> the learning rate that its next update uses."""
+        return self._by_name("lr")
+
+    def weight_decays(self) -> dict[str, float]:
+        """State_dict name -> the weight decay that its next update uses (0 when the optimizer has none)."""
+        return self._by_name("weight_decay")
+
+    def optimizer_state(self) -> dict[str, dict[str, torch.Tensor]]:
+        """State key -> state_dict name -> tensor, as torch.optim names its state (momentum_buffer, exp_avg, …)."""
+        names = {id(p): name for name, p in self.parameters.items()}
+        state: dict[str, dict[str, torch.Tensor]] = {}
+        for parameter, values in self.optimizer.state.items():
+            for key, value in values.items():
+                if isinstance(value, torch.Tensor):
+                    state.setdefault(key, {})[names[id(parameter)]] = value
+        return state
+
+    def _by_name(self, key: str) -> dict[str, float]:
+        names = {id(p): name for name, p in self.parameters.items()}
+        return {
+            names[id(p)]: float(group.get(key, 0.0)) for group in self.optimizer.param_groups for p in group["params"]
+        }
+
+
+def build_loss(recipe: Recipe, dtype: torch.dtype) -> nn.Module:
+    """The recipe's loss; list arguments (class weights) become tensors of `dtype`."""
+    args = {
+        key: torch.tensor(value, dtype=dtype) if isinstance(value, list) else value
+        for key, value in recipe.loss.args.items()
+    }
+    return _construct(recipe.loss, **args)
+
+
+def build_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
+    """The recipe's optimizer with its parameter groups."""
+    modules = dict(model.named_modules())
+    parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    owners = {name: type(modules[name.rpartition(".")[0]]).__name__ for name in parameters}
+    groups = [
+        {"params": [parameters[name] for name in group.names], **group.args}
+        for group in parameter_groups(owners, recipe.optimizer)
+    ]
+    return _construct(recipe.optimizer, groups, **recipe.optimizer.args)
+
+
+def build_schedule(part: Part, optimizer: torch.optim.Optimizer) -> Any:
+    """The recipe's schedule; the schedules inside a SequentialLR are made first, on the same optimizer."""
+    args = table_args(part)
+    if "schedulers" in args:
+        inner = [Part(name=name, args=given) for name, given in args["schedulers"]]
+        args["schedulers"] = [build_schedule(each, optimizer) for each in inner]
+    return _construct(part, optimizer, **args)
+
+
+def _construct(part: Part, *positional: Any, **args: Any) -> Any:
+    """Make the torch object that a part names; only names the mapping table knows are ever looked up.
+
+    Raises BadRecipe where torch does not have it or refuses a value.
+    """
+    found: Any = torch
+    for name in table.row(part.name).torch.split(".")[1:]:
+        found = getattr(found, name, None)
+    if found is None:
+        raise BadRecipe(f"this torch ({torch.__version__}) has no {part.name}")
+    try:
+        return found(*positional, **args)
+    except (TypeError, ValueError) as error:
+        raise BadRecipe(f"{part.name}: {' '.join(str(error).split())}") from error

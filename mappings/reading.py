@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from ..errors import BadInput
 from .rows import STATUSES, Argument, Case, Fault, Fields, Row, State, Written, constant, read_yaml
 from .shapes import SHAPES
@@ -29,6 +31,20 @@ def read_rows(path: Path, kind: str) -> tuple[Row, ...]:
 def read_faults(path: Path) -> tuple[Fault, ...]:
     """Read the faults that rows point to; raises BadInput naming file, fault and key."""
     return tuple(_fault(entry, path.name) for entry in read_yaml(path))
+
+
+def read_examples(path: Path) -> dict[str, tuple[str, str, str]]:
+    """Read the examples of the faults; raises BadInput for what is not three texts under a fault's id."""
+    try:
+        content = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
+    except (OSError, yaml.YAMLError) as error:
+        raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
+    if not isinstance(content, dict):
+        raise BadInput(f"{path}: expected a mapping from faults to examples, got {type(content).__name__}")
+    for name, texts in content.items():
+        if not isinstance(texts, list) or [type(text) for text in texts] != [str] * 3:
+            raise BadInput(f"{path.name}: {name}: expected three texts, got {texts!r}")
+    return {str(name): (texts[0], texts[1], texts[2]) for name, texts in content.items()}
 
 
 def _row(entry: Any, kind: str, file: str) -> Row:
@@ -143,6 +159,7 @@ def _fault(entry: Any, file: str) -> Fault:
         symptom=fields.take("symptom", str),
         fix=fields.take("fix", str),
         measured=fields.take("measured", str),
+        hypothesis=fields.take("hypothesis", dict, default={}),
     )
     fields.done()
     unknown = set(fault.shows_in) - set(STAGES)

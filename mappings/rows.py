@@ -130,7 +130,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Fault:
-    """One way in which a port goes wrong, where it shows, and what to do."""
+    """One way in which a port goes wrong, where it shows, and what to do.
+
+    hypothesis: how diagnosis tries the fault on the torch side: the verb that computes it, and the verb's values.
+    """
 
     id: str
     torch: str
@@ -139,6 +142,7 @@ class Fault:
     symptom: str
     fix: str
     measured: str
+    hypothesis: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_yaml(path: Path) -> list[Any]:

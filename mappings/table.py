@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, UnknownRow, Unsupported
-from .reading import read_faults, read_rows
+from .reading import read_examples, read_faults, read_rows
 from .rows import Argument, Call, Fault, Row
 from .verbs import VERBS
 
@@ -32,6 +32,7 @@ KINDS = {
     "distribution": "distribution.yaml",
 }
 HERE = Path(__file__).parent
+FAULTS = ("faults.yaml", "faults_unmapped.yaml")  # what a row points to stands in the first
 
 
 @cache
@@ -44,8 +45,14 @@ def load(kind: str) -> tuple[Row, ...]:
 
 @cache
 def faults() -> dict[str, Fault]:
-    """Return every fault that a row may point to, by its id."""
-    return {fault.id: fault for fault in read_faults(HERE / "faults.yaml")}
+    """Return every known fault by its id: those that rows point to, and those that belong to no row."""
+    return {fault.id: fault for name in FAULTS for fault in read_faults(HERE / name)}
+
+
+@cache
+def examples() -> dict[str, tuple[str, str, str]]:
+    """Return each fault's smallest example: Python source of torch, of a port that goes wrong, and of a right one."""
+    return read_examples(HERE / "fault_examples.yaml")
 
 
 def rows(kind: str | None = None) -> list[Row]:
@@ -102,6 +109,12 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
     if not partial:
         kwargs.update((written.mindspore, written.value) for written in found.written)
     return Call(found.mindspore, kwargs)
+
+
+def arguments(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a torch call's arguments with torch's own defaults filled in; raises UnknownRow and BadInput."""
+    found = row(name)
+    return _filled(found, _bind(found, args, ()), complete=True)
 
 
 def inverse(name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def _last_axis(value: Any, args: Mapping[str, Any]) -> tuple[int, ...]:
 
 def _schedules(value: Any, args: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Pairs (torch schedule, its arguments) to pairs (MindSpore schedule, its arguments)."""
-    from . import table  # the table uses the verbs, and this verb the table
+    from . import table
 
     calls = []
     for name, inner in value:

@@ -71,6 +71,20 @@ def extent(crop: np.ndarray) -> np.ndarray:
     return np.concatenate([pixels.min(0), pixels.max(0), pixels.mean(0), pixels[0]])
 
 
+UNTOUCHED = 9.0  # a value that no erased patch has
+
+
+def patch(erased: np.ndarray) -> np.ndarray:
+    """Where an array (3, H, W) of UNTOUCHED was erased, and with what: top, left, height, width, and mean and standard
+    deviation of the patch's channels, all 0 where there is none; float64 (10,)."""
+    changed = np.asarray(erased) != UNTOUCHED
+    rows, columns = np.flatnonzero(changed.any((0, 2))), np.flatnonzero(changed.any((0, 1)))
+    if rows.size == 0:
+        return np.zeros(10)
+    inside = np.asarray(erased)[:, rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1].astype(np.float64)
+    return np.array([rows[0], columns[0], *inside.shape[1:], *inside.mean((1, 2)), *inside.std((1, 2))])
+
+
 class Results:
     """Named arrays and notes of one worker, written as one npz and one JSON file."""
 

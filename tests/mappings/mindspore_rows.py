@@ -18,7 +18,21 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mapping_cases import FRESH, IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
+from mapping_cases import (
+    FRESH,
+    IMAGES,
+    RATES,
+    SHAPES,
+    UNTOUCHED,
+    Results,
+    draw,
+    draw_weight,
+    extent,
+    image,
+    inputs,
+    patch,
+    runnable,
+)
 from mindspore import nn, ops
 from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
@@ -244,6 +258,9 @@ def run_transform(row: Row, case: Case) -> dict[str, Any]:
     random.seed(11)
     transform = build(translate(row.torch, case.args))
     pictures: list[Any] = [Image.fromarray(image(*size)) for size in IMAGES]
+    if row.short == "RandomErasing":
+        plain = np.full((3, 64, 48), UNTOUCHED, np.float32)
+        return {"extents": np.stack([patch(transform(plain)) for _ in range(case.steps)])}
     if row.status["pynative"] == SAME_DISTRIBUTION:
         return {"extents": np.stack([extent(transform(pictures[0])) for _ in range(case.steps)])}
     if row.short == "Normalize":

@@ -100,7 +100,10 @@ def test_true_is_not_one() -> None:
 
 def test_pitfalls_are_known_and_every_fault_is_somebodys() -> None:
     named = {name for row in table.rows() for name in row.pitfalls}
-    assert named == set(table.faults())
+    assert named == {fault.id for fault in reading.read_faults(table.HERE / table.FAULTS[0])}
+    assert named < set(table.faults())
+    assert sum(len(reading.read_faults(table.HERE / name)) for name in table.FAULTS) == len(table.faults())
+    assert set(table.examples()) == set(table.faults())
 
 
 def test_build_makes_nested_calls_and_looks_names_up() -> None:

@@ -15,7 +15,21 @@ from typing import Any
 
 import numpy as np
 import torch
-from mapping_cases import FRESH, IMAGES, RATES, SHAPES, Results, draw, draw_weight, extent, image, inputs, runnable
+from mapping_cases import (
+    FRESH,
+    IMAGES,
+    RATES,
+    SHAPES,
+    UNTOUCHED,
+    Results,
+    draw,
+    draw_weight,
+    extent,
+    image,
+    inputs,
+    patch,
+    runnable,
+)
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 from PIL import Image
@@ -176,6 +190,9 @@ def run_transform(name: str, row: Row, case: Case) -> dict[str, Any]:
     _, given = arguments(row, case, torch.float32)
     transform = find(row.torch)(**given)
     pictures = [Image.fromarray(image(*size)) for size in IMAGES]
+    if row.short == "RandomErasing":
+        plain = torch.full((3, 64, 48), UNTOUCHED)
+        return {"extents": np.stack([patch(transform(plain).numpy()) for _ in range(case.steps)])}
     if row.status["pynative"] == SAME_DISTRIBUTION:
         return {"extents": np.stack([extent(transform(pictures[0])) for _ in range(case.steps)])}
     if row.short == "Normalize":

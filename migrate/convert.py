@@ -78,7 +78,7 @@ def _plan(archive: TorchZip, key: str | None, model: str | None, into: str | Non
     if model is not None:
         owners = _owners(archive.path, checkpoint, model, notes)
     if into is not None:
-        from . import model_spec  # only here: its imports would cost the plain path a tenth of its time
+        from . import model_spec
 
         answer = model_spec.ask("mindspore_target", into, "--into")
         net = {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}

@@ -14,26 +14,33 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadTrace
+from . import fast_images
 from .findings import Finding
 from .initial import PART as DISTRIBUTION
 from .initial import compare_distributions
 from .judge import Verdict, judge
 from .noise import UsualNoise
-from .start import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
-from .trace import SIDES_STAGE, STAGES, Entry, Key, Trace
+from .replay.calls import WIRING
+from .replay.failures import Failures
+from .replay.floors import floor_ulps
+from .start import MINDSPORE, MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, matched, replayed
+from .trace import ALONE, SIDES_STAGE, STAGES, Entry, Key, Trace
 
 # MindSpore's counterpart of a dtype, where it is not the same one: class labels, and the optimizers' step counters
 COUNTERPARTS = {("int64", "int32"): "labels", ("float32", "int32"): "step"}
+ONLY_MINDSPORE = "only MindSpore has this tensor; torch recorded none"
 
 
 @dataclass(frozen=True)
 class Traces:
     """The traces of one run: torch float64 and the float32 runs that measure its noise, the same with MindSpore's
-    choices at kinks, and MindSpore's."""
+    choices at kinks, and MindSpore's; where every module also ran alone, the same of that."""
 
     alone: Sequence[Trace]  # float64, float32, float32 in another layout
     matched: Sequence[Trace]
     mindspore: Trace
+    replayed: Sequence[Trace] = ()
+    mindspore_replayed: Trace | None = None
 
     @classmethod
     def load(cls, folder: Path) -> Traces:
@@ -41,12 +48,17 @@ class Traces:
         names = (TORCH64, TORCH32, TORCH32_OTHER)
         alone = [Trace(folder / name) for name in names]
         traces = cls(alone, [Trace(folder / matched(name)) for name in names], Trace(folder / MINDSPORE))
-        for trace in (*traces.alone, *traces.matched, traces.mindspore):
+        if (folder / MINDSPORE_REPLAY).exists():
+            theirs = Trace(folder / MINDSPORE_REPLAY)
+            traces = replace(
+                traces, replayed=[Trace(folder / replayed(name)) for name in names], mindspore_replayed=theirs
+            )
+        for trace in (*traces.torch, *traces.of_mindspore):
             if not isinstance(trace.about.get("recipe"), str) or not isinstance(trace.about.get("versions"), dict):
                 raise BadTrace(
                     f"{trace.folder / 'trace.json'}: does not say of which recipe it is, or recorded by what"
                 )
-        for trace in (*traces.alone, *traces.matched):
+        for trace in (*traces.torch, *traces.of_mindspore):
             if trace.about["recipe"] != traces.mindspore.about["recipe"]:
                 raise BadTrace(
                     f"{trace.folder.name} is of recipe {trace.about['recipe']}, {MINDSPORE} of "
@@ -54,28 +66,61 @@ class Traces:
                 )
         return traces
 
+    @property
+    def families(self) -> list[tuple[Sequence[Trace], Trace]]:
+        """Torch's traces, float64 first, and the trace of MindSpore's that is judged against them."""
+        found: list[tuple[Sequence[Trace], Trace]] = [(self.alone, self.mindspore), (self.matched, self.mindspore)]
+        if self.mindspore_replayed is not None:
+            found.append((self.replayed, self.mindspore_replayed))
+        return found
+
+    @property
+    def torch(self) -> list[Trace]:
+        """All of torch's."""
+        return [*self.alone, *self.matched, *self.replayed]
+
+    @property
+    def of_mindspore(self) -> list[Trace]:
+        """All of MindSpore's."""
+        return [trace for trace in (self.mindspore, self.mindspore_replayed) if trace is not None]
+
+
+@dataclass(frozen=True)
+class _Family:
+    """What an entry is judged by: torch's traces, float64 first, MindSpore's, the noise that is usual in them, and the
+    modules that did not run alone."""
+
+    torch: Sequence[Trace]
+    mindspore: Trace
+    usual: UsualNoise
+    failures: Failures
+
 
 def compare(traces: Traces) -> list[Finding]:
     """Judge every tensor that any side recorded; the findings come by stage and in execution order."""
-    usual = {id(family): UsualNoise(family, traces.alone[1]) for family in (traces.alone, traces.matched)}
-    expected = _expected(traces).values()
-    findings = [_finding(family, entry, traces.mindspore, usual[id(family)]) for family, entry in expected]
-    known = {key for family in (traces.alone, traces.matched) for trace in family for key in trace.entries}
-    for key, entry in traces.mindspore.entries.items():
-        if key not in known and entry.stage != SIDES_STAGE:
-            findings.append(_told(entry, Verdict.FAIL, "only MindSpore has this tensor; torch recorded none"))
+    families = [
+        _Family(torch, mindspore, UsualNoise(torch, traces.alone[1]), Failures.of(torch, mindspore))
+        for torch, mindspore in traces.families
+    ]
+    findings = [_finding(family, entry) for family, entry in _expected(families).values()]
+    known = {key for trace in traces.torch for key in trace.entries}
+    for theirs in traces.of_mindspore:
+        failures = next(family.failures for family in families if family.mindspore is theirs)
+        for key, entry in theirs.entries.items():
+            if key not in known and entry.stage != SIDES_STAGE:
+                findings.append(failures.of_torch(entry) or _told(entry, Verdict.FAIL, ONLY_MINDSPORE))
     return _in_order(findings)
 
 
-def _expected(traces: Traces) -> dict[Key, tuple[Sequence[Trace], Entry]]:
-    """Every entry that torch recorded, and the family of traces it is judged against.
+def _expected(families: Sequence[_Family]) -> dict[Key, tuple[_Family, Entry]]:
+    """Every entry that torch recorded, and the family of traces it is judged by.
 
-    Where both families have one, the matched family counts. The order of execution is float64's, the steps that were
-    taken with MindSpore's choices coming after what needed none.
+    Where two families have one, the later counts. The order of execution is float64's, the steps that were taken with
+    MindSpore's choices coming after what needed none.
     """
-    expected: dict[Key, tuple[Sequence[Trace], Entry]] = {}
-    for family in (traces.alone, traces.matched):
-        for trace in family:
+    expected: dict[Key, tuple[_Family, Entry]] = {}
+    for family in families:
+        for trace in family.torch:
             for key, entry in trace.entries.items():
                 if key not in expected or family is not expected[key][0]:
                     expected[key] = (family, entry)
@@ -83,16 +128,24 @@ def _expected(traces: Traces) -> dict[Key, tuple[Sequence[Trace], Entry]]:
 
 
 def _in_order(findings: list[Finding]) -> list[Finding]:
-    """By stage, then what given values say before what the step itself does (it is sharper), then as executed."""
-    ranked = sorted(findings, key=lambda f: (STAGES.index(f.stage), not f.part.startswith("given"), f.order))
+    """By stage, then what given values say before what the step itself does (it is sharper), then as executed; what
+    modules did alone comes after the step."""
+    ranked = sorted(
+        findings,
+        key=lambda f: (STAGES.index(f.stage), not f.part.startswith("given"), f.part in (ALONE, WIRING), f.order),
+    )
     return [replace(finding, order=i) for i, finding in enumerate(ranked)]
 
 
-def _finding(family: Sequence[Trace], entry: Entry, mindspore: Trace, usual: UsualNoise) -> Finding:
+def _finding(of: _Family, entry: Entry) -> Finding:
     """Judge one tensor that torch recorded."""
+    family, mindspore, usual = of.torch, of.mindspore, of.usual
     key, theirs = entry.key, mindspore.entries.get(entry.key)
+    not_run = of.failures.of_torch(entry)
+    if not_run is not None:
+        return not_run
     if theirs is None:
-        return _told(entry, Verdict.FAIL, "MindSpore has no such tensor")
+        return _told(entry, Verdict.FAIL, of.failures.of_mindspore(entry) or "MindSpore has no such tensor")
     runs = [trace for trace in family[1:] if key in trace.entries]
     if not runs:
         return _told(entry, Verdict.FAIL, "torch recorded it in float64 only; the trace is damaged")
@@ -114,8 +167,12 @@ def _finding(family: Sequence[Trace], entry: Entry, mindspore: Trace, usual: Usu
     if key not in family[0].entries:
         return _told(entry, Verdict.FAIL, "torch recorded it in float32 only; the trace is damaged")
     reference = family[0].array(key)
+    level = fast_images.declared(mindspore, entry)
+    if level is not None:
+        verdict, why, error = fast_images.verdict(reference, subject, level)
+        return _told(entry, verdict, why, error=error)
     noisy = [trace.array(key) for trace in runs]
-    m = judge(reference, noisy, subject, relative_floor=usual.floor(entry))
+    m = judge(reference, noisy, subject, relative_floor=usual.floor(entry), floor_ulps=floor_ulps(entry))
     size = m.size or 1.0
     return _told(
         entry, m.verdict, m.why, error=m.relative, noise=m.noise / size, allowed=m.allowed / size, ratio=m.ratio

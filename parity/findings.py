@@ -41,6 +41,48 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class Cause:
+    """What explains failed tensors: a hypothesis that was tested, or the place alone where none holds.
+
+    place: a module's dotted name, a parameter group or a stage. fault: the id of the known fault, None where nothing
+    known reproduces what MindSpore computed. text: what is wrong. fix: what to write in MindSpore. evidence: how the
+    hypothesis was tested, with its numbers. ratio: MindSpore's distance from torch under this fault, over the noise;
+    before: the same from torch as it is.
+    """
+
+    stage: str
+    place: str
+    fault: str | None
+    text: str
+    fix: str = ""
+    evidence: str = ""
+    ratio: float | None = None
+    before: float | None = None
+
+
+@dataclass(frozen=True)
+class ModuleVerdict:
+    """One module that ran alone on torch's inputs and upstream gradients, or a container of such.
+
+    name: dotted torch name ("" is the whole model); kind: torch class; mindspore: the Cell's path and class; verdict:
+    of its own tensors alone; own: whether the fault is in this module itself rather than in a module inside it; depth:
+    0 for the whole model; order: of execution; ratio: the largest over its tensors; note: what was made deterministic,
+    or why it could not run alone.
+    """
+
+    name: str
+    kind: str
+    mindspore: str
+    verdict: Verdict
+    own: bool
+    depth: int
+    order: int
+    ratio: float | None = None
+    why: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
 class StageSummary:
     """The findings of one stage, counted; median and largest ratio over the tensors that were judged by noise."""
 
@@ -56,6 +98,17 @@ class StageSummary:
 
 
 @dataclass(frozen=True)
+class MadeWith:
+    """What a verdict holds for besides its recipe: digests of msmigrate's code and of the starting checkpoint's file
+    (None: no checkpoint), and how many steps of how many images were compared."""
+
+    code_digest: str
+    checkpoint_digest: str | None
+    steps: int
+    batch: int
+
+
+@dataclass(frozen=True)
 class Report:
     """The verdict of a run: what was compared, stage by stage, and where the two first part."""
 
@@ -66,11 +119,15 @@ class Report:
     notes: list[str] = field(default_factory=list)
     hints: list[str] = field(default_factory=list)
     seconds: float | None = None
+    made_with: MadeWith | None = None
+    causes: list[Cause] = field(default_factory=list)
+    modules: list[ModuleVerdict] = field(default_factory=list)
+    only: tuple[str, ...] = STAGES  # the stages that are judged
 
     @property
     def stages(self) -> list[StageSummary]:
-        """One summary for each of the six stages, in their order."""
-        return [summarise(stage, [f for f in self.findings if f.stage == stage]) for stage in STAGES]
+        """One summary for each stage that is judged, in their order."""
+        return [summarise(stage, [f for f in self.findings if f.stage == stage]) for stage in self.only]
 
     @property
     def parity(self) -> bool:
@@ -80,7 +137,7 @@ class Report:
     @property
     def first_divergence(self) -> Finding | None:
         """The failed tensor that comes first: by stage, then in the order in which the step computes them."""
-        failed = [f for f in self.findings if f.verdict is Verdict.FAIL]
+        failed = [f for f in self.findings if f.verdict is Verdict.FAIL and f.stage in self.only]
         return min(failed, key=lambda f: (STAGES.index(f.stage), f.order), default=None)
 
     def as_json(self) -> dict[str, Any]:
@@ -90,12 +147,15 @@ class Report:
             "parity": self.parity,
             "recipe": self.recipe,
             "recipe_digest": self.recipe_digest,
+            **(asdict(self.made_with) if self.made_with else {}),
             "versions": self.versions,
             "seconds": self.seconds,
             "stages": [_finite(asdict(stage)) for stage in self.stages],
             "first_divergence": _finite(asdict(first)) if first else None,
+            "causes": [_finite(asdict(cause)) for cause in self.causes],
             "hints": self.hints,
             "notes": self.notes,
+            "modules": [_finite(asdict(module)) for module in self.modules],
             "findings": [_finite(asdict(finding)) for finding in self.findings],
         }
 

@@ -2,74 +2,168 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import mindspore
 import numpy as np
 from mindspore import Tensor, nn
 
 from ..mappings import table
-from ..train.mindspore_names import canonical_parameters
-from ..train.mindspore_step import TrainStep
+from ..train.models.mindspore_names import canonical_parameters
 from ..train.recipe import Recipe
-from .record import POOLED, Arrays, LeafOutput, Seen, StepArrays
+from ..train.step.mindspore_step import TrainStep
+from . import mindspore_step_parts
+from .fixed_randomness import Draws
+from .kink_places import BY_INPUT
+from .mindspore_function_kinks import function_choices
+from .mindspore_graph_randomness import CompiledMasks
+from .mindspore_randomness import BRANCHES, fixed
+from .pairs.alignment import IDENTITY, Alignment
+from .pairs.contents import flat
+from .pairs.mindspore_pair import held as held_of
+from .pairs.mindspore_pair import tensors
+from .pairs.mindspore_pair_step import PairStep
+from .pairs.paired import Paired
+from .record import Arrays, Images, LeafOutput, Seen, StepArrays
 
 
 class MindSporeSide:
-    """A MindSpore net at the starting weights, with the step that the recipe describes and training runs."""
+    """A MindSpore net at the starting weights, with the step that the recipe describes and training runs.
 
-    def __init__(self, recipe: Recipe, net: nn.Cell) -> None:
+    names: MindSpore path -> torch path of a layer that draws random numbers, where the two differ. paired: of a pair
+    of the user's own, what they brought besides the net, and what corresponds; every name is torch's then too.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        net: nn.Cell,
+        names: Mapping[str, str] | None = None,
+        paired: Paired | None = None,
+    ) -> None:
         self.recipe = recipe
         self.net = net
-        self._held = canonical_parameters(net)
-        self._start = {c.name: c.parameter.asnumpy().copy() for c in self._held}
+        self.paired = paired
+        self.alignment = paired.alignment if paired is not None else IDENTITY
+        self._shapes = {name: tensor.shape for name, tensor in self.alignment.parameters.items()}
+        self.names = {m.mindspore: m.torch for m in self.alignment.modules} if names is None and paired else names
+        self.draws: list[Draws] = []  # what the random layers of each training pass drew
+        self.masks: CompiledMasks | None = None  # while the step is compiled
+        self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
+        self._start = {c.name: c.parameter.asnumpy().copy() for c in self.held}
         self.restart()
 
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule."""
-        for held in self._held:
-            held.parameter.set_data(Tensor(self._start[held.name]))
-        self.train_step = TrainStep(self.recipe, self.net, image_gradient=True)
+        for held in self.held:
+            held.parameter.copy_(
+                Tensor(self._start[held.name])
+            )  # what is compiled never sees what set_data puts in place
+        paired, mode = self.paired, "pynative" if self.masks is None else "graph"
+        self.train_step = (
+            TrainStep(self.recipe, self.net, mode, image_gradient=True)
+            if paired is None
+            else PairStep(
+                self.recipe,
+                self.net,
+                paired.given,
+                self.held,
+                mode=mode,
+                image_gradient=self.alignment.scope.image_gradient,
+            )
+        )
 
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""
-        return {c.name: c.parameter.asnumpy() for c in self._held if c.parameter.requires_grad}
+        return self._as_torch({c.name: c.parameter for c in self.held if c.parameter.requires_grad})
 
     def buffers(self) -> Arrays:
         """What torch holds as buffers and MindSpore as parameters without gradient."""
-        return {c.name: c.parameter.asnumpy() for c in self._held if not c.parameter.requires_grad}
+        return self._as_torch({c.name: c.parameter for c in self.held if not c.parameter.requires_grad})
 
-    def evaluate(self, images: np.ndarray, seen: Seen) -> None:
+    def evaluate(self, images: Images, seen: Seen) -> None:
         """A forward pass in evaluation mode."""
         self.net.set_train(False)
-        with leaf_outputs(self.net, seen):
-            self.net(Tensor(images)).asnumpy()
+        with fixed(self.net, Draws(0), self.names), leaf_outputs(self.net, seen, self.alignment):
+            output = self.net(*tensors(images))
+            for tensor in flat(output, Tensor):
+                tensor.asnumpy()
 
-    def step(self, images: np.ndarray, labels: np.ndarray, seen: Seen | None) -> StepArrays:
-        """One training step; `seen` is told of every leaf module's output."""
+    def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
+        """One training step, an epoch of its own; `seen` is told of every leaf module's output."""
         self.net.set_train(True)
-        x, y = Tensor(images), self._labels(labels)
-        with leaf_outputs(self.net, seen) if seen else nullcontext():
+        inputs, y = tensors(images), self._labels(labels)
+        x = inputs if len(inputs) > 1 else inputs[0]
+        self.draws.append(Draws(self.train_step.steps + 1))
+        with (
+            self.masks.taking(self.train_step) if self.masks else fixed(self.net, self.draws[-1], self.names),
+            leaf_outputs(self.net, seen, self.alignment) if seen else nullcontext(),
+            self._functions(seen) if seen and self.masks is None else nullcontext(),
+        ):
             result = self.train_step(x, y)
-        assert result.image_grad is not None
+        self.train_step.end_epoch()
         order = [name for name in self.parameters() if name in result.grads]
-        grads = {name: result.grads[name].asnumpy() for name in order}
-        return StepArrays(result.loss.asnumpy(), result.logits.asnumpy(), grads, result.image_grad.asnumpy())
+        grads = self._as_torch({name: result.grads[name] for name in order})
+        finite = None if result.finite is None else bool(result.finite)
+        image_grad = None if result.image_grad is None else result.image_grad.asnumpy()
+        return StepArrays(result.loss.asnumpy(), result.logits.asnumpy(), grads, image_grad, finite)
+
+    def loss_scaling(self) -> Arrays:
+        """The loss scale and the count of good steps in force; empty without a loss scale."""
+        scaler = self.train_step.scaler
+        if scaler is None:
+            return {}
+        count = scaler.growth_tracker.asnumpy().astype(np.int64)
+        return {"scale": scaler.scale.asnumpy().reshape(1), "good steps": count.reshape(1)}
+
+    def ema(self) -> Arrays:
+        """The moving average of parameters and buffers; empty without one."""
+        return self._as_torch(self.train_step.ema())
+
+    def average(self, values: Arrays, update: int) -> None:
+        """Take one update of the moving average alone, with these parameters."""
+        average = self.train_step.average
+        assert average is not None
+        for held in self.held:
+            if held.name in values:
+                held.parameter.copy_(Tensor(values[held.name].reshape(held.parameter.shape)))
+        average.prepare(update)
+        average()
 
     def optimizer_state(self) -> Mapping[str, Arrays]:
         """State key -> name -> tensor, under torch's names."""
+        if not self.alignment.scope.optimizer_state:
+            return {}
         state = self.train_step.optimizer_state()
-        return {key: {name: t.asnumpy() for name, t in tensors.items()} for key, tensors in state.items()}
+        return {key: self._as_torch(held) for key, held in state.items()}
 
     def hyperparameters(self) -> Arrays:
         """Name -> [learning rate, weight decay] of its next update."""
+        if not self.alignment.scope.rates:
+            return {}
         rates, decays = self.train_step.learning_rates(), self.train_step.weight_decays()
         return {name: np.array([rates[name], decays[name]]) for name in rates}
 
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
-        self.train_step.apply({name: Tensor(grad) for name, grad in grads.items()})
+        shapes = {held.name: held.parameter.shape for held in self.held}
+        self.train_step.apply({name: Tensor(grad.reshape(shapes[name])) for name, grad in grads.items()})
+        self.train_step.end_epoch()
+
+    def clipped(self, grads: Arrays) -> Arrays:
+        """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
+        shapes = {held.name: held.parameter.shape for held in self.held}
+        given = {name: Tensor(grad.reshape(shapes[name])) for name, grad in grads.items()}
+        return self._as_torch(mindspore_step_parts.given_to_optimizer(self.train_step, given))
+
+    def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
+        """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty for a step of the
+        user's own."""
+        if self.paired is not None and self.paired.given.step is not None:
+            return {}
+        return self._as_torch(mindspore_step_parts.accumulated(self.train_step, parts))
 
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
@@ -78,30 +172,68 @@ class MindSporeSide:
         )
         return value.asnumpy(), gradient.asnumpy()
 
+    def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """A batch as this framework holds it."""
+        return [x.asnumpy() for x in tensors(images)], self._labels(labels).asnumpy()
+
+    def _functions(self, seen: Seen) -> AbstractContextManager[None]:
+        """Tell `seen` of the sides that ReLUs take which are function calls."""
+        paths = ((self.alignment.torch_path(path), cell) for path, cell in self.net.cells_and_names())
+        classes = layer_classes()
+        cells = {path: (cell, classes.get(type(cell).__name__)) for path, cell in paths if path is not None}
+
+        def keep(name: str, call: int, kind: str, made: np.ndarray) -> None:
+            seen(LeafOutput(name, call, kind, made, made=made))
+
+        return function_choices(cells, keep)
+
+    def _as_torch(self, tensors: Mapping[str, Tensor]) -> Arrays:
+        """The values in torch's shapes, which alignment says where the net's are others (axes of 1)."""
+        arrays = {name: tensor.asnumpy() for name, tensor in tensors.items()}
+        shapes = {name: self._shapes.get(name, array.shape) for name, array in arrays.items()}
+        return {n: a.reshape(shapes[n]) if a.size == math.prod(shapes[n]) else a for n, a in arrays.items()}
+
     @staticmethod
     def _labels(labels: np.ndarray) -> Tensor:
         return Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
 
 
+def layer_classes() -> dict[str, str]:
+    """Torch's class names of MindSpore's layers, by MindSpore's."""
+    return {row.mindspore.rsplit(".", 1)[-1]: row.short for row in table.rows("layer") if row.mindspore}
+
+
 @contextmanager
-def leaf_outputs(net: nn.Cell, seen: Seen) -> Iterator[None]:
-    """Tell `seen` of every childless Cell's output, under torch's class names (PyNative only: in Graph mode hooks on
-    Cells silently never fire)."""
-    classes = {row.mindspore.rsplit(".", 1)[-1]: row.short for row in table.rows("layer") if row.mindspore}
+def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> Iterator[None]:
+    """Tell `seen` of every childless Cell's output (of a pair: of every layer that has a counterpart), under torch's
+    names and class names. PyNative only: in Graph mode hooks on Cells silently never fire."""
+    classes = layer_classes()
     calls: dict[str, int] = {}
 
     def hook_for(name: str) -> object:
         def hook(cell: nn.Cell, inputs: tuple[Tensor, ...], output: object) -> None:
-            if isinstance(output, Tensor):
-                call = calls.get(name, 0)
-                calls[name] = call + 1
+            call = calls.get(name, 0)
+            calls[name] = call + 1
+            torch = alignment.torch_call(name, call)
+            if isinstance(output, Tensor) and torch is not None:
                 kind = classes.get(type(cell).__name__)
-                source = inputs[0].asnumpy() if kind in POOLED else None
-                seen(LeafOutput(name, call, kind, output.asnumpy(), source))
+                source = inputs[0].asnumpy() if kind in BY_INPUT else None
+                seen(LeafOutput(*torch, kind, output.asnumpy(), source))
 
         return hook
 
-    handles = [cell.register_forward_hook(hook_for(name)) for name, cell in net.cells_and_names() if not cell.cells()]
+    layers = {path for _, _, path, _ in alignment.calls}
+    # a model zoo's DropPath has a Dropout inside, torch's has none: what leaves the branch is compared
+    branches = [f"{name}." for name, cell in net.cells_and_names() if type(cell).__name__ in BRANCHES]
+    handles = [
+        cell.register_forward_hook(hook_for(name))
+        for name, cell in net.cells_and_names()
+        if (
+            (not cell.cells() or f"{name}." in branches) and not name.startswith(tuple(branches))
+            if alignment.identity
+            else name in layers
+        )
+    ]
     try:
         yield
     finally:

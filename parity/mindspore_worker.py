@@ -7,6 +7,9 @@ FOLDER holds start.ckpt and inputs.safetensors, or gets them while this worker s
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from ..train import mindspore_environment
 
 mindspore_environment.prepare()
@@ -15,43 +18,98 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import nn  # noqa: E402
 
-from ..train import mindspore_data, mindspore_models  # noqa: E402
-from ..train.mindspore_names import canonical_parameters  # noqa: E402
+from ..train.data import mindspore_data, mixing  # noqa: E402
+from ..train.data.mindspore_fast_transforms import FastPrepare, grey_level  # noqa: E402
+from ..train.models import mindspore_models  # noqa: E402
+from ..train.models.mindspore_names import canonical_parameters  # noqa: E402
 from ..train.recipe import Recipe  # noqa: E402
+from . import fast_images, fixed_randomness  # noqa: E402
 from .initial import add_initial_values  # noqa: E402
+from .mindspore_compiled import record_compiled  # noqa: E402
 from .mindspore_side import MindSporeSide  # noqa: E402
-from .record import progress, record_evaluation, record_probes, record_start, record_steps  # noqa: E402
-from .start import CHECKPOINT, INPUTS, MINDSPORE, read_inputs, step_samples  # noqa: E402
+from .pairs import mindspore_pair  # noqa: E402
+from .pairs.mindspore_pair import begin, classes_of  # noqa: E402
+from .pairs.paired import Paired  # noqa: E402
+from .pairs.settle import batch_file, read_alignment, recipe_of  # noqa: E402
+from .record import (  # noqa: E402
+    Batch,
+    progress,
+    record_data,
+    record_evaluation,
+    record_given,
+    record_probes,
+    record_start,
+    record_steps,
+)
+from .record_parts import record_parts  # noqa: E402
+from .replay.calls import FILE as RECORDING  # noqa: E402
+from .replay.calls import FOLDER as REPLAY  # noqa: E402
+from .replay.mindspore_replay import replay  # noqa: E402
+from .start import CHECKPOINT, INPUTS, MINDSPORE, classes, read_inputs, step_keys, step_mix, step_samples  # noqa: E402
 from .trace import TraceWriter  # noqa: E402
 from .worker import Options, run, wait_for  # noqa: E402
 
 
 def main(options: Options) -> None:
     """Record what needs no starting weights first, then wait for them."""
-    recipe, folder = options.recipe, options.folder
+    folder = options.folder
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    writer = TraceWriter(folder / MINDSPORE, about(recipe), options.sample)
+    given = begin(options) if options.pair is not None else None
+    recipe = recipe_of(options, classes_of(options))
+    writer = TraceWriter(folder / MINDSPORE, about(options.recipe), options.sample)
     progress("MindSpore: data")
-    for i, samples in enumerate(step_samples(recipe, options.steps), 1):
-        x, y = mindspore_data.batch(samples, recipe.data.transforms)
-        writer.add("data", f"step{i}", "images", x)
-        writer.add("data", f"step{i}", "labels", y)
+    if batch_file(options) is None:
+        record_data(data_batches(recipe, options.steps), writer)
+    paired = Paired(given, read_alignment(options)) if given is not None else None
     if not recipe.model.checkpoint:
         progress("MindSpore: initial distributions")
-        add_initial_values(writer, options.init_seeds, lambda seed: initial_values(recipe, seed))
-    net = mindspore_models.build(recipe.model.name, **recipe.model.args)
+        add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
+    net = mindspore_models.build(recipe.model.name, **recipe.model.args) if given is None else given.model
     progress("MindSpore: waiting for the starting weights")
-    load_start(net, str(wait_for(folder / CHECKPOINT)))
+    if paired is None:
+        load_start(net, str(wait_for(folder / CHECKPOINT)))
+    else:
+        mindspore_pair.load_start(net, options, paired.alignment)
     wait_for(folder / INPUTS)
     inputs = read_inputs(folder, recipe)
-    side = MindSporeSide(recipe, net)
+    side = MindSporeSide(recipe, net, paired=paired)
+    if paired is not None:
+        inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
+        if batch_file(options) is not None:
+            for step, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
+                record_given(step, *side.batch(images, labels), writer)
     record_start(side, writer)
     progress("MindSpore: evaluation forward pass")
     record_evaluation(side, inputs, writer)
     record_steps(side, inputs, writer, "MindSpore", sides=True)
+    writer.about = {**writer.about, **fixed_randomness.about(side.draws)}
     progress("MindSpore: loss and optimizer on given values")
     record_probes(side, inputs, writer)
+    record_parts(side, writer)
     writer.close()
+    if options.mode == "graph":
+        record_compiled(side, inputs, folder, about(options.recipe), options.sample)
+    if options.replay:
+        progress("MindSpore: waiting for what torch's modules were given")
+        wait_for(folder / REPLAY / RECORDING)
+        side.restart()
+        names = None if paired is None else {match.torch: match.mindspore for match in paired.alignment.modules}
+        replay(folder, net, side.held, about(options.recipe), options.modules, names, options.sample)
+
+
+def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
+    """The batch of each step through MindSpore's dataset pipeline, and mixed where the recipe says so."""
+    batches = []
+    fast: dict[str, Any] = {"kind": FastPrepare} if recipe.data.fast_transforms else {}
+    for step, samples in enumerate(step_samples(recipe, steps)):
+        images, labels = mindspore_data.batch(samples, recipe.data.transforms, step_keys(recipe, step), **fast)
+        mix = step_mix(recipe, step, images.shape)
+        if mix is None or recipe.mixup is None:
+            batches.append(Batch(images, labels))
+            continue
+        soft = mixing.soft_targets(labels, mix, classes(recipe), recipe.mixup.label_smoothing)
+        batches.append(Batch(images, labels, mixing.mix_images(images, mix), soft))
+    return batches
 
 
 def about(recipe: Recipe) -> dict[str, object]:
@@ -63,13 +121,16 @@ def about(recipe: Recipe) -> dict[str, object]:
         "device": str(mindspore.get_context("device_target")).lower(),
         "seed": recipe.seed,
         "recipe": recipe.digest,
+        **({fast_images.KEY: grey_level(recipe.data.transforms)} if recipe.data.fast_transforms else {}),
     }
 
 
-def initial_values(recipe: Recipe, seed: int) -> dict[str, np.ndarray]:
+def initial_values(options: Options, seed: int, paired: Paired | None) -> dict[str, np.ndarray]:
     """Trainable parameters of a new net drawn from `seed`, by torch state_dict name."""
+    if paired is not None:
+        return mindspore_pair.initial_values(options, paired.alignment, seed)
     mindspore.set_seed(seed)
-    net = mindspore_models.build(recipe.model.name, **recipe.model.args)
+    net = mindspore_models.build(options.recipe.model.name, **options.recipe.model.args)
     return {c.name: c.parameter.asnumpy() for c in canonical_parameters(net) if c.parameter.requires_grad}
 
 

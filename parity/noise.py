@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .judge import EPS32
+from .judge import EPS32, FEW
 from .record import is_change
-from .trace import Entry, Key, Trace
+from .replay.calls import state_name
+from .trace import ALONE, Entry, Key, Trace
 
-FEW = 16  # elements up to which a tensor's own noise says no more than the usual noise of its part
 # root mean square of rounding to float32, in EPS32 of the value: half a unit over sqrt(3), and a unit is EPS32 / 2 to
 # EPS32 of the value
 STORED = 0.25
@@ -46,12 +46,14 @@ class UsualNoise:
         floor = max(share * self._median(entry.stage, entry.part), self._storing(entry))
         logits = (entry.stage, entry.part, "logits", 0)
         if entry.name == "loss" and all(logits in trace.entries for trace in self.family):
-            floor = max(floor, self._relative(logits))
+            known = self._relative(logits)  # infinite where they are all zero, as a new transformer's: they say nothing
+            floor = max(floor, known) if math.isfinite(known) else floor
         return floor
 
     def _storing(self, entry: Entry) -> float:
         """The share of a change's size that storing the weights in float32 moves it."""
-        start = self.start.entries.get(("init", "values", entry.name, 0))
+        name = state_name(entry.name) if entry.part == ALONE else entry.name
+        start = self.start.entries.get(("init", "values", name, 0))
         if start is None or not is_change(entry.stage, entry.part) or start.norm <= 0.0 or entry.norm <= 0.0:
             return 0.0
         return STORED * EPS32 * start.norm / entry.norm

@@ -1,4 +1,5 @@
-"""Made-up inputs that both recorders compute for themselves: gradients for the optimizer, logits for the loss.
+"""Made-up inputs that both recorders compute for themselves: gradients for the optimizer, weights for the moving
+average, logits for the loss.
 
 On these the loss and the optimizer are compared at the arithmetic's own noise, whatever the network before them did:
 in a net with ReLU the real gradients stand percents away from their exact values, and a forgotten weight decay of
@@ -23,9 +24,14 @@ def gradient(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
     return (draws - np.float32(0.5)) * np.float32(0.04)
 
 
-def logits(batch: int, classes: int) -> np.ndarray:
-    """Normal float32 logits, (batch, classes), standard deviation 3: confident here, undecided there."""
-    return _generator("logits").standard_normal((batch, classes), dtype=np.float32) * np.float32(3.0)
+def weights(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:
+    """Float32 values of `shape`, uniform within ±1, fixed by the parameter's name and the step."""
+    return _generator(f"{name}#{step}").random(shape, dtype=np.float32) * np.float32(2) - np.float32(1)
+
+
+def logits(batch: int, *classes: int) -> np.ndarray:
+    """Normal float32 logits, (batch, classes, …), standard deviation 3: confident here, undecided there."""
+    return _generator("logits").standard_normal((batch, *classes), dtype=np.float32) * np.float32(3.0)
 
 
 def _generator(key: str) -> np.random.Generator:

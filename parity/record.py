@@ -5,33 +5,35 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
 from . import probes
-from .trace import SIDES_STAGE, TraceWriter
+from .kink_places import choice
+from .pairs.alignment import ALL, Scope
+from .trace import ALONE, SIDES_STAGE, TraceWriter
 
 Arrays = Mapping[str, np.ndarray]
+Images = np.ndarray | tuple[np.ndarray, ...]  # what a model takes; several inputs only where the user's own does
 
-# torch classes whose gradient jumps: where the input crosses zero, and where another element becomes the largest
-KINKED = ("ReLU", "ReLU6", "LeakyReLU", "PReLU")
-POOLED = ("MaxPool2d",)
 PROGRESS = "@msmigrate "
 
 
 @dataclass(frozen=True)
 class LeafOutput:
     """What a leaf module gave: its dotted name, how often it had run before, its torch class name (None: no row in
-    the mapping table), its output, and its input where the class is one of POOLED."""
+    the mapping table), its output, and its input where the class is one of BY_INPUT.
+    made: of a function call, which has no output of its own to compare, the choice alone."""
 
     name: str
     call: int
     module: str | None
     output: np.ndarray
     input: np.ndarray | None = None
+    made: np.ndarray | None = None
 
 
 Seen = Callable[[LeafOutput], None]
@@ -39,13 +41,15 @@ Seen = Callable[[LeafOutput], None]
 
 @dataclass(frozen=True)
 class StepArrays:
-    """What one step computed: the loss (scalar), the logits (N, K), gradients by state_dict name, and the images'
-    gradient (N, C, H, W)."""
+    """What one step computed: the loss (scalar), the logits (N, K), gradients by state_dict name, the images' gradient
+    (N, C, H, W; None where the model's input has none), and whether the gradients were all finite (None: no loss scale,
+    so nobody looks)."""
 
     loss: np.ndarray
     logits: np.ndarray
     grads: Arrays
-    image_grad: np.ndarray
+    image_grad: np.ndarray | None
+    finite: bool | None = None
 
 
 class Side(Protocol):
@@ -57,11 +61,21 @@ class Side(Protocol):
     def buffers(self) -> Arrays:
         """Buffers that cross (running statistics) as they are now."""
 
-    def evaluate(self, images: np.ndarray, seen: Seen) -> None:
+    def evaluate(self, images: Images, seen: Seen) -> None:
         """A forward pass in evaluation mode."""
 
-    def step(self, images: np.ndarray, labels: np.ndarray, seen: Seen | None) -> StepArrays:
-        """One training step; `seen` is told of every leaf module's output."""
+    def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
+        """One training step, an epoch of its own, so that a schedule that moves once an epoch moves; `seen` is told of
+        every leaf module's output."""
+
+    def loss_scaling(self) -> Arrays:
+        """The loss scale and the count of good steps in force; empty without a loss scale."""
+
+    def ema(self) -> Arrays:
+        """The moving average of parameters and buffers that cross; empty without one."""
+
+    def average(self, values: Arrays, update: int) -> None:
+        """Take the given update (from 1) of the moving average alone, with these parameters."""
 
     def optimizer_state(self) -> Mapping[str, Arrays]:
         """State key -> name -> tensor."""
@@ -81,11 +95,44 @@ class Side(Protocol):
 
 @dataclass(frozen=True)
 class Inputs:
-    """The batches that every side is fed: images[i] (N, C, H, W) and labels[i] of step i + 1; number of classes."""
+    """The batches that every side is fed: images[i] (N, C, H, W) and labels[i] of step i + 1; number of classes.
 
-    images: list[np.ndarray]
+    logits: the shape of the model's output, where it is not (N, classes). scope: what both sides can record.
+    """
+
+    images: list[Images]
     labels: list[np.ndarray]
     classes: int
+    logits: tuple[int, ...] = ()
+    scope: Scope = ALL
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch as a framework's own data code makes it: images (N, C, H, W) and class labels (N,); where the recipe
+    mixes batches, also the mixed images and the soft targets (N, K)."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    mixed: np.ndarray | None = None
+    soft: np.ndarray | None = None
+
+
+def record_data(batches: Sequence[Batch], writer: TraceWriter) -> None:
+    """The batch of each step, before and after mixing."""
+    for i, batch in enumerate(batches, 1):
+        writer.add("data", f"step{i}", "images", batch.images)
+        writer.add("data", f"step{i}", "labels", batch.labels)
+        if batch.mixed is not None and batch.soft is not None:
+            writer.add("data", f"step{i}", "mixed images", batch.mixed)
+            writer.add("data", f"step{i}", "soft targets", batch.soft)
+
+
+def record_given(step: int, inputs: Sequence[np.ndarray], labels: np.ndarray, writer: TraceWriter) -> None:
+    """The batch of a step, from a file of the user's, as the framework holds it."""
+    for k, array in enumerate(inputs):
+        writer.add("data", f"step{step}", f"images{f'.{k}' if k else ''}", array)
+    writer.add("data", f"step{step}", "labels", labels)
 
 
 def record_start(side: Side, writer: TraceWriter) -> None:
@@ -101,13 +148,14 @@ def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
 
 
 def record_steps(side: Side, inputs: Inputs, writer: TraceWriter, label: str, sides: bool = False) -> None:
-    """Train for len(inputs.images) steps: losses, the first step's gradients, and what changed after the first and
-    after the last step.
+    """Train for len(inputs.images) steps: losses, the gradients of the first step that was not skipped because of an
+    overflow, what had changed after it and after the last step, and what the loss scale did.
 
     With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on.
     """
     start = {name: array.copy() for name, array in {**side.parameters(), **side.buffers()}.items()}
     rates: dict[str, list[np.ndarray]] = {}
+    taken = False  # whether any step has updated the weights
     for i, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
         progress(f"{label}: training step {i} of {len(inputs.images)}")
         for name, values in side.hyperparameters().items():
@@ -120,11 +168,17 @@ def record_steps(side: Side, inputs: Inputs, writer: TraceWriter, label: str, si
         stage, part = ("loss", "step1") if i == 1 else ("update", f"step{i} loss")
         writer.add(stage, part, "logits", result.logits)
         writer.add(stage, part, "loss", result.loss)
-        if i == 1:
+        _loss_scaling(side, writer, i, result)
+        last = i == len(inputs.images)
+        # gradients that overflowed can be compared with nothing: those of the first step that was not skipped
+        first = not taken and (result.finite is not False or last)
+        taken = taken or result.finite is not False
+        if first:
             for name in reversed(list(result.grads)):  # the backward pass reaches the last layer first
                 writer.add("gradients", "parameters", name, result.grads[name])
-            writer.add("gradients", "images", "images", result.image_grad)
-        if i in (1, len(inputs.images)):
+            if result.image_grad is not None:
+                writer.add("gradients", "images", "images", result.image_grad)
+        if first or last:
             _update(side, writer, f"step{i}", start)
     for name, pairs in rates.items():
         writer.add("update", "learning rate and weight decay", name, np.stack(pairs))
@@ -132,15 +186,27 @@ def record_steps(side: Side, inputs: Inputs, writer: TraceWriter, label: str, si
 
 def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     """The loss on given logits, and the optimizer on given gradients, from the starting weights."""
-    batch = len(inputs.labels[0])
-    value, gradient = side.loss(probes.logits(batch, inputs.classes), inputs.labels[0])
-    writer.add("loss", "given logits", "loss", value)
-    writer.add("loss", "given logits", "logits.grad", gradient)
+    if inputs.scope.given_logits:
+        shape = inputs.logits or (len(inputs.labels[0]), inputs.classes)
+        value, gradient = side.loss(probes.logits(*shape), inputs.labels[0])
+        writer.add("loss", "given logits", "loss", value)
+        writer.add("loss", "given logits", "logits.grad", gradient)
     side.restart()
     start = {name: array.copy() for name, array in side.parameters().items()}
     for i in range(probes.STEPS):
         side.apply({name: probes.gradient(name, array.shape, i) for name, array in start.items()})
     _update(side, writer, "given gradients", start, buffers=False)
+    if not side.ema():
+        return
+    # a moving average of weights that hardly move says little: here they jump
+    side.restart()
+    start = {name: array.copy() for name, array in side.ema().items()}
+    for i in range(1, probes.STEPS + 1):
+        side.average({name: probes.weights(name, array.shape, i) for name, array in side.parameters().items()}, i)
+    for name, array in side.ema().items():
+        if name in side.parameters():
+            writer.add("update", "given weights ema", name, change(array, start[name]))
+    writer.flush("update", "given weights")
 
 
 def add_output(writer: TraceWriter, part: str, leaf: LeafOutput) -> None:
@@ -150,33 +216,44 @@ def add_output(writer: TraceWriter, part: str, leaf: LeafOutput) -> None:
 
 def _step_outputs(writer: TraceWriter, step: int) -> Seen:
     def seen(leaf: LeafOutput) -> None:
-        if step == 1:
+        if step == 1 and leaf.made is None:
             add_output(writer, "train", leaf)
-        side = np.packbits(leaf.output > 0) if leaf.module in KINKED else leaf.input
+        side = choice(leaf.module, leaf.output, leaf.input) if leaf.made is None else leaf.made
         if side is not None:
             writer.add(SIDES_STAGE, f"step{step}", leaf.name, side, leaf.call, module=leaf.module, whole=True)
 
     return seen
 
 
+def _loss_scaling(side: Side, writer: TraceWriter, step: int, result: StepArrays) -> None:
+    """What the loss scale is after a step; whole numbers, so that they have to be equal."""
+    for name, value in side.loss_scaling().items():
+        writer.add("update", "loss scale", f"step{step} {name}", value)
+    if result.finite is not None:
+        writer.add("update", "loss scale", f"step{step} finite", np.array([result.finite], np.int64))
+
+
 def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, buffers: bool = True) -> None:
     for name, array in side.parameters().items():
-        writer.add("update", part, name, _change(array, start[name]))
+        writer.add("update", part, name, change(array, start[name]))
     if buffers:
         for name, array in side.buffers().items():
-            writer.add("update", f"{part} buffers", name, _change(array, start[name]))
+            writer.add("update", f"{part} buffers", name, change(array, start[name]))
     for key, arrays in side.optimizer_state().items():
         for name, array in arrays.items():
             writer.add("update", f"{part} {key}", name, array)
+    for name, array in side.ema().items():
+        writer.add("update", f"{part} ema", name, array)
     writer.flush("update", part)
 
 
 def is_change(stage: str, part: str) -> bool:
     """Whether a part holds differences from the starting weights, rather than values."""
-    return stage == "update" and re.fullmatch(r"(step\d+|given gradients)( buffers)?", part) is not None
+    changes = rf"(step\d+|given gradients|given overflows)( buffers)?|given weights ema|{ALONE}"
+    return stage == "update" and re.fullmatch(changes, part) is not None
 
 
-def _change(now: np.ndarray, before: np.ndarray) -> np.ndarray:
+def change(now: np.ndarray, before: np.ndarray) -> np.ndarray:
     """now - before, exactly: the difference of two float32 values is rounded to float64 only."""
     return np.subtract(now, before, dtype=np.float64)
 

@@ -6,43 +6,31 @@ errors arrive late and blame another line; so this process imports neither.
 
 from __future__ import annotations
 
-import os
-import queue
-import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import IO
 
-from ..errors import BadDestination, BadInput, BadTrace, MsmigrateError, WorkerFailed
+from ..errors import BadDestination, BadInput, MsmigrateError, WorkerFailed
 from ..migrate.convert import convert
-from .compare import Traces, compare
+from . import run_file
+from .diagnosis.run import diagnose
 from .findings import Report
-from .hints import hints
-from .record import parse_progress
-from .start import CHECKPOINT, MINDSPORE, TORCH32_OTHER, WEIGHTS, matched
+from .judged_run import report
+from .pairs import structure
+from .pairs.settle import settle
+from .start import CHECKPOINT, MINDSPORE, MINDSPORE_REPLAY, TORCH32_OTHER, WEIGHTS, matched, replayed
 from .worker import Options
+from .worker_processes import Team, drop_half_traces, last_words
+
+__all__ = ["MINDSPORE_WORKER", "TORCH_WORKER", "Told", "claim", "parity_step", "report", "run_workers"]
 
 TORCH_WORKER = (sys.executable, "-m", "msmigrate.parity.torch_worker")
 MINDSPORE_WORKER = (sys.executable, "-m", "msmigrate.parity.mindspore_worker")
 LAST_TRACE = {"torch": matched(TORCH32_OTHER), "MindSpore": MINDSPORE}  # what a side has left when it ends
-LONGEST_LINE = 500
-# What one pass frees the next one needs: glibc's malloc would give it back to the system and have it faulted in again,
-# which was measured to cost a tenth of the run.
-KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "4000000000"}
+LAST_REPLAY = {"torch": replayed(TORCH32_OTHER), "MindSpore": MINDSPORE_REPLAY}  # and when modules also run alone
 Told = Callable[[str, str], None]  # (framework, what it is doing now)
-
-
-@dataclass
-class _Worker:
-    name: str
-    process: subprocess.Popen[str]
-    log: Path
-    error: str = ""
-    reader: threading.Thread | None = None
 
 
 def parity_step(
@@ -51,43 +39,57 @@ def parity_step(
     told: Told = lambda framework, doing: None,
     torch_worker: Sequence[str] = TORCH_WORKER,
     mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
+    *,
+    explain: bool = True,
+    timeout: float | None = None,
 ) -> Report:
     """Record and compare one recipe; the traces stay in options.folder, which has to be empty or new.
 
-    told: called with (framework, what it is doing) as the work goes on. Raises BadInput for a folder in use,
-    WorkerFailed when a framework's process stops early, and what convert-ckpt raises for the starting weights.
+    told: called with (framework, what it is doing) as the work goes on. explain: look for the causes of what fails.
+    timeout: seconds without a word of progress after which a framework counts as hung. Raises BadInput for a folder in
+    use, WorkerFailed when a framework's process stops early, and what convert-ckpt raises for the starting weights.
     """
     began = time.monotonic()
-    folder = options.folder
-    _claim(folder)
-    arguments = options.arguments(recipe_file)
-    lines: queue.Queue[tuple[_Worker, str | None]] = queue.Queue()
-    workers: list[_Worker] = []
-    try:
-        for name, command in (("torch", torch_worker), ("MindSpore", mindspore_worker)):
-            workers.append(_start(name, [*command, *arguments], folder, lines))
-        _attend(workers, lines, folder, told)
-    finally:
-        for worker in workers:
-            worker.process.kill()
-            worker.process.wait()
-            if worker.reader is not None:
-                worker.reader.join(timeout=5.0)
+    claim(options.folder)
+    run_workers(recipe_file, options, told, {"torch": torch_worker, "MindSpore": mindspore_worker}, timeout)
+    run_file.write(recipe_file, options, "both")
     told("both", "comparing")
-    return report(recipe_file, options, time.monotonic() - began)
+    found = report(recipe_file, options)
+    if explain and not found.parity:
+        found = _explained(recipe_file, options, found, told)
+    return replace(found, seconds=time.monotonic() - began)
 
 
-def report(recipe_file: Path, options: Options, seconds: float | None = None) -> Report:
-    """Compare the traces that lie in options.folder."""
-    traces = Traces.load(options.folder)
-    versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
-    findings = compare(traces)
-    found = Report(str(recipe_file), options.recipe.digest, versions, findings, notes=_notes(traces), seconds=seconds)
-    found.hints.extend(hints(found.first_divergence, options.recipe))
-    return found
+def run_workers(
+    recipe_file: Path,
+    options: Options,
+    told: Told,
+    commands: Mapping[str, Sequence[str]],
+    timeout: float | None = None,
+) -> None:
+    """Run the workers (framework -> command) side by side until all have ended; whatever happens, none is left, nor a
+    trace that is not whole. timeout: seconds without a word of progress after which a worker counts as hung."""
+    folder, arguments = options.folder, options.arguments(recipe_file)
+    try:
+        with Team(timeout) as team:
+            for name, command in commands.items():
+                team.start(name, [*command, *arguments], _log(folder, name))
+            _attend(team, options, told)
+    except BaseException:
+        drop_half_traces(folder)
+        raise
 
 
-def _claim(folder: Path) -> None:
+def _explained(recipe_file: Path, options: Options, found: Report, told: Told) -> Report:
+    """The report with the causes of its failures, or with a note of why the search for them stopped."""
+    told("torch", "looking for causes")
+    try:
+        return replace(found, causes=diagnose(recipe_file, options, found, told))
+    except WorkerFailed as error:
+        return replace(found, notes=[*found.notes, str(error)])
+
+
+def claim(folder: Path) -> None:
     """Make the folder, which must hold nothing yet. Raises BadInput."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -105,46 +107,16 @@ def _log(folder: Path, name: str) -> Path:
     return folder / f"{name.lower()}.log"
 
 
-def _start(name: str, command: list[str], folder: Path, lines: queue.Queue[tuple[_Worker, str | None]]) -> _Worker:
-    log = _log(folder, name)
-    environment = {**KEEP_MEMORY, **os.environ, "PYTHONUNBUFFERED": "1"}
-    with log.open("w") as stderr:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace", env=environment
-        )
-    worker = _Worker(name, process, log)
-    assert process.stdout is not None
-    worker.reader = threading.Thread(target=_read, args=(worker, process.stdout, lines), daemon=True)
-    worker.reader.start()
-    return worker
-
-
-def _read(worker: _Worker, stream: IO[str], lines: queue.Queue[tuple[_Worker, str | None]]) -> None:
-    with stream:
-        for line in stream:
-            lines.put((worker, line))
-    lines.put((worker, None))
-
-
-def _attend(workers: list[_Worker], lines: queue.Queue[tuple[_Worker, str | None]], folder: Path, told: Told) -> None:
-    """Pass on what the workers say and convert the starting weights when they are there, until both have ended."""
-    running = len(workers)
-    while running:
-        worker, line = lines.get()
-        if line is None:
-            running -= 1
-            code = worker.process.wait()
-            if code:
-                raise WorkerFailed(_explain(worker, code))
-            if not (folder / LAST_TRACE[worker.name] / "trace.json").exists():  # the other one would wait for ever
-                raise WorkerFailed(f"the {worker.name} side ended without its trace: {_last_words(worker)}")
-            continue
-        said = parse_progress(line)
+def _attend(team: Team, options: Options, told: Told) -> None:
+    """Pass on what the workers say until all have ended; convert the starting weights, and align the structures of a
+    pair, when they are there."""
+    folder = options.folder
+    for worker, said in team.messages():
         if said is None:
-            with worker.log.open("a") as log:
-                log.write(line)
+            last = LAST_REPLAY if options.replay and not options.alone else LAST_TRACE
+            if not (folder / last[worker.name] / "trace.json").exists():  # the other one would wait for ever
+                raise WorkerFailed(f"the {worker.name} side ended without its trace: {last_words(worker.log)}")
             continue
-        worker.error = said.get("error", worker.error)
         if "doing" in said:
             told(worker.name, said["doing"])
         if said.get("event") == "start":
@@ -152,35 +124,5 @@ def _attend(workers: list[_Worker], lines: queue.Queue[tuple[_Worker, str | None
                 convert(folder / WEIGHTS, folder / CHECKPOINT)
             except MsmigrateError as error:
                 raise type(error)(f"the starting weights do not convert: {error}") from error
-
-
-def _explain(worker: _Worker, code: int) -> str:
-    if worker.error:
-        return f"the {worker.name} side stopped: {' '.join(worker.error.split())}"
-    how = f"killed by signal {-code} (out of memory?)" if code < 0 else f"exit code {code}"
-    return f"the {worker.name} side stopped, {how}: {_last_words(worker)}"
-
-
-def _last_words(worker: _Worker) -> str:
-    lines = [line.strip() for line in worker.log.read_text(errors="replace").splitlines() if line.strip()]
-    return lines[-1][:LONGEST_LINE] if lines else "it said nothing"
-
-
-def _notes(traces: Traces) -> list[str]:
-    """What a reader has to know about how the reference was taken."""
-    about = traces.matched[0].about.get("kinks")
-    kinks: dict[str, list[int]] = about if isinstance(about, dict) else {}
-    counts = [kinks.get(kind) for kind in ("matched", "differing")]
-    if not all(isinstance(count, list) and all(type(n) is int for n in count) for count in counts):
-        raise BadTrace(f"{traces.matched[0].folder / 'trace.json'}: does not say which kinks were matched")
-    notes = []
-    if sum(kinks["matched"]):
-        per_step = ", ".join(map(str, kinks["matched"]))
-        notes.append(
-            f"at {per_step} elements (steps 1 to {len(kinks['matched'])}) rounding alone decides a ReLU or max-pool; "
-            "the reference took MindSpore's side there"
-        )
-    if sum(kinks["differing"]):
-        per_step = ", ".join(map(str, kinks["differing"]))
-        notes.append(f"at {per_step} elements a ReLU or max-pool differs by more than rounding")
-    return notes
+        if said.get("event") == "structure" and all(structure.file(folder, side).exists() for side in structure.SIDES):
+            settle(folder, options)

@@ -1,7 +1,9 @@
 """The start that every side shares: what the torch worker leaves for the others in the run's folder.
 
 start.pth            the starting weights; the parent turns them into start.ckpt with convert-ckpt itself
-inputs.safetensors   images{i} float32 (N, C, H, W), labels{i} int64 (N,) or float32 (N, K), for each step
+start.safetensors    the same for a pair of the user's own, under torch's names: they go in through the alignment
+inputs.safetensors   images{i} float32 (N, C, H, W), labels{i} int64 (N,) or float32 (N, K), for each step; mixed, where
+                     the recipe mixes batches
 """
 
 from __future__ import annotations
@@ -11,19 +13,28 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-from ..train.data_sources import samples
-from ..train.model_names import num_classes
+from ..train.data.data_sources import samples
+from ..train.data.draws import Key, batch_generator
+from ..train.data.mixing import Mix, draw_mix
+from ..train.data.sample import Sample
+from ..train.models.model_names import num_classes
 from ..train.recipe import Recipe
-from ..train.sample import Sample
-from .record import Inputs
+from .record import Images, Inputs
 
 WEIGHTS, CHECKPOINT, INPUTS = "start.pth", "start.ckpt", "inputs.safetensors"
+START = "start.safetensors"
 TORCH32, TORCH32_OTHER, TORCH64, MINDSPORE = "torch-fp32", "torch-fp32-other-layout", "torch-fp64", "mindspore-fp32"
+MINDSPORE_REPLAY = "mindspore-replay"  # every module alone; see replay/
 
 
 def matched(name: str) -> str:
     """The trace whose ReLUs and max-pools chose as MindSpore's did where rounding decides."""
     return f"{name}-matched"
+
+
+def replayed(name: str) -> str:
+    """The trace in which every module ran alone."""
+    return f"{name}-replay"
 
 
 def classes(recipe: Recipe) -> int:
@@ -36,8 +47,22 @@ def step_samples(recipe: Recipe, steps: int) -> list[list[Sample]]:
     return samples(recipe.data.source, recipe.data.batch, steps, recipe.seed, classes(recipe))
 
 
+def step_keys(recipe: Recipe, step: int) -> list[Key]:
+    """What the random transforms of step `step`, counted from 0, draw from: the position among all steps' images."""
+    first = step * recipe.data.batch
+    return [(recipe.seed, 0, first + i) for i in range(recipe.data.batch)]
+
+
+def step_mix(recipe: Recipe, step: int, shape: tuple[int, ...]) -> Mix | None:
+    """How the batch of step `step`, counted from 0, of this shape (N, C, H, W) is mixed; None without mixup."""
+    if recipe.mixup is None:
+        return None
+    return draw_mix(recipe.mixup, batch_generator(recipe.seed, 0, step), shape)
+
+
 def targets(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
-    """What the loss takes for these class labels (N,): themselves, or one-hot float32 rows (N, K)."""
+    """What the loss takes for these class labels (N,) of a batch that is not mixed: themselves, or one-hot float32
+    rows (N, K)."""
     if not recipe.one_hot:
         return labels
     rows: np.ndarray = np.eye(classes(recipe), dtype=np.float32)[labels]
@@ -46,15 +71,26 @@ def targets(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
 
 def write_inputs(folder: Path, inputs: Inputs) -> None:
     """Store the batches for the other sides."""
-    arrays = {f"images{i}": np.ascontiguousarray(x) for i, x in enumerate(inputs.images)}
+    arrays = {
+        f"images{i}{f'.{k}' if k else ''}": np.ascontiguousarray(x)
+        for i, images in enumerate(inputs.images)
+        for k, x in enumerate(images if isinstance(images, tuple) else (images,))
+    }
     arrays |= {f"labels{i}": y for i, y in enumerate(inputs.labels)}
-    save_file(arrays, folder / INPUTS, metadata={"classes": str(inputs.classes)})
+    partial = folder / f"{INPUTS}.partial"  # whoever waits for it must not see half of it
+    save_file(arrays, partial, metadata={"classes": str(inputs.classes)})
+    partial.replace(folder / INPUTS)
 
 
 def read_inputs(folder: Path, recipe: Recipe) -> Inputs:
     """The batches that the torch worker stored."""
     arrays = load_file(folder / INPUTS)
-    steps = len(arrays) // 2
-    return Inputs(
-        [arrays[f"images{i}"] for i in range(steps)], [arrays[f"labels{i}"] for i in range(steps)], classes(recipe)
-    )
+    steps = sum(name.startswith("labels") for name in arrays)
+    places = [1 + sum(name.startswith(f"images{i}.") for name in arrays) for i in range(steps)]
+    images: list[Images] = [
+        arrays[f"images{i}"]
+        if places[i] == 1
+        else (arrays[f"images{i}"], *(arrays[f"images{i}.{k}"] for k in range(1, places[i])))
+        for i in range(steps)
+    ]
+    return Inputs(images, [arrays[f"labels{i}"] for i in range(steps)], classes(recipe))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,9 +13,15 @@ from torch import nn
 
 from ..mappings import table
 from ..train.recipe import Recipe
-from ..train.torch_step import TrainStep
+from . import torch_step_parts
+from .fixed_randomness import Draws
+from .kink_places import BY_INPUT
 from .kinks import KinkSides, taking
-from .record import POOLED, Arrays, LeafOutput, Seen, StepArrays
+from .pairs.alignment import IDENTITY, Alignment
+from .pairs.paired import Paired
+from .pairs.torch_pair_step import chunks, forward, make_step
+from .record import Arrays, Images, LeafOutput, Seen, StepArrays
+from .torch_randomness import fixed
 
 
 class TorchSide:
@@ -22,14 +29,21 @@ class TorchSide:
 
     model: float32, copied, never changed. variant: 0 is the step as it stands; an odd variant runs it in
     channels_last layout, with other kernels and another order of additions; from 2 on, every weight and pixel is
-    moved by at most half a unit in its last place as well. What differs between variants is rounding alone.
+    moved by at most half a unit in its last place as well. What differs between variants is rounding alone. paired: of
+    a pair of the user's own, what they brought besides the model, and which layers have a counterpart.
     """
 
-    def __init__(self, recipe: Recipe, model: nn.Module, dtype: torch.dtype, variant: int = 0) -> None:
+    def __init__(
+        self, recipe: Recipe, model: nn.Module, dtype: torch.dtype, variant: int = 0, paired: Paired | None = None
+    ) -> None:
         self.recipe = recipe
         self.dtype = dtype
         self.variant = variant
+        self.paired = paired
+        self.alignment = paired.alignment if paired is not None else IDENTITY
         self.sides: list[KinkSides] = []  # for each step to come, the sides its ReLUs take
+        self.taken: list[bool] = []  # for each step, whether it updated the weights or was skipped
+        self.draws: list[Draws] = []  # what the random layers of each training pass drew
         self.layout = torch.channels_last if variant % 2 else torch.contiguous_format
         self._start = copy.deepcopy(model)
         if variant > 1:
@@ -41,59 +55,104 @@ class TorchSide:
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule."""
         self.model = copy.deepcopy(self._start).to(self.dtype).to(memory_format=self.layout)
-        self.train_step = TrainStep(self.recipe, self.model)
+        self.train_step = make_step(self.recipe, self.model, self.paired.given if self.paired is not None else None)
 
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""
-        return {name: _numpy(p) for name, p in self.model.named_parameters() if p.requires_grad}
+        return self._crossing({name: _numpy(p) for name, p in self.model.named_parameters() if p.requires_grad})
 
     def buffers(self) -> Arrays:
         """Buffers that have a counterpart in MindSpore; the mapping table drops the others (num_batches_tracked)."""
         dropped = dropped_state(self.model)
         frozen = {name: p for name, p in self.model.named_parameters() if not p.requires_grad}
-        return {n: _numpy(b) for n, b in {**frozen, **dict(self.model.named_buffers())}.items() if n not in dropped}
+        held = {**frozen, **dict(self.model.named_buffers())}
+        return self._crossing({name: _numpy(b) for name, b in held.items() if name not in dropped})
 
-    def evaluate(self, images: np.ndarray, seen: Seen) -> None:
+    def evaluate(self, images: Images, seen: Seen) -> None:
         """A forward pass in evaluation mode."""
         self.model.eval()
-        with torch.no_grad(), leaf_outputs(self.model, seen):
-            self.model(self._images(images))
+        with torch.no_grad(), fixed(self.model, Draws(0)), self._leaves(seen):
+            self.model(*self.inputs(images))
 
-    def forward(self, images: np.ndarray, seen: Seen) -> None:
+    def forward(self, images: Images, seen: Seen) -> None:
         """A forward pass in training mode, micro-batch by micro-batch as the step takes it; the running statistics
         move."""
         self.model.train()
-        with torch.no_grad(), leaf_outputs(self.model, seen):
-            for part in self._images(images).chunk(self.recipe.accumulate):
-                self.model(part)
+        with torch.no_grad(), fixed(self.model, self._next_draws()), self._leaves(seen):
+            for part in chunks(self.inputs(images), self.recipe.accumulate):
+                forward(self.recipe, self.model, part)
 
-    def step(self, images: np.ndarray, labels: np.ndarray, seen: Seen | None) -> StepArrays:
-        """One training step; `seen` is told of every leaf module's output."""
-        x, y = self._images(images), self._labels(labels)
+    def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
+        """One training step, an epoch of its own; `seen` is told of every leaf module's output."""
+        inputs, y = self.inputs(images), self._labels(labels)
+        x: Any = inputs if len(inputs) > 1 else inputs[0]
         with ExitStack() as watching:
+            watching.enter_context(fixed(self.model, self._next_draws()))
             if seen is not None:
-                watching.enter_context(leaf_outputs(self.model, seen))
+                watching.enter_context(self._leaves(seen))
             if self.sides:
                 watching.enter_context(taking(self.sides.pop(0), self.model))
-            result = self.train_step(x, y, image_gradient=True)
-        assert result.image_grad is not None
-        grads = {name: _numpy(grad) for name, grad in result.grads.items()}
-        return StepArrays(_numpy(result.loss), _numpy(result.logits), grads, _numpy(result.image_grad))
+            result = self.train_step(x, y, image_gradient=self.alignment.scope.image_gradient)
+        grads = self._crossing({name: _numpy(grad) for name, grad in result.grads.items()})
+        self.train_step.end_epoch()
+        self.taken.append(result.finite is not False)
+        image_grad = None if result.image_grad is None else _numpy(result.image_grad)
+        return StepArrays(_numpy(result.loss), _numpy(result.logits), grads, image_grad, result.finite)
+
+    def loss_scaling(self) -> Arrays:
+        """The loss scale and the count of good steps in force; empty without a loss scale."""
+        scaler = self.train_step.scaler
+        if scaler is None:
+            return {}
+        scale = _numpy(torch.tensor([scaler.scale], dtype=self.dtype))
+        return {"scale": scale, "good steps": np.array([scaler.growth_tracker], np.int64)}
+
+    def ema(self) -> Arrays:
+        """The moving average of parameters and buffers that cross; empty without one."""
+        dropped = dropped_state(self.model)
+        return self._crossing({name: _numpy(t) for name, t in self.train_step.ema().items() if name not in dropped})
+
+    def average(self, values: Arrays, update: int) -> None:
+        """Take one update of the moving average alone, with these parameters."""
+        average = self.train_step.average
+        assert average is not None
+        with torch.no_grad():
+            for name, parameter in self.model.named_parameters():
+                if name in values:
+                    parameter.copy_(torch.from_numpy(values[name]))
+        average.update(self.model, update)
 
     def optimizer_state(self) -> Mapping[str, Arrays]:
         """State key -> name -> tensor, for the keys that the mapping table lets cross."""
+        if not self.alignment.scope.optimizer_state:
+            return {}
         crossing = {state.torch for state in table.row(self.recipe.optimizer.name).state if state.mindspore}
         state = self.train_step.optimizer_state()
         return {key: {n: _numpy(t) for n, t in state[key].items()} for key in state if key in crossing}
 
     def hyperparameters(self) -> Arrays:
         """Name -> [learning rate, weight decay] of its next update."""
+        if not self.alignment.scope.rates:
+            return {}
         rates, decays = self.train_step.learning_rates(), self.train_step.weight_decays()
         return {name: np.array([rates[name], decays[name]]) for name in rates}
 
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
         self.train_step.apply({name: torch.from_numpy(grad).to(self.dtype) for name, grad in grads.items()})
+        self.train_step.end_epoch()
+
+    def clipped(self, grads: Arrays) -> Arrays:
+        """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
+        given = {name: torch.from_numpy(grad).to(self.dtype) for name, grad in grads.items()}
+        return {n: _numpy(grad) for n, grad in torch_step_parts.given_to_optimizer(self.train_step, given).items()}
+
+    def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
+        """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty for a step of the
+        user's own."""
+        if self.paired is not None and self.paired.given.step is not None:
+            return {}
+        return {n: _numpy(grad) for n, grad in torch_step_parts.accumulated(self.train_step, parts).items()}
 
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
@@ -102,9 +161,29 @@ class TorchSide:
         (gradient,) = torch.autograd.grad(value.sum(), x)
         return _numpy(value), _numpy(gradient)
 
-    def _images(self, images: np.ndarray) -> torch.Tensor:
-        images = jiggled(images, self.variant) if self.variant > 1 else images
-        return torch.from_numpy(images).to(self.dtype).contiguous(memory_format=self.layout)
+    def _next_draws(self) -> Draws:
+        self.draws.append(Draws(self.train_step.steps + 1))
+        return self.draws[-1]
+
+    def inputs(self, images: Images) -> tuple[torch.Tensor, ...]:
+        """The model's arguments: floating ones in this side's dtype and layout, whole numbers as they are."""
+        return tuple(self._input(array) for array in (images if isinstance(images, tuple) else (images,)))
+
+    def _input(self, array: np.ndarray) -> torch.Tensor:
+        if array.dtype.kind != "f":
+            return torch.from_numpy(array)
+        array = jiggled(array, self.variant) if self.variant > 1 else array
+        layout = self.layout if array.ndim == 4 else torch.contiguous_format
+        return torch.from_numpy(array).to(self.dtype).contiguous(memory_format=layout)
+
+    def _leaves(self, seen: Seen) -> AbstractContextManager[None]:
+        return leaf_outputs(self.model, seen, self.alignment)
+
+    def _crossing(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """What has a counterpart: a constant of the user's model may have none."""
+        if self.alignment.identity:
+            return arrays
+        return {name: array for name, array in arrays.items() if name in self.alignment.parameters}
 
     def _labels(self, labels: np.ndarray) -> torch.Tensor:
         tensor = torch.from_numpy(labels)
@@ -119,26 +198,28 @@ def jiggled(array: np.ndarray, seed: int) -> np.ndarray:
 
 
 @contextmanager
-def leaf_outputs(model: nn.Module, seen: Seen) -> Iterator[None]:
-    """Tell `seen` of every leaf module's output, at once: an in-place module after it would overwrite the values."""
+def leaf_outputs(model: nn.Module, seen: Seen, alignment: Alignment = IDENTITY) -> Iterator[None]:
+    """Tell `seen` of the output of every leaf module that has a counterpart, at once: an in-place module after it would
+    overwrite the values."""
     calls: dict[str, int] = {}
 
     def hook_for(name: str) -> object:
         def hook(module: nn.Module, inputs: tuple[torch.Tensor, ...], output: object) -> None:
-            if isinstance(output, torch.Tensor):
-                call = calls.get(name, 0)
-                calls[name] = call + 1
+            call = calls.get(name, 0)
+            calls[name] = call + 1
+            if isinstance(output, torch.Tensor) and alignment.compared(name, call):
                 kind = type(module).__name__
-                source = _numpy(inputs[0]) if kind in POOLED else None
+                source = _numpy(inputs[0]) if kind in BY_INPUT else None
                 seen(LeafOutput(name, call, kind, _numpy(output), source))
 
         return hook
 
-    # the model itself when it is a single layer, every childless module otherwise
+    # the model itself when it is a single layer, every childless module otherwise; of a pair, what is a layer there
+    layers = {path for path, _, _, _ in alignment.calls}
     handles = [
         module.register_forward_hook(hook_for(name))
         for name, module in model.named_modules()
-        if not any(True for _ in module.children())
+        if (not any(True for _ in module.children()) if alignment.identity else name in layers)
     ]
     try:
         yield

@@ -5,8 +5,12 @@ python -m msmigrate.parity.torch_worker RECIPE FOLDER [--steps N] [--init-seeds 
 
 from __future__ import annotations
 
+import re
+from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,33 +19,48 @@ import torchvision
 from torch import nn
 
 from ..errors import BadCheckpoint
-from ..train import torch_data, torch_models
-from ..train.groups import is_norm
+from ..train.data import torch_data, torch_mixing
+from ..train.models import torch_models
 from ..train.recipe import Recipe
+from ..train.step.groups import is_norm
+from . import fixed_randomness
 from .initial import add_initial_values
 from .kinks import KinkSides
+from .pairs.paired import Paired
+from .pairs.settle import batch_file, read_alignment, recipe_of
+from .pairs.torch_pair import begin, build, tensors, write_start
+from .pairs.torch_pair_step import replay_loss
 from .record import (
+    Batch,
+    Images,
     Inputs,
     add_output,
     announce,
     progress,
+    record_data,
     record_evaluation,
+    record_given,
     record_probes,
     record_start,
     record_steps,
 )
+from .record_parts import record_parts
+from .replay.torch_replay import record_step, replay
 from .start import (
     MINDSPORE,
+    MINDSPORE_REPLAY,
     TORCH32,
-    TORCH32_OTHER,
-    TORCH64,
     WEIGHTS,
     classes,
     matched,
+    step_keys,
+    step_mix,
     step_samples,
     targets,
     write_inputs,
 )
+from .torch_layouts import precisions, try_layouts
+from .torch_precision import shortening
 from .torch_side import TorchSide
 from .trace import Trace, TraceWriter
 from .worker import Options, run, wait_for
@@ -49,59 +68,100 @@ from .worker import Options, run, wait_for
 # the norm that ends a residual branch, by the block's class
 LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
 
-PRECISIONS = ((TORCH32, torch.float32, 0), (TORCH64, torch.float64, 0), (TORCH32_OTHER, torch.float32, 1))
-
 
 def main(options: Options) -> None:
     """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
-    model, inputs = record_start_of(options)
-    progress("torch: waiting for MindSpore's steps")
-    wait_for(options.folder / MINDSPORE / "trace.json")
+    model, inputs, paired = record_start_of(options)
+    if options.replay:
+        record_calls(options, model, inputs, paired)
+    if not options.alone:
+        progress("torch: waiting for MindSpore's steps")
+        wait_for(options.folder / MINDSPORE / "trace.json")
     torch.set_num_threads(threads)
-    record_matched(options, model, inputs)
+    record_matched(options, model, inputs, paired)
+    if options.replay and not options.alone:
+        record_replayed(options, model)
 
 
-def record_start_of(options: Options) -> tuple[nn.Module, Inputs]:
-    """Leave start.pth and the inputs in the folder, and a trace for each precision of what one side can do alone."""
-    recipe, folder = options.recipe, options.folder
+def record_calls(options: Options, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
+    """Record what every module is given in the first step, for the replay of both sides."""
+    progress("torch: what every module is given")
+    recipe = options.step_recipe
+    loss = replay_loss(recipe, paired.given if paired is not None else None)
+    about_run = partial(about, options.recipe)
+    crossing = None if paired is None else paired.alignment.parameters
+    first = inputs.images[0], inputs.labels[0]
+    record_step(options.folder, model, loss, *first, about_run, recipe.accumulate, crossing)
+
+
+def record_replayed(options: Options, model: nn.Module) -> None:
+    """Wait for MindSpore's replay, and run every module alone in each precision."""
+    progress("torch: waiting for MindSpore's modules")
+    wait_for(options.folder / MINDSPORE_REPLAY / "trace.json")
+    runs = shortening(precisions(model), options.precision)
+    replay(options.folder, model, runs, partial(about, options.recipe), options.sample, progress)
+
+
+def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]:
+    """Leave the starting weights and the inputs in the folder, and a trace for each precision of what one side can do
+    alone."""
+    recipe, folder = options.step_recipe, options.folder
     progress("torch: model and data")
-    images, labels = zip(*data_batches(recipe, options.steps), strict=True)
-    inputs = Inputs(list(images), [targets(recipe, y) for y in labels], classes(recipe))
-    torch.manual_seed(recipe.seed)
-    model = torch_models.build(recipe.model.name, **recipe.model.args)
+    paired = None
+    if options.pair is None:
+        inputs = fed(recipe, data_batches(recipe, options.steps))
+        torch.manual_seed(recipe.seed)
+        model = torch_models.build(recipe.model.name, **recipe.model.args)
+        write_inputs(folder, inputs)
+    else:
+        given, inputs = begin(options, lambda recipe: fed(recipe, data_batches(recipe, options.steps)))
+        model, recipe = given.model, recipe_of(options, inputs.classes)
     if recipe.model.checkpoint:
         load_checkpoint(model, recipe.model.checkpoint)
     else:
-        exercise(model, torch.from_numpy(images[-1]))
-    write_inputs(folder, inputs)
-    torch.save(model.state_dict(), folder / WEIGHTS)
-    announce("start")
-    for name, dtype, variant in PRECISIONS:
-        writer = TraceWriter(folder / name, about(recipe, dtype), options.sample)
-        side = TorchSide(recipe, model, dtype, variant)
+        exercise(model, *tensors(inputs.images[-1]))
+    try_layouts(model, *tensors(inputs.images[-1]))
+    if options.pair is None:
+        torch.save(model.state_dict(), folder / WEIGHTS)
+        announce("start")
+    else:
+        write_start(model, options)
+        progress("torch: waiting for the alignment")
+        paired = Paired(given, read_alignment(options))
+        inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
+    for name, dtype, variant in shortening(precisions(model), options.precision):
+        writer = TraceWriter(folder / name, about(options.recipe, dtype), options.sample)
+        side = TorchSide(recipe, model, dtype, variant, paired)
         if name == TORCH32:
             record_start(side, writer)
             if not recipe.model.checkpoint:
                 progress("torch: initial distributions")
-                add_initial_values(writer, options.init_seeds, lambda seed: initial_values(recipe, seed))
+                add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
         record_alone(options, side, inputs, writer)
         writer.close()
-    return model, inputs
+    return model, inputs, paired
 
 
-def record_matched(options: Options, model: nn.Module, inputs: Inputs) -> None:
+def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
     """Record the training steps in each precision, with MindSpore's choices where rounding decides."""
-    taken = Trace(options.folder / MINDSPORE)
-    for name, dtype, variant in PRECISIONS:
-        sides = [KinkSides.of(taken, step) for step in range(1, options.steps + 1)]
-        side = TorchSide(options.recipe, model, dtype, variant)
+    taken = None if options.alone else Trace(options.folder / MINDSPORE)
+    recipe = recipe_of(options, inputs.classes)
+    amp = recipe.amp
+    half = (amp is not None and amp.level != "O0") or options.precision != "fp32"
+    decisions: list[bool] = []
+    for name, dtype, variant in shortening(precisions(model), options.precision):
+        sides = [KinkSides.of(taken, step, half) if taken else KinkSides({}) for step in range(1, options.steps + 1)]
+        side = TorchSide(recipe, model, dtype, variant, paired)
         side.sides = list(sides)
+        side.train_step.decisions = list(decisions)
         writer = TraceWriter(options.folder / matched(name), about(options.recipe, dtype), options.sample)
         record_steps(side, inputs, writer, name)
+        # half precision overflows where float64 does not: the reference skips what float32's run skipped
+        decisions = decisions or list(side.taken)
         counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
-        writer.about = {**writer.about, "kinks": counts}
+        writer.about = {**writer.about, "kinks": counts, **fixed_randomness.about(side.draws)}
         writer.close()
 
 
@@ -113,17 +173,38 @@ def record_alone(options: Options, side: TorchSide, inputs: Inputs, writer: Trac
     side.forward(inputs.images[0], lambda leaf: add_output(writer, "train", leaf))
     if side.variant:
         return
-    with exact_transforms(side.dtype):
-        for i, (x, y) in enumerate(data_batches(options.recipe, options.steps), 1):
-            writer.add("data", f"step{i}", "images", x)
-            writer.add("data", f"step{i}", "labels", y)
+    if batch_file(options) is not None:
+        for step, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
+            record_given(step, [x.numpy() for x in side.inputs(images)], labels, writer)
+    else:
+        with exact_transforms(side.dtype):
+            record_data(data_batches(recipe_of(options, inputs.classes), options.steps), writer)
     progress(f"{label}: loss and optimizer on given values")
     record_probes(side, inputs, writer)
+    record_parts(side, writer)
 
 
-def data_batches(recipe: Recipe, steps: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Images and class labels of each step, through torchvision."""
-    return [torch_data.batch(samples, recipe.data.transforms) for samples in step_samples(recipe, steps)]
+def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
+    """The batch of each step through torchvision, and mixed where the recipe says so; in torch's default dtype."""
+    batches = []
+    for step, samples in enumerate(step_samples(recipe, steps)):
+        images, labels = torch_data.batch(samples, recipe.data.transforms, step_keys(recipe, step))
+        mix = step_mix(recipe, step, images.shape)
+        if mix is None or recipe.mixup is None:
+            batches.append(Batch(images, labels))
+            continue
+        mixed = torch_mixing.mix_images(torch.from_numpy(images), mix)
+        smoothing, dtype = recipe.mixup.label_smoothing, torch.get_default_dtype()
+        soft = torch_mixing.soft_targets(torch.from_numpy(labels), mix, classes(recipe), smoothing, dtype)
+        batches.append(Batch(images, labels, mixed.numpy(), soft.numpy()))
+    return batches
+
+
+def fed(recipe: Recipe, batches: list[Batch]) -> Inputs:
+    """What all sides' steps are fed: the batches as they leave the mixing."""
+    images: list[Images] = [batch.images if batch.mixed is None else batch.mixed for batch in batches]
+    labels = [targets(recipe, batch.labels) if batch.soft is None else batch.soft for batch in batches]
+    return Inputs(images, labels, classes(recipe))
 
 
 def about(recipe: Recipe, dtype: torch.dtype) -> dict[str, object]:
@@ -138,37 +219,51 @@ def about(recipe: Recipe, dtype: torch.dtype) -> dict[str, object]:
     }
 
 
-def exercise(model: nn.Module, images: torch.Tensor) -> None:
+def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
     """Give a fresh model the state of one that has trained a little, in place.
 
     Norm scales of one, shifts of zero and untouched running statistics hide swapped, undecayed and unread tensors, so
-    scales and shifts are moved at random, and running statistics become those of `images` (N, C, H, W); these should
-    not be the first step's, or the statistics' momentum would move them nowhere. A fresh ResNet also multiplies
+    scales and shifts are moved at random, and running statistics become those of `inputs` (images N, C, H, W); these
+    should not be the first step's, or the statistics' momentum would move them nowhere. A fresh ResNet also multiplies
     rounding with its depth, which training soon ends: the residual branches get a quarter of their scale (measured on
     ResNet50: rounding in the logits falls from 1e-5 to 7e-7 of their size, and the verdict sharpens with it).
     """
     with torch.no_grad():
-        norms = [m for m in model.modules() if is_norm(type(m).__name__)]
+        norms = [m for m in model.modules() if is_norm(type(m).__name__) and getattr(m, "weight", None) is not None]
         for norm in norms:
             norm.weight += torch.rand_like(norm.weight) - 0.5
-            norm.bias += 0.1 * torch.randn_like(norm.bias)
+            if getattr(norm, "bias", None) is not None:
+                norm.bias += 0.1 * torch.randn_like(norm.bias)
         for block in model.modules():
             if type(block).__name__ in LAST_NORM:
                 getattr(block, LAST_NORM[type(block).__name__]).weight *= 0.25
+        for parameter in model.parameters():
+            lift(parameter)
         momenta = [getattr(norm, "momentum", None) for norm in norms]
         for norm in norms:
             norm.momentum = 1.0
         model.train()
-        model(images)
+        model(*inputs)
         for norm, momentum in zip(norms, momenta, strict=True):
             norm.momentum = momentum
+            if getattr(norm, "running_mean", None) is not None:
+                # behind another norm a mean does not depend on the images: it would not move, and nothing would be seen
+                norm.running_mean += 0.1 * torch.randn_like(norm.running_mean) * norm.running_var.sqrt()
 
 
-def initial_values(recipe: Recipe, seed: int) -> dict[str, np.ndarray]:
+def lift(parameter: nn.Parameter) -> None:
+    """Move a parameter that starts as one number throughout: a head of zeros lets no gradient through, and biases of
+    zeros or a layer scale of ones hide that they are swapped."""
+    if parameter.numel() > 1 and parameter.is_floating_point() and bool((parameter == parameter.flatten()[0]).all()):
+        parameter *= torch.rand_like(parameter) + 0.5
+        parameter += 0.02 * torch.randn_like(parameter) * (parameter == 0)
+
+
+def initial_values(options: Options, seed: int, paired: Paired | None = None) -> dict[str, np.ndarray]:
     """Trainable parameters of a new model drawn from `seed`, by state_dict name."""
     torch.manual_seed(seed)
-    model = torch_models.build(recipe.model.name, **recipe.model.args)
-    return {name: p.detach().numpy() for name, p in model.named_parameters()}
+    values = {name: p for name, p in build(options).model.named_parameters() if p.requires_grad}
+    return {n: p.detach().numpy() for n, p in values.items() if paired is None or n in paired.alignment.parameters}
 
 
 def load_checkpoint(model: nn.Module, path: Path) -> None:
@@ -177,7 +272,11 @@ def load_checkpoint(model: nn.Module, path: Path) -> None:
         found = torch.load(path, map_location="cpu", weights_only=True)
         for key in ("state_dict", "model"):
             found = found.get(key, found)
-        model.load_state_dict({name.removeprefix("module."): tensor for name, tensor in found.items()})
+        state = OrderedDict((name.removeprefix("module."), tensor) for name, tensor in found.items())
+        versions = getattr(found, "_metadata", None) or getattr(model.state_dict(), "_metadata", {})
+        versions = {re.sub(r"^module(\.|$)", "", name): each for name, each in versions.items()}
+        vars(state)["_metadata"] = versions  # some models, as MNASNet, ask which version of them was saved
+        model.load_state_dict(state)
     except Exception as error:
         raise BadCheckpoint(f"{path}: does not load into the model: {' '.join(str(error).split())[:400]}") from error
 

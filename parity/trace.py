@@ -1,6 +1,7 @@
 """The trace: what one framework did in one training step, as a folder that any machine can read.
 
-    trace.json            framework, versions, precision, recipe digest, and the ordered list of entries
+    trace.json            framework, versions, precision, recipe digest, the ordered list of entries, and the SHA-256
+                          of each tensor file
     <stage>-<part>.safetensors    the recorded elements of every tensor of that part
 
 Names are torch's state_dict and module names. A tensor with more elements than the sample size is recorded by a
@@ -13,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -27,8 +29,10 @@ from ..errors import BadTrace
 
 STAGES = ("data", "init", "forward", "loss", "gradients", "update")
 SIDES_STAGE = "sides"  # not a stage that is judged: the choices at kinks, for the other recorder (kinks.py)
+ALONE = "alone"  # the part of modules that ran alone, on torch's inputs; entries are named "MODULE TENSOR"
 SAMPLE = 65_536
-FORMAT = 1
+FORMAT = 2
+CHUNK = 1 << 20  # bytes read at once
 
 Key = tuple[str, str, str, int]  # stage, part, name, call
 
@@ -77,6 +81,7 @@ class TraceWriter:
         self.sample = sample
         self._entries: list[Entry] = []
         self._parts: dict[tuple[str, str], dict[str, np.ndarray]] = {}
+        self._digests: dict[str, str] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def add(
@@ -121,13 +126,16 @@ class TraceWriter:
     def flush(self, stage: str, part: str) -> None:
         """Write one finished part to disk and forget its tensors, so that memory holds one part at a time."""
         if (stage, part) in self._parts:
-            save_file(self._parts.pop((stage, part)), self.folder / file_name(stage, part))
+            path = self.folder / file_name(stage, part)
+            save_file(self._parts.pop((stage, part)), path)
+            self._digests[path.name] = sha256(path)
 
     def close(self) -> None:
         """Write what is left, then trace.json last: a folder without it is not a trace."""
         for stage, part in list(self._parts):
             self.flush(stage, part)
-        text = json.dumps({"format": FORMAT, **self.about, "entries": [asdict(e) for e in self._entries]}, indent=1)
+        entries = [asdict(entry) for entry in self._entries]
+        text = json.dumps({"format": FORMAT, **self.about, "files": self._digests, "entries": entries}, indent=1)
         partial = self.folder / "trace.json.partial"
         partial.write_text(text, encoding="utf-8")
         partial.replace(self.folder / "trace.json")
@@ -152,16 +160,25 @@ class Trace:
             reason = " ".join(str(error).split())[:300]
             raise BadTrace(f"{folder / 'trace.json'}: cannot be read: {reason}") from error
         if document.get("format") != FORMAT:
-            raise BadTrace(f"{folder}: trace format {document.get('format')!r}; this msmigrate reads {FORMAT}")
+            found = document.get("format")
+            remedy = "record it again" if type(found) is int and found < FORMAT else "a newer msmigrate may read it"
+            raise BadTrace(f"{folder}: trace format {str(found)[:40]}; this msmigrate reads {FORMAT}: {remedy}")
+        digests = document.pop("files", None)
+        if not isinstance(digests, dict) or not all(type(digest) is str for digest in digests.values()):
+            raise BadTrace(f"{folder / 'trace.json'}: has no digests of its tensor files")
+        self._digests: dict[str, str] = digests
         self.about: dict[str, Any] = document
         self._files: dict[str, Any] = {}
 
     def array(self, key: Key) -> np.ndarray:
-        """The recorded elements of one tensor, flat. Raises BadTrace when they are missing or damaged."""
+        """The recorded elements of one tensor, flat. Raises BadTrace when they are missing or damaged: a tensor file is
+        held against its digest when it is opened."""
         entry = self.entries[key]
         path = self.folder / file_name(entry.stage, entry.part)
         try:
             if path.name not in self._files:
+                if sha256(path) != self._digests.get(path.name):
+                    raise ValueError("the file is not the one that was recorded: its SHA-256 differs")
                 self._files[path.name] = safe_open(path, framework="numpy")
             found: np.ndarray = self._files[path.name].get_tensor(tensor_name(entry))
         except (OSError, SafetensorError, TypeError, ValueError) as error:
@@ -200,7 +217,19 @@ def _checked(fields: dict[str, Any]) -> Entry:
 
 def file_name(stage: str, part: str) -> str:
     """The safetensors file of a part, whatever characters the part's name has."""
-    return f"{stage}-{''.join(c if c.isalnum() or c in '_-' else '_' for c in part)}.safetensors"
+    safe = "".join(c if c.isalnum() or c in "_-" else "_" for c in part)
+    # modules' dotted names: layer1.0 and layer1_0 are not one file
+    told_apart = f"-{zlib.crc32(part.encode()):08x}" if safe != part.replace(" ", "_") else ""
+    return f"{stage}-{safe}{told_apart}.safetensors"
+
+
+def sha256(path: Path) -> str:
+    """The digest of a file, in hex; raises OSError."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(CHUNK):
+            digest.update(chunk)
+    return digest.hexdigest()
 
 
 def tensor_name(entry: Entry) -> str:

@@ -11,31 +11,82 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..errors import MsmigrateError, WorkerFailed
+from ..errors import BadInput, MsmigrateError, WorkerFailed
 from ..train import recipe as recipes
 from ..train.recipe import Recipe
+from .pair import Pair
 from .record import fail
 from .trace import SAMPLE
 
 STEPS = 3
 INIT_SEEDS = 3
+MODES = ("pynative", "graph")
+FORMATS = ("fp32", "hf32", "tf32", "fp16", "bf16")
+ENOUGH = 8  # images of a micro-batch that are as good a proof as hundreds, and quicker
 
 
 @dataclass(frozen=True)
 class Options:
     """What to record: `sample` elements of each tensor at most (None: all), `init_seeds` models drawn for the
-    initial distributions."""
+    initial distributions, steps of `batch` images (None: the recipe's, but at most ENOUGH a micro-batch). pair: the
+    user's own models in place of the recipe's. replay: whether every module also runs alone; modules: glob patterns
+    over dotted names that narrow this. mode: graph records the compiled step too. precision: the format in which the
+    target computes convolutions and matrix products, one of FORMATS. alone: torch's side is recorded
+    without MindSpore's.
+
+    Raises BadInput for a batch that the recipe's micro-batches do not divide, and for an unknown mode or precision.
+    """
 
     recipe: Recipe
     folder: Path
     steps: int = STEPS
     init_seeds: int = INIT_SEEDS
     sample: int | None = SAMPLE
+    batch: int | None = None
+    pair: Pair | None = None
+    replay: bool = True
+    modules: tuple[str, ...] = ()
+    mode: str = MODES[0]
+    precision: str = FORMATS[0]
+    alone: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value, known in (("mode", self.mode, MODES), ("precision", self.precision, FORMATS)):
+            if value not in known:
+                raise BadInput(f"{name} is {value!r}: expected one of {', '.join(known)}")
+        if self.batch is not None and (self.batch < 1 or self.batch % self.recipe.accumulate):
+            raise BadInput(
+                f"a batch of {self.batch} images does not divide into {self.recipe.accumulate} equal micro-batches "
+                f"(accumulate): give --batch a multiple of {self.recipe.accumulate}"
+            )
+
+    @property
+    def step_batch(self) -> int:
+        """How many images a compared step has."""
+        return self.batch or min(self.recipe.data.batch, ENOUGH * self.recipe.accumulate)
+
+    @property
+    def step_recipe(self) -> Recipe:
+        """The recipe with the batch of a compared step; its digest is another one then."""
+        data = self.recipe.data.model_copy(update={"batch": self.step_batch})
+        return self.recipe.model_copy(update={"data": data})
 
     def arguments(self, recipe_file: Path) -> list[str]:
         """The command line that `parse` reads back into these options."""
         sizes = {"steps": self.steps, "init-seeds": self.init_seeds, "sample": self.sample or 0}
-        return [str(recipe_file), str(self.folder), *(f"--{key}={value}" for key, value in sizes.items())]
+        if self.batch is not None:
+            sizes["batch"] = self.batch
+        return [
+            str(recipe_file),
+            str(self.folder),
+            *(f"--{key}={value}" for key, value in sizes.items()),
+            *([] if self.replay else ["--no-replay"]),
+            *(["--alone"] if self.alone else []),
+            *(f"--modules={pattern}" for pattern in self.modules),
+            f"--mode={self.mode}",
+            f"--precision={self.precision}",
+            *(self.pair.arguments() if self.pair is not None else []),
+        ]
 
 
 def parse(arguments: list[str]) -> Options:
@@ -46,9 +97,37 @@ def parse(arguments: list[str]) -> Options:
     parser.add_argument("--steps", type=int, default=STEPS)
     parser.add_argument("--init-seeds", type=int, default=INIT_SEEDS)
     parser.add_argument("--sample", type=int, default=SAMPLE, help="elements kept of each tensor; 0 keeps all")
+    parser.add_argument(
+        "--batch", type=int, help="images of a step; by default the recipe's, but at most 8 a micro-batch"
+    )
+    parser.add_argument("--alone", action="store_true", help="torch's side, without MindSpore's choices")
+    parser.add_argument("--no-replay", action="store_true", help="do not run every module alone")
+    parser.add_argument("--modules", action="append", default=[], help="replay only modules that match this glob")
+    parser.add_argument("--mode", choices=MODES, default=MODES[0], help="graph: the compiled step too")
+    parser.add_argument("--precision", choices=FORMATS, default=FORMATS[0], help="of convolutions and matrix products")
+    parser.add_argument("--torch", help="the user's torch model")
+    parser.add_argument("--mindspore", help="the user's MindSpore model")
+    parser.add_argument("--map", type=Path, help="regex pairs from torch names to MindSpore names")
+    parser.add_argument("--checkpoint", type=Path, help="torch weights the pair starts from")
+    parser.add_argument("--batch-file", type=Path, help="the steps' inputs, .npz or .safetensors")
     found = parser.parse_args(arguments)
-    recipe = recipes.load(found.recipe)
-    return Options(recipe, found.folder, found.steps, found.init_seeds, found.sample or None)
+    pair = None
+    if found.torch is not None and found.mindspore is not None:
+        pair = Pair(found.torch, found.mindspore, found.map, found.checkpoint, found.batch_file)
+    return Options(
+        recipes.load(found.recipe),
+        found.folder,
+        found.steps,
+        found.init_seeds,
+        found.sample or None,
+        found.batch,
+        pair,
+        not found.no_replay,
+        tuple(found.modules),
+        found.mode,
+        found.precision,
+        found.alone,
+    )
 
 
 def run(main: Callable[[Options], None]) -> None:

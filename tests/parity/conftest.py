@@ -17,8 +17,9 @@ from msmigrate.parity.worker import Options
 from msmigrate.train import recipe as recipes
 
 HERE = Path(__file__).parent
-RECIPE, CLIPPED = HERE / "tiny.yaml", HERE / "tiny_clipped.yaml"
-sys.path.insert(0, str(HERE))  # for traces
+RECIPE = HERE / "tiny.yaml"
+OTHERS = ("clipped", "mixed", "half")  # tiny_clipped.yaml and so on, which have an untouched case of their name
+sys.path.insert(0, str(HERE))  # for traces, and the modules beside it
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +28,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("cases")
     cases = json.loads((HERE / "cases.json").read_text())
     names = [str(RECIPE), *(f"none-{seed}={seed}" for seed in cases["seeds"]), *cases["faults"]]
-    names += [str(CLIPPED), "none-clipped", *cases["clipped"]]
+    for other in OTHERS:
+        names += [str(HERE / f"tiny_{other}.yaml"), f"none-{other}", *cases[other]]
     processes = []
     for script in ("torch_cases.py", "mindspore_cases.py"):
         command = [sys.executable, str(HERE / script), str(root), *names]
@@ -52,10 +54,43 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def verdict(cases: Path) -> Callable[[str], Report]:
     """The report of a case."""
-    clipped = {"none-clipped", *json.loads((HERE / "cases.json").read_text())["clipped"]}
+    cases_of = json.loads((HERE / "cases.json").read_text())
+    files = {case: HERE / f"tiny_{other}.yaml" for other in OTHERS for case in (f"none-{other}", *cases_of[other])}
 
     def of(case: str) -> Report:
-        file = CLIPPED if case in clipped else RECIPE
+        file = files.get(case, RECIPE)
         return report(file, Options(recipes.load(file), cases / case))
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def modes_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The traces of every quick case of modes_cases.py."""
+    import modes_cases
+    import modes_runs
+
+    quick = [name for name, case in modes_cases.CASES.items() if not case.full]
+    return modes_runs.record(tmp_path_factory.mktemp("modes"), quick)
+
+
+@pytest.fixture(scope="session")
+def slow_modes_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The traces of the slow ones."""
+    import modes_cases
+    import modes_runs
+
+    slow = [name for name, case in modes_cases.CASES.items() if case.full]
+    return modes_runs.record(tmp_path_factory.mktemp("slow_modes"), slow)
+
+
+@pytest.fixture(scope="session")
+def modes(request: pytest.FixtureRequest) -> Callable[[str], Report]:
+    """The report of a case of modes_cases.py."""
+    import modes_cases
+
+    def of(case: str) -> Report:
+        root = request.getfixturevalue("slow_modes_root" if modes_cases.CASES[case].full else "modes_root")
+        return report(modes_cases.recipe_of(case), modes_cases.options_of(root, case))
 
     return of

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
+from msmigrate.parity.kink_places import KINKS, choice
 from msmigrate.parity.kinks import TOLERANCE, KinkSides, taking
 from torch import nn
 
@@ -23,6 +24,29 @@ def relu_case(dtype: torch.dtype, inplace: bool, far: bool = False) -> dict[str,
     assert x.grad is not None
     away = (out.detach() - F.relu(x.detach())).abs().max().item()
     return {"grad": x.grad.tolist(), "away": away, "matched": sides.matched, "differing": sides.differing}
+
+
+def other_kinks_case(dtype: torch.dtype, module: nn.Module) -> dict[str, Any]:
+    """Two elements next to each kink and a far one; the other run has those next to one on the other side."""
+    kinks = KINKS[type(module).__name__]
+    x = torch.tensor([kink + gap for kink in kinks for gap in (1e-6, -1e-6)] + [20.0], dtype=dtype, requires_grad=True)
+    theirs = torch.tensor([kink - gap for kink in kinks for gap in (1e-6, -1e-6)] + [20.0], dtype=dtype)
+    theirs.requires_grad_()
+    packed = choice(type(module).__name__, np.zeros(0), theirs.detach().numpy())
+    assert packed is not None
+    sides = KinkSides({("0", 0): packed})
+    net = nn.Sequential(module)
+    with taking(sides, net):
+        out = net(x * 1.0)
+    (grad,) = torch.autograd.grad(out.sum(), x)
+    (expected,) = torch.autograd.grad(module(theirs * 1.0).sum(), theirs)
+    (plain,) = torch.autograd.grad(module(x * 1.0).sum(), x)
+    return {
+        "as theirs": (grad - expected).abs().max().item(),
+        "turned": (grad - plain).abs()[:-1].min().item(),
+        "away": (out.detach() - module(x * 1.0)).abs().max().item(),
+        "matched": sides.matched,
+    }
 
 
 def agreeing_case() -> dict[str, Any]:
@@ -98,6 +122,9 @@ for name, dtype in (("float32", torch.float32), ("float64", torch.float64)):
     for inplace in (False, True):
         facts[f"relu {name}{' inplace' * inplace}"] = relu_case(dtype, inplace)
     facts[f"relu far {name}"] = relu_case(dtype, False, far=True)
+    for module in (nn.ReLU6(), nn.Hardswish(), nn.Hardsigmoid(), nn.LeakyReLU(0.1), nn.PReLU()):
+        kinked = module.to(dtype)
+        facts[f"{type(module).__name__} {name}"] = other_kinks_case(dtype, kinked)
     for case, arguments in POOLS.items():
         facts[f"pool {case} {name}"] = pool_case(dtype, **arguments)
     facts[f"pool far {name}"] = pool_case(dtype, far=True, kernel_size=3, stride=2, padding=1)

@@ -24,7 +24,7 @@ def main(root: Path, words: list[str]) -> None:
         own = recipe.model_copy(update={"seed": int(seed)}) if seed else recipe
         wait_for(root / name)
         with broken("none" if name.startswith("none-") else name):
-            mindspore_worker.main(Options(own, root / name))
+            mindspore_worker.main(Options(own, root / name, replay=False))
 
 
 if __name__ == "__main__":

@@ -12,8 +12,10 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 from msmigrate.mappings import table
 from msmigrate.parity import mindspore_side, mindspore_worker
-from msmigrate.train import mindspore_data, mindspore_models, mindspore_step
-from msmigrate.train.mindspore_step import TrainStep
+from msmigrate.train.data import mindspore_data
+from msmigrate.train.models import mindspore_models
+from msmigrate.train.step import mindspore_step
+from msmigrate.train.step.mindspore_step import TrainStep
 
 
 def _built(change: Callable[[nn.Cell], None]) -> Any:
@@ -147,14 +149,14 @@ def mean_not_subtracted() -> Any:
     """Images divided by std without the mean subtracted."""
     real = mindspore_data.batch
 
-    def batch(samples: Any, transforms: Any) -> Any:
+    def batch(samples: Any, transforms: Any, keys: Any) -> Any:
         without = [
             part.model_copy(update={"args": {**part.args, "mean": [0.0, 0.0, 0.0]}})
             if part.name == "Normalize"
             else part
             for part in transforms
         ]
-        return real(samples, without)
+        return real(samples, without, keys)
 
     return patch.object(mindspore_data, "batch", batch)
 
@@ -179,7 +181,7 @@ def set_train_forgotten() -> Any:
 
 def not_unscaled() -> Any:
     """Gradients twice as large as they should be: a loss scale never taken out again."""
-    return patch.object(mindspore_step, "_divide", lambda grads, scale: tuple(2.0 * grad for grad in grads))
+    return patch.object(TrainStep, "_unscaled", lambda self, grads: tuple(2.0 * grad for grad in grads))
 
 
 def gradient_nan() -> Any:
@@ -226,10 +228,13 @@ def initializer_fan_in() -> Any:
 @contextmanager
 def broken(fault: str) -> Iterator[None]:
     """The context of a fault by name, `name` or `name@size`; 'none' breaks nothing."""
+    import mindspore_data_faults
+    import mindspore_option_faults
     import mindspore_subtle_net
     import mindspore_subtle_step
 
     name, _, size = fault.partition("@")
     known = {**globals(), **vars(mindspore_subtle_net), **vars(mindspore_subtle_step)}
+    known |= {**vars(mindspore_data_faults), **vars(mindspore_option_faults)}
     with nullcontext() if name == "none" else known[name](*([float(size)] if size else [])):
         yield

@@ -10,8 +10,9 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 from msmigrate.mappings import table
 from msmigrate.parity import mindspore_side
-from msmigrate.train import mindspore_data, mindspore_step
-from msmigrate.train.mindspore_step import TrainStep
+from msmigrate.train.data import mindspore_data
+from msmigrate.train.step import mindspore_step
+from msmigrate.train.step.mindspore_step import TrainStep
 
 
 def _arguments(row: str, **changed: Any) -> Any:
@@ -40,9 +41,9 @@ def _batch(change: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarr
     """The prepared batch is changed, or one transform's arguments are."""
     real = mindspore_data.batch
 
-    def batch(samples: Any, transforms: Any) -> Any:
+    def batch(samples: Any, transforms: Any, keys: Any) -> Any:
         parts = [part.model_copy(update={"args": {**part.args, **transform.get(part.name, {})}}) for part in transforms]
-        return change(*real(samples, parts))
+        return change(*real(samples, parts, keys))
 
     return patch.object(mindspore_data, "batch", batch)
 

@@ -13,10 +13,10 @@ from msmigrate.parity.judge import RATIO, Verdict
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
 
 
-FAULTS = {**CASES["faults"], **CASES["clipped"]}
+FAULTS = {**CASES["faults"], **CASES["clipped"], **CASES["mixed"], **CASES["half"]}
 
 
-@pytest.mark.parametrize("seed", [*CASES["seeds"], "clipped"])
+@pytest.mark.parametrize("seed", [*CASES["seeds"], "clipped", "mixed", "half"])
 def test_an_untouched_pair_is_green(verdict: Callable[[str], Report], seed: int | str) -> None:
     report = verdict(f"none-{seed}")
     trouble = [(f.place, f.why) for f in report.findings if f.verdict is not Verdict.PASS]
@@ -37,6 +37,16 @@ def test_a_fault_is_found_where_it_is(verdict: Callable[[str], Report], fault: s
     # stages that the fault must leave green, so that the report points at one place
     verdicts = {stage.stage: stage.verdict for stage in report.stages}
     assert {stage for stage in expected["green"] if verdicts[stage] is not Verdict.PASS} == set()
+
+
+def test_a_large_batch_is_compared_on_a_few_images_and_the_report_says_so(verdict: Callable[[str], Report]) -> None:
+    report = verdict("none-mixed")
+    assert "steps of 8 images were compared; the recipe's batch is 32" in report.notes
+    assert report.made_with is not None and report.made_with.batch == 8
+    images = [f for f in report.findings if f.stage == "data" and f.name in ("images", "mixed images")]
+    assert {f.shape for f in images} == {(8, 3, 40, 40)} and len(images) == 6
+    assert [f.shape for f in report.findings if f.name == "soft targets"] == [(8, 10)] * 3
+    assert not any("images were compared" in note for note in verdict("none-42").notes)
 
 
 def test_only_the_faulty_tensors_fail_where_a_fault_stays_local(verdict: Callable[[str], Report]) -> None:

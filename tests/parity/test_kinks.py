@@ -8,7 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from msmigrate.parity.kink_places import KINKS, choice
 
 Facts = dict[str, dict[str, Any]]
 DTYPES = ("float32", "float64")
@@ -30,6 +32,25 @@ def test_a_relu_takes_the_other_side_next_to_zero(facts: Facts, dtype: str, inpl
     assert seen["grad"] == [1.0, 0.0, 0.0, 1.0]  # the last two turned about
     assert seen["away"] <= 1.01e-7
     assert (seen["matched"], seen["differing"]) == (2, 0)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("kind", "kinks"), [(kind, len(kinks)) for kind, kinks in KINKS.items() if kind != "ReLU"])
+def test_every_layer_takes_the_other_side_of_each_of_its_kinks(facts: Facts, kind: str, kinks: int, dtype: str) -> None:
+    seen = facts[f"{kind} {dtype}"]
+    assert seen["matched"] == 2 * kinks
+    assert seen["turned"] > 0.1  # each of them had another gradient before
+    assert seen["as theirs"] < 1e-5
+    assert seen["away"] < 5e-6
+
+
+def test_what_is_kept_of_a_choice() -> None:
+    values = np.array([[-4.0, 0.0, 4.0]], np.float32)
+    kept = choice("Hardswish", values, values)
+    assert kept is not None and np.unpackbits(kept, count=6).tolist() == [0, 1, 1, 0, 0, 1]
+    assert np.unpackbits(choice("ReLU", values, None), count=3).tolist() == [0, 0, 1]
+    assert choice("MaxPool2d", values, values) is values
+    assert choice("Linear", values, values) is None and choice(None, values, None) is None
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadDestination, BadInput, MsmigrateError, WorkerFailed
 from msmigrate.parity.run import parity_step, report
-from msmigrate.parity.worker import Options
+from msmigrate.parity.worker import Options, parse
 from msmigrate.train import recipe as recipes
 from traces import Run
 
@@ -97,7 +97,7 @@ def test_ctrl_c_leaves_no_child_and_no_temporary_folder(tmp_path: Path) -> None:
         from pathlib import Path
         from msmigrate import cli
         from msmigrate.parity import run
-        run.parity_step.__kwdefaults__, defaults = None, run.parity_step.__defaults__
+        run.parity_step.__kwdefaults__["explain"], defaults = True, run.parity_step.__defaults__
         run.parity_step.__defaults__ = (*defaults[:-2], {fake("interrupts")}, {fake("waits")})
         import sys
         sys.argv = ["msmigrate", "parity-step", {str(RECIPE)!r}]
@@ -116,10 +116,32 @@ def test_traces_recorded_elsewhere_are_compared(tmp_path: Path) -> None:
     recipe = recipes.load(RECIPE)
     found = report(RECIPE, Options(recipe, Run().write(tmp_path)))
     assert found.parity and found.versions == {"made-up": "1"} and found.recipe_digest == recipe.digest
-    assert len(found.notes) == 2 and "at 3, 0 elements (steps 1 to 2)" in found.notes[0]
+    assert len(found.notes) == 3 and "no module ran alone" in found.notes[2]
+    assert "at 3, 0 elements (steps 1 to 2)" in found.notes[0]
 
 
 def test_traces_without_their_kinks_are_refused(tmp_path: Path) -> None:
     run_ = Run(about={"torch-fp64-matched": {"kinks": None}})
     with pytest.raises(BadInput, match="kinks"):
         report(RECIPE, Options(recipes.load(RECIPE), run_.write(tmp_path)))
+
+
+@pytest.mark.parametrize(
+    ("batch", "accumulate", "asked", "compared"),
+    [(4, 1, None, 4), (256, 1, None, 8), (256, 4, None, 32), (12, 4, None, 12), (256, 4, 8, 8), (4, 1, 64, 64)],
+)
+def test_how_many_images_a_compared_step_has(batch: int, accumulate: int, asked: int | None, compared: int) -> None:
+    recipe = recipes.load(RECIPE)
+    data = recipe.data.model_copy(update={"batch": batch})
+    options = Options(recipe.model_copy(update={"data": data, "accumulate": accumulate}), Path("x"), batch=asked)
+    assert options.step_batch == options.step_recipe.data.batch == compared
+    assert options.recipe.data.batch == batch
+    again = parse(options.arguments(RECIPE))
+    assert (again.batch, again.steps, again.sample) == (asked, options.steps, options.sample)
+
+
+@pytest.mark.parametrize("asked", [6, 0, -4])
+def test_a_batch_that_micro_batches_do_not_divide_is_refused(asked: int) -> None:
+    recipe = recipes.load(RECIPE).model_copy(update={"accumulate": 4})
+    with pytest.raises(BadInput, match=f"a batch of {asked} images does not divide into 4 .* multiple of 4"):
+        Options(recipe, Path("x"), batch=asked)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadTrace
-from msmigrate.parity.trace import Trace, TraceWriter, file_name, sample_positions
+from msmigrate.parity.trace import FORMAT, Trace, TraceWriter, file_name, sample_positions
 
 KEY = ("gradients", "parameters", "conv1.weight", 0)
 
@@ -189,11 +189,16 @@ def test_a_hostile_entry_is_refused(tmp_path: Path, case: str) -> None:
 DOCUMENT: dict[str, Callable[[dict], Any]] = {
     "a list": lambda d: [d],
     "a number": lambda d: 1,
-    "no entries": lambda d: {"format": 1, "recipe": "0"},
+    "no entries": lambda d: {"format": FORMAT, "recipe": "0"},
     "entries are a map": lambda d: {**d, "entries": {"a": 1}},
     "entries are numbers": lambda d: {**d, "entries": [1, 2]},
     "entries are null": lambda d: {**d, "entries": None},
-    "another format": lambda d: {**d, "format": 2},
+    "another format": lambda d: {**d, "format": FORMAT + 1},
+    "an older format": lambda d: {**d, "format": FORMAT - 1},
+    "no digests": lambda d: {k: v for k, v in d.items() if k != "files"},
+    "digests are a list": lambda d: {**d, "files": ["0"]},
+    "another digest": lambda d: {**d, "files": dict.fromkeys(d["files"], "0")},
+    "a file without a digest": lambda d: {**d, "files": {}},
     "no format": lambda d: {k: v for k, v in d.items() if k != "format"},
 }
 
@@ -220,6 +225,15 @@ def test_damaged_tensor_files_are_refused(tmp_path: Path) -> None:
     assert_refused(tmp_path)
     file.mkdir()
     assert_refused(tmp_path)
+
+
+def test_one_changed_byte_is_refused_by_the_name_of_its_file(tmp_path: Path) -> None:
+    file = sound(tmp_path) / file_name(*KEY[:2])
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 1  # a number that is still one
+    file.write_bytes(content)
+    with pytest.raises(BadTrace, match=rf"{file.name}: .*SHA-256 differs"):
+        Trace(tmp_path).array(KEY)
 
 
 def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:

@@ -1,0 +1,222 @@
+"""Why the batches differ: torchvision's pipeline with one thing changed, held against MindSpore's images."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from ...mappings import table
+from ...train.random_parts import short
+from ...train.recipe import Part
+from ..findings import Cause, Finding
+from ..judge import EPS32, FLOOR_ULPS, Measure, Verdict
+from ..start import step_keys, step_samples
+from ..torch_worker import exact_transforms
+from ..trace import sample_positions
+from .context import Context
+from .evidence import Trial, as_recorded, attempt, cause, failed, key_of, pattern, weigh
+from .image_patterns import Affine, Seen, affine, order, read_normalisation, shifted
+from .mixing_causes import mixing
+from .torch_data_verbs import DataHypothesis, Pipeline, hypotheses
+
+FLOOR = 2 * FLOOR_ULPS * EPS32
+GREY = 1.05 / 255  # two libraries that round the same resized pixel are at most one grey level apart
+
+
+def explain(context: Context) -> list[Cause]:
+    """The causes of what failed in stage data."""
+    wrong = failed(context.findings, "data")
+    if not wrong or context.options.pair is not None:
+        return []
+    causes = _labels(context, [f for f in wrong if f.name == "labels"])
+    causes += _images(context, [f for f in wrong if f.name == "images"])
+    return causes + mixing(context.recipe, context.traces, wrong)
+
+
+def _labels(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
+    if not wrong:
+        return []
+    traces, key = context.traces, key_of(wrong[0])
+    theirs, ours = traces.mindspore.entries.get(key), traces.alone[1].entries.get(key)
+    if theirs is None or ours is None or theirs.shape != ours.shape:
+        return [cause("data", "labels", None, wrong[0].why)]
+    y, x = traces.mindspore.array(key).astype(np.int64), traces.alone[1].array(key).astype(np.int64)
+    again = _same_step(context, y)
+    told = f"torch {x[:8].tolist()}, MindSpore {y[:8].tolist()} in {wrong[0].part}"
+    if again and f"step{again}" != wrong[0].part:
+        text = f"{wrong[0].part} gets the samples of step {again} again"
+        return [cause("data", "labels", "randperm-fixed", text, told)]
+    by = np.unique(y - x)
+    classes = context.inputs.classes
+    if len(by) == 1:
+        text = f"the classes are counted from {int(by[0])} more than in torch"
+        return [cause("data", "labels", "labels-shifted", text, told, fix="labels counted from 0, in torch's order")]
+    if len(np.unique((y - x) % classes)) == 1:
+        text = f"every label is {int((y - x)[0] % classes):+d}, modulo the {classes} classes"
+        return [cause("data", "labels", "labels-shifted", text, told, fix="labels counted from 0, in torch's order")]
+    if np.array_equal(np.sort(x), np.sort(y)):
+        return [cause("data", "labels", "shuffle-default", "the samples come in another order", told)]
+    if len({(int(a), int(b)) for a, b in zip(x, y, strict=True)}) == len(np.unique(x)) == len(np.unique(y)):
+        text = "the classes have other numbers: folders were counted in another order"
+        return [cause("data", "labels", "labels-permuted", text, told)]
+    return [cause("data", "labels", None, "nothing known reproduces the labels", told)]
+
+
+def _same_step(context: Context, labels: np.ndarray) -> int:
+    """The step whose labels in torch these are, where no other step has the same; 0 for none."""
+    found = [
+        int(e.part.removeprefix("step"))
+        for e in context.traces.alone[1].select("data")
+        if e.name == "labels" and np.array_equal(context.traces.alone[1].array(e.key), labels)
+    ]
+    return found[0] if len(found) == 1 else 0
+
+
+def _images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
+    if not wrong:
+        return []
+    key = key_of(wrong[0])
+    entry = context.mindspore.entries.get(key)
+    if entry is None or entry.nonfinite or len(entry.shape) != 4:
+        return [cause("data", "images", None, wrong[0].why)]
+    step = int(wrong[0].part.removeprefix("step")) - 1
+    subject = context.mindspore.array(key)
+    size = int(np.prod(entry.shape, dtype=np.int64))
+    positions = None if subject.size == size else sample_positions(size, subject.size)
+    for other in range(min(step, 4)):
+        earlier = ("data", f"step{other + 1}", "images", 0)
+        trace = context.traces.alone[0]
+        if earlier in trace.entries and trace.array(earlier).size == subject.size:
+            found = weigh(subject, as_recorded(context.traces, earlier), FLOOR)
+            if found.verdict is not Verdict.FAIL:
+                text = f"{wrong[0].part} gets the images of step {other + 1} again"
+                evidence = f"{found.ratio:.2g} times the noise from those"
+                return [cause("data", "images", "randperm-fixed", text, evidence, found.ratio, wrong[0].ratio)]
+    search = _Search(context, step, Seen.of(subject, entry.shape, positions), positions)
+    return search.causes()
+
+
+class _Search:
+    """The search for what makes one batch of MindSpore's images."""
+
+    def __init__(self, context: Context, step: int, seen: Seen, positions: np.ndarray | None) -> None:
+        recipe = context.recipe
+        self.parts = [Part.model_validate(part) for part in recipe.data.transforms]
+        self.samples = step_samples(recipe, step + 1)[step]
+        self.keys = step_keys(recipe, step)
+        self.seen, self.positions = seen, positions
+        normalize = [part for part in self.parts if short(part) == "Normalize"]
+        args = table.arguments("Normalize", normalize[0].args) if normalize else {}
+        self.mean, self.std = args.get("mean", [0.0] * 64), args.get("std", [1.0] * 64)
+
+    def made(self, pipeline: Pipeline, dtype: torch.dtype = torch.float64) -> np.ndarray | None:
+        """The batch that a pipeline makes, None where it cannot or has another size."""
+
+        def batch() -> np.ndarray:
+            with exact_transforms(dtype):
+                return pipeline.batch(self.samples, self.keys)
+
+        try:
+            found = attempt(batch)
+        except (OSError, RuntimeError, AssertionError):
+            return None
+        return found if found is not None and found.shape == self.seen.shape else None
+
+    def judged(self, exact: np.ndarray, single: np.ndarray) -> Measure:
+        """MindSpore's images held against a batch."""
+        return weigh(self.seen.values, Trial(self._kept(exact), self._kept(single)), FLOOR)
+
+    def _kept(self, batch: np.ndarray) -> np.ndarray:
+        flat = batch.reshape(-1)
+        return flat if self.positions is None else flat[self.positions]
+
+    def causes(self) -> list[Cause]:
+        """What makes the batch."""
+        ours = self.made(Pipeline(self.parts))
+        if ours is None:
+            shape = f"shape {list(self.seen.shape)}"
+            return self._tried(None) or [cause("data", "images", None, f"nothing known gives images of {shape}")]
+        single = ours.astype(np.float32)
+        before = self.judged(ours, single)
+        told = self._read(ours, before.ratio)
+        return told or self._tried(before) or [self._unexplained(ours, before)]
+
+    def _read(self, ours: np.ndarray, before: float) -> list[Cause]:
+        """What the numbers themselves say."""
+        found = order(ours, self.seen)
+        if found is not None and found != sorted(found):
+            evidence = f"sample by sample they are torch's number {', '.join(str(i + 1) for i in found[:8])}"
+            text = "the images come in another order"
+            return [cause("data", "images", "shuffle-default", text, evidence, 0.0, before)]
+        channels = affine(ours, self.seen)
+        if channels is not None:
+            return self._normalised(channels, before)
+        turned = {"mirrored": ours[..., ::-1], "upside down": ours[..., ::-1, :]}
+        if ours.shape[-1] == ours.shape[-2]:
+            turned["transposed, rows for columns"] = ours.swapaxes(-1, -2)
+        for text, other in turned.items():
+            if self.judged(other, other.astype(np.float32)).verdict is not Verdict.FAIL:
+                fault = "images-turned"
+                return [cause("data", "images", fault, f"the images are {text}", "equal to torch's then", 0.0, before)]
+        moved = shifted(ours, self.seen)
+        if moved is not None:
+            down, right = moved
+            text = f"the crop stands {down:+d} rows and {right:+d} columns off"
+            evidence = "but for the border, the images moved by that are torch's"
+            where = next((short(p) for p in self.parts if short(p) in ("CenterCrop", "RandomCrop")), "images")
+            return [cause("data", where, "centercrop-rounding", text, evidence, 0.0, before)]
+        return []
+
+    def _normalised(self, found: Affine, before: float) -> list[Cause]:
+        reading = read_normalisation(found, self.mean[: len(found.scale)], self.std[: len(found.scale)])
+        where = "channels" if reading.fault in ("bgr", "channels-permuted") else "Normalize"
+        evidence = (
+            f"channel by channel MindSpore's images are {_list(found.scale)} times torch's plus {_list(found.offset)}"
+        )
+        fix = f"mean={list(self.mean)}, std={list(self.std)}" if reading.fault.startswith("normalize-") else ""
+        return [cause("data", where, reading.fault, reading.text, evidence, 0.0, before, fix)]
+
+    def _tried(self, before: Measure | None) -> list[Cause]:
+        """The pipelines with one thing changed, and besides it perhaps another normalisation."""
+        close: tuple[DataHypothesis, float] | None = None
+        start = before.ratio if before is not None else None
+        for one in hypotheses(self.parts):
+            made = self.made(one.pipeline)
+            if made is None:
+                continue
+            found = self.judged(made, made.astype(np.float32))
+            if found.verdict is not Verdict.FAIL:
+                evidence = (
+                    f"torchvision's pipeline so changed: {found.ratio:.2g} times the noise; as it is {_times(start)}"
+                )
+                return [cause("data", one.transform, one.fault, one.text, evidence, found.ratio, start, one.fix)]
+            both = affine(made, self.seen)
+            if both is not None:
+                evidence = "with both, torchvision's pipeline gives MindSpore's images"
+                first = cause("data", one.transform, one.fault, one.text, evidence, 0.0, start, one.fix)
+                return [first, *self._normalised(both, start or 0.0)]
+            off = np.abs(self._kept(made).astype(np.float64) - self.seen.values)
+            grey = GREY / float(np.min(self.std[: made.shape[1]]))
+            if off.max() <= grey and (close is None or off.mean() < close[1]):
+                close = (one, float(off.mean()))
+        if close is None or before is None:
+            return []
+        one, _ = close
+        evidence = f"torchvision's pipeline so changed agrees to one grey level of each pixel; as it is {_times(start)}"
+        return [cause("data", one.transform, one.fault, one.text, evidence, None, start, one.fix)]
+
+    def _unexplained(self, ours: np.ndarray, before: Measure) -> Cause:
+        found = pattern(self._kept(ours), self.seen.values)
+        off = np.abs(self._kept(ours) - self.seen.values) > 1e-3 * self.seen.spread
+        evidence = f"{found}; {float(off.mean()):.1%} of the pixels differ"
+        return cause("data", "images", None, "nothing known reproduces the images", evidence, None, before.ratio)
+
+
+def _times(ratio: float | None) -> str:
+    return "it has another size" if ratio is None else f"{ratio:.3g}"
+
+
+def _list(values: np.ndarray) -> str:
+    return "[" + ", ".join(f"{value:.5g}" for value in values) + "]"

@@ -1,0 +1,204 @@
+"""The verbs of hypotheses on what a class's own forward does: operations left out, exchanged, in another order.
+
+They are tried on containers whose children all pass, and on classes of the user's own. Each trial changes one
+operation (torch_operations.py); text names it by its line of source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from .hypotheses import module_hypotheses
+from .torch_arrangement_verbs import arranged, otherwise, turned
+from .torch_function_verbs import ACTIVATIONS
+from .torch_module_verbs import Trial
+from .torch_operations import Operation, Place, edited, first_tensor, same_shape
+
+OPERATION = "operation"
+ADDS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
+SUBTRACTS = {"sub", "__sub__", "sub_", "__isub__", "subtract"}
+BINARY = ADDS | SUBTRACTS | {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply"}
+DIVIDES = {"div", "__truediv__", "div_", "__itruediv__", "true_divide"}
+RELUS = {"relu", "relu_", "ReLU"}
+NAMED = {"relu", "relu_", "gelu", "silu", "relu6", "hardswish", "sigmoid", "tanh", "leaky_relu", "elu", "softplus"}
+TURNS = {"transpose", "permute", "swapaxes", "movedim", "t"}
+IN_PLACE = {"__iadd__", "__isub__", "__imul__", "__itruediv__", "add_", "mul_", "sub_", "div_", "relu_", "clamp_"}
+PRESENT = 12  # earlier tensors that an operand may be mistaken for
+
+
+def operation_trials(
+    seen: Sequence[Operation], values: bool = True, gradients: bool = True
+) -> Iterator[tuple[Trial, str | None]]:
+    """Every way to do one of these operations otherwise, and the known fault it stands for.
+
+    values: ways that change what is computed; gradients: ways that leave it as it is.
+    """
+    for i, op in enumerate(seen):
+        if values:
+            yield from _left_out(op)
+            yield from _operands(op, seen[:i])
+            yield from _moved(op, seen[i + 1 :])
+            yield from _activations(op)
+            yield from arranged(op)
+            yield from _exchanged(op, seen[i + 1 :])
+            yield from _arguments(op)
+        if gradients:
+            yield from _gradient(op)
+
+
+def set_arguments(op: Operation, changes: Sequence[dict[str, Any]]) -> Iterator[Trial]:
+    """The function gets other keyword arguments."""
+    for change in changes:
+        if any(op.kwargs.get(key, ...) == value for key, value in change.items()):
+            continue
+        said = ", ".join(f"{key}={value!r}" for key, value in change.items())
+        yield otherwise(op, f"{said} in {op.said}", lambda f, *a, c=change, **k: _with(f, a, {**k, **c}))
+
+
+def _with(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return function(*args, **kwargs)
+    except TypeError:  # it was given by position
+        return function(args[0], **kwargs)
+
+
+def _left_out(op: Operation) -> Iterator[tuple[Trial, str | None]]:
+    given = first_tensor(op.args)
+    if given is None or not isinstance(op.result, torch.Tensor) or op.name in ADDS:
+        return
+    if op.name in TURNS:
+        yield otherwise(op, f"{op.said} left out", lambda f, *a, **k: a[0]), "transpose-permute"
+        yield from turned(op, given.dim())
+    elif same_shape(given, op.result) and not torch.equal(given, op.result):
+        yield otherwise(op, f"{op.said} left out", lambda f, *a, **k: first_tensor(a)), None
+
+
+def _operands(op: Operation, earlier: Sequence[Operation]) -> Iterator[tuple[Trial, str | None]]:
+    """One operand alone; the two exchanged; another tensor in the place of one."""
+    if op.name in IN_PLACE and op.args:
+        copy = f"{op.said} on a copy, which leaves the original as it was"
+        yield otherwise(op, copy, lambda f, x, *a, **k: f(x.clone(), *a, **k)), "inplace-no-alias"
+    if op.name in BINARY and len(op.args) == 2:
+        for i, said in ((0, "first"), (1, "second")):
+            if same_shape(op.args[i], op.result):
+                yield otherwise(op, f"the {said} operand of {op.said} alone", lambda f, *a, i=i, **k: a[i]), None
+        if op.name in ADDS and same_shape(*op.args):
+            yield otherwise(op, f"a product instead of the sum {op.said}", lambda f, x, y, **k: x * y), None
+            yield otherwise(op, f"a difference instead of the sum {op.said}", lambda f, x, y, **k: x - y), None
+            yield otherwise(op, f"half of the sum {op.said}", lambda f, x, y, **k: (x + y) / 2), None
+    if op.name in SUBTRACTS | DIVIDES | {"matmul", "__matmul__"} and len(op.args) == 2:
+        yield otherwise(op, f"the operands of {op.said} exchanged", lambda f, x, y, **k: f(y, x, **k)), None
+    if op.child is None and op.name not in BINARY:
+        return
+    known = [e for e in earlier[-PRESENT:] if isinstance(e.result, torch.Tensor)]
+    for i, operand in enumerate(op.args):
+        for other in known:
+            if same_shape(operand, other.result) and not torch.equal(operand, other.result):
+                yield _other_operand(op, i, other), None
+
+
+def _other_operand(op: Operation, position: int, other: Operation) -> Trial:
+    """An operand is the result of an earlier operation instead of the right one."""
+    kept: dict[str, Any] = {}
+
+    def remember(f: Any, *args: Any, **kwargs: Any) -> Any:
+        kept["value"] = f(*args, **kwargs)
+        kept["copy"] = kept["value"].clone()  # as it was then
+        return kept["value"]
+
+    def use(f: Any, *args: Any, **kwargs: Any) -> Any:
+        return f(*(kept["copy"] if i == position else a for i, a in enumerate(args)), **kwargs)
+
+    operand = f"operand {position + 1}" if len(op.args) > 1 else "input"
+    what = f"the result of {other.said} for {operand} of {op.said}"
+    return Trial(
+        what, lambda m: edited(m, {other.place: remember, op.place: use}), fix=f"write {op.said} as torch does"
+    )
+
+
+def _moved(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Trial, str | None]]:
+    """An activation that follows an addition comes before it, on one of the operands; an activation too many."""
+    if op.name not in ADDS or len(op.args) != 2 or not same_shape(*op.args):
+        return
+    after = next((e for e in later if _takes(e, op)), None)
+    if after is not None and _is_activation(after):
+        for i, said in ((0, "first"), (1, "second")):
+            kept: dict[str, Any] = {}
+
+            def early(f: Any, x: Any, y: Any, kept: dict[str, Any] = kept, i: int = i, **k: Any) -> Any:
+                kept["other"] = (x, y)[1 - i].clone()
+                return (x, y)[i]
+
+            def late(f: Any, *a: Any, kept: dict[str, Any] = kept, **k: Any) -> Any:
+                return f(*a, **k) + kept["other"]
+
+            what = f"the activation before the addition {op.said}, on its {said} operand"
+            do = {op.place: early, after.place: late}
+            yield Trial(what, lambda m, do=do: edited(m, do), fix=f"write the activation after {op.said}"), None  # type: ignore[misc]
+
+
+def _takes(later: Operation, op: Operation) -> bool:
+    """Whether a later operation works on the result of an earlier one."""
+    given = first_tensor(later.args)
+    return given is not None and same_shape(given, op.result) and torch.equal(given, op.result)
+
+
+def _is_activation(op: Operation) -> bool:
+    return op.name in NAMED or op.name in ("ReLU", "ReLU6", "GELU", "SiLU", "Hardswish", "LeakyReLU", "ELU", "Tanh")
+
+
+def _activations(op: Operation) -> Iterator[tuple[Trial, str | None]]:
+    """Another activation, or one that torch has not."""
+    if op.name in NAMED:
+        for name, function in ACTIVATIONS.items():
+            fault = "gelu-approximate" if op.name == "gelu" and "tanh" in name else None
+            yield otherwise(op, f"{name} for {op.said}", lambda f, x, *a, g=function, **k: g(x)), fault
+    elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point() and bool((op.result < 0).any()):
+        yield otherwise(op, f"a ReLU after {op.said}", lambda f, *a, **k: F.relu(f(*a, **k))), None
+
+
+def _exchanged(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Trial, str | None]]:
+    """Two inner modules in the other order, or one used in place of another."""
+    if op.child is None:
+        return
+    for after in later:
+        if after.child is None or after.child == op.child:
+            continue
+        do = _swap(op.child, after.child, op.place, after.place)
+        what = f"{op.child} and {after.child} exchanged"
+        yield Trial(what, do, fix=f"call {op.child} before {after.child}"), None
+
+
+def _swap(one: str, other: str, first: Place, second: Place) -> Callable[[nn.Module], None]:
+    def apply(module: nn.Module) -> None:
+        a, b = module.get_submodule(one), module.get_submodule(other)
+        forward_a, forward_b = a.forward, b.forward
+        edited(
+            module,
+            {first: lambda f, *x, **k: forward_b(*x, **k), second: lambda f, *x, **k: forward_a(*x, **k)},
+        )
+
+    return apply
+
+
+def _gradient(op: Operation) -> Iterator[tuple[Trial, str | None]]:
+    """The same values, with a gradient that does not pass, or passes where torch stops it."""
+    if op.name == "detach":
+        yield otherwise(op, f"a gradient that passes {op.said}", lambda f, x, *a, **k: x), "detach"
+    elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point():
+        yield otherwise(op, f"a stop_gradient after {op.said}", lambda f, *a, **k: f(*a, **k).detach()), "detach"
+
+
+def _arguments(op: Operation) -> Iterator[tuple[Trial, str | None]]:
+    """Other keyword arguments of the functions that have a known trap: the tables' hypotheses of the verb OPERATION."""
+    if op.child is not None:
+        return
+    for hypothesis in module_hypotheses([OPERATION]):
+        if op.name in hypothesis.values["functions"]:
+            for trial in set_arguments(op, hypothesis.values["set"]):
+                yield trial, hypothesis.fault

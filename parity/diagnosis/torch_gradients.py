@@ -1,0 +1,293 @@
+"""Why the gradients differ: what was differentiated, and what the whole was multiplied by.
+
+A gradient is linear in what is differentiated. So MindSpore's gradients are taken apart into a multiple of the loss's
+own gradient and a multiple of that of the logits' sum, which `value_and_grad` adds without has_aux. The last linear
+layer is looked at first: its gradient follows from the logits and features that MindSpore itself computed, whatever
+is wrong before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..findings import Cause, Finding
+from ..initial import PART as DISTRIBUTION
+from ..judge import Measure, Verdict
+from ..noise import UsualNoise
+from .context import Context
+from .evidence import Trial, cause, comparable, failed, family, key_of, ours, pattern, theirs, weigh
+from .places import owners, place
+from .step_causes import first_step, ran_over, scale_at
+from .torch_backward import Backward, by_sample, head, the_step
+from .torch_loss import explained
+
+ROUND = 2e-3  # how near a coefficient has to be to a number with a meaning
+HEAD_FLOOR = 4e-6  # the head's inputs are MindSpore's own, rounded to float32
+
+
+@dataclass(frozen=True)
+class Mix:
+    """MindSpore's gradient as loss·(the loss's own) + logits·(the logits' sum's)."""
+
+    loss: float
+    logits: float
+
+    @property
+    def plain(self) -> bool:
+        """Whether it is the loss's own gradient."""
+        return abs(self.loss - 1.0) < ROUND and abs(self.logits) < ROUND
+
+    def times(self, factor: float) -> Mix:
+        """The mix multiplied."""
+        return Mix(self.loss * factor, self.logits * factor)
+
+    def of(self, backward: Backward, name: str) -> Trial:
+        """What the mix makes of a parameter's gradient."""
+        exact = self.loss * backward.loss[name].exact + self.logits * backward.logits[name].exact
+        single = self.loss * backward.loss[name].single + self.logits * backward.logits[name].single
+        return Trial(exact, single)
+
+
+def explain(context: Context) -> list[Cause]:
+    """The causes of what failed in stage gradients."""
+    wrong = failed(context.findings, "gradients")
+    if not wrong:
+        return []
+    causes = _absent(context, wrong)
+    found_loss = explained(context)
+    if any(each.fault is None for each in found_loss.causes):
+        return causes  # gradients of a loss that nobody knows
+    loss = found_loss.loss
+    at_head = head(context, loss, max(1, first_step(context.traces)))
+    mix = Mix(1.0, 0.0)
+    if at_head is not None:
+        mix, found = _from(context, at_head, HEAD_FLOOR)
+        causes += found
+    if _reached(context):  # the forward pass is right, so the gradients of all parameters can be computed
+        whole = the_step(context, loss, max(1, first_step(context.traces)))
+        if whole is not None:
+            if at_head is None:
+                mix, found = _from(context, whole, 0.0)
+                causes += found
+            causes += _one_by_one(context, wrong, whole, mix)
+        causes += _of_the_images(context, wrong) if not causes else []
+    return causes
+
+
+def _of_the_images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
+    """The gradient of the images, where it alone is off."""
+    found = next((f for f in wrong if f.part == "images"), None)
+    if found is None or any(f.part == "parameters" for f in wrong) or not comparable(context.traces, key_of(found)):
+        return []
+    how = pattern(ours(context.traces, key_of(found)), theirs(context.traces, key_of(found)))
+    text = "the gradient of the images alone is off: it leaves the first layer wrong"
+    return [cause("gradients", "images", None, text, str(how), None, found.ratio)]
+
+
+def _reached(context: Context) -> bool:
+    """Whether MindSpore's forward pass in training, and with it the logits, agree with torch's."""
+    return not failed(context.findings, "forward", "train") and not [
+        f for f in failed(context.findings, "loss", "step1") if f.name == "logits"
+    ]
+
+
+def _absent(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
+    """Gradients that one side lacks, and such that are not finite."""
+    traces = context.traces
+    causes = []
+    frozen = {
+        f.name
+        for f in failed(context.findings, "init", DISTRIBUTION)
+        if ("init", DISTRIBUTION, f.name, 0) not in traces.mindspore.entries
+    }
+    missing = [f.name for f in wrong if f.part == "parameters" and key_of(f) not in traces.mindspore.entries]
+    # of what is frozen or not there at all stage init has said so
+    missing = [n for n in missing if n not in frozen and ("init", "values", n, 0) in traces.mindspore.entries]
+    everything = [e.name for e in traces.matched[0].select("gradients", "parameters")]
+    kinds = owners(traces.alone[1], everything)
+    if missing:
+        text = "the parameter has no gradient: it is frozen, or not among the weights that are differentiated"
+        evidence = f"MindSpore records {len(everything) - len(missing)} of {len(everything)} gradients"
+        fix = "requires_grad=True, and value_and_grad over net.trainable_params()"
+        causes.append(
+            cause("gradients", place(missing, everything, kinds), "parameter-frozen", text, evidence, fix=fix)
+        )
+    extra = [
+        f.name for f in wrong if f.part == "parameters" and not any(key_of(f) in t.entries for t in traces.matched)
+    ]
+    zero = [name for name in extra if traces.mindspore.entries[("gradients", "parameters", name, 0)].norm == 0.0]
+    if zero:
+        text = "the loss does not reach it: torch gives it no gradient and leaves it alone, MindSpore one of zeros"
+        causes.append(
+            cause(
+                "gradients",
+                place(zero, [*everything, *zero], kinds),
+                "unused-param-zero-grad",
+                text,
+                f"{len(zero)} gradients",
+            )
+        )
+    moving = [name for name in extra if name not in zero]
+    if moving:
+        text = "it trains in MindSpore, and is frozen in torch"
+        where = place(moving, [*everything, *moving], kinds)
+        fix = "requires_grad=False before the optimizer is made"
+        causes.append(cause("gradients", where, "requires-grad-frontend", text, f"{len(moving)} gradients", fix=fix))
+    bad = {e.name: e.nonfinite for e in traces.mindspore.select("gradients", "parameters") if e.nonfinite}
+    nan = [f.name for f in wrong if f.part == "parameters" and f.name in bad]
+    if nan:
+        counts = "values that are not finite: " + ", ".join(f"{name} {bad[name]}" for name in nan[:3])
+        over = ran_over(traces)
+        if over:
+            text = f"step {over[0]}, whose gradients overflow, is taken and not skipped"
+            fix = "ops.all_finite of the gradients decides whether the optimizer runs"
+            causes.append(cause("gradients", "loss scale", "overflow-not-skipped", text, counts, fix=fix))
+        else:
+            causes.append(cause("gradients", place(nan, everything, kinds), None, "the gradient is not finite", counts))
+    return causes
+
+
+def _from(context: Context, backward: Backward, floor: float) -> tuple[Mix, list[Cause]]:
+    """The mix that MindSpore's gradients are, and what it means; the plain one where it is not a mix."""
+    names = [n for n in backward.loss if comparable(context.traces, ("gradients", "parameters", n, 0))]
+    if not names:
+        return Mix(1.0, 0.0), []
+    plain = Mix(1.0, 0.0)
+    before = [_judged(context, backward, plain, name, floor) for name in names]
+    if all(m.verdict is not Verdict.FAIL for m in before):
+        return plain, []
+    mix = _solved(context, backward, names)
+    after = [_judged(context, backward, mix, name, floor) for name in names]
+    if any(m.verdict is Verdict.FAIL for m in after) or mix.plain:
+        shares = by_sample(context, backward)
+        return plain, [_shared(context, shares, max(m.ratio for m in before))] if shares is not None else []
+    fault, text, fix = _meaning(context, mix)
+    worst, ratio = max(m.ratio for m in before), max(m.ratio for m in after)
+    sums = "" if abs(mix.logits) < ROUND else f" + {mix.logits:.6g} times that of the logits' sum"
+    evidence = (
+        f"{backward.what}: MindSpore's gradient is {mix.loss:.6g} times the loss's own{sums}, to {ratio:.2g} times the "
+        f"noise; the loss's own is {worst:.3g} times away"
+    )
+    return mix, [cause("gradients", "every parameter", fault, text, evidence, ratio, worst, fix)]
+
+
+def _shared(context: Context, shares: np.ndarray, before: float) -> Cause:
+    """What the samples' shares in the gradient speak of; by the recipe each has 1."""
+    parts, count = context.recipe.accumulate, len(shares)
+    told = f"the samples' shares, 1 by the recipe, are {', '.join(f'{share:.3g}' for share in shares[:8])}"
+    size = count // parts
+    kept = np.flatnonzero(np.abs(shares) > ROUND)
+    if parts > 1 and len(kept) == size and kept[0] % size == 0 and np.ptp(kept) == size - 1:
+        text = f"only the gradients of micro-batch {kept[0] // size + 1} of {parts} are used: they are not added up"
+        return cause("gradients", "every parameter", "grad-not-accumulated", text, told, None, before)
+    for cut in range(1, count):
+        uneven = np.array([1 / cut] * cut + [1 / (count - cut)] * (count - cut)) * count / 2
+        if 2 * cut != count and np.allclose(shares, uneven, rtol=ROUND):
+            text = f"the mean of the means of {cut} and {count - cut} samples is taken"
+            return cause("gradients", "every parameter", "accumulate-uneven", text, told, None, before)
+    text = "the samples do not weigh alike in the gradient"
+    return cause("gradients", "every parameter", "samples-weighted", text, told, None, before)
+
+
+def _judged(context: Context, backward: Backward, mix: Mix, name: str, floor: float) -> Measure:
+    key = ("gradients", "parameters", name, 0)
+    traces = context.traces
+    held = family(traces, key)
+    exact = held[0].array(key)
+    runs = [trace.array(key) for trace in held[1:] if key in trace.entries]
+    size = float(np.linalg.norm(exact)) or 1.0
+    recorded = max((float(np.linalg.norm(run - exact)) / size for run in runs), default=0.0)
+    usual = 0.0 if floor else max(recorded, UsualNoise(held, traces.alone[1]).floor(held[0].entries[key]))
+    return weigh(theirs(traces, key), mix.of(backward, name), max(floor, usual))
+
+
+def _solved(context: Context, backward: Backward, names: Sequence[str]) -> Mix:
+    """The least-squares coefficients over all parameters, each weighing alike."""
+    rows, values = [], []
+    for name in names:
+        subject = theirs(context.traces, ("gradients", "parameters", name, 0)).astype(np.float64)
+        one, other = backward.loss[name].exact, backward.logits[name].exact
+        weight = 1.0 / (np.linalg.norm(subject) or 1.0)
+        rows.append(np.stack([one, other], 1) * weight)
+        values.append(subject * weight)
+    solved = np.linalg.lstsq(np.concatenate(rows), np.concatenate(values), rcond=None)[0]
+    loss, logits = float(solved[0]), float(solved[1])
+    return Mix(loss, 0.0 if abs(logits) < 1e-6 * max(abs(loss), 1e-30) else logits)
+
+
+def _meaning(context: Context, mix: Mix) -> tuple[str | None, str, str]:
+    """The fault that coefficients speak of, in words, and its fix where the fault's row is not enough."""
+    recipe = context.recipe
+    scale, parts = scale_at(recipe, context.traces, max(1, first_step(context.traces))), recipe.accumulate
+    micro = recipe.data.batch // parts
+    if abs(mix.logits) >= ROUND:
+        extra = f"{mix.logits:.4g} times the sum of the logits"
+        return "value-and-grad-has-aux", f"{extra} is differentiated with the loss", "value_and_grad(…, has_aux=True)"
+    if abs(mix.loss) < ROUND:
+        return "detach", "the gradients are zero: the loss is cut off from the weights", "no stop_gradient on the way"
+    if mix.loss < 0:
+        return "gradient-flipped", f"the gradients are {mix.loss:.6g} times torch's: the step goes uphill", ""
+    meanings: list[tuple[float, str, str]] = []
+    if scale != 1.0:
+        hidden = recipe.optimizer.name.rpartition(".")[2] != "SGD"  # divided by its own size, the scale does not show
+        left = "loss-scale-hidden-by-adam" if hidden else "loss-scale-not-removed"
+        meanings += [(scale, left, "the loss scale is not taken out of the gradients")]
+        meanings += [(1 / scale, "loss-scale-removed-twice", "the loss scale is taken out twice")]
+        meanings += [
+            (scale * parts, "loss-scale-not-removed", "neither the loss scale nor the micro-batches are taken out")
+        ]
+    if parts > 1:
+        meanings += [(float(parts), "accumulate-sum", "the gradients of the micro-batches are summed, not averaged")]
+        meanings += [(1.0 / parts, "gradient-factor", "the gradients are divided by the micro-batches twice")]
+    if micro > 1:
+        meanings += [(float(micro), "vector-loss-sums", f"the loss is summed over the {micro} samples, not averaged")]
+        meanings += [(1.0 / micro, "gradient-factor", f"the gradients are divided by the {micro} samples twice")]
+        meanings += [(float(micro * parts), "vector-loss-sums", "the loss is summed over all samples, not averaged")]
+    for value, fault, text in meanings:
+        if abs(mix.loss / value - 1.0) < ROUND:
+            return fault, f"{text}: they are {value:.6g} times torch's", ""
+    return (
+        "gradient-factor",
+        f"all gradients are {mix.loss:.6g} times torch's",
+        "look for a factor on the loss or a loss scale",
+    )
+
+
+def _one_by_one(context: Context, wrong: Sequence[Finding], whole: Backward, mix: Mix) -> list[Cause]:
+    """Parameters whose gradient stays off once the common mix is accounted for, by how it is off."""
+    everything = list(whole.loss)
+    sorts: dict[str, list[str]] = {}
+    numbers: dict[str, tuple[str, float]] = {}
+    for finding in wrong:
+        key = key_of(finding)
+        if finding.part != "parameters" or finding.name not in whole.loss or not comparable(context.traces, key):
+            continue
+        judged = _judged(context, whole, mix, finding.name, 0.0)
+        if judged.verdict is not Verdict.FAIL:
+            continue
+        found = pattern(mix.of(whole, finding.name).exact, theirs(context.traces, key))
+        if not np.any(theirs(context.traces, key)):
+            sort = "zero"
+        elif _judged(context, whole, mix.times(found.factor), finding.name, 0.0).verdict is not Verdict.FAIL:
+            sort = f"{found.factor:.5g}"
+        else:
+            sort = "other"
+        sorts.setdefault(sort, []).append(finding.name)
+        numbers.setdefault(sort, (f"{finding.name}: {found}", judged.ratio))
+    kinds = owners(context.traces.alone[1], everything)
+    causes = []
+    for sort, names in sorts.items():
+        fault, text = {
+            "zero": ("detach", "the gradient is zero: the parameter is cut off from the loss"),
+            "-1": ("gradient-flipped", "the gradient has the other sign"),
+            "other": (None, "nothing known reproduces the gradient"),
+        }.get(sort, (None, f"the gradient is {sort} times what it should be"))
+        if sort == "other" and any(module.own for module in context.modules if module.verdict is Verdict.FAIL):
+            continue  # the modules say more
+        told, before = numbers[sort]
+        where = place(names, everything, kinds)
+        causes.append(cause("gradients", where, fault, text, f"{len(names)} gradients; {told}", None, before))
+    return causes

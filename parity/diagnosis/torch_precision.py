@@ -1,0 +1,120 @@
+"""Why a whole forward pass differs: another precision than the recipe says, or the batch in other pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from statistics import median
+
+import numpy as np
+import torch
+
+from ...train.recipe import Amp, Recipe
+from ..findings import Cause, Finding
+from ..judge import RATIO, Verdict
+from ..record import LeafOutput
+from ..torch_side import TorchSide
+from ..trace import Key, sample_positions
+from .context import Context
+from .evidence import Trial, attempt, cause, comparable, failed, ours, theirs, weigh
+
+PART = "train"
+FLOOR = 2e-6
+MANY = 0.5  # share of the layers that must fail before the precision of the whole is in doubt
+
+
+def explain(context: Context) -> list[Cause]:
+    """The cause of a training forward pass that differs in most layers: another precision, or no micro-batches."""
+    wrong = failed(context.findings, "forward", PART)
+    keys = [e.key for e in context.mindspore.select("forward", PART) if comparable(context.traces, e.key)]
+    if context.options.pair is not None or not wrong:
+        return []
+    recipe = context.recipe
+    if recipe.accumulate > 1:
+        found = _in_one(context, wrong)
+        if found:
+            return found
+    if not keys or len(wrong) < MANY * len(keys):
+        return []
+    for fault, text, amp in _others(recipe.amp):
+        outputs = attempt(partial(_outputs, context, recipe.model_copy(update={"amp": amp}), torch.float32))
+        if outputs is None:
+            continue
+        ratios = _ratios(context, keys, outputs)
+        # rounding of the right precision is not only enough to explain the difference, it is also as large
+        if ratios and max(ratios) <= RATIO and (amp is None or median(ratios) >= 1 / RATIO):
+            before = max((f.ratio for f in wrong if f.ratio), default=None)
+            evidence = f"{len(ratios)} outputs: the largest is {max(ratios):.2g} times that precision's noise"
+            fix = f"amp: {_said(recipe.amp)}"
+            return [cause("forward", "the whole net", fault, text, evidence, max(ratios), before, fix)]
+    return []
+
+
+def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
+    """The whole batch in one pass, where the recipe has micro-batches: batch statistics are other ones then."""
+    recipe = context.recipe
+    whole = recipe.model_copy(update={"accumulate": 1})
+    runs = [attempt(partial(_outputs, context, whole, dtype)) for dtype in (torch.float64, torch.float32)]
+    if runs[0] is None or runs[1] is None:
+        return []
+    every = list(context.mindspore.select("forward", PART))
+    entries = [e for e in every if not e.nonfinite and e.key in runs[0] and e.key in runs[1]]
+    if len(entries) < MANY * len(every) or any(e.shape[:1] != entries[0].shape[:1] for e in entries):
+        return []
+    ratios = []
+    for entry in entries:
+        subject = theirs(context.traces, entry.key)
+        exact, single = (run[entry.key] for run in (runs[0], runs[1]))
+        if entry.sampled and exact.size > subject.size:
+            at = sample_positions(exact.size, subject.size)
+            exact, single = exact[at], single[at]
+        if exact.size != subject.size:
+            return []
+        ratios.append(weigh(subject, Trial(exact, single), FLOOR).ratio)
+    if max(ratios) > 2 * RATIO:
+        return []
+    text = f"the batch goes through the net at once, where the recipe has {recipe.accumulate} micro-batches"
+    evidence = f"{len(ratios)} outputs, the largest {max(ratios):.2g} times the noise"
+    before = max((f.ratio for f in wrong if f.ratio), default=None)
+    return [cause("forward", "the whole net", "bn-eval-accumulation", text, evidence, max(ratios), before)]
+
+
+def _others(amp: Amp | None) -> Iterator[tuple[str, str, Amp | None]]:
+    now = _said(amp)
+    if now != _said(None):
+        yield "amp-missing", f"the step computes in float32 where the recipe has {now}", None
+    for dtype in ("float16", "bfloat16"):
+        for level in ("O1", "O2", "O3"):
+            other = Amp(level=level, dtype=dtype)
+            if _said(other) != now:
+                yield "amp-black-list", f"the step computes in {_said(other)} where the recipe has {now}", other
+
+
+def _said(amp: Amp | None) -> str:
+    return "float32" if amp is None or amp.level == "O0" else f"{amp.dtype} at level {amp.level}"
+
+
+def _outputs(context: Context, recipe: Recipe, dtype: torch.dtype) -> dict[Key, np.ndarray]:
+    """Every leaf's output in a training pass under another recipe."""
+    found: dict[Key, np.ndarray] = {}
+
+    def seen(leaf: LeafOutput) -> None:
+        # an in-place module after it would overwrite the values
+        found["forward", PART, leaf.name, leaf.call] = leaf.output.reshape(-1).copy()
+
+    TorchSide(recipe, context.model, dtype).forward(context.inputs.images[0], seen)
+    return found
+
+
+def _ratios(context: Context, keys: list[Key], found: dict[Key, np.ndarray]) -> list[float]:
+    """How far each of MindSpore's outputs is from float64, in units of this precision's own distance."""
+    ratios = []
+    for key in keys:
+        if key not in found:
+            continue
+        exact = ours(context.traces, key)
+        single = found[key]
+        single = single if single.size == exact.size else single[sample_positions(single.size, exact.size)]
+        measure = weigh(theirs(context.traces, key), Trial(exact, single), FLOOR)
+        ratios.append(measure.ratio if measure.verdict is not Verdict.FAIL else max(measure.ratio, 2 * RATIO))
+    return ratios

@@ -1,0 +1,195 @@
+"""Why the updates differ: the optimizer alone on given gradients, then what the steps do around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...mappings import table
+from ..findings import Cause, Finding
+from . import average_causes, step_causes
+from .context import Context
+from .evidence import cause, comparable, failed, pattern
+from .places import place
+from .torch_given_gradients import GivenGradients, Tried
+from .update_plans import Hypothesis, Plan, fits, general, known
+
+BEAM = 12  # plans that are taken further where no single change explains everything
+DEPTH = 3  # faults at once
+STEPS_OF_A_FIT = 60
+GOLDEN = 0.6180339887498949
+
+
+@dataclass(frozen=True)
+class Found:
+    """A plan that was reached by these hypotheses."""
+
+    plan: Plan
+    steps: tuple[Hypothesis, ...]
+
+
+def explain(context: Context) -> list[Cause]:
+    """The causes of what failed in stage update, buffers excepted (their modules explain those)."""
+    recipe = context.recipe
+    causes: list[Cause] = []
+    given = context.paired.given if context.paired is not None else None
+    if given is not None and (given.optimizer is not None or given.step is not None):
+        return []  # the recipe does not describe the user's own optimizer
+    if failed(context.findings, "update"):
+        traces, findings = context.traces, context.findings
+        alone = GivenGradients(recipe, traces)
+        scale = recipe.dynamic_loss_scale.init_scale if recipe.dynamic_loss_scale else recipe.loss_scale
+        causes += _given(alone, scale)
+        causes += average_causes.explain(recipe, traces, findings)
+        causes += step_causes.loss_scaling(recipe, traces, findings)
+        causes += step_causes.statistics_decayed(recipe, traces, findings)
+        if not causes:
+            causes += _skipped_rates(alone, findings)
+        if not causes and alone.names:
+            plan = alone.plan
+            causes += step_causes.clipping(recipe, traces, alone.rates(plan), plan.kind, plan.switches)
+    return causes
+
+
+def _skipped_rates(given: GivenGradients, findings: Sequence[Finding]) -> list[Cause]:
+    """A schedule that stands still in a step that is skipped; the rates are recorded step by step."""
+    part = "learning rate and weight decay"
+    wrong = failed(findings, "update", part)
+    traces = given.traces
+    finite = [float(v) for v in step_causes.series(traces, "finite")]
+    keys = [("update", part, f.name, 0) for f in wrong if comparable(traces, ("update", part, f.name, 0))]
+    if not keys or not finite or all(finite) or given.plan.schedule is None:
+        return []
+    moved = [int(sum(finite[:i])) for i in range(len(finite))]
+    for key in keys:
+        ours, theirs = (t.array(key).reshape(-1, 2)[:, 0] for t in (given.traces.matched[0], traces.mindspore))
+        if len(ours) != len(moved) or not np.allclose(theirs, ours[moved], rtol=1e-6, atol=0.0):
+            return []
+    text = "the schedule stands still in a step that is skipped; in torch's loop it moves on"
+    evidence = f"learning rates of {len(keys)} parameters over {len(finite)} steps, which were {finite} finite"
+    where = place([key[2] for key in keys], given.names, given.kinds)
+    return [cause("update", where, "overflow-drop-update", text, evidence, 0.0, wrong[0].ratio)]
+
+
+def _given(given: GivenGradients, scale: float | None) -> list[Cause]:
+    base = given.attempt(given.plan, given.names)
+    if base is None or base.reproduces:
+        return []
+    wrong = [name for name in given.names if name in base.failing]
+    found = _search(given, wrong, scale)
+    if found is None:
+        return _unexplained(given, wrong, base)
+    tried = given.attempt(found.plan, wrong)
+    assert tried is not None
+    # a plan that holds for all parameters is at fault wherever it says something else than the recipe
+    whole = given.holds(found.plan, given.names)
+    touched = [name for name in given.names if given.differ(found.plan, name)] if whole else wrong
+    tried = given.attempt(found.plan, touched)
+    assert tried is not None
+    where = place(touched, given.names, given.kinds)
+    evidence = (
+        f"{given.steps} updates with given gradients: if {' and '.join(step.text for step in found.steps)}, torch is "
+        f"{tried.worst:.2g} times the noise from MindSpore, as it is {base.worst:.3g} times"
+    )
+    spared = [name for name in touched if any(word in name for word in found.plan.spared.split())]
+    return [
+        cause(
+            "update",
+            place(spared, given.names, given.kinds) if step.plan.spared and spared else where,
+            step.fault,
+            step.text,
+            evidence,
+            tried.worst,
+            base.worst,
+            step.fix,
+        )
+        for step in found.steps
+    ]
+
+
+def _search(given: GivenGradients, wrong: Sequence[str], scale: float | None) -> Found | None:
+    """The fewest changes under which every parameter comes out as MindSpore's."""
+    sample, only = given.representatives(given.names, wrong), given.representatives(wrong, wrong)
+    beam = [Found(given.plan, ())]
+    for _ in range(DEPTH):
+        ranked: list[tuple[float, Found]] = []
+        for held in beam:
+            for step in _candidates(held.plan, scale):
+                reached = Found(step.plan, (*held.steps, step))
+                score = given.score(reached.plan, sample)
+                if score is None:
+                    continue
+                ranked.append((score, reached))
+                if given.within(reached.plan, sample) and given.holds(reached.plan, given.names):
+                    return reached
+                # the same change on the parameters that differ, and on no other
+                if given.within(reached.plan, only) and given.holds(reached.plan, wrong):
+                    return reached
+        ranked.sort(key=lambda pair: (pair[0], len(pair[1].steps)))
+        for held in [*beam[:2], *(reached for _, reached in ranked[:2])]:
+            fitted = _fitted(given, held, sample, wrong)
+            if fitted is not None:
+                return fitted
+        beam = _distinct([reached for _, reached in ranked])[:BEAM]
+    return None
+
+
+def _candidates(plan: Plan, scale: float | None) -> Iterator[Hypothesis]:
+    yield from known(plan, table.faults(), scale)
+    yield from general(plan)
+
+
+def _distinct(found: list[Found]) -> list[Found]:
+    kept: list[Found] = []
+    for one in found:
+        if all(one.plan != other.plan for other in kept):
+            kept.append(one)
+    return kept
+
+
+def _fitted(given: GivenGradients, held: Found, sample: Sequence[str], wrong: Sequence[str]) -> Found | None:
+    """One number with another value, found by the golden section, that explains everything."""
+    for fault, name, value, put, fix in fits(held.plan):
+        best = _minimum(lambda x, put=put: given.score(put(x), sample), value)  # type: ignore[misc]
+        if best is None:
+            continue
+        plan = put(best)
+        if given.within(plan, sample) and (given.holds(plan, given.names) or given.holds(plan, wrong)):
+            factor = f"{best:.5g} times the recipe's" if value == 1.0 else f"{best:.5g} where the recipe has {value}"
+            return Found(plan, (*held.steps, Hypothesis(fault, f"{name} is {factor}", plan, fix)))
+    return None
+
+
+def _minimum(score: Callable[[float], float | None], value: float) -> float | None:
+    """Where `score` is least within a factor of 3 of value, on a logarithmic scale; None where it cannot be told.
+
+    A first scan finds the valley, for the score is flat far from it; golden section then goes down it.
+    """
+    ratios = [3.0 ** (i / 12) for i in range(-12, 13)]
+    scores = [score(value * r) for r in ratios]
+    told = [(s, i) for i, s in enumerate(scores) if s is not None]
+    if not told:
+        return None
+    at = min(told)[1]
+    low, high = ratios[max(at - 1, 0)], ratios[min(at + 1, len(ratios) - 1)]
+    for _ in range(STEPS_OF_A_FIT):
+        one, other = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+        first, second = score(value * one), score(value * other)
+        if first is None or second is None:
+            return None
+        low, high = (low, other) if first < second else (one, high)
+        if high - low < 1e-9:
+            break
+    return value * (low + high) / 2
+
+
+def _unexplained(given: GivenGradients, wrong: Sequence[str], base: Tried) -> list[Cause]:
+    where = place(wrong, given.names, given.kinds)
+    name = wrong[0]
+    trial = given.trial(given.plan, name)["given gradients"]
+    found = pattern(trial.exact, given.theirs(name))
+    text = "nothing known reproduces the updates that MindSpore computes from given gradients"
+    evidence = f"{len(wrong)} of {len(given.names)} parameters differ; {name}: {found}"
+    return [cause("update", where, None, text, evidence, None, base.worst)]

@@ -1,0 +1,103 @@
+"""Look for the causes of what failed, by trying hypotheses on the torch model; leaves FOLDER/causes.json.
+
+python -m msmigrate.parity.diagnosis.torch_worker RECIPE FOLDER [the options of the other workers]
+"""
+
+from __future__ import annotations
+
+import importlib
+import traceback
+from collections.abc import Iterable
+
+import torch
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+from torch import nn
+
+from ...errors import BadTrace
+from ..findings import Cause
+from ..pairs import torch_pair
+from ..pairs.paired import Paired
+from ..pairs.settle import read_alignment
+from ..record import progress
+from ..start import START, WEIGHTS
+from ..trace import STAGES
+from ..worker import Options, run
+from .context import Context
+from .run import CAUSES, read_failed, write_causes
+
+EXPLAINERS = (
+    "torch_data",
+    "torch_init",
+    "torch_precision",
+    "torch_modules",
+    "torch_loss",
+    "torch_gradients",
+    "torch_update",
+)
+
+
+def main(options: Options) -> None:
+    """Ask every explainer, and write what they say."""
+    progress("looking for causes")
+    findings, modules = read_failed(options.folder)
+    model, paired = load_model(options)
+    context = Context(options, findings, modules, model, paired)
+    causes: list[Cause] = []
+    for name in EXPLAINERS:
+        causes += explain(name, context)
+    write_causes(options.folder / CAUSES, distinct(causes))
+
+
+def explain(name: str, context: Context) -> list[Cause]:
+    """What one explainer says. One that fails must not silence the others: it is written to the log and passed over."""
+    try:
+        found: list[Cause] = importlib.import_module(f"{__package__}.{name}").explain(context)
+    except Exception:
+        traceback.print_exc()
+        return []
+    return found
+
+
+def distinct(causes: Iterable[Cause]) -> list[Cause]:
+    """Each cause once, by stage; of one place in one stage those that were tested, and where none was, the first."""
+    found = list(dict.fromkeys(causes))
+    tested = {(cause.stage, cause.place) for cause in found if _tested(cause)}
+    kept, placed = [], set(tested)
+    for cause in found:
+        at = (cause.stage, cause.place)
+        if _tested(cause) or at not in placed:
+            kept.append(cause)
+        placed.add(at)
+    return sorted(kept, key=lambda cause: STAGES.index(cause.stage))
+
+
+def _tested(cause: Cause) -> bool:
+    return cause.ratio is not None or cause.fault is not None
+
+
+def load_model(options: Options) -> tuple[nn.Module, Paired | None]:
+    """The torch model at the run's starting weights, float32; of a pair, with what the user brought besides.
+
+    Raises BadTrace where the run left no starting weights.
+    """
+    given = torch_pair.build(options)
+    model: nn.Module = given.model
+    try:
+        if options.pair is None:
+            model.load_state_dict(torch.load(options.folder / WEIGHTS, map_location="cpu", weights_only=True))
+            return model, None
+        start = {name: torch.from_numpy(array) for name, array in load_file(options.folder / START).items()}
+        with torch.no_grad():  # load_state_dict would want the counters too, and of some models a version
+            for name, tensor in (*model.named_parameters(), *model.named_buffers()):
+                if name in start:
+                    tensor.copy_(start[name])
+    except (OSError, RuntimeError, SafetensorError) as error:
+        raise BadTrace(
+            f"{options.folder}: its starting weights do not load: {' '.join(str(error).split())[:300]}"
+        ) from error
+    return model, Paired(given, read_alignment(options))
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,106 @@
+"""From the traces of a run to its report; nothing is run, so any machine can do it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import BadTrace
+from ..train.run.code_digest import code_digest, file_digest
+from . import fast_images, fixed_randomness
+from .built_otherwise import built_otherwise
+from .compare import Traces, compare
+from .findings import MadeWith, ModuleVerdict, Report
+from .hints import hints
+from .modes import GRAPH, Compiled, judge_compiled
+from .pairs.notes import notes as pair_notes
+from .pairs.settle import read_alignment
+from .replay.verdicts import module_verdicts
+from .worker import Options
+
+NOTED = 5  # notes on modules that a report spells out
+
+
+def report(recipe_file: Path, options: Options, seconds: float | None = None) -> Report:
+    """Compare the traces that lie in options.folder."""
+    traces = Traces.load(options.folder)
+    versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
+    findings, alignment = compare(traces), read_alignment(options)
+    if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
+        findings = built_otherwise(findings)
+    modules = module_verdicts(options.folder, findings)
+    amp = options.recipe.amp
+    compiled = Compiled([], [])
+    if (options.folder / GRAPH).exists():
+        half = amp is not None and amp.level != "O0"
+        compiled = judge_compiled(options.folder, traces, findings, half)
+    checkpoint = options.recipe.model.checkpoint if options.pair is None else options.pair.checkpoint
+    made_with = MadeWith(
+        code_digest(),
+        file_digest(checkpoint) if checkpoint is not None else None,
+        options.steps,
+        options.step_batch,
+    )
+    found = Report(
+        str(recipe_file),
+        options.recipe.digest,
+        versions,
+        [*findings, *compiled.findings],
+        [
+            *pair_notes(alignment),
+            *_size(options),
+            *_notes(traces),
+            *fast_images.notes(traces.alone[0], traces.mindspore),
+            *fixed_randomness.notes(traces.matched[0].about, traces.mindspore.about, str(options.folder)),
+            *compiled.notes,
+            *_about_modules(modules, amp is not None and amp.level != "O0"),
+            *(["no module ran alone, so faults are placed by where they first show"] if not modules else []),
+        ],
+        seconds=seconds,
+        made_with=made_with,
+        modules=modules,
+    )
+    found.hints.extend(hints(found.first_divergence, options.recipe))
+    return found
+
+
+def _size(options: Options) -> list[str]:
+    """What to know about the size of the compared steps, where it is not the recipe's."""
+    if options.step_batch == options.recipe.data.batch:
+        return []
+    return [f"steps of {options.step_batch} images were compared; the recipe's batch is {options.recipe.data.batch}"]
+
+
+def _notes(traces: Traces) -> list[str]:
+    """What a reader has to know about how the reference was taken."""
+    about = traces.matched[0].about.get("kinks")
+    kinks: dict[str, list[int]] = about if isinstance(about, dict) else {}
+    counts = [kinks.get(kind) for kind in ("matched", "differing")]
+    if not all(isinstance(count, list) and all(type(n) is int for n in count) for count in counts):
+        raise BadTrace(f"{traces.matched[0].folder / 'trace.json'}: does not say which kinks were matched")
+    notes = []
+    if sum(kinks["matched"]):
+        notes.append(
+            f"at {_elements(kinks['matched'])} rounding alone decides a ReLU or max-pool; the reference took "
+            "MindSpore's side there"
+        )
+    if sum(kinks["differing"]):
+        notes.append(f"at {_elements(kinks['differing'])} a ReLU or max-pool differs by more than rounding")
+    return notes
+
+
+def _about_modules(modules: list[ModuleVerdict], half: bool) -> list[str]:
+    """What to know of the modules that ran alone."""
+    noted = [module for module in modules if module.note]
+    found = [f"{module.name or '(model)'}: {module.note}" for module in noted[:NOTED]]
+    if len(noted) > NOTED:
+        found.append(f"{len(noted) - NOTED} more modules have a note of this kind; --json FILE has all")
+    if modules and half:
+        found.append("modules ran alone in float32; the step itself in the recipe's precision")
+    return found
+
+
+def _elements(counts: list[int]) -> str:
+    """Counts by step as people read them."""
+    if len(counts) == 1:
+        return "1 element" if counts == [1] else f"{counts[0]} elements"
+    return f"{', '.join(map(str, counts))} elements (steps 1 to {len(counts)})"

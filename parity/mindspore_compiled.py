@@ -1,0 +1,58 @@
+"""Record the compiled step: what comes out of it, for no hook on a Cell fires in there."""
+
+from __future__ import annotations
+
+import os
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import MsmigrateError
+from .mindspore_graph_randomness import CompiledMasks
+from .mindspore_side import MindSporeSide
+from .modes import FAILED, GRAPH, UNFIXED
+from .record import Inputs, record_steps
+from .trace import TraceWriter
+
+
+def record_compiled(
+    side: MindSporeSide, inputs: Inputs, folder: Path, about: dict[str, Any], sample: int | None
+) -> None:
+    """Take the same steps as `side` did in PyNative mode, compiled, from the same start, into folder/mindspore-graph.
+
+    What does not compile, or draws random numbers that cannot be fixed, is said in the head of the trace.
+    """
+    folder = folder.resolve()
+    writer = TraceWriter(folder / GRAPH, {**about, "mode": "graph"}, sample)
+    masks = CompiledMasks(side.net, side.names or {}, side.draws, side.recipe.accumulate)
+    if masks.outside:
+        writer.about[UNFIXED] = masks.outside
+        writer.close()
+        return
+    with masks.installed(), within(folder):
+        side.masks = masks
+        try:
+            side.restart()
+            record_steps(side, inputs, writer, "MindSpore, compiled")
+        except MsmigrateError:
+            raise
+        except Exception as error:  # whatever a compiler says of a user's net
+            traceback.print_exc()
+            writer.about[FAILED] = " ".join(str(error).split("\n-----")[0].split())[:300]
+        finally:
+            side.masks = None
+            side.restart()
+    writer.close()
+
+
+@contextmanager
+def within(folder: Path) -> Iterator[None]:
+    """Within this block `folder` is the working directory: a compiler that fails leaves rank_0/om there."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

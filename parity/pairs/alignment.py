@@ -1,0 +1,125 @@
+"""Which module and which parameter of the user's MindSpore net is which of the torch model.
+
+In this order, each step only for what the ones before left open: the user's map; equal names whose classes and shapes
+agree; the order of execution, with classes and shapes; the only candidate of its class and shape. Containers go by the
+layers they span. What these cannot decide is asked, not guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+MAP, NAME, ORDER, ONLY, SPAN = "map file", "same name", "order, type and shape", "type and shape", "the layers inside"
+CERTAIN, LIKELY = "certain", "likely"
+
+
+@dataclass(frozen=True)
+class Match:
+    """Two modules, by path, that are the same; how that was found, and how sure it is."""
+
+    torch: str
+    mindspore: str
+    how: str
+    sure: str
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Where a torch parameter or buffer is in the MindSpore net: its path there, the torch class of its layer, its
+    shape in torch, and how that was found."""
+
+    mindspore: str
+    owner: str
+    shape: tuple[int, ...]
+    how: str
+    sure: str
+
+
+@dataclass(frozen=True)
+class Left:
+    """What has no counterpart and need not have one: a module without tensors of its own, or a constant."""
+
+    framework: str
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What both sides can record, given what the user's functions brought."""
+
+    image_gradient: bool = True
+    optimizer_state: bool = True
+    rates: bool = True
+    given_gradients: bool = True
+    given_logits: bool = True
+
+
+ALL = Scope()
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The whole of it.
+
+    calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor, in
+    the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask: what
+    has to be settled by a map first; missing: tensors without a counterpart, one message each; counts: framework ->
+    path -> how often a layer runs in one pass, where that is not once; identity: a recipe's own models, whose names are
+    equal.
+    """
+
+    modules: tuple[Match, ...] = ()
+    calls: tuple[tuple[str, int, str, int], ...] = ()
+    parameters: Mapping[str, Tensor] = field(default_factory=dict)
+    left: tuple[Left, ...] = ()
+    classes: int = 0
+    logits: tuple[int, ...] = ()
+    scope: Scope = ALL
+    ask: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    identity: bool = False
+
+    def mindspore_path(self, torch_path: str) -> str | None:
+        """The Cell that is this torch module, None where there is none."""
+        if self.identity:
+            return torch_path
+        return next((m.mindspore for m in self.modules if m.torch == torch_path), None)
+
+    def torch_path(self, mindspore_path: str) -> str | None:
+        """The torch module that is this Cell, None where there is none."""
+        if self.identity:
+            return mindspore_path
+        return next((m.torch for m in self.modules if m.mindspore == mindspore_path), None)
+
+    @cached_property
+    def _torch_calls(self) -> dict[tuple[str, int], tuple[str, int]]:
+        return {(theirs, their_call): (ours, our_call) for ours, our_call, theirs, their_call in self.calls}
+
+    @cached_property
+    def _compared(self) -> set[tuple[str, int]]:
+        return {(ours, our_call) for ours, our_call, _, _ in self.calls}
+
+    def torch_call(self, mindspore_path: str, call: int) -> tuple[str, int] | None:
+        """The torch path and call of a layer's call; None where it has no counterpart.
+
+        Micro-batches pass one after the other, so calls go on counting.
+        """
+        if self.identity:
+            return mindspore_path, call
+        passes, call = divmod(call, self._count("mindspore", mindspore_path))
+        found = self._torch_calls.get((mindspore_path, call))
+        return None if found is None else (found[0], found[1] + passes * self._count("torch", found[0]))
+
+    def compared(self, torch_path: str, call: int) -> bool:
+        """Whether this call of a torch layer has a counterpart."""
+        return self.identity or (torch_path, call % self._count("torch", torch_path)) in self._compared
+
+    def _count(self, framework: str, path: str) -> int:
+        return self.counts.get(framework, {}).get(path, 1)
+
+
+IDENTITY = Alignment(identity=True)

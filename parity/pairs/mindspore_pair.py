@@ -1,0 +1,175 @@
+"""The MindSpore net of a pair: made by the user's function, described, and given the torch model's weights."""
+
+from __future__ import annotations
+
+import importlib
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Parameter, Tensor, nn
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from ...errors import BadInput, BadTrace
+from ...migrate.model_spec import function, parse
+from ...train.models import mindspore_models
+from ...train.models.mindspore_names import Canonical
+from ..record import Images, announce
+from ..start import INPUTS, START, read_inputs
+from ..worker import Options, wait_for
+from .alignment import Alignment
+from .contents import Watch, few, flat
+from .given import Given, given, run_users
+from .kinds import layer_class
+from .settle import recipe_of
+from .structure import Held, Module, Structure, file, read
+
+
+def build(options: Options) -> Given:
+    """The recipe's net, or what the user's function returns. Raises BadInput and WorkerFailed."""
+    if options.pair is None:
+        model = options.recipe.model
+        return Given(mindspore_models.build(model.name, **model.args))
+    where = f"--mindspore {options.pair.mindspore}"
+    spec = parse(options.pair.mindspore)
+    if spec.place == "msmigrate":
+        return Given(mindspore_models.build(spec.name, *spec.args, **spec.kwargs))
+    if spec.place == "mindcv":
+        return given(run_users(where, lambda: _of_mindcv(spec.name, spec.args, spec.kwargs)), nn.Cell, where)
+    return given(run_users(where, lambda: function(spec)(*spec.args, **spec.kwargs)), nn.Cell, where)
+
+
+def _of_mindcv(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        mindcv = importlib.import_module("mindcv.models")
+    except ModuleNotFoundError:
+        raise BadInput("mindcv is not installed here: pip install mindcv") from None
+    if not mindcv.is_model(name):
+        raise BadInput(f"mindcv has no model {name}")
+    return mindcv.create_model(name, *args, **kwargs)
+
+
+def tensors(images: Images) -> tuple[Tensor, ...]:
+    """The net's arguments."""
+    return tuple(Tensor(array) for array in (images if isinstance(images, tuple) else (images,)))
+
+
+def describe(taken: Given, images: Images, batch: int) -> Structure:
+    """Run the net once in training mode on two examples, and say what it consists of and in which order it runs.
+
+    Its running statistics move; the starting weights take their place afterwards.
+    """
+    net, watch = taken.model, Watch()
+    arrays = images if isinstance(images, tuple) else (images,)
+    inputs = tensors(few(arrays, batch))
+    with ExitStack() as hooks:
+        for path, cell in net.cells_and_names():
+            hooks.callback(cell.register_forward_pre_hook(_entering(watch, path)).remove)
+            hooks.callback(cell.register_forward_hook(_leaving(watch, path)).remove)
+        net.set_train(True)
+        outputs = run_users("the MindSpore net", lambda: _run(net, inputs))
+    shapes = tuple((batch, *x.shape[1:]) for x in outputs)
+    tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
+    return Structure("mindspore", _modules(net), watch.in_order(), shapes, tuple(taken.parts), tokens)
+
+
+def _run(net: nn.Cell, inputs: tuple[Tensor, ...]) -> list[Tensor]:
+    outputs = flat(net(*inputs), Tensor)
+    for output in outputs:
+        output.asnumpy()  # errors arrive when a value is asked for
+    return outputs
+
+
+def _modules(net: nn.Cell) -> tuple[Module, ...]:
+    found = []
+    for path, cell in net.cells_and_names():
+        own = {name: _held(parameter) for name, parameter in cell.parameters_and_names(expand=False)}
+        buffers = tuple(name for name, held in own.items() if not held.trains)
+        found.append(Module(path, layer_class(type(cell).mro()), own, buffers))
+    return tuple(found)
+
+
+def _held(parameter: Parameter) -> Held:
+    return Held(tuple(parameter.shape), bool(parameter.requires_grad), str(parameter.dtype).lower())
+
+
+def _entering(watch: Watch, path: str) -> Any:
+    def hook(_: nn.Cell, inputs: tuple[Any, ...]) -> None:
+        watch.enter(path, [x.asnumpy() for x in flat(inputs, Tensor)])
+
+    return hook
+
+
+def _leaving(watch: Watch, path: str) -> Any:
+    def hook(_: nn.Cell, __: tuple[Any, ...], output: Any) -> None:
+        watch.leave(path, output.asnumpy() if isinstance(output, Tensor) else None)
+
+    return hook
+
+
+def held(net: nn.Cell, alignment: Alignment) -> list[Canonical]:
+    """The net's parameters and buffers that have a counterpart, under torch's names, in the torch model's order."""
+    paths = dict(paths_and_parameters(net))
+    lacks = [tensor.mindspore for tensor in alignment.parameters.values() if tensor.mindspore not in paths]
+    if lacks:
+        raise BadInput(f"the MindSpore net has no {lacks[0]} now: its function makes another net each time")
+    return [Canonical(name, t.owner, paths[t.mindspore], t.shape) for name, t in alignment.parameters.items()]
+
+
+def paths_and_parameters(net: nn.Cell) -> list[tuple[str, Parameter]]:
+    """Attribute path -> parameter; a parameter's own name drops `moving_` on a stand-alone norm."""
+    return [
+        (f"{path}.{name}" if path else name, parameter)
+        for path, cell in net.cells_and_names()
+        for name, parameter in cell.parameters_and_names(expand=False)
+    ]
+
+
+def begin(options: Options) -> Given:
+    """Make the net, and leave its structure in the folder once the torch side has left its inputs there."""
+    mindspore.set_seed(options.recipe.seed)
+    taken = build(options)
+    wait_for(options.folder / INPUTS)
+    inputs = read_inputs(options.folder, recipe_of(options, classes_of(options)))
+    structure = describe(taken, inputs.images[0], len(inputs.labels[0]))
+    structure.write(options.folder)
+    announce("structure")
+    whole = next(call for call in structure.calls if not call.path)
+    return replace(taken, plain=whole.output is not None)
+
+
+def classes_of(options: Options) -> int:
+    """How many classes the torch model of a pair tells apart; 0 without one, for a recipe's model says itself."""
+    if options.pair is None:
+        return 0
+    output = read(wait_for(file(options.folder, "torch"))).outputs
+    return output[0][1] if output and len(output[0]) > 1 else 1
+
+
+def load_start(net: nn.Cell, options: Options, alignment: Alignment) -> None:
+    """Put the starting weights in place, each where the alignment says; the init stage compares what the net holds.
+
+    Raises BadTrace where the file is damaged or a shape cannot hold the values.
+    """
+    path = wait_for(options.folder / START)
+    try:
+        arrays = load_file(path)
+    except (OSError, SafetensorError, ValueError) as error:
+        raise BadTrace(f"{path}: {' '.join(str(error).split())[:300]}") from None
+    for one in held(net, alignment):
+        array = arrays.get(one.name)
+        if array is None or array.size != one.parameter.size:
+            got = "is not there" if array is None else f"has shape {list(array.shape)}"
+            raise BadTrace(f"{path}: {one.name} {got}; expected one of {list(one.parameter.shape)}")
+        values = np.array(array, order="C").reshape(one.parameter.shape)
+        one.parameter.set_data(Tensor(values).astype(one.parameter.dtype))
+
+
+def initial_values(options: Options, alignment: Alignment, seed: int) -> dict[str, np.ndarray]:
+    """Trainable parameters of a net newly drawn from `seed`, by torch state_dict name."""
+    mindspore.set_seed(seed)
+    net = build(options).model
+    return {c.name: c.parameter.asnumpy() for c in held(net, alignment) if c.parameter.requires_grad}

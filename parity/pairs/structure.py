@@ -1,0 +1,174 @@
+"""What a model consists of and in which order it runs, as each framework tells it; no framework is needed to read it.
+
+Each worker runs its model once in evaluation mode and leaves structure-FRAMEWORK.json: every module with its class,
+parameters and buffers in definition order, and every call of a module with the shape of what came out. Tensors that
+flow are numbered by content, so that two calls which got the same values can be told from two in a row.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ...errors import BadInput
+
+FORMAT = 1
+SIDES = ("torch", "mindspore")
+Shape = tuple[int, ...]
+
+
+def file(folder: Path, framework: str) -> Path:
+    """Where a framework's structure lies in a run's folder."""
+    return folder / f"structure-{framework}.json"
+
+
+@dataclass(frozen=True)
+class Held:
+    """One parameter or buffer of a module: its shape, and whether it trains."""
+
+    shape: Shape
+    trains: bool
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module: dotted path ("" is the model), class name, and its own tensors by own name, in definition order."""
+
+    path: str
+    kind: str
+    tensors: Mapping[str, Held] = field(default_factory=dict)
+    buffers: tuple[str, ...] = ()  # which of the tensors torch holds as buffers
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a module: when it was entered and left (one counter for all), the numbers of the tensors that came
+    in and of the one that went out, and that one's shape (None: no single tensor went out)."""
+
+    path: str
+    call: int
+    entered: int
+    left: int
+    inputs: tuple[int, ...] = ()
+    output: int | None = None
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A model as one framework tells it. outputs: shapes of the tensors the model returns; own: the parts of the step
+    that the user's function brought; tokens: whether the first input has no gradient."""
+
+    framework: str
+    modules: tuple[Module, ...]
+    calls: tuple[Call, ...]
+    outputs: tuple[Shape, ...]
+    own: tuple[str, ...] = ()
+    tokens: bool = False
+
+    @cached_property
+    def by_path(self) -> dict[str, Module]:
+        """Path -> module."""
+        return {module.path: module for module in self.modules}
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Path -> place in definition order."""
+        return {module.path: i for i, module in enumerate(self.modules)}
+
+    def tensors(self) -> dict[str, Held]:
+        """Dotted name -> tensor, for all parameters and buffers, in definition order."""
+        return {join(m.path, name): held for m in self.modules for name, held in m.tensors.items()}
+
+    def write(self, folder: Path) -> None:
+        """Leave it in a run's folder; it appears whole."""
+        target = file(folder, self.framework)
+        partial = target.with_suffix(".partial")
+        partial.write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=1), encoding="utf-8")
+        partial.replace(target)
+
+
+def join(path: str, name: str) -> str:
+    """A dotted name: `layer1.0` and `weight` are `layer1.0.weight`; the model's own path is empty."""
+    return f"{path}.{name}" if path and name else path or name
+
+
+def parent(path: str) -> str:
+    """The path of the module that holds this one."""
+    return path.rpartition(".")[0]
+
+
+def read(path: Path) -> Structure:
+    """Read a structure that a worker (or anyone) wrote. Raises BadInput."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document.get("format") != FORMAT:
+            raise ValueError(f"format {document.get('format')!r}; this msmigrate reads {FORMAT}")
+        return _structure(document)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
+        raise BadInput(f"{path}: is no structure of a model: {' '.join(reason.split())[:300]}") from None
+
+
+def _structure(document: dict[str, Any]) -> Structure:
+    modules = []
+    for fields in document["modules"]:
+        tensors = {
+            _text(name): Held(_shape(held["shape"]), _flag(held["trains"]), _text(held["dtype"]))
+            for name, held in fields["tensors"].items()
+        }
+        buffers = tuple(_text(name) for name in fields["buffers"])
+        modules.append(Module(_text(fields["path"]), _text(fields["kind"]), tensors, buffers))
+    calls = []
+    for fields in document["calls"]:
+        output, shape = fields["output"], fields["shape"]
+        calls.append(
+            Call(
+                _text(fields["path"]),
+                _count(fields["call"]),
+                _count(fields["entered"]),
+                _count(fields["left"]),
+                tuple(_count(n) for n in fields["inputs"]),
+                None if output is None else _count(output),
+                None if shape is None else _shape(shape),
+            )
+        )
+    paths = [module.path for module in modules]
+    if len(set(paths)) != len(paths) or "" not in paths or not {call.path for call in calls} <= set(paths):
+        raise ValueError("modules are listed twice, or called without being listed")
+    if len({(call.path, call.call) for call in calls}) != len(calls):
+        raise ValueError("one call is listed twice")
+    outputs = tuple(_shape(shape) for shape in document["outputs"])
+    own = tuple(_text(part) for part in document["own"])
+    return Structure(
+        _text(document["framework"]), tuple(modules), tuple(calls), outputs, own, _flag(document["tokens"])
+    )
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError(f"{str(value)[:80]!r} is no text")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{str(value)[:80]!r} is no count")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"{str(value)[:80]!r} is neither true nor false")
+    return value
+
+
+def _shape(value: Any) -> Shape:
+    if type(value) is not list:
+        raise ValueError(f"{str(value)[:80]!r} is no shape")
+    return tuple(_count(n) for n in value)

@@ -1,0 +1,154 @@
+"""The torch model of a pair: made by the user's function, described, and started."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+from torch import nn
+
+from ...errors import BadInput
+from ...migrate.model_spec import function, parse
+from ...train.models import torch_models
+from ...train.recipe import Recipe
+from ..record import Images, Inputs, announce
+from ..start import START, write_inputs
+from ..worker import Options
+from .batch_file import read_batches
+from .contents import Watch, few, flat
+from .given import Given, given, run_users
+from .kinds import layer_class
+from .settle import batch_file, recipe_of
+from .structure import Held, Module, Structure
+
+ZOOS = ("torchvision", "timm")
+ANY = 100_000  # classes of the first batch, whose images alone are used
+
+
+def build(options: Options) -> Given:
+    """The recipe's model, or what the user's function returns. Raises BadInput and WorkerFailed."""
+    if options.pair is None:
+        model = options.recipe.model
+        return Given(torch_models.build(model.name, **model.args))
+    where = f"--torch {options.pair.torch}"
+    spec = parse(options.pair.torch)
+    if spec.place == "msmigrate":
+        return Given(torch_models.build(spec.name, *spec.args, **spec.kwargs))
+    if spec.place in ZOOS:
+        return given(run_users(where, lambda: _of_zoo(spec.place, spec.name, spec.args, spec.kwargs)), nn.Module, where)
+    return given(run_users(where, lambda: function(spec)(*spec.args, **spec.kwargs)), nn.Module, where)
+
+
+def _of_zoo(zoo: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    try:
+        module = importlib.import_module("torchvision.models" if zoo == "torchvision" else zoo)
+    except ModuleNotFoundError:
+        raise BadInput(f"{zoo} is not installed here: pip install {zoo}") from None
+    names = module.list_models()
+    if name not in names:
+        near = difflib.get_close_matches(name, names, n=3)
+        raise BadInput(f"{zoo} has no model {name}" + (f"; did you mean {', '.join(near)}?" if near else ""))
+    if zoo == "timm":
+        return module.create_model(name, *args, **{"pretrained": False, **kwargs})
+    with warnings.catch_warnings():  # GoogLeNet and Inception announce a new default
+        warnings.simplefilter("ignore")
+        return module.get_model(name, *args, **{"weights": None, **kwargs})
+
+
+def tensors(images: Images, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, ...]:
+    """The model's arguments: floating ones in `dtype`, whole numbers as they are."""
+    arrays = images if isinstance(images, tuple) else (images,)
+    found = [torch.from_numpy(array) for array in arrays]
+    return tuple(x.to(dtype) if x.is_floating_point() else x for x in found)
+
+
+def describe(taken: Given, images: Images, batch: int) -> Structure:
+    """Run a copy once in training mode on two examples, and say what the model consists of and how it runs.
+
+    In training mode, for then a model may have more outputs, and layers that lead to them.
+    """
+    model, watch = copy.deepcopy(taken.model), Watch()
+    arrays = images if isinstance(images, tuple) else (images,)
+    inputs = tensors(few(arrays, batch))
+    for path, module in model.named_modules():
+        module.register_forward_pre_hook(_entering(watch, path), with_kwargs=True)
+        module.register_forward_hook(_leaving(watch, path))
+    with torch.no_grad():
+        outputs = run_users("the torch model", lambda: model.train()(*inputs))
+    shapes = tuple((batch, *x.shape[1:]) for x in flat(outputs, torch.Tensor))
+    tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
+    return Structure("torch", _modules(model), watch.in_order(), shapes, tuple(taken.parts), tokens)
+
+
+def _modules(model: nn.Module) -> tuple[Module, ...]:
+    found = []
+    for path, module in model.named_modules():
+        own = {name: _held(p, p.requires_grad) for name, p in module.named_parameters(recurse=False)}
+        buffers = {name: _held(b, False) for name, b in module.named_buffers(recurse=False)}
+        found.append(Module(path, layer_class(type(module).mro()), {**own, **buffers}, tuple(buffers)))
+    return tuple(found)
+
+
+def _held(tensor: torch.Tensor, trains: bool) -> Held:
+    return Held(tuple(tensor.shape), trains, str(tensor.dtype).removeprefix("torch."))
+
+
+def _entering(watch: Watch, path: str) -> Any:
+    def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        watch.enter(path, [_numpy(x) for x in flat((args, kwargs), torch.Tensor)])
+
+    return hook
+
+
+def _leaving(watch: Watch, path: str) -> Any:
+    def hook(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
+        watch.leave(path, _numpy(output) if isinstance(output, torch.Tensor) else None)
+
+    return hook
+
+
+def begin(options: Options, draw: Callable[[Recipe], Inputs]) -> tuple[Given, Inputs]:
+    """Make the model and the batches, and leave the model's structure and the inputs in the folder.
+
+    draw: the recipe's batches, for a recipe that knows how many classes there are; until the model has run once,
+    nobody does.
+    """
+    recipe = options.step_recipe
+    torch.manual_seed(recipe.seed)
+    taken = build(options)
+    path = batch_file(options)
+    if path is not None:
+        each, labels = read_batches(path, options.steps)
+        images: list[Images] = [x if len(x) > 1 else x[0] for x in each]
+    else:
+        first = draw(recipe_of(options, ANY))
+        images, labels = first.images, first.labels
+    structure = describe(taken, images[0], len(labels[0]))
+    output = structure.outputs[0] if structure.outputs else ()
+    classes = output[1] if len(output) > 1 else 1
+    inputs = Inputs(images, labels, classes) if path is not None else draw(recipe_of(options, classes))
+    structure.write(options.folder)
+    write_inputs(options.folder, inputs)
+    announce("structure")
+    return taken, inputs
+
+
+def write_start(model: nn.Module, options: Options) -> None:
+    """Leave the starting weights for MindSpore, under torch's names; they go in through the alignment."""
+    arrays = {name: _numpy(tensor).copy() for name, tensor in {**dict(model.named_parameters())}.items()}
+    arrays |= {name: _numpy(tensor).copy() for name, tensor in model.named_buffers()}
+    partial = options.folder / f"{START}.partial"
+    save_file(arrays, partial)
+    partial.replace(options.folder / START)
+
+
+def _numpy(tensor: torch.Tensor) -> np.ndarray:
+    array: np.ndarray = tensor.detach().contiguous().numpy()
+    return array

@@ -1,0 +1,205 @@
+"""What torch's modules were given and gave in one training step: the folder FOLDER/replay that every replay reads.
+
+    replay.json       the module tree, and every call of a module in the order in which the calls began
+    DIGEST.npy        one tensor each, named for its content, so that what several modules share is stored once
+
+A call's arguments and output keep their nesting (tuples, lists, dicts) and their constants; a tensor in them is named
+by its file. Anyone may have written the folder: it is checked as it is read, and nothing in it is ever executed.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadTrace
+from .values import DTYPES, Stored, Unsupported, Value, decoded, digest, encoded, flat, leaves
+
+FOLDER = "replay"
+FILE = "replay.json"
+FORMAT = 1
+WIRING = "wiring"  # the part of the pass in which every module's output is replaced by the recorded one
+MODEL = "(model)"  # what the whole model, whose dotted name is empty, is called in names of entries
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module of torch's tree: dotted name, class name, its children's dotted names, and the names of the
+    parameters that train and of the buffers that it and the modules in it hold, relative to it."""
+
+    path: str
+    kind: str
+    children: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a module: which one of its calls (from 0), the label of the call in which it happened (None: the
+    step's own), the arguments, the output, and for each tensor of `flat(output)` the gradient that came back to it."""
+
+    path: str
+    number: int
+    caller: str | None
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    output: Value
+    gradients: tuple[Stored | None, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What its entries' names begin with."""
+        return label(self.path, self.number)
+
+    @property
+    def inputs(self) -> list[Stored]:
+        """Every tensor of the arguments, each once, in the order of the call."""
+        return list({stored.file: stored for stored in flat((self.args, self.kwargs))}.values())
+
+    @property
+    def unsupported(self) -> str:
+        """The class of an argument that cannot be kept, or nothing."""
+        return next((each.what for each in leaves((self.args, self.kwargs)) if isinstance(each, Unsupported)), "")
+
+
+def label(path: str, number: int) -> str:
+    """`layer1.0.relu#2`: the module's dotted name, and which of its calls when it is not the first."""
+    return f"{path or MODEL}#{number}" if number else path or MODEL
+
+
+def parse_label(text: str) -> tuple[str, int]:
+    """The dotted name and call number that `label` wrote."""
+    path, _, number = text.partition("#")
+    return "" if path == MODEL else path, int(number) if number.isdecimal() else 0
+
+
+def state_name(entry: str) -> str:
+    """The state_dict name that an entry's name `layer1.0.bn1#2 running_mean` speaks of."""
+    called, _, tensor = entry.rpartition(" ")
+    path = parse_label(called)[0]
+    return f"{path}.{tensor}" if path else tensor
+
+
+def tensor_name(kind: str, position: int) -> str:
+    """`output`, `output.1`, …: a call's tensors by position."""
+    return f"{kind}.{position}" if position else kind
+
+
+def wanted(path: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a module is to be replayed: every one is without patterns."""
+    return not patterns or any(fnmatchcase(path or MODEL, pattern) for pattern in patterns)
+
+
+class Writer:
+    """Write a recording tensor by tensor; `close` makes it readable."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._there: set[str] = set()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def store(self, array: np.ndarray, needs_grad: bool = False) -> Stored:
+        """Put one tensor on disk, unless its like is there. Raises ValueError for a dtype that cannot be kept."""
+        if str(array.dtype) not in DTYPES:
+            raise ValueError(f"{array.dtype} tensors cannot be kept")
+        array = np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes a scalar one-dimensional
+        name = digest(array)
+        if name not in self._there:
+            np.save(self.folder / f"{name}.npy", array, allow_pickle=False)
+            self._there.add(name)
+        return Stored(name, tuple(array.shape), str(array.dtype), needs_grad)
+
+    def close(self, modules: list[Module], calls: list[Call], about: dict[str, Any]) -> None:
+        """Write replay.json, last."""
+        document = {
+            "format": FORMAT,
+            **about,
+            "modules": [vars(module) for module in modules],
+            "calls": [{key: encoded(value) for key, value in vars(call).items()} for call in calls],
+        }
+        partial = self.folder / f"{FILE}.partial"
+        partial.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        partial.replace(self.folder / FILE)
+
+
+@dataclass
+class Recording:
+    """A recording, opened for reading; tensors are read one at a time and checked against their digests."""
+
+    folder: Path
+    modules: dict[str, Module]
+    calls: dict[str, Call]  # by label, in the order in which they began
+    about: dict[str, Any]
+    _verified: set[str] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, folder: Path) -> Recording:
+        """Read FOLDER/replay.json. Raises BadTrace for what is missing or no recording."""
+        path = folder / FILE
+        try:
+            document = json.loads(path.read_text(encoding="utf-8"))
+            if document.get("format") != FORMAT:
+                raise BadTrace(f"{path}: replay format {document.get('format')!r}; this msmigrate reads {FORMAT}")
+            modules = {str(fields["path"]): _module(fields) for fields in document.pop("modules")}
+            calls = {call.label: call for call in (_call(fields, modules) for fields in document.pop("calls"))}
+        except (FileNotFoundError, NotADirectoryError):
+            raise BadTrace(f"{folder}: no {FILE}; the recording did not finish, or there is none") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise BadTrace(f"{path}: cannot be read: {' '.join(str(error).split())[:300]}") from error
+        return cls(folder, modules, calls, document)
+
+    def array(self, stored: Stored) -> np.ndarray:
+        """One tensor. Raises BadTrace when it is missing or not what replay.json says."""
+        path = self.folder / f"{stored.file}.npy"
+        try:
+            array: np.ndarray = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise BadTrace(f"{path}: cannot be read: {' '.join(str(error).split())[:300]}") from error
+        if (array.shape, str(array.dtype)) != (stored.shape, stored.dtype):
+            raise BadTrace(f"{path}: is {array.dtype} {list(array.shape)}, not {stored.dtype} {list(stored.shape)}")
+        if stored.file not in self._verified:
+            if digest(array) != stored.file:
+                raise BadTrace(f"{path}: is damaged: its content is not what it is named for")
+            self._verified.add(stored.file)
+        return array
+
+    @property
+    def roots(self) -> list[Call]:
+        """The calls that the step itself made."""
+        return [call for call in self.calls.values() if call.caller is None]
+
+    def inside(self, path: str) -> list[Module]:
+        """The module of this name and every module in it, outermost first."""
+        return [module for name, module in self.modules.items() if relative(name, path) is not None]
+
+
+def relative(path: str, to: str) -> str | None:
+    """The dotted name `path` as seen from the module `to` ("" for itself); None where it lies outside."""
+    if not to or path == to:
+        return "" if path == to else path
+    return path[len(to) + 1 :] if path.startswith(f"{to}.") else None
+
+
+def _module(fields: Any) -> Module:
+    texts = [fields["path"], fields["kind"], *fields["children"], *fields["parameters"], *fields["buffers"]]
+    if not all(type(text) is str for text in texts):
+        raise ValueError(f"{str(fields)[:200]} is no module")
+    nested = (tuple(fields[key]) for key in ("children", "parameters", "buffers"))
+    return Module(fields["path"], fields["kind"], *nested)
+
+
+def _call(fields: Any, modules: dict[str, Module]) -> Call:
+    call = Call(**{key: decoded(value) for key, value in fields.items()})
+    if type(call.number) is not int or call.number < 0 or not (call.caller is None or type(call.caller) is str):
+        raise ValueError(f"{str(fields)[:200]} is no call")
+    if type(call.args) is not tuple or type(call.kwargs) is not dict or type(call.gradients) is not tuple:
+        raise ValueError(f"{str(fields)[:200]} is no call")
+    if call.path not in modules or not all(each is None or isinstance(each, Stored) for each in call.gradients):
+        raise ValueError(f"{str(fields)[:200]} is no call of a known module")
+    return call

@@ -1,0 +1,120 @@
+"""What a folder of traces needs besides them to be judged, moved and judged again: run.json and the recipe.
+
+run.json      which sides are there, how many steps of how many images, the pair, and what both sides have to share
+recipe.yaml   a copy of the recipe
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, BadTrace
+from ..train import recipe as recipes
+from .pair import Pair
+from .start import CHECKPOINT, INPUTS, START
+from .trace import sha256
+from .worker import Options
+
+RUN, RECIPE = "run.json", "recipe.yaml"
+FORMAT = 1
+SIDES = ("torch", "mindspore", "both")
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """side: one of SIDES; recipe: the file's name as it was given; alone: torch's side was recorded without
+    MindSpore's choices at kinks; shared: file name -> SHA-256 of what both sides start from; traces: the names of the
+    traces that were recorded."""
+
+    side: str
+    recipe: str
+    steps: int
+    batch: int | None
+    pair: dict[str, str | None] | None
+    alone: bool
+    shared: dict[str, str]
+    traces: list[str]
+    precision: str = "fp32"
+
+    def options(self, folder: Path) -> Options:
+        """The options that this was recorded with, for traces in `folder`. Raises what a bad recipe does."""
+        pair = None
+        if self.pair is not None:
+            pair = Pair(str(self.pair.get("torch")), str(self.pair.get("mindspore")))
+        recipe = recipes.load(folder / RECIPE)
+        return Options(recipe, folder, self.steps, batch=self.batch, pair=pair, precision=self.precision)
+
+
+def write(recipe_file: Path, options: Options, side: str, alone: bool = False) -> None:
+    """Leave run.json and the recipe in options.folder."""
+    folder, pair = options.folder, options.pair
+    files = [folder / name for name in (INPUTS, CHECKPOINT, START)]
+    shared = {file.name: sha256(file) for file in files if file.exists()}
+    names: dict[str, str | None] | None = None if pair is None else {"torch": pair.torch, "mindspore": pair.mindspore}
+    traces = sorted(file.parent.name for file in folder.glob("*/trace.json"))
+    run = RunFile(side, str(recipe_file), options.steps, options.batch, names, alone, shared, traces, options.precision)
+    shutil.copyfile(recipe_file, folder / RECIPE)
+    (folder / RUN).write_text(json.dumps({"format": FORMAT, **asdict(run)}, indent=1), encoding="utf-8")
+
+
+def read(folder: Path) -> RunFile:
+    """Read a folder's run.json. Raises BadTrace where there is none, or it says nonsense."""
+    try:
+        document = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        if document.pop("format", None) != FORMAT:
+            raise ValueError("another format; record it again with this msmigrate")
+        run = RunFile(**document)
+        _check(run)
+        gone = [name for name in run.traces if not (folder / name / "trace.json").exists()]
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadTrace(f"{folder}: no {RUN}; this is no recorded run, or the recording did not finish") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadTrace(f"{folder / RUN}: cannot be read: {' '.join(str(error).split())[:300]}") from None
+    if gone:
+        raise BadTrace(f"{folder}: {gone[0]} was recorded, and is not there any more")
+    return run
+
+
+def _check(run: RunFile) -> None:
+    pair: Any = {} if run.pair is None else run.pair
+    sound = (
+        run.side in SIDES
+        and type(run.recipe) is str
+        and type(run.steps) is int
+        and 1 <= run.steps <= 100
+        and (run.batch is None or (type(run.batch) is int and run.batch > 0))
+        and type(run.alone) is bool
+        and isinstance(run.shared, dict)
+        and isinstance(pair, dict)
+        and isinstance(run.traces, list)
+        and all(type(name) is str and Path(name).name == name for name in run.traces)
+        and all(type(text) is str for item in run.shared.items() for text in item)
+        and all(text is None or type(text) is str for item in pair.items() for text in item)
+    )
+    if not sound:
+        raise ValueError(f"{str(asdict(run))[:200]} describes no run")
+
+
+def check_together(one: Path, other: Path) -> None:
+    """Raise BadTrace unless two recorded halves start from the same weights and batches of the same recipe."""
+    a, b = read(one), read(other)
+    if recipes.load(one / RECIPE).digest != recipes.load(other / RECIPE).digest:
+        raise BadTrace(f"{one} and {other} are of different recipes: record both from the same one")
+    if (a.steps, a.batch, a.precision) != (b.steps, b.batch, b.precision):
+        raise BadTrace(f"{one} has {a.steps} steps, {other} {b.steps}, or other batches: record both alike")
+    for name in (INPUTS, CHECKPOINT, START):
+        if a.shared.get(name) != b.shared.get(name):
+            raise BadTrace(
+                f"{one} and {other} do not share their {name}: record MindSpore's side with --with {one}, or torch's "
+                "again where it was first recorded"
+            )
+
+
+def refuse_existing(out: Path) -> None:
+    """Raise BadInput for a folder that holds something, BadDestination is left to who writes."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"{out} exists and is not empty: name another folder")

@@ -1,0 +1,82 @@
+"""Why starting weights and initial distributions differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from msmigrate.parity.diagnosis.distribution_causes import common, matches
+from msmigrate.parity.diagnosis.places import place
+
+# what MindSpore's side does otherwise, and the stage, place and fault that have to come first
+First = Callable[[str, tuple[str, str, str | None]], None]
+
+CASES = [
+    ("transposed", ("init", "conv1.weight", "weight-transposed")),
+    ("half", ("init", "fc1.weight", "weights-rounded")),
+    pytest.param("ulp", ("init", "fc2.bias", "weights-rounded"), marks=pytest.mark.full),
+    pytest.param("scaled", ("init", "fc1.weight", "weights-scaled"), marks=pytest.mark.full),
+    pytest.param("shuffled", ("init", "fc1.weight", "weight-transposed"), marks=pytest.mark.full),
+]
+
+
+@pytest.mark.parametrize(("case", "expected"), CASES)
+def test_the_cause_comes_first(case: str, expected: tuple[str, str, str | None], first: First) -> None:
+    first(case, expected)
+
+
+@pytest.mark.parametrize("case", ["drawn"])
+def test_another_initializer_is_named_once(case: str, said: Callable[[str], Any]) -> None:
+    assert {cause["fault"] for cause in said(case)} == {"conv-init-old"}
+    assert said(case)[0]["text"].startswith("drawn as Normal(0.01) where torch draws as ")
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        (lambda rng, n: rng.normal(0, np.sqrt(2 / 72), n), "HeNormal(fan_in, relu)"),
+        (lambda rng, n: rng.normal(0, np.sqrt(2 / 216), n), "HeNormal(fan_out, relu)"),
+        (lambda rng, n: rng.uniform(-1, 1, n) / np.sqrt(72), "HeUniform(fan_in, leaky_relu, negative_slope=√5)"),
+        (lambda rng, n: rng.uniform(-0.07, 0.07, n), "Uniform(0.07)"),
+        (lambda rng, n: rng.normal(0, 0.01, n), "Normal(0.01)"),
+        (lambda rng, n: np.zeros(n), "Constant(0)"),
+    ],
+)
+def test_the_initializer_is_recognised(drawn: Callable[..., np.ndarray], text: str) -> None:
+    found = common({"": matches(drawn(np.random.default_rng(0), 4000), (24, 8, 3, 3))})
+    assert found[""].initializer.text == text
+
+
+def test_what_nobody_draws_matches_nothing() -> None:
+    assert matches(np.random.default_rng(0).exponential(0.1, 4000), (16, 8, 3, 3)) == []
+
+
+def test_of_initializers_that_one_layer_cannot_tell_apart_the_others_decide() -> None:
+    rng = np.random.default_rng(0)
+    square = matches(rng.normal(0, np.sqrt(2 / 72), 4000), (8, 8, 3, 3))
+    narrow = matches(rng.normal(0, np.sqrt(2 / 36), 4000), (4, 8, 3, 3))
+    assert len(square) > 1
+    chosen = common({"square": square, "narrow": narrow})
+    assert {match.initializer.text for match in chosen.values()} == {"HeNormal(fan_out, relu)"}
+
+
+NAMES = ["conv1.weight", "bn1.weight", "bn1.bias", "layer.0.fc.weight", "layer.0.fc.bias"]
+KINDS = dict(zip(NAMES, ["Conv2d", "BatchNorm2d", "BatchNorm2d", "Linear", "Linear"], strict=True))
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (NAMES, "every parameter"),
+        (["conv1.weight"], "conv1.weight"),
+        (["bn1.weight", "bn1.bias"], "bn1"),
+        (["bn1.bias", "layer.0.fc.bias"], "bn1.bias and layer.0.fc.bias: every bias"),
+        (["conv1.weight", "bn1.bias", "layer.0.fc.bias"], "conv1.weight and 2 more"),
+        (["layer.0.fc.weight", "layer.0.fc.bias"], "layer.0.fc"),
+        (["conv1.weight", "layer.0.fc.weight"], "conv1.weight and layer.0.fc.weight: every weight but the norms'"),
+    ],
+)
+def test_many_names_are_one_phrase(names: list[str], said: str) -> None:
+    assert place(names, NAMES, KINDS) == said

@@ -1,0 +1,237 @@
+"""Planted faults in a container's own forward; what diagnosis says of them by the container's wiring, and alone.
+
+python torch_container_cases.py [CASE …]      # prints one JSON object: case -> causes
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from msmigrate.parity.diagnosis.torch_alone import Given, copied
+from msmigrate.parity.diagnosis.torch_modules import explained
+from msmigrate.parity.diagnosis.torch_specimen import Specimen, Subject, noise_of
+from msmigrate.parity.diagnosis.torch_wired import Wired
+from msmigrate.parity.findings import ModuleVerdict
+from msmigrate.parity.judge import Verdict
+from msmigrate.parity.replay.calls import Recording
+from msmigrate.parity.replay.torch_calls import record
+from torch import nn
+from torch_module_cases import Holder, computing, exercise, specimen, x
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(6, 6, 3, padding=1), nn.BatchNorm2d(6)
+        self.conv2, self.bn2 = nn.Conv2d(6, 6, 3, padding=1), nn.BatchNorm2d(6)
+        self.relu = nn.ReLU()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        identity = x
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        out = out + identity
+        return self.relu(out)
+
+
+class Attention(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.qkv, self.proj, self.heads = nn.Linear(12, 36), nn.Linear(12, 12), 2
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        n, length, width = x.shape
+        qkv = self.qkv(x).reshape(n, length, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
+        q, k, v = qkv.unbind(0)
+        scores = q @ k.transpose(-2, -1) * (width // self.heads) ** -0.5
+        out = scores.softmax(dim=-1) @ v
+        return self.proj(out.transpose(1, 2).reshape(n, length, width))
+
+
+class Scaled(nn.Module):
+    """A leaf of the user's own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gamma = nn.Parameter(torch.ones(12))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        y = F.gelu(x) * self.gamma
+        return y / x.std(dim=-1, keepdim=True)
+
+
+class Head(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.fc = nn.LayerNorm(12), nn.Linear(12, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.norm(x)
+        return self.fc(x[:, 0])
+
+
+class Stopped(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.a, self.b = nn.Linear(12, 12), nn.Linear(12, 12)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        gate = torch.sigmoid(self.a(x).detach())
+        return self.b(x) * gate
+
+
+class Pooled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.fc = nn.Conv2d(6, 4, 3), nn.Linear(4 * 7 * 6, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.relu(self.conv(x))
+        x = torch.flatten(x, 1)
+        return self.fc(x)
+
+
+def block(order: str) -> Any:
+    def forward(m: Any, x: torch.Tensor) -> torch.Tensor:
+        first = m.conv1(x)
+        if order == "children exchanged":
+            out = m.bn1(m.relu(first))
+        else:
+            out = m.relu(first if order == "bn missing" else m.bn1(first))
+        out = m.bn2(m.conv2(out))
+        if order == "residual missing":
+            return m.relu(out)
+        if order == "no last activation":
+            return out + x
+        if order == "activation before addition":
+            return m.relu(out) + x
+        if order == "wrong residual":
+            return m.relu(out + first)
+        return m.relu(out + x)
+
+    return computing(forward)
+
+
+def attention(fault: str) -> Any:
+    def forward(m: Any, x: torch.Tensor) -> torch.Tensor:
+        n, length, width = x.shape
+        given = m.qkv(x)
+        qkv = given.reshape(n, length, 3, m.heads, -1).permute(2, 0, 3, 1, 4)
+        q, k, v = qkv.unbind(0)
+        if fault == "packed":
+            qkv = given.reshape(n, length, m.heads, 3, -1).permute(3, 0, 2, 1, 4)
+            q, k, v = qkv.unbind(0)
+        if fault == "key and query":
+            k, v, q = qkv.unbind(0)
+        scores = q @ k.transpose(-2, -1)
+        scores = scores if fault == "unscaled" else scores * (width // m.heads) ** -0.5
+        out = scores.softmax(dim=-2 if fault == "softmax" else -1) @ v
+        out = out if fault == "not transposed" else out.transpose(1, 2)
+        return m.proj(out.reshape(n, length, width))
+
+    return computing(forward)
+
+
+def scaled(fault: str) -> Any:
+    def forward(m: Any, x: torch.Tensor) -> torch.Tensor:
+        y = F.gelu(x, approximate="tanh" if fault == "gelu" else "none") * m.gamma
+        return y / x.std(dim=-1, keepdim=True, correction=0 if fault == "std" else 1)
+
+    return computing(forward)
+
+
+def stopped(m: Any, x: torch.Tensor) -> torch.Tensor:
+    return m.b(x) * torch.sigmoid(m.a(x))
+
+
+def pooled(m: Any, x: torch.Tensor) -> torch.Tensor:
+    return m.fc(F.relu(m.conv(x)).permute(0, 2, 3, 1).flatten(1))
+
+
+def unknown(m: Any, x: torch.Tensor) -> torch.Tensor:
+    out = m.relu(m.bn1(m.conv1(x)))
+    return m.relu(m.bn2(m.conv2(out)) + 0.3 * x)
+
+
+def wired(module: nn.Module, inputs: list[torch.Tensor], plant: Any, folder: Path) -> Wired:
+    """The container with its wiring, as the fault leaves it."""
+    exercise(module)
+    record(folder, copied(Holder(module), torch.float32), lambda m: m(*inputs).square().sum(), {})
+    recording = Recording.open(folder)
+    given = Given(recording, next(c for c in recording.calls.values() if c.path == "module"))
+    faulty = copied(module, torch.float32)
+    plant(faulty)
+    empty: dict[str, Subject] = {}
+    theirs = Wired("module", faulty, given, empty, lambda _: nullcontext())
+    planted = theirs.computed([Planted(plant)], torch.float32)
+    clean = Wired("module", module, given, empty, lambda _: nullcontext())
+    exact, single = (clean.computed([], dtype) for dtype in (torch.float64, torch.float32))
+    subjects = {}
+    for name, array in planted.items():
+        noise = noise_of(exact[name], [single[name]]) if name in exact and exact[name].shape == array.shape else 0.0
+        subjects[name] = Subject("forward", array.reshape(-1), array.shape, False, noise)
+    return Wired("module", module, given, subjects, lambda _: nullcontext())
+
+
+class Planted:
+    """The fault as a trial: `computed` copies the module, whose planted forward would be the original's."""
+
+    def __init__(self, plant: Any) -> None:
+        self.apply = plant
+
+
+def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
+    """module, inputs, fault, and whether by the wiring (or alone)."""
+    images, tokens = x(4, 6, 9, 8), x(4, 5, 12)
+    found: dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]] = {}
+    for order in (
+        "clean",
+        "children exchanged",
+        "bn missing",
+        "residual missing",
+        "no last activation",
+        "activation before addition",
+        "wrong residual",
+    ):
+        found[f"block: {order}"] = (Block(), [images], block(order), True)
+    for fault in ("key and query", "packed", "unscaled", "softmax", "not transposed"):
+        found[f"attention: {fault}"] = (Attention(), [tokens], attention(fault), True)
+    for fault in ("gelu", "std"):
+        found[f"leaf: {fault}"] = (Scaled(), [tokens], scaled(fault), False)
+    found["head: mean"] = (Head(), [tokens], computing(lambda m, x: m.fc(m.norm(x).mean(1))), True)
+    found["gradient not stopped"] = (Stopped(), [tokens], computing(stopped), False)
+    found["flatten"] = (Pooled(), [images], computing(pooled), True)
+    found["residual missing, alone"] = (Block(), [images], block("residual missing"), False)
+    found["unknown"] = (Block(), [images], computing(unknown), True)
+    found["sequential exchanged"] = (
+        nn.Sequential(nn.Linear(12, 12), nn.LayerNorm(12), nn.GELU()),
+        [tokens],
+        computing(lambda m, x: m[1](m[2](m[0](x)))),
+        True,
+    )
+    return found
+
+
+def main(wanted: list[str]) -> None:
+    found = {}
+    for name, (module, inputs, plant, by_wiring) in cases().items():
+        if wanted and name not in wanted:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            made: Specimen = (wired if by_wiring else specimen)(module, inputs, plant, Path(folder))
+            kind = type(module).__name__
+            verdict = ModuleVerdict("module", kind, f"module ({kind})", Verdict.FAIL, True, 1, 5)
+            found[name] = [vars(cause) for cause in explained(made, verdict, [])[0]]
+    print(json.dumps(found, default=float))
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    main(sys.argv[1:])

@@ -1,0 +1,47 @@
+"""What diagnosis says of the recorded cases of tests/parity: torch_recorded_causes.py ROOT RECIPE CASE … [RECIPE …]
+
+Prints one JSON object: case -> causes, the modules' own left out (nothing was replayed there).
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import torch
+from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.diagnosis.context import Context
+from msmigrate.parity.judge import Verdict
+from msmigrate.parity.start import WEIGHTS
+from msmigrate.parity.worker import Options
+from msmigrate.train import recipe as recipes
+from msmigrate.train.models import torch_models
+
+EXPLAINERS = ("torch_data", "torch_init", "torch_precision", "torch_loss", "torch_gradients", "torch_update")
+
+
+def main(root: Path, words: list[str]) -> None:
+    torch.set_num_threads(1)
+    told = {}
+    for word in words:
+        if word.endswith(".yaml"):
+            recipe, first = recipes.load(Path(word)), ""
+            continue
+        first = first or word  # the untouched case of a recipe has the start that all its cases share
+        model = torch_models.build(recipe.model.name, **recipe.model.args)
+        model.load_state_dict(torch.load(root / first / WEIGHTS, weights_only=True))
+        findings = [f for f in compare(Traces.load(root / word)) if f.verdict is not Verdict.PASS]
+        context = Context(Options(recipe, root / word), findings, [], model)
+        told[word] = [
+            asdict(cause)
+            for name in EXPLAINERS
+            for cause in importlib.import_module(f"msmigrate.parity.diagnosis.{name}").explain(context)
+        ]
+    print(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,73 @@
+"""Faults of what a full run adds to the step: half precision, loss scaling, moving averages, schedules by epoch."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+from mindspore import Tensor
+from msmigrate.train.step import mindspore_ema, mindspore_step
+from msmigrate.train.step.ema_decay import decay
+from msmigrate.train.step.mindspore_loss_scale import LossScale
+from msmigrate.train.step.mindspore_step import TrainStep
+
+
+def half_left_out() -> Any:
+    """The step computes in float32."""
+    real = mindspore_step.Precision
+    return patch.object(mindspore_step, "Precision", lambda amp, net: real(None, net))
+
+
+def overflow_not_skipped() -> Any:
+    """Gradients that overflowed are used."""
+    real = TrainStep._update
+
+    def update(self: Any, grads: Any, loss: Any = None) -> Any:
+        with patch.object(mindspore_step.amp, "all_finite", lambda grads: Tensor(True)):
+            return real(self, grads, loss)
+
+    return patch.object(TrainStep, "_update", update)
+
+
+def clipped_before_unscaling() -> Any:
+    """Scaled gradients are clipped, and the rest is unscaled."""
+
+    def finish(self: Any, grads: Any, loss: Any) -> Any:
+        shown = self._unscaled(grads)
+        clipped = mindspore_step.ops.clip_by_norm(grads, max_norm=self._max_norm, norm_type=2.0)
+        with patch.object(self, "_max_norm", None):
+            return shown, self._update(self._unscaled(clipped), loss)
+
+    return patch.object(TrainStep, "_finish", finish)
+
+
+def scale_grows_late() -> Any:
+    """The scale grows after three good steps instead of two."""
+    real = LossScale.of
+
+    def of(recipe: Any) -> Any:
+        scaler = real(recipe)
+        if scaler is not None:
+            scaler.interval += 1
+        return scaler
+
+    return patch.object(LossScale, "of", of)
+
+
+def decay_slight(factor: float = 1.001) -> Any:
+    """The average takes a thousandth more of each weight."""
+    return patch.object(mindspore_ema, "decay", lambda rule, update: 1.0 - factor * (1.0 - decay(rule, update)))
+
+
+def schedule_by_step_too() -> Any:
+    """A schedule by epochs moves after every step as well."""
+
+    def advance(self: Any) -> None:
+        self.schedule.step()
+
+    return patch.object(TrainStep, "_advance", advance)
+
+
+def sums_not_cleared() -> Any:
+    """Accumulated gradients that the next step adds to."""
+    return patch.object(TrainStep, "_clear_sums", lambda self: True)

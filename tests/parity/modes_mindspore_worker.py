@@ -1,0 +1,48 @@
+"""MindSpore's side of the cases of modes_cases.py: modes_mindspore_worker.py ROOT CASE …"""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from msmigrate.train import mindspore_environment
+
+mindspore_environment.prepare()
+
+import modes_mindspore_net  # noqa: E402
+from mindspore import ops  # noqa: E402
+from modes_cases import CASES, options_of  # noqa: E402
+from msmigrate.parity import mindspore_worker  # noqa: E402
+from msmigrate.parity.mindspore_compiled import record_compiled  # noqa: E402
+from msmigrate.parity.worker import wait_for  # noqa: E402
+from msmigrate.train.models import mindspore_models  # noqa: E402
+
+
+def with_eps(side: Any, *rest: Any) -> None:
+    """A fault that the compiled step alone has."""
+    side.net.bn1.bn_train = ops.BatchNorm(is_training=True, epsilon=1e-3, momentum=0.1)
+    record_compiled(side, *rest)
+
+
+build = mindspore_models.build
+
+
+def main(root: Path, names: list[str]) -> None:
+    for case in map(CASES.__getitem__, names):
+        options = options_of(root, case.name)
+        wait_for(options.folder)
+        mindspore_models.build = build if case.recipe == "half" else modes_mindspore_net.build(case)
+        mindspore_worker.record_compiled = with_eps if case.wrong == "eps in graph" else record_compiled
+        mindspore_worker.main(options)
+
+
+if __name__ == "__main__":
+    code = 0
+    try:
+        main(Path(sys.argv[1]), sys.argv[2:])
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,32 @@
+"""Torch's side of the cases of modes_cases.py: modes_torch_worker.py ROOT CASE …"""
+
+import os
+import sys
+from pathlib import Path
+
+import modes_torch_net
+from modes_cases import CASES, options_of
+from msmigrate.migrate.convert import convert
+from msmigrate.parity import torch_worker
+from msmigrate.parity.start import CHECKPOINT, MINDSPORE, WEIGHTS
+from msmigrate.parity.worker import wait_for
+from msmigrate.train.models import torch_models
+
+
+def main(root: Path, names: list[str]) -> None:
+    pending, build = [], torch_models.build
+    for case in map(CASES.__getitem__, names):
+        torch_models.build = build if case.recipe == "half" else modes_torch_net.build(case.recipe)
+        options = options_of(root, case.name)
+        options.folder.mkdir()
+        pending.append((options, torch_worker.record_start_of(options)))
+        convert(options.folder / WEIGHTS, options.folder / CHECKPOINT)
+    for options, recorded in pending:
+        wait_for(options.folder / MINDSPORE / "trace.json")
+        torch_worker.record_matched(options, *recorded)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])
+    sys.stdout.flush()
+    os._exit(0)

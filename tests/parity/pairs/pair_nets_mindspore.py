@@ -1,0 +1,158 @@
+"""The models of pair_nets_torch.py in MindSpore, as people port them: other names, another order of definition."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Parameter, Tensor, nn, ops
+from mindspore.experimental import optim
+
+
+def conv(inputs: int, outputs: int, kernel: int, stride: int = 1, padding: int = 0, bias: bool = False) -> nn.Conv2d:
+    return nn.Conv2d(inputs, outputs, kernel, stride, pad_mode="pad", padding=padding, has_bias=bias)
+
+
+class Bottle(nn.Cell):
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.bn_b = nn.BatchNorm2d(outputs)
+        self.bn_a = nn.BatchNorm2d(outputs)
+        self.conv_b = conv(outputs, outputs, 3, 1, 1)
+        self.conv_a = conv(inputs, outputs, 3, stride, 1)
+        self.relu = nn.ReLU()
+        self.down_sample = stride > 1
+        if self.down_sample:
+            self.down_sample_layer = nn.SequentialCell([conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs)])
+
+    def construct(self, x: Tensor) -> Tensor:
+        y = self.bn_b(self.conv_b(self.relu(self.bn_a(self.conv_a(x)))))
+        identity = self.down_sample_layer(x) if self.down_sample else x
+        return self.relu(y + identity)
+
+
+class Residual(nn.Cell):
+    def __init__(self, classes: int = 7) -> None:
+        super().__init__()
+        self.end_point = nn.Dense(16, classes)
+        self.stem = conv(3, 8, 3, 2, 1)
+        self.norm = nn.BatchNorm2d(8)
+        self.pool = nn.MaxPool2d(3, 2, pad_mode="pad", padding=1)
+        self.stage1 = nn.SequentialCell([Bottle(8, 8, 1), Bottle(8, 8, 1)])
+        self.stage2 = Bottle(8, 16, 2)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.pool(ops.relu(self.norm(self.stem(x))))
+        return self.end_point(ops.mean(self.stage2(self.stage1(x)), (2, 3)))
+
+
+class Branches(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = conv(3, 4, 3, padding=1, bias=True)
+        self.second = conv(3, 4, 3, padding=1, bias=True)
+        self.classifier = nn.Dense(8, 5)
+
+    def construct(self, x: Tensor) -> Tensor:
+        second = ops.tanh(self.second(x))
+        return self.classifier(ops.mean(ops.cat([self.first(x), second], 1), (2, 3)))
+
+
+class Tokens(nn.Cell):
+    def __init__(self, words: int = 31, width: int = 12, length: int = 6, classes: int = 4) -> None:
+        super().__init__()
+        self.classifier = nn.Dense(width, classes)
+        self.word_embedding = nn.Embedding(words, width)
+        self.pos = Parameter(Tensor(np.random.default_rng(0).normal(0, 0.1, (length, width)).astype(np.float32)))
+        self.ln = nn.LayerNorm((width,), epsilon=1e-5)
+        self.query, self.key, self.value = (nn.Dense(width, width) for _ in range(3))
+        self.factor = width**-0.5
+
+    def construct(self, ids: Tensor) -> Tensor:
+        x = self.ln(self.word_embedding(ids) + self.pos)
+        scores = ops.matmul(self.query(x), self.key(x).swapaxes(1, 2)) * self.factor
+        return self.classifier((x + ops.matmul(ops.softmax(scores, -1), self.value(x))).mean(1))
+
+
+class TwoInputs(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.filters = nn.Conv1d(4, 6, 3, pad_mode="pad", padding=1, has_bias=True)
+        self.out = nn.Dense(6, 3)
+
+    def construct(self, x: Tensor, mask: Tensor) -> Tensor:
+        y = ops.tanh(self.filters(x)) * ops.cast(mask.expand_dims(1), x.dtype)
+        return self.out(y.mean(2))
+
+
+class Small(nn.Cell):
+    def __init__(self) -> None:
+        super().__init__()
+        self.filters = nn.Conv2d(3, 6, 3, stride=2, pad_mode="valid", has_bias=True)
+        self.bn = nn.BatchNorm2d(6)
+        self.out = nn.Dense(6, 5)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return self.out(ops.tanh(self.bn(self.filters(x))).mean((2, 3)))
+
+
+class Auxiliary(Small):
+    def __init__(self) -> None:
+        super().__init__()
+        self.second = nn.Dense(6, 5)
+
+    def construct(self, x: Tensor) -> Any:
+        y = ops.tanh(self.bn(self.filters(x))).mean((2, 3))
+        return self.out(y), self.second(y)
+
+
+def parts() -> dict[str, Any]:
+    """As in pair_nets_torch.py."""
+
+    def loss(outputs: tuple[Tensor, Tensor], labels: Tensor) -> Tensor:
+        return ops.cross_entropy(outputs[0], labels) + 0.4 * ops.cross_entropy(outputs[1], labels)
+
+    return {"model": Auxiliary(), "loss": loss, "optimizer": lambda p: optim.SGD(p, 0.01, momentum=0.9)}
+
+
+def stepped() -> dict[str, Any]:
+    """As in pair_nets_torch.py."""
+
+    def step(net: nn.Cell, optimizer: Any, images: Tensor, labels: Tensor) -> dict[str, Any]:
+        names, weights = zip(*((p.name, p) for p in net.trainable_params()), strict=True)
+
+        def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            logits = net(x)
+            return ops.cross_entropy(logits, y) + 1e-3 * net.out.weight.square().sum(), logits
+
+        (loss, logits), grads = mindspore.value_and_grad(forward, None, weights, has_aux=True)(images, labels)
+        by_name = dict(zip(names, grads, strict=True))
+        optimizer(tuple(by_name[p.name] for p in optimizer.parameters))
+        return {"loss": loss, "logits": logits, "grads": by_name}
+
+    return {"model": Small(), "step": step}
+
+
+class Swapped(nn.Cell):
+    """Tokens with torch's names; what is called q is used as the key, and k as the query."""
+
+    def __init__(self, words: int = 31, width: int = 12, length: int = 6, classes: int = 4) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(words, width)
+        self.position = Parameter(Tensor(np.zeros((1, length, width), np.float32)))
+        self.norm = nn.LayerNorm((width,), epsilon=1e-5)
+        self.q, self.k, self.v = (nn.Dense(width, width) for _ in range(3))
+        self.head = nn.Dense(width, classes)
+
+    def construct(self, ids: Tensor) -> Tensor:
+        x = self.norm(self.embed(ids) + self.position)
+        scores = ops.matmul(self.k(x), self.q(x).swapaxes(1, 2)) * 12**-0.5
+        return self.head((x + ops.matmul(ops.softmax(scores, -1), self.v(x))).mean(1))
+
+
+def loose() -> nn.Cell:
+    """Small with one eps that is not torch's."""
+    net = Small()
+    net.bn = nn.BatchNorm2d(6, eps=1e-3)
+    return net

@@ -1,0 +1,142 @@
+"""Small torch models, as their users write them; pair_nets_mindspore.py has each by hand, under other names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Block(nn.Module):
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.relu = nn.ReLU(inplace=True)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.downsample = None
+        if stride > 1:
+            self.downsample = nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        identity = x if self.downsample is None else self.downsample(x)
+        x = self.relu(self.bn1(self.conv1(x)))
+        return self.relu(self.bn2(self.conv2(x)) + identity)
+
+
+class Residual(nn.Module):
+    """The ReLU and the pooling at its ends are functions in the other framework's net."""
+
+    def __init__(self, classes: int = 7) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 8, 3, 2, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(8)
+        self.relu = nn.ReLU(inplace=True)
+        self.maxpool = nn.MaxPool2d(3, 2, 1)
+        self.layer1 = nn.Sequential(Block(8, 8, 1), Block(8, 8, 1))
+        self.layer2 = nn.Sequential(Block(8, 16, 2))
+        self.avgpool = nn.AdaptiveAvgPool2d(1)
+        self.fc = nn.Linear(16, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        return self.fc(torch.flatten(self.avgpool(self.layer2(self.layer1(x))), 1))
+
+
+class Branches(nn.Module):
+    """Two branches of one shape, which the other framework's net runs in the other order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left = nn.Conv2d(3, 4, 3, padding=1)
+        self.right = nn.Conv2d(3, 4, 3, padding=1)
+        self.fc = nn.Linear(8, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        left, right = self.left(x), self.right(x)
+        return self.fc(torch.cat([left, right.tanh()], 1).mean((2, 3)))
+
+
+class Tokens(nn.Module):
+    """A transformer's parts on whole numbers: an embedding, a parameter of its own, attention by hand."""
+
+    def __init__(self, words: int = 31, width: int = 12, length: int = 6, classes: int = 4) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(words, width)
+        self.position = nn.Parameter(torch.randn(1, length, width) * 0.1)
+        self.norm = nn.LayerNorm(width)
+        self.q, self.k, self.v = (nn.Linear(width, width) for _ in range(3))
+        self.head = nn.Linear(width, classes)
+        self.register_buffer("scale", torch.tensor(width**-0.5))
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        x = self.norm(self.embed(ids) + self.position)
+        attention = torch.softmax(self.q(x) @ self.k(x).transpose(1, 2) * self.scale, -1)
+        return self.head((x + attention @ self.v(x)).mean(1))
+
+
+class TwoInputs(nn.Module):
+    """Features over time (one-dimensional convolution, whose weight has another rank in MindSpore) and a mask."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv1d(4, 6, 3, padding=1)
+        self.fc = nn.Linear(6, 3)
+
+    def forward(self, x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        y = torch.tanh(self.conv(x)) * mask[:, None, :].to(x.dtype)
+        return self.fc(y.mean(2))
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 6, 3, stride=2)
+        self.norm = nn.BatchNorm2d(6)
+        self.fc = nn.Linear(6, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(torch.tanh(self.norm(self.conv(x))).mean((2, 3)))
+
+
+class Auxiliary(Small):
+    """Returns two outputs, so that the recipe's loss cannot take it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.aux = nn.Linear(6, 5)
+
+    def forward(self, x: torch.Tensor) -> Any:
+        y = torch.tanh(self.norm(self.conv(x))).mean((2, 3))
+        return self.fc(y), self.aux(y)
+
+
+def parts() -> dict[str, Any]:
+    """A model with a loss over both its outputs, and an optimizer."""
+
+    def loss(outputs: tuple[torch.Tensor, torch.Tensor], labels: torch.Tensor) -> torch.Tensor:
+        return F.cross_entropy(outputs[0], labels) + 0.4 * F.cross_entropy(outputs[1], labels)
+
+    return {"model": Auxiliary(), "loss": loss, "optimizer": lambda p: torch.optim.SGD(p, 0.01, momentum=0.9)}
+
+
+def stepped() -> dict[str, Any]:
+    """A model with its whole training step; the optimizer is the recipe's."""
+
+    def step(
+        model: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor, labels: torch.Tensor
+    ) -> dict[str, Any]:
+        logits = model(images)
+        loss = F.cross_entropy(logits, labels) + 1e-3 * model.fc.weight.square().sum()
+        loss.backward()
+        optimizer.step()
+        return {"loss": loss, "logits": logits}
+
+    return {"model": Small(), "step": step}
+
+
+class Swapped(Tokens):
+    """The same; in the other framework's net queries and keys go by each other's name."""

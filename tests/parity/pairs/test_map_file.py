@@ -1,0 +1,92 @@
+"""A map is read with file and line for everything that is wrong with it, and never runs anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from msmigrate.errors import BadInput
+from msmigrate.parity.pairs.map_file import apply, read_rules, write_rules
+
+OURS = {"layer1": True, "layer1.0": True, "layer1.0.conv": True, "layer1.0.conv.weight": False, "fc": True}
+THEIRS = {"stage1", "stage1.0", "stage1.0.conv", "stage1.0.conv.weight", "end_point", "end_point.weight"}
+
+
+def mapped(folder: Path, text: str) -> dict[str, str]:
+    (folder / "map.yaml").write_text(text, encoding="utf-8")
+    return apply(read_rules(folder / "map.yaml"), OURS, THEIRS)
+
+
+def test_without_a_map_there_are_no_rules() -> None:
+    assert read_rules(None) == []
+
+
+def test_groups_of_the_pattern_are_filled_in(tmp_path: Path) -> None:
+    found = mapped(tmp_path, r"- {torch: 'layer(\d)\.(\d)', mindspore: 'stage\1.\2'}")
+    # what lies below goes along under its own name
+    assert found == {f"layer1.0{end}": f"stage1.0{end}" for end in ("", ".conv", ".conv.weight")}
+
+
+def test_the_first_pair_that_matches_counts(tmp_path: Path) -> None:
+    found = mapped(tmp_path, "- {torch: fc, mindspore: end_point}\n- {torch: 'fc|layer1', mindspore: stage1}")
+    assert found["fc"] == "end_point" and found["layer1"] == "stage1"
+
+
+BAD = {
+    "torch: fc": r"map\.yaml: expected a list",
+    "- fc": r"map\.yaml:1: expected",
+    "- {torch: fc}": r"map\.yaml:1: expected",
+    "- {torch: fc, mindspore: a, why: b}": r"map\.yaml:1: expected",
+    "- {torch: fc, torch: fc}": r"map\.yaml:1: expected",
+    "- {torch: [fc], mindspore: a}": r"map\.yaml:1: expected",
+    "\n- {torch: '(', mindspore: a}": r"map\.yaml:2: '\(' is no regular expression",
+    "- {torch: fc, mindspore: 'endpoint'}": r":1: fc would be 'endpoint', .*the nearest: end_point",
+    "- {torch: fc, mindspore: '\\1'}": r":1: .* does not fit its pattern",
+    "- {torch: 'fd', mindspore: end_point}": r":1: 'fd' matches no name of the torch model; the nearest: fc",
+    "- {torch: 'fc|layer1', mindspore: end_point}": r"layer1 and fc would both be end_point",
+    "- {torch: !!python/object/apply:os.system ['true'], mindspore: a}": r"expected",
+    "a: &a [*a]": r"map\.yaml: ",
+    "- {torch: 'x": r"is no YAML file",
+    "\0": r"is no YAML file",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_a_bad_map_is_one_line(tmp_path: Path, text: str) -> None:
+    with pytest.raises(BadInput, match=BAD[text]) as refused:
+        mapped(tmp_path, text)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_map_that_is_not_there_or_no_text(tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00" * 9)
+    for path in (tmp_path / "nowhere", tmp_path, tmp_path / "binary"):
+        with pytest.raises(BadInput):
+            read_rules(path)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.one_of(st.binary(max_size=80), st.text(alphabet="-{}[]&*!'\"\\:, torchmindspore()\n1.", max_size=80)))
+def test_anything_at_all_is_a_map_or_bad_input(tmp_path: Path, content: bytes | str) -> None:
+    path = tmp_path / "map.yaml"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    try:
+        apply(read_rules(path), OURS, THEIRS)
+    except BadInput as error:
+        assert "\n" not in str(error)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(names=st.lists(st.text(alphabet="ab.\\'+*1 $", min_size=1, max_size=8), min_size=1, max_size=5, unique=True))
+def test_what_is_written_means_what_was_aligned(tmp_path: Path, names: list[str]) -> None:
+    path = tmp_path / "map.yaml"
+    write_rules(path, [(name, name[::-1], "order, likely") for name in names])
+    rules = read_rules(path)
+    assert [rule.target(name) for rule, name in zip(rules, names, strict=True)] == [name[::-1] for name in names]
+
+
+def test_a_map_that_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="cannot be written"):
+        write_rules(tmp_path, [])

@@ -1,0 +1,85 @@
+"""Measures torch_precision: prints {format: {what: relative errors}} as JSON."""
+
+import json
+import sys
+from collections.abc import Callable
+
+import torch
+from msmigrate.parity.torch_precision import computing_in, shortened
+from torch import nn
+
+torch.manual_seed(0)
+X = torch.randn(100_000)
+X = X[X.abs() > 1e-3]  # below 6e-5 float16 has fewer bits
+SPECIAL = torch.tensor([float("inf"), float("-inf"), float("nan"), 0.0])
+
+
+def rounding(name: str) -> dict[str, list[float]]:
+    short = shortened(X, name)
+    unit = 2.0 ** -{"hf32": 11, "tf32": 10, "fp16": 10, "bf16": 7}.get(name, 23)
+    ties = shortened(torch.tensor([1.0 + 0.5 * unit, 1.0 + 1.5 * unit]), name) - torch.tensor([1.0, 1.0 + 2 * unit])
+    special = shortened(SPECIAL, name)
+    return {
+        "rounding": [float(((short - X) / X).abs().max()), float((shortened(short, name) - short).abs().max())],
+        "ties": [float(difference == 0.0) for difference in ties],
+        "special": [float(a == b or (a != a and b != b)) for a, b in zip(special, SPECIAL, strict=True)],
+    }
+
+
+class Attention(nn.MultiheadAttention):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(x, x, x, need_weights=False)[0]
+
+
+class Einsum(nn.Linear):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.einsum("nld,kd->nlk", x, self.weight)
+
+
+MODULES = {
+    "convolution": (nn.Conv2d(3, 8, 3), (4, 3, 8, 8)),
+    "transposed": (nn.ConvTranspose2d(3, 8, 2), (4, 3, 8, 8)),
+    "linear": (nn.Linear(16, 8), (4, 16)),
+    "attention": (Attention(8, 2, batch_first=True), (4, 5, 8)),
+    "einsum": (Einsum(16, 8), (4, 5, 16)),
+    "norm alone": (nn.LayerNorm(16), (4, 16)),
+}
+
+
+def passed(module: nn.Module, x: torch.Tensor, dtype: torch.dtype, name: str) -> list[torch.Tensor]:
+    """Output, input gradient and weight gradients."""
+    module = module.to(dtype)
+    for parameter in module.parameters():
+        parameter.grad = None
+    x = x.detach().to(dtype, copy=True).requires_grad_()
+    with computing_in(name):
+        out = module(x)
+        out.backward(torch.linspace(-1, 1, out.numel()).reshape(out.shape).sin().to(dtype))
+    weights = [p.grad for n, p in module.named_parameters() if "weight" in n]
+    return [t.detach().double().clone() for t in (out, x.grad, *weights) if t is not None]
+
+
+def errors(module: nn.Module, shape: tuple[int, ...], name: str) -> list[float]:
+    x = torch.randn(shape)
+    exact = passed(module, x, torch.float64, "fp32")
+    return [
+        float((a - b).norm() / b.norm()) for a, b in zip(passed(module, x, torch.float32, name), exact, strict=True)
+    ]
+
+
+def apart(run: Callable[[str], list[torch.Tensor]]) -> float:
+    return max(float((a - b).abs().max()) for a, b in zip(run("hf32"), run("fp32"), strict=True))
+
+
+found = {}
+for name in ("fp32", "hf32", "tf32", "fp16", "bf16"):
+    found[name] = rounding(name)
+    for what, (module, shape) in MODULES.items():
+        found[name][what] = errors(module, shape, name)
+module, shape = MODULES["linear"]
+x = torch.randn(shape)
+with computing_in("hf32"):
+    module.float()(x)
+found["hf32"]["after"] = [apart(lambda name: passed(module, x, torch.float32, "fp32"))]
+found["hf32"]["float64"] = [apart(lambda name: passed(module, x, torch.float64, name))]
+json.dump(found, sys.stdout)

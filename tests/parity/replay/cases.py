@@ -1,0 +1,51 @@
+"""What the replay is tested on: case -> the model, its faults (function of mindspore_nets, arguments), and the modules
+whose own fault each is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# what the default suite runs; the others are in the full one
+QUICK = ("resnet many", "transformer many", "odd", "odd many")
+Faults = list[tuple[Any, ...]]
+
+PATTERNS = {"resnet narrowed": ("layer3", "layer3.*")}  # case -> the globs that narrow it
+
+CASES: dict[str, tuple[str, Faults, list[str]]] = {
+    "resnet": ("resnet_tiny", [], []),
+    "resnet many": (
+        "resnet_tiny",
+        [
+            ("bn_eps", "layer1.0.bn2", 1e-3),
+            ("bn_eps", "layer3.0.bn1", 1.01e-5),
+            ("maxpool_same",),
+            ("residual_forgotten", "layer2.0"),
+            ("bn_momentum", "layer4.0.bn3", 0.9),
+        ],
+        ["maxpool", "layer1.0.bn2", "layer2.0", "layer3.0.bn1", "layer4.0.bn3"],
+    ),
+    "resnet detached": ("resnet_tiny", [("shortcut_detached", "layer2.0")], ["layer2.0"]),
+    "resnet slight": ("resnet_tiny", [("bn_eps", "layer3.0.bn1", 1.01e-5)], ["layer3.0.bn1"]),
+    "resnet raises": ("resnet_tiny", [("raises", "layer3.0.conv2")], ["layer3.0.conv2"]),
+    "resnet narrowed": (
+        "resnet_tiny",
+        [("bn_eps", "layer1.0.bn2", 1e-3), ("bn_eps", "layer3.0.bn1", 1e-3), ("residual_forgotten", "layer2.0")],
+        ["layer3.0.bn1"],
+    ),
+    "resnet shape": ("resnet_tiny", [("maxpool_stride",)], ["maxpool"]),
+    "resnet again": ("resnet_tiny", [("relu_again", "layer3.0")], []),
+    "lenet": ("lenet5", [], []),
+    "lenet functional": ("lenet5", [("relu_functional",)], []),
+    "lenet flatten": ("lenet5", [("flattened_otherwise",)], [""]),
+    "transformer": ("transformer", [], []),
+    "transformer many": (
+        "transformer",
+        [("layer_norm_eps", "blocks.0.norm2", 1e-3), ("gelu_tanh", "blocks.1"), ("no_scale", "blocks.1")],
+        ["blocks.0.norm2", "blocks.1", "blocks.1.act"],
+    ),
+    "transformer rate": ("transformer", [("dropout_rate", "blocks.0", 0.2)], ["blocks.0.drop"]),
+    "transformer order": ("transformer", [("swapped_blocks",)], [""]),
+    "odd": ("odd", [], []),
+    "odd many": ("odd", [("embedding_scaled",), ("pair_swapped",)], ["pair", "word"]),
+    "odd scale": ("odd", [("scale_forgotten",)], ["pair"]),
+}

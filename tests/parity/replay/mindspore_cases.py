@@ -1,0 +1,52 @@
+"""MindSpore's side of every case: mindspore_cases.py ROOT CASE…"""
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from msmigrate.train import mindspore_environment
+
+mindspore_environment.prepare()
+
+import mindspore  # noqa: E402
+import mindspore_nets  # noqa: E402
+import numpy as np  # noqa: E402
+from cases import CASES, PATTERNS  # noqa: E402
+from mindspore import Tensor  # noqa: E402
+from msmigrate.parity.replay.mindspore_replay import replay  # noqa: E402
+from msmigrate.parity.start import MINDSPORE  # noqa: E402
+from msmigrate.parity.trace import TraceWriter  # noqa: E402
+from msmigrate.parity.worker import wait_for  # noqa: E402
+from msmigrate.train.models.mindspore_names import canonical_parameters  # noqa: E402
+
+ABOUT = {"recipe": "0", "versions": {}, "dtype": "float32"}
+
+
+def main(root: Path, names: list[str]) -> None:
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    for name in names:
+        model, faults, _ = CASES[name]
+        net = mindspore_nets.build(model)
+        state = np.load(wait_for(root / name / "start.npz"))
+        held = canonical_parameters(net)
+        for each in held:
+            each.parameter.set_data(Tensor(state[each.name]))
+        for fault, *args in faults:
+            getattr(mindspore_nets, fault)(net, *args)
+        writer = TraceWriter(root / name / MINDSPORE, ABOUT)
+        for each in held:
+            writer.add("init", "values", each.name, each.parameter.asnumpy())
+        writer.close()
+        replay(root / name, net, held, ABOUT, PATTERNS.get(name, ()))
+
+
+if __name__ == "__main__":
+    code = 0
+    try:
+        main(Path(sys.argv[1]), sys.argv[2:])
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stderr.flush()
+    os._exit(code)

@@ -1,0 +1,58 @@
+"""Torch's side of every case: torch_cases.py ROOT CASE…"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import torch
+from cases import CASES
+from msmigrate.parity import torch_worker
+from msmigrate.parity.replay.torch_replay import record_step, replay
+from msmigrate.parity.start import MINDSPORE_REPLAY, TORCH32, matched
+from msmigrate.parity.torch_layouts import PRECISIONS
+from msmigrate.parity.trace import TraceWriter
+from msmigrate.parity.worker import wait_for
+from torch import nn
+from torch_nets import build
+
+BATCH = 4
+
+
+def about(dtype: torch.dtype = torch.float32) -> dict[str, object]:
+    return {"recipe": "0", "versions": {}, "dtype": str(dtype).removeprefix("torch.")}
+
+
+def start(name: str) -> tuple[nn.Module, np.ndarray, np.ndarray]:
+    torch.manual_seed(0)
+    model = build(name)
+    if name == "resnet_tiny":
+        # what the norm sees is small, as in a trained net: here its eps matters
+        model.get_submodule("layer3.0.conv1").weight.data *= 0.2
+    images = np.random.default_rng(0).standard_normal((BATCH, 3, 32, 32)).astype(np.float32)
+    torch_worker.exercise(model, torch.from_numpy(np.random.default_rng(1).standard_normal(images.shape)).float())
+    return model, images, np.arange(BATCH)
+
+
+def main(root: Path, names: list[str]) -> None:
+    started = []
+    for name in names:
+        folder = root / name
+        model, images, labels = start(CASES[name][0])
+        state = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
+        record_step(folder, model, nn.CrossEntropyLoss(), images, labels, about)
+        for trace, dtype, _ in PRECISIONS:
+            TraceWriter(folder / matched(trace), about(dtype)).close()
+            writer = TraceWriter(folder / trace, about(dtype))
+            for key, array in state.items() if trace == TORCH32 else ():
+                writer.add("init", "values", key, array)
+            writer.close()
+        np.savez(folder / "start.partial.npz", **state)
+        (folder / "start.partial.npz").rename(folder / "start.npz")
+        started.append((folder, model))
+    for folder, model in started:
+        wait_for(folder / MINDSPORE_REPLAY / "trace.json")
+        replay(folder, model, PRECISIONS, about)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,108 @@
+"""The compiled step is judged end to end, and what it does differently from the PyNative one is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import modes_cases
+import pytest
+from msmigrate.errors import BadInput, BadTrace
+from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.judge import Verdict
+from msmigrate.parity.modes import GRAPH, Compiled, judge_compiled
+from msmigrate.parity.trace import Trace, TraceWriter
+from msmigrate.parity.worker import Options, parse
+from msmigrate.train import recipe as recipes
+from traces import Run
+
+RECIPE = Path(__file__).parent / "tiny.yaml"
+
+
+def compiled(root: Path, case: str, half: bool = False) -> Compiled:
+    folder = modes_cases.options_of(root, case).folder
+    traces = Traces.load(folder)
+    return judge_compiled(folder, traces, compare(traces), half)
+
+
+def test_a_compiled_step_is_at_parity(modes_root: Path) -> None:
+    found = compiled(modes_root, "compiled")
+    assert len(found.findings) > 40 and all(f.verdict is Verdict.PASS for f in found.findings)
+    parts = {(f.stage, f.part) for f in found.findings}
+    for place in (("loss", "graph step1"), ("gradients", "graph parameters"), ("update", "graph step2")):
+        assert place in parts
+    assert ("update", "graph step2 momentum_buffer") in parts and ("update", "graph step2 buffers") in parts
+    assert not [f for f in found.findings if not f.part.startswith("graph ")]
+    (note,) = found.notes
+    assert note.startswith("the compiled step equals the PyNative one to the bit")
+
+
+def test_a_fault_of_the_compiled_step_alone_is_told_apart(modes_root: Path) -> None:
+    found = compiled(modes_root, "compiled eps")
+    first = next(f for f in found.findings if f.verdict is Verdict.FAIL)
+    assert first.place == "loss (graph step1) logits" and "in PyNative mode it does not fail" in first.why
+    (note,) = found.notes
+    assert "differs by more than noise in" in note and "loss (step1) logits" in note
+
+
+def test_half_precision_with_accumulation_and_scaling_has_no_false_alarm(modes_root: Path) -> None:
+    found = compiled(modes_root, "compiled half", half=True)
+    assert not [f for f in found.findings if f.verdict is Verdict.FAIL]
+    assert sum(f.verdict is Verdict.PASS for f in found.findings) > 40
+
+
+@pytest.mark.full
+def test_what_draws_through_a_function_has_no_verdict(slow_modes_root: Path) -> None:
+    (finding,), (note,) = vars(compiled(slow_modes_root, "compiled function draws")).values()
+    assert finding.verdict is Verdict.NONE and "head, which draws through a function" in finding.why
+    assert "not judged" in note
+
+
+def test_what_does_not_compile_fails_in_one_line(modes_root: Path) -> None:
+    (finding,) = compiled(modes_root, "compiled not at all").findings
+    assert finding.verdict is Verdict.FAIL and "does not compile: Unsupported statement 'Try'" in finding.why
+    assert "\n" not in finding.why
+
+
+def made_up(folder: Path, leave_out: str = "", **about: object) -> tuple[Path, Traces]:
+    """A run whose compiled step is the PyNative one, written again."""
+    traces = Run().traces(folder)
+    stepped = {key for trace in traces.matched for key in trace.entries}
+    writer = TraceWriter(folder / GRAPH, {**traces.mindspore.about, **about}, None)
+    for key, entry in traces.mindspore.entries.items():
+        if key in stepped and entry.name != leave_out:
+            writer.add(entry.stage, entry.part, entry.name, traces.mindspore.array(key).reshape(entry.shape))
+    writer.close()
+    return folder, traces
+
+
+def test_a_tensor_that_the_compiled_step_lacks_is_a_finding(tmp_path: Path) -> None:
+    folder, traces = made_up(tmp_path, "bn.weight")
+    found = judge_compiled(folder, traces, compare(traces)).findings
+    assert [(f.place, f.why) for f in found if f.verdict is Verdict.FAIL] == [
+        ("gradients (graph parameters) bn.weight", "MindSpore has no such tensor; in PyNative mode it does not fail")
+    ]
+
+
+def test_an_empty_compiled_trace_does_not_pass(tmp_path: Path) -> None:
+    traces = Run().traces(tmp_path)
+    TraceWriter(tmp_path / GRAPH, traces.mindspore.about).close()
+    found = judge_compiled(tmp_path, traces, compare(traces))
+    assert found.findings and all(f.verdict is Verdict.FAIL for f in found.findings)
+    assert found.notes == ["the compiled and the PyNative step recorded nothing in common"]
+
+
+def test_a_compiled_trace_of_another_recipe_is_refused(tmp_path: Path) -> None:
+    folder, traces = made_up(tmp_path, recipe="other")
+    with pytest.raises(BadTrace, match="is of recipe other"):
+        judge_compiled(folder, traces, compare(traces))
+    with pytest.raises(BadTrace):
+        Trace(tmp_path / "nowhere")
+
+
+def test_mode_and_precision_reach_the_workers() -> None:
+    options = Options(recipes.load(RECIPE), Path("x"), mode="graph", precision="hf32")
+    again = parse(options.arguments(RECIPE))
+    assert (again.mode, again.precision) == ("graph", "hf32")
+    for wrong in ({"mode": "eager"}, {"precision": "fp8"}):
+        with pytest.raises(BadInput, match="expected one of"):
+            Options(recipes.load(RECIPE), Path("x"), **wrong)

@@ -1,0 +1,88 @@
+"""A target that computes in a shorter format is held to that format's noise, and its faults are still found."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msmigrate.parity.findings import Report
+from msmigrate.parity.judge import Verdict
+
+full = pytest.mark.full
+
+
+@pytest.fixture(scope="module")
+def measured() -> dict[str, dict[str, list[float]]]:
+    """What precision_torch_worker.py measured of each format."""
+    script = Path(__file__).parent / "precision_torch_worker.py"
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, dict[str, list[float]]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(("name", "bits"), [("hf32", 11), ("tf32", 10), ("fp16", 10), ("bf16", 7)])
+def test_a_format_rounds_to_its_mantissa(measured: dict[str, dict[str, list[float]]], name: str, bits: int) -> None:
+    largest, repeated = measured[name]["rounding"]
+    assert 0.9 * 2 ** -(bits + 1) < largest <= 2 ** -(bits + 1)  # half a unit, over many values
+    assert repeated == 0.0  # what is rounded already stays
+
+
+@pytest.mark.parametrize("name", ["tf32", "hf32"])
+def test_ties_go_to_even_and_what_is_not_finite_stays(measured: dict[str, dict[str, list[float]]], name: str) -> None:
+    assert measured[name]["ties"] == [1.0, 1.0] and measured[name]["special"] == [1.0] * 4
+
+
+@pytest.mark.parametrize("what", ["convolution", "transposed", "linear", "attention", "einsum", "norm alone"])
+def test_products_are_computed_in_the_format_forward_and_backward(
+    measured: dict[str, dict[str, list[float]]], what: str
+) -> None:
+    for name, unit in (("hf32", 2**-12), ("bf16", 2**-8)):
+        for error in measured[name][what]:
+            if what == "norm alone":
+                assert error < 1e-6
+            else:
+                assert 0.1 * unit < error < 30 * unit, (name, what, error)
+    assert max(measured["fp32"][what]) < 1e-5
+
+
+def test_what_lies_outside_the_block_is_not_rounded(measured: dict[str, dict[str, list[float]]]) -> None:
+    assert measured["hf32"]["after"] == [0.0] and measured["hf32"]["float64"] == [0.0]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "none in hf32 as hf32",
+        "none in bf16 as bf16",
+        *(pytest.param(f"none in {n} as {n}", marks=full) for n in ("tf32", "fp16")),
+    ],
+)
+def test_a_target_with_shorter_products_is_at_parity(modes: Callable[[str], Report], case: str) -> None:
+    report = modes(case)
+    assert report.parity, report.first_divergence
+    ratios = [f.ratio for f in report.findings if f.stage in ("forward", "gradients") and f.ratio is not None]
+    assert 0.5 < max(ratios) < 2.0  # the noise is the format's own, and no more
+    assert not [f for f in report.findings if f.stage == "forward" and f.verdict is Verdict.NONE]
+
+
+def test_the_same_target_judged_by_float32_fails(modes: Callable[[str], Report]) -> None:
+    first = modes("none in hf32 as fp32").first_divergence
+    assert first is not None and first.place == "forward (eval) conv1" and first.ratio is not None and first.ratio > 50
+
+
+@pytest.mark.parametrize(
+    ("case", "place"),
+    [
+        ("eps in hf32 as hf32", "forward (eval) bn1"),
+        pytest.param("pad in hf32 as hf32", "forward (eval) conv2", marks=full),
+        pytest.param("pad in bf16 as bf16", "forward (eval) conv2", marks=full),
+    ],
+)
+def test_a_fault_is_found_in_a_shorter_format_too(modes: Callable[[str], Report], case: str, place: str) -> None:
+    first = modes(case).first_divergence
+    assert first is not None and first.place == place and first.ratio is not None and first.ratio > 50

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import gc
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from . import __version__
+from . import __version__, cli_data, cli_parity, cli_train
 from .errors import MsmigrateError
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -76,40 +75,7 @@ def own_model(spec: str) -> str:
     """Expand `msmigrate:resnet50(num_classes=10)` to the function that builds it."""
     name, _, arguments = spec.removeprefix("msmigrate:").partition("(")
     inner = arguments.removesuffix(")").strip()
-    return f"msmigrate.train.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"
-
-
-@cli.command("parity-step")
-@click.argument("recipe", required=False, type=click.Path(path_type=Path))
-@click.option("--steps", type=click.IntRange(1, 100), default=3, show_default=True, help="Training steps to run.")
-@click.option(
-    "--init-seeds", type=click.IntRange(1, 1000), help="Models drawn for the initial distributions.  [default: 3]"
-)
-@click.option("--thorough", is_flag=True, help="Compare every element of every tensor, and 10 initial models.")
-@click.option(
-    "--json", "json_file", metavar="FILE", type=click.Path(path_type=Path), help="Write all findings as JSON."
-)
-@click.option("--keep", metavar="DIR", type=click.Path(path_type=Path), help="Keep the traces in this (new) folder.")
-@click.option("--worst", type=click.IntRange(1), default=5, show_default=True, help="How many tensors to list.")
-def parity_step(
-    recipe: Path | None,
-    steps: int,
-    init_seeds: int | None,
-    thorough: bool,
-    json_file: Path | None,
-    keep: Path | None,
-    worst: int,
-) -> None:
-    """Run one training step in both frameworks and compare it tensor by tensor.
-
-    RECIPE is a YAML file; without one, ResNet50 on two photographs. Six stages are judged: data, init, forward, loss,
-    gradients, update. Of a tensor above 65,536 elements a stratified sample is compared, unless --thorough.
-
-    Exit code: 0 parity, 1 mismatch, 2 bad input or a framework that stopped.
-    """
-    from .reports.parity_command import run
-
-    sys.exit(run(recipe, steps, init_seeds, thorough, json_file, keep, worst))
+    return f"msmigrate.train.models.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"
 
 
 @cli.command("mappings")
@@ -131,6 +97,37 @@ def mappings(name: str | None, kind: str | None, as_json: bool) -> None:
         click.echo(json_text(mapping_table.as_json(rows)))
     else:
         mapping_table.show(rows, whole=name is not None)
+
+
+@cli.command("explain")
+@click.argument("fault", required=False)
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
+def explain(fault: str | None, as_json: bool) -> None:
+    """Explain a fault that parity-step named: both sides, where it shows, the fix, the smallest example.
+
+    Without FAULT, list every fault that is known.
+    """
+    from rich.console import Console
+
+    from .mappings import table
+    from .reports import fault_page
+
+    chosen = list(table.faults().values()) if fault is None else [fault_page.find(fault)]
+    if as_json:
+        click.echo(json_text(fault_page.as_json(chosen)))
+    elif fault is None:
+        fault_page.show_all(Console())
+    else:
+        fault_page.show(chosen[0], Console())
+
+
+COMMANDS = (
+    *(cli_parity.parity_step, cli_parity.record, cli_parity.compare),
+    *(cli_train.train, cli_train.evaluate, cli_train.predict),
+    cli_data.data,
+)
+for command in COMMANDS:
+    cli.add_command(command)
 
 
 def json_text(content: Any) -> str:

@@ -1,10 +1,12 @@
-"""What `msmigrate parity-step` does around the comparison: the folder, the progress display, the exit code."""
+"""What `msmigrate parity-step` does around the comparison: folder, progress display, files, exit code."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -12,45 +14,112 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..errors import BadDestination
 from ..parity.findings import Report
-from ..parity.run import MINDSPORE_WORKER, parity_step
-from ..parity.trace import SAMPLE
-from ..parity.worker import INIT_SEEDS, Options
+from ..parity.pair import Pair
+from ..parity.pairs.settle import write_map
+from ..parity.run import MINDSPORE_WORKER, Told, parity_step
+from ..parity.trace import SAMPLE, STAGES
+from ..parity.worker import INIT_SEEDS, STEPS, Options
 from ..train import recipe as recipes
-from .parity_report import show, write_json
+from .junit import write_junit
+from .markdown import markdown
+from .page.html import write_html
+from .parity_report import WORST, show, write_json
+from .whole_file import write_whole
 
 THOROUGH_SEEDS = 10
 
 
-def run(
-    recipe_file: Path | None,
-    steps: int,
-    init_seeds: int | None,
-    thorough: bool,
-    json_file: Path | None,
-    keep: Path | None,
-    worst: int,
-    mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
-) -> int:
+@dataclass(frozen=True)
+class Asked:
+    """What the command line asks for; the names are its options'."""
+
+    steps: int = STEPS
+    init_seeds: int | None = None
+    batch: int | None = None
+    thorough: bool = False
+    torch: str | None = None
+    mindspore: str | None = None
+    ckpt: Path | None = None
+    batch_file: Path | None = None
+    map_file: Path | None = None
+    write_map: Path | None = None
+    mode: str = "pynative"
+    precision: str = "fp32"
+    stages: Sequence[str] = ()
+    modules: Sequence[str] = ()
+    no_replay: bool = False
+    no_diagnosis: bool = False
+    timeout: float | None = None
+    html: Path | None = None
+    json_file: Path | None = None
+    junit: Path | None = None
+    markdown: Path | None = None
+    keep: Path | None = None
+    worst: int = WORST
+
+    def options(self, recipe: recipes.Recipe, folder: Path) -> Options:
+        """What the recorders need to know of it."""
+        pair = None
+        if self.torch is not None and self.mindspore is not None:
+            pair = Pair(self.torch, self.mindspore, self.map_file, self.ckpt, self.batch_file)
+        seeds = self.init_seeds or (THOROUGH_SEEDS if self.thorough else INIT_SEEDS)
+        return Options(
+            recipe,
+            folder,
+            self.steps,
+            seeds,
+            None if self.thorough else SAMPLE,
+            self.batch,
+            pair=pair,
+            replay=not self.no_replay,
+            modules=tuple(self.modules),
+            mode=self.mode,
+            precision=self.precision,
+        )
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that it wants written."""
+        wanted = (self.html, self.json_file, self.junit, self.markdown, self.write_map)
+        return [file for file in wanted if file is not None]
+
+
+def run(recipe_file: Path | None, asked: Asked, mindspore_worker: Sequence[str] = MINDSPORE_WORKER) -> int:
     """Run parity-step and print its verdict; returns the exit code, 0 for parity and 1 for a mismatch.
 
     mindspore_worker: the command that records MindSpore's side.
     """
     path = recipe_file or recipes.DEFAULT
     recipe = recipes.load(path)
-    if json_file is not None:  # before minutes of work, not after
-        _refuse_unwritable(json_file)
-    seeds = init_seeds or (THOROUGH_SEEDS if thorough else INIT_SEEDS)
+    for file in asked.files:  # before minutes of work, not after
+        refuse_unwritable(file)
     with tempfile.TemporaryDirectory(prefix="msmigrate-parity-") as temporary:
-        folder = keep or Path(temporary)
-        options = Options(recipe, folder, steps, seeds, None if thorough else SAMPLE)
-        report = _with_progress(path, options, mindspore_worker)
-    show(report, Console(), worst)
-    if json_file is not None:
-        write_json(report, json_file)
+        folder = asked.keep or Path(temporary)
+        options = asked.options(recipe, folder)
+        report = with_progress(path, options, mindspore_worker, explain=not asked.no_diagnosis, timeout=asked.timeout)
+        if asked.stages:
+            report = replace(report, only=tuple(stage for stage in STAGES if stage in asked.stages))
+        show(report, Console(), asked.worst)
+        write(report, asked, folder)
     return 0 if report.parity else 1
 
 
-def _refuse_unwritable(file: Path) -> None:
+def write(report: Report, asked: Asked, folder: Path | None) -> None:
+    """Write the files that were asked for, while the traces are still there (None: they are gone)."""
+    if asked.json_file is not None:
+        write_json(report, asked.json_file)
+    if asked.html is not None:
+        write_html(report, folder, asked.html)
+    if asked.junit is not None:
+        write_junit(report, asked.junit)
+    if asked.markdown is not None:
+        write_whole(markdown(report), asked.markdown)
+    if asked.write_map is not None and folder is not None:
+        write_map(folder, asked.write_map)
+
+
+def refuse_unwritable(file: Path) -> None:
+    """Raise BadDestination where a file cannot be made."""
     if not file.parent.is_dir():
         raise BadDestination(f"{file} cannot be written: there is no folder {file.parent}")
     if file.is_dir():
@@ -59,7 +128,16 @@ def _refuse_unwritable(file: Path) -> None:
         raise BadDestination(f"{file} cannot be written: no permission for {file.parent}")
 
 
-def _with_progress(path: Path, options: Options, mindspore_worker: Sequence[str]) -> Report:
+def with_progress(
+    path: Path, options: Options, mindspore_worker: Sequence[str], *, explain: bool = True, timeout: float | None = None
+) -> Report:
+    """Run parity_step, and show on stderr what each framework is doing."""
+    with progressing(("torch", "MindSpore")) as told:
+        return parity_step(path, options, told, mindspore_worker=mindspore_worker, explain=explain, timeout=timeout)
+
+
+@contextmanager
+def progressing(who: Sequence[str]) -> Iterator[Told]:
     """Show on stderr what each framework is doing; on a terminal the lines stay in place."""
     console = Console(stderr=True)
     columns = (
@@ -69,11 +147,11 @@ def _with_progress(path: Path, options: Options, mindspore_worker: Sequence[str]
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
-        tasks = {who: progress.add_task("starting", who=who, total=None) for who in ("torch", "MindSpore")}
+        tasks = {name: progress.add_task("starting", who=name, total=None) for name in who}
 
         def told(who: str, doing: str) -> None:
             text = doing.split(": ", 1)[-1] if doing.startswith(who) else doing
             for name in tasks if who == "both" else (who,):
                 progress.update(tasks[name], description=text)
 
-        return parity_step(path, options, told, mindspore_worker=mindspore_worker)
+        yield told

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from pathlib import Path
 
 from rich import box
@@ -14,9 +12,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..errors import BadDestination
 from ..parity.findings import Finding, Report, StageSummary
 from ..parity.judge import RATIO, Verdict
+from .judged import explains, known
+from .whole_file import write_whole
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NONE: "yellow"}
 WORST = 5
@@ -43,25 +42,11 @@ def show(report: Report, console: Console, worst: int = WORST) -> None:
 
 def write_json(report: Report, path: Path) -> None:
     """Write the whole report as JSON; the file appears complete or not at all. Raises BadDestination."""
-    text = json.dumps(report.as_json(), indent=1, ensure_ascii=False)
-    try:
-        handle, partial = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".partial")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(partial).chmod(0o666 & ~umask)
-            Path(partial).replace(path)
-        except BaseException:
-            Path(partial).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise BadDestination(f"{path} cannot be written: {error.strerror or error}") from error
+    write_whole(json.dumps(report.as_json(), indent=1, ensure_ascii=False) + "\n", path)
 
 
 def _stages(stages: list[StageSummary]) -> Table:
-    caption = f"ratio: error over torch fp32's own noise, both from fp64; above {RATIO:g} a tensor fails"
+    caption = f"ratio: error over torch's own noise, both from fp64; above {RATIO:g} a tensor fails"
     table = Table(caption=caption, caption_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in ("stage", "verdict"):
         table.add_column(heading, no_wrap=True)
@@ -91,13 +76,38 @@ def _explain(report: Report, console: Console, worst: int) -> None:
     console.print(f"[bold red]No parity.[/] First divergence: [bold]{escape(first.place)}[/]")
     layer = f" ({first.module}, shape {list(first.shape)})" if first.module else f" (shape {list(first.shape)})"
     console.print(Text(f"  {first.why}{layer}"))
-    for hint in report.hints:
+    _causes(report, console, worst)
+    for hint in () if report.causes else report.hints:
         console.print(Text(f"  known here: {hint}"))
-    failed = [f for f in report.findings if f.verdict is Verdict.FAIL]
+    failed = [f for f in report.findings if f.verdict is Verdict.FAIL and f.stage in report.only]
     failed.sort(key=lambda f: f.ratio if f.ratio is not None else float("inf"), reverse=True)
     _list(console, "Worst of the failed tensors:", failed[:worst])
     if len(failed) > worst:
         console.print(f"  and {len(failed) - worst} more (--json FILE has all)")
+
+
+def _causes(report: Report, console: Console, most: int) -> None:
+    """What explains the failures, best first, and the modules at fault that nothing explains."""
+    if report.causes:
+        found = sum(explains(cause) for cause in report.causes)
+        unexplained = len(report.causes) - found
+        left = f"; {unexplained} without an explanation" if unexplained else ""
+        title = f"{found} {'cause' if found == 1 else 'causes'}, tried out in torch{left}:"
+        console.print(Text(title, "bold"))
+    for number, cause in enumerate(report.causes[:most], 1):
+        page = f" [msmigrate explain {known(cause)}]" if known(cause) else ""
+        console.print(Text.assemble(f"{number:>2} ", (cause.place or "(model)", "bold"), f": {cause.text}{page}"))
+        for title, text in (("fix", cause.fix), ("evidence", cause.evidence)):
+            if text:
+                console.print(Padding(Text(f"{title}: {text}"), (0, 0, 0, 6)))
+    if len(report.causes) > most:
+        console.print(f"  and {len(report.causes) - most} more causes (--worst N, --json FILE)")
+    explained = {cause.place for cause in report.causes}
+    own = [module for module in report.modules if module.own and module.name not in explained]
+    for module in own[:most]:
+        console.print(Text(f"  at fault: {module.name or '(model)'} ({module.kind}): {module.why}"))
+    if len(own) > most:
+        console.print(f"  and {len(own) - most} more modules at fault")
 
 
 def _undecided(report: Report, console: Console, worst: int) -> None:

@@ -1,0 +1,157 @@
+"""The commands that compare: parse, one library call, exit code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+FILE = click.Path(path_type=Path)
+STAGES = click.Choice(["data", "init", "forward", "loss", "gradients", "update"])
+
+
+def _together(*options: Any) -> Any:
+    """One decorator out of several options."""
+
+    def add(function: Any) -> Any:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return add
+
+
+_pair_options = _together(
+    click.option("--torch", metavar="SPEC", help="Your torch model in place of the recipe's; needs --mindspore."),
+    click.option("--mindspore", metavar="SPEC", help="Your MindSpore model in place of msmigrate's; needs --torch."),
+    click.option("--ckpt", metavar="FILE", type=FILE, help="Torch weights that such a pair starts from."),
+    click.option(
+        "--batch-file", metavar="FILE", type=FILE, help="The pair's inputs: .npz or .safetensors, images and labels."
+    ),
+    click.option(
+        "--map", "map_file", metavar="FILE", type=FILE, help="Names that alignment does not find by itself (YAML)."
+    ),
+)
+_size_options = _together(
+    click.option("--steps", type=click.IntRange(1, 100), default=3, show_default=True, help="Training steps to run."),
+    click.option(
+        "--init-seeds", type=click.IntRange(1, 1000), help="Models drawn for the initial distributions.  [default: 3]"
+    ),
+    click.option(
+        "--batch", type=click.IntRange(1), help="Images of a step.  [default: the recipe's, at most 8 a micro-batch]"
+    ),
+    click.option(
+        "--mode",
+        type=click.Choice(["pynative", "graph"]),
+        default="pynative",
+        show_default=True,
+        help="graph: judge the compiled step too, end to end.",
+    ),
+    click.option(
+        "--precision",
+        type=click.Choice(["fp32", "hf32", "tf32", "fp16", "bf16"]),
+        default="fp32",
+        show_default=True,
+        help="The format in which the target computes convolutions and matrix products.",
+    ),
+    click.option(
+        "--modules",
+        multiple=True,
+        metavar="GLOB",
+        help="Replay only modules whose dotted name matches; may be repeated.",
+    ),
+    click.option("--no-replay", is_flag=True, help="Do not run every module alone."),
+    click.option("--thorough", is_flag=True, help="Compare every element of every tensor, and 10 initial models."),
+    click.option(
+        "--timeout", type=click.FloatRange(1), metavar="SECONDS", help="End a framework that says nothing for so long."
+    ),
+)
+_file_options = _together(
+    click.option("--html", metavar="FILE", type=FILE, help="Write one page to look at, without a network."),
+    click.option("--json", "json_file", metavar="FILE", type=FILE, help="Write all findings as JSON."),
+    click.option("--junit", metavar="FILE", type=FILE, help="Write JUnit XML, for a CI server."),
+    click.option("--markdown", metavar="FILE", type=FILE, help="Write a summary for a pull request."),
+    click.option("--worst", type=click.IntRange(1), default=5, show_default=True, help="How many tensors to list."),
+)
+
+
+@click.command("parity-step")
+@click.argument("recipe", required=False, type=FILE)
+@_pair_options
+@click.option("--write-map", metavar="FILE", type=FILE, help="Write the alignment that was found, for editing.")
+@_size_options
+@click.option("--stages", multiple=True, type=STAGES, help="Judge only these stages; may be repeated.")
+@click.option("--no-diagnosis", is_flag=True, help="Do not look for the causes of what fails.")
+@_file_options
+@click.option("--keep", metavar="DIR", type=FILE, help="Keep the traces in this (new) folder.")
+def parity_step(recipe: Path | None, **asked: Any) -> None:
+    """Run one training step in both frameworks and compare it tensor by tensor.
+
+    RECIPE is a YAML file; without one, ResNet50 on two photographs. Six stages are judged: data, init, forward, loss,
+    gradients, update. Every module also runs alone on torch's inputs and gradients, so that each fault is found where
+    it is, and causes are looked for. Of a tensor above 65,536 elements a stratified sample is compared, unless
+    --thorough.
+
+    SPEC is torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, with constant arguments if need be. Naming a
+    function runs it.
+
+    Exit code: 0 parity, 1 mismatch, 2 bad input or a framework that stopped.
+    """
+    from .reports.parity_command import Asked, run
+
+    _whole_pair(asked)
+    sys.exit(run(recipe, Asked(**asked)))
+
+
+@click.command("record")
+@click.argument("recipe", required=False, type=FILE)
+@click.option("--framework", type=click.Choice(["torch", "mindspore"]), required=True, help="Whose half this is.")
+@click.option("-o", "--out", metavar="TRACE", type=FILE, required=True, help="The new folder that the trace becomes.")
+@click.option("--with", "other", metavar="TRACE", type=FILE, help="The half that the other machine recorded.")
+@_pair_options
+@_size_options
+def record(recipe: Path | None, framework: str, out: Path, other: Path | None, **asked: Any) -> None:
+    """Record one framework's half of parity-step, on the machine that has it.
+
+    \b
+    msmigrate record --framework torch -o A                 # weights, batches, torch's traces
+    msmigrate record --framework mindspore --with A -o B    # on the other machine, from the same start
+    msmigrate compare A B                                   # anywhere
+    msmigrate record --framework torch --with B -o C        # for a verdict as sharp as parity-step's:
+    msmigrate compare C B
+
+    Without the last two, torch does not know which side of its ReLUs and max-pools MindSpore took where rounding
+    decides, so gradients are judged at a coarser noise, and no module runs alone.
+    """
+    from .reports.halves_command import record as run
+    from .reports.parity_command import Asked
+
+    _whole_pair(asked)
+    sys.exit(run(framework, recipe, out, other, Asked(**asked)))
+
+
+@click.command("compare")
+@click.argument("one", metavar="TRACE", type=FILE)
+@click.argument("other", metavar="[TRACE]", required=False, type=FILE)
+@_file_options
+def compare(one: Path, other: Path | None, **asked: Any) -> None:
+    """Judge two recorded halves, or one run that `parity-step --keep` left; nothing runs again.
+
+    Needs NumPy and safetensors only, so any machine can do it. Exit code: 0 parity, 1 mismatch, 2 bad input.
+    """
+    from .reports.halves_command import compare as run
+    from .reports.parity_command import Asked
+
+    sys.exit(run(one, other, Asked(**asked)))
+
+
+def _whole_pair(asked: dict[str, Any]) -> None:
+    """Refuse half a pair, and options that only a pair has."""
+    if (asked["torch"] is None) != (asked["mindspore"] is None):
+        raise click.UsageError("--torch and --mindspore go together: name both models, or neither.")
+    options = {"ckpt": "ckpt", "batch_file": "batch-file", "map_file": "map", "write_map": "write-map"}
+    given = [option for name, option in options.items() if asked.get(name) is not None]
+    if asked["torch"] is None and given:
+        raise click.UsageError(f"--{given[0]} is for a pair of your own: name it with --torch and --mindspore.")

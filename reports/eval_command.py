@@ -1,0 +1,157 @@
+"""What `msmigrate eval` does around the net: what is evaluated, the report on the screen, the files it leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from ..errors import BadDestination
+from ..migrate.atomic_file import atomic_file
+from ..train.inference import request as requests
+from ..train.inference.inference_process import WORKER
+from ..train.inference.inference_results import Results
+from ..train.inference.request import Request, Subject, Target
+from ..train.recipe import FOLDER
+from .confusion import picture
+from .evaluation import Evaluation, evaluate, predictions
+from .evaluation_table import show
+from .inference_progress import infer_with_progress
+
+REPORT, PREDICTIONS, CONFUSION = FILES = ("report.json", "predictions.json", "confusion.png")
+TOP = 5
+
+
+@dataclass(frozen=True)
+class About:
+    """What was evaluated on what, as the head of a report; notes: what a reader has to know about the figures."""
+
+    checkpoint: str
+    model: str
+    recipe: str
+    weights: str
+    step: int | None
+    epoch: int | None
+    source: str
+    target: str
+    versions: dict[str, str]
+    seconds: float
+    skipped: list[str]
+    notes: list[str]
+
+
+def run(
+    checkpoint: Path,
+    data: str | None,
+    recipe: Path | None,
+    ema: bool,
+    batch: int | None,
+    target: Target | None,
+    out: Path | None,
+    as_json: bool,
+    worker: Sequence[str] = WORKER,
+) -> int:
+    """Evaluate a checkpoint and print its report, or write it as JSON; returns the exit code, which is 0.
+
+    out: a folder that gets report.json, predictions.json and confusion.png; it may hold other files, and those three
+    of an earlier evaluation are replaced. worker: the command that runs the net.
+    """
+    if out is not None:
+        _refuse_unwritable(out)
+    with tempfile.TemporaryDirectory(prefix="msmigrate-eval-") as temporary:
+        folder = Path(temporary)
+        subject = requests.subject(checkpoint, recipe, ema=ema, folder=folder)
+        named = requests.source_named(data, subject.recipe)
+        classes, numbers = requests.labelled(subject, named)
+        request = Request(
+            recipe=subject.recipe,
+            weights=subject.weights,
+            shown=str(checkpoint),
+            ema=ema,
+            source=named,
+            classes=numbers,
+            mode=requests.mode_of(named, subject.recipe),
+            batch=batch or requests.batch_of(subject.recipe),
+            target=target,
+            top=TOP,
+            on_corrupt=subject.recipe.data.on_corrupt,
+        )
+        results = infer_with_progress(request, folder, worker)
+    names = subject.names(None if subject.classes else classes)
+    evaluation = evaluate(results, names)
+    about = _about(subject, request, named, classes, results)
+    if out is not None:
+        _write(out, about, evaluation, results, names)
+    if as_json:
+        print(json.dumps(_json(about, evaluation), ensure_ascii=False))
+    else:
+        show(about, evaluation, Console())
+        if out is not None:
+            print(f"Written to {out}: {', '.join(FILES)}")
+    return 0
+
+
+def _about(subject: Subject, request: Request, named: str, of_source: Sequence[str], results: Results) -> About:
+    run = subject.run or {}
+    notes = []
+    if subject.classes is None and (named.startswith(FOLDER) or len(of_source) < subject.num_classes):
+        last = f" to {len(of_source) - 1}" if len(of_source) > 1 else ""
+        notes.append(
+            f"{subject.checkpoint} names no classes: those of the images, in sorted order, were taken for the model's "
+            f"classes 0{last} of {subject.num_classes}"
+        )
+    return About(
+        checkpoint=str(subject.checkpoint),
+        model=subject.recipe.model.name,
+        recipe=subject.recipe.digest,
+        weights="moving average" if request.ema else "weights",
+        step=run.get("step"),
+        epoch=run.get("epoch"),
+        source=named,
+        target=results.target,
+        versions=results.versions,
+        seconds=round(results.seconds, 3),
+        skipped=[reason for _, reason in results.skipped],
+        notes=notes,
+    )
+
+
+def _json(about: About, evaluation: Evaluation) -> dict[str, Any]:
+    return {**vars(about), **evaluation.as_json()}
+
+
+def _write(out: Path, about: About, evaluation: Evaluation, results: Results, names: Sequence[str]) -> None:
+    """Write the three files, each of which appears whole or not at all; the report comes last."""
+    title = (
+        f"{Path(about.checkpoint).name} on {about.source}: top-1 {evaluation.top1:.2%} of {evaluation.images} images"
+    )
+    drawn = picture(evaluation.matrix, [row.name for row in evaluation.classes], title)
+    listed = json.dumps(predictions(results, names), indent=1, ensure_ascii=False)
+    report = json.dumps(_json(about, evaluation), indent=1, ensure_ascii=False)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadDestination(f"the folder {out} cannot be made: {error.strerror}") from error
+    for name, content in ((CONFUSION, drawn), (PREDICTIONS, listed.encode()), (REPORT, report.encode())):
+        with atomic_file(out / name, force=True) as fd, open(fd, "wb", closefd=False) as file:
+            file.write(content)
+
+
+def _refuse_unwritable(out: Path) -> None:
+    """Raise BadDestination now where writing could only fail after all the work."""
+    place = out
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise BadDestination(f"{out} cannot be a folder: {place} is a file")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise BadDestination(f"nothing can be written to {out}: no permission for {place}")
+    taken = next((out / name for name in FILES if (out / name).is_dir()), None)
+    if taken is not None:
+        raise BadDestination(f"{taken} cannot be written: it is a folder")

@@ -1,0 +1,144 @@
+"""One self-contained page of a report: nothing is loaded from anywhere, and names out of traces stay text.
+
+The page forbids itself everything else: its Content-Security-Policy names the digests of its own style and script.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from ... import __version__
+from ...errors import MsmigrateError
+from ...parity.findings import Report, StageSummary
+from ...parity.judge import RATIO, Verdict
+from ...train import recipe as recipes
+from ..judged import explains, judged, known
+from ..whole_file import write_whole
+from .error_histograms import Histograms
+from .module_tree import of_report
+from .numbers import shown, times
+from .packed_findings import clipped, pack
+
+HERE = Path(__file__).parent
+SCRIPTS = ("data.js", "detail.js", "plot.js", "table.js", "explore.js", "tree.js")
+FIRST_CAUSES = 4  # shown unfolded; the others are one click away
+LARGEST_RECIPE = 65_536  # bytes
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # no character of HTML; a name may hold one
+MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.NONE: "none"}
+
+
+def write_html(report: Report, folder: Path | None, path: Path) -> None:
+    """Write the page of a report; folder: the run's traces, which give histograms. The file appears complete or not at
+    all. Raises BadDestination."""
+    write_whole(page(report, folder), path)
+
+
+def page(report: Report, folder: Path | None = None) -> str:
+    """The page as text."""
+    report = judged(report)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment.filters |= {"number": shown, "times": times, "clip": clipped, "mark": MARKS.__getitem__}
+    style = (HERE / "style.css").read_text(encoding="utf-8")
+    script = '"use strict";(() => {\n' + "".join((HERE / s).read_text(encoding="utf-8") for s in SCRIPTS) + "})();\n"
+    histograms = Histograms(folder) if folder is not None else None
+    root, alone = of_report(report)
+    text = environment.get_template("page.html.j2").render(
+        report=report,
+        stages=report.stages,
+        verdict=overall(report),
+        empty=empty,
+        ratio=RATIO,
+        counts=_counts(report),
+        first_causes=FIRST_CAUSES,
+        explains=explains,
+        known=known,
+        found=sum(explains(cause) for cause in report.causes),
+        root=root,
+        alone=alone,
+        environment=_environment(report, histograms),
+        recipe_text=_recipe_text(report),
+        data=_data(report, histograms),
+        style=style,
+        script=script,
+        policy=_policy(style, script),
+        version=__version__,
+    )
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def overall(report: Report) -> str:
+    """What the page says at its top: pass, fail, or none where nothing failed but something has no verdict."""
+    if report.parity:
+        return "pass"
+    return "fail" if report.first_divergence is not None else "none"
+
+
+def empty(stage: StageSummary) -> bool:
+    """Whether nothing was compared in a stage."""
+    return stage.passed + stage.failed + stage.undecided == 0
+
+
+def _counts(report: Report) -> dict[str, int]:
+    counts = {mark: sum(f.verdict is verdict for f in report.findings) for verdict, mark in MARKS.items()}
+    return {**counts, "all": len(report.findings)}
+
+
+def _data(report: Report, histograms: Histograms | None) -> dict[str, Any]:
+    first = report.first_divergence
+    return {
+        "ratio": RATIO,
+        "findings": pack(report.findings, report.only),
+        "first": report.findings.index(first) if first is not None else None,
+        "histograms": histograms.of(report.findings) if histograms is not None else {},
+    }
+
+
+def _environment(report: Report, histograms: Histograms | None) -> list[tuple[str, str]]:
+    """What the verdict holds for, line by line."""
+    rows = [(name, str(version)) for name, version in sorted(report.versions.items())]
+    devices = histograms.devices if histograms is not None else {}
+    rows += [(f"{framework} device", device) for framework, device in devices.items()]
+    rows += [("msmigrate", __version__), ("recipe digest", report.recipe_digest)]
+    made = report.made_with
+    if made is not None:
+        rows += [
+            ("msmigrate code digest", made.code_digest),
+            ("starting checkpoint digest", made.checkpoint_digest or "no checkpoint: weights of the recipe's seed"),
+            ("compared", f"{made.steps} training steps of {made.batch} images"),
+        ]
+    if report.seconds is not None:
+        rows.append(("duration", f"{report.seconds:.0f} s"))
+    return rows
+
+
+def _recipe_text(report: Report) -> str | None:
+    """The recipe's file, if it still stands where the report found it and is still the same recipe."""
+    path = Path(report.recipe)
+    try:
+        if path.stat().st_size > LARGEST_RECIPE or recipes.load(path).digest != report.recipe_digest:
+            return None
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError, MsmigrateError):
+        return None
+
+
+def _policy(style: str, script: str) -> str:
+    """The Content-Security-Policy: this style and this script, by their digests, and nothing else."""
+    return f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'"
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,164 @@
+"""What `msmigrate train` does, in order: settle, check target and data, prove the step, train, say what came of it."""
+
+from __future__ import annotations
+
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from ..errors import BadDestination
+from ..parity.run import MINDSPORE_WORKER
+from ..train import recipe as recipes
+from ..train.recipe import Recipe
+from ..train.run import launch, run_data, targets
+from ..train.run.job import Job
+from ..train.run.run_data import RunData
+from . import gate, training_summary
+from .dry_run import dry_run
+from .train_settle import PARITY, Options, claimed, folder_problem, gate_of, precision, settle
+from .training import TrainingProgress
+from .training_log import finite, read
+
+Launcher = Callable[..., int]
+
+
+def run(
+    launcher: Launcher = launch.run,
+    probe: Sequence[str] = targets.PROBE,
+    mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
+    **given: Any,
+) -> int:
+    """Train; `given` are the command line's options, see Options.
+
+    launcher, probe, mindspore_worker: what starts the run, answers about targets, and records MindSpore's side of the
+    proof. Returns the exit code: 0 trained, 1 not proven or stopped at a number that is not finite. Raises the
+    errors of errors.py for everything a user can cause, before any file is written where that is possible.
+    """
+    options = Options(**given)
+    file = options.recipe_file
+    recipe = recipes.load(file)
+    amp = precision(options)
+    if amp is not None:
+        recipe = recipe.model_copy(update={"amp": amp})
+    if options.dry_run:
+        return dry_run(options, recipe, probe)
+    problem = folder_problem(options)
+    if problem:
+        raise BadDestination(problem)
+    found = targets.ask(probe=probe)
+    job = settle(options, recipe, found.default)
+    found.check(job.target, job.device_id, options.nproc)
+    data = run_data.look(recipe, job.processes)
+    holds = gate.Holds.now(recipe)
+    with claimed(options) as folder, ended_gently():
+        entry = open_gate(options, recipe, holds, mindspore_worker)
+        if entry is None:
+            _say_unproven(options, folder / PARITY)
+            return 1
+        job = job.model_copy(update={"gate": entry})
+        _announce(job, recipe, data)
+        return _train(options, job, recipe, launcher)
+
+
+@contextmanager
+def ended_gently() -> Iterator[None]:
+    """While the block runs SIGTERM is like Ctrl-C, so that a job that a cluster ends leaves no process behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what a signal does
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def open_gate(
+    options: Options, recipe: Recipe, holds: gate.Holds, mindspore_worker: Sequence[str] = MINDSPORE_WORKER
+) -> dict[str, Any] | None:
+    """What opens the gate, for the run's log; None where the step was compared and is not the same.
+
+    A report, when one is given; the proof of the run to resume, while it still holds; else parity-step, here and now.
+    With several machines the first one proves.
+    """
+    file = options.recipe_file
+    if options.skip_parity:
+        _tell("warning: --skip-parity: nobody has proven that this step is PyTorch's; the run's log says so")
+        return holds.entry("skipped")
+    if options.parity_report is not None:
+        return gate.accept(options.parity_report, file, recipe, holds)
+    if options.node_rank:
+        return holds.entry("left to the first machine")
+    if options.resume:
+        before = gate_of(options.folder)
+        if gate.still_holds(before, holds):
+            _tell("the proof that the run began with still holds: same recipe, code and checkpoint")
+            return before
+        _tell(f"the step has to be proven again: {gate.why_not(before, holds)}")
+    _tell(f"proving the step of {file}; --parity-report FILE brings a proof, --skip-parity goes without")
+    return gate.prove(file, recipe, holds, options.folder / PARITY, Console(stderr=options.as_json), mindspore_worker)
+
+
+def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher) -> int:
+    """Start the run, show it, and sum it up however it ends."""
+    title = f"{recipe.model.name} on {recipe.data.source}"
+    try:
+        with TrainingProgress(Console(stderr=True)) as progress:
+            code = launcher(job, **asdict(options.spread), told=progress.told)
+    except KeyboardInterrupt:
+        _sum_up(options, job, title)
+        raise
+    except BaseException:
+        _sum_up(options, job, title, show=False)  # the error's own line is what counts
+        raise
+    _sum_up(options, job, title)
+    return code
+
+
+def _sum_up(options: Options, job: Job, title: str, show: bool = True) -> None:
+    """Write summary.json and training.png, and print the summary."""
+    if options.node_rank:
+        return
+    history = read(job.log)
+    content = training_summary.summary(history, job, options.spread)
+    if history.steps:
+        picture = training_summary.draw(history, job.folder, title)
+        content["plot"] = str(picture) if picture else None
+        training_summary.write(content, job.folder)
+    if not show:
+        return
+    if options.as_json:
+        click.echo(json.dumps(finite(content), ensure_ascii=False))
+    elif history.steps:
+        training_summary.show(content, Console())
+
+
+def _say_unproven(options: Options, report: Path) -> None:
+    text = f"nothing was trained: the step is not proven. Every tensor is in {report}"
+    if options.as_json:
+        click.echo(json.dumps({"status": "not proven", "report": str(report)}, ensure_ascii=False))
+    _tell(text)
+
+
+def _announce(job: Job, recipe: Recipe, data: RunData) -> None:
+    epochs = job.epochs or recipe.train.epochs
+    processes = f" in {job.processes} processes" if job.processes > 1 else ""
+    _tell(
+        f"training {recipe.model.name} on {recipe.data.source} ({data.training.images} images) on {job.target}"
+        f"{processes}, {job.mode} mode: {epochs} epoch{'s' * (epochs > 1)} of {data.steps_per_epoch} steps; files in "
+        f"{job.folder}"
+    )
+    for text in data.warnings:
+        _tell(f"warning: {text}")
+
+
+def _tell(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,184 @@
+"""What `msmigrate train` settles before anything runs: its options, the job they make, and the folder it goes to."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import BadDestination, BadInput
+from ..train import recipe as recipes
+from ..train.recipe import Recipe
+from ..train.recipe_parts import Amp
+from ..train.run.job import Job
+from ..train.run.launch_command import JOB_FILE, Spread
+from .training_log import read
+
+RUNS = Path("runs")
+LOG = "log.jsonl"
+PARITY = "parity.json"
+# what a run leaves that came to no checkpoint
+LEFTOVERS = ("ranks", LOG, JOB_FILE, PARITY, "checkpoints", "tensorboard", "start.ckpt", "summary.json", "training.png")
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `msmigrate train`, by the names the command line gives them."""
+
+    recipe: Path | None = None
+    out: Path | None = None
+    target: str | None = None
+    mode: Literal["graph", "pynative"] | None = None
+    device_id: int | None = None
+    seed: int | None = None
+    epochs: int | None = None
+    amp: str | None = None
+    amp_dtype: str | None = None
+    max_steps: int | None = None
+    resume: bool = False
+    parity_report: Path | None = None
+    skip_parity: bool = False
+    nproc: int = 1
+    nnodes: int = 1
+    node_rank: int = 0
+    master_addr: str = "127.0.0.1"
+    master_port: int | None = None
+    dry_run: bool = False
+    as_json: bool = False
+
+    def __post_init__(self) -> None:
+        if self.parity_report is not None and self.skip_parity:
+            raise BadInput("--parity-report brings a proof and --skip-parity goes without one: leave one out")
+        if self.amp_dtype is not None and self.amp is None:
+            raise BadInput("--amp-dtype is the dtype of --amp: give both, or set amp.dtype in the recipe")
+        self.spread.check()
+
+    @property
+    def spread(self) -> Spread:
+        """Over how many processes and machines the run goes."""
+        return Spread(self.nproc, self.nnodes, self.node_rank, self.master_addr, self.master_port)
+
+    @property
+    def folder(self) -> Path:
+        """Where the run's files go, absolute: --out, or runs/ and the recipe's name."""
+        out = self.out or RUNS / (self.recipe or recipes.DEFAULT).stem
+        return out.expanduser().absolute()
+
+    @property
+    def recipe_file(self) -> Path:
+        """The recipe, absolute: the one named, that of the run to resume, or the default."""
+        before = previous(self.folder) if self.resume and self.recipe is None and self.out is not None else None
+        return before.recipe if before else (self.recipe or recipes.DEFAULT).expanduser().absolute()
+
+
+def precision(options: Options) -> Amp | None:
+    """The precision that the command line names, or that the run to resume was begun with instead of its recipe's."""
+    if options.amp is not None:
+        return Amp.model_validate({"level": options.amp, **({"dtype": options.amp_dtype} if options.amp_dtype else {})})
+    before = previous(options.folder) if options.resume else None
+    return before.amp if before else None
+
+
+def settle(options: Options, recipe: Recipe, default_target: str) -> Job:
+    """The job: the command line over the recipe's `train` section; a resumed run keeps what it was begun with."""
+    train = recipe.train
+    before = previous(options.folder) if options.resume else None
+    named = next((t for t in ("Ascend", "GPU", "CPU") if t.lower() == (options.target or "").lower()), None)
+    return Job.model_validate(
+        {
+            "recipe": options.recipe_file,
+            "folder": options.folder,
+            "target": named or (before.target if before else train.target or default_target),
+            "mode": options.mode or (before.mode if before else train.mode),
+            "device_id": train.device_id if options.device_id is None else options.device_id,
+            "seed": options.seed if options.seed is not None or before is None else before.seed,
+            "epochs": options.epochs or (before.epochs if before else None),
+            "amp": precision(options),
+            "processes": options.spread.processes,
+            "resume": options.resume,
+            "max_steps": options.max_steps,
+        }
+    )
+
+
+def previous(folder: Path) -> Job | None:
+    """The job that a run folder was last used for, or None where it says none that can be read."""
+    try:
+        return Job.read(folder / JOB_FILE)
+    except (OSError, ValueError):
+        return None
+
+
+def gate_of(folder: Path) -> dict[str, Any] | None:
+    """What the log of the run in this folder says of its proof."""
+    before = previous(folder)
+    return (read(folder / LOG).gate or before.gate) if before else None
+
+
+def holds_a_run(folder: Path) -> bool:
+    """Whether there is a checkpoint in this run folder, and so something to continue and to keep."""
+    return any(folder.glob("checkpoints/*.ckpt"))
+
+
+def folder_problem(options: Options) -> str | None:
+    """Why the run's folder cannot be used, in one line, or None; nothing is changed."""
+    folder = options.folder
+    there = next((path for path in (folder, *folder.parents) if path.exists()), folder)
+    if not there.is_dir():
+        return f"{folder} cannot be the run's folder: {there} is a file; name another with --out"
+    if not os.access(there, os.W_OK | os.X_OK):
+        return f"{folder} cannot be the run's folder: no permission for {there}; name another with --out"
+    if options.node_rank:
+        return None  # the first machine looks after the folder
+    run = folder.is_dir() and holds_a_run(folder)
+    if options.resume:
+        return None if run else f"{folder} holds no checkpoint to go on from: leave --resume out, or mend --out"
+    if run:
+        return f"{folder} holds a run: continue it with --resume, or name another folder with --out"
+    if folder.is_dir() and (foreign := [path.name for path in folder.iterdir() if path.name not in LEFTOVERS]):
+        return f"{folder} is not empty ({min(foreign)}): name another folder with --out"
+    return None
+
+
+@contextmanager
+def claimed(options: Options) -> Iterator[Path]:
+    """Make the run's folder and keep other runs out of it while the block runs; an empty new one is taken away again.
+
+    The log of a run that left no checkpoint is removed, for another one begins. Raises BadDestination where the folder
+    cannot be made or used, or where another run is at work in it.
+    """
+    problem = folder_problem(options)
+    if problem:
+        raise BadDestination(problem)
+    folder = options.folder
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise BadDestination(f"{folder} cannot be the run's folder: {error.strerror or error}") from None
+    try:
+        if not options.node_rank:
+            _lock(descriptor, folder)
+            if not options.resume:
+                (folder / LOG).unlink(missing_ok=True)
+        yield folder
+    finally:
+        os.close(descriptor)  # and with it goes the lock
+        with contextlib.suppress(OSError):  # which holds something now
+            for path in made:
+                path.rmdir()
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise BadDestination(f"another run is at work in {folder}: name another folder with --out") from None
+    except OSError:
+        pass  # a file system without locks

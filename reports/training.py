@@ -1,0 +1,162 @@
+"""A training run while it goes on: a live line on a terminal, plain lines now and then elsewhere. All on stderr."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+
+from .training_log import number, whole
+
+EVERY = 15.0  # seconds between two plain lines
+WAITING = 0.05  # share of the time spent waiting for data from which on a short line tells it
+
+
+class TrainingProgress:
+    """Shows the events of a run as they come; `told` is what launch.run calls.
+
+    console: where to, stderr as a rule. every: seconds between two lines about steps where it is no terminal.
+    """
+
+    def __init__(self, console: Console, every: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
+        self.console = console
+        self.every = every
+        self.clock = clock
+        self._plan: dict[str, Any] = {}
+        self._last = -math.inf
+        self._step: dict[str, Any] = {}
+        self._shown: set[tuple[int, str]] = set()
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[facts]}"),
+            console=console,
+            disable=not console.is_terminal,
+            expand=True,
+            transient=True,  # the summary comes in its place
+        )
+        self._task = self._bar.add_task("starting", total=None, facts="")
+
+    def __enter__(self) -> TrainingProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def told(self, rank: int, event: dict[str, Any]) -> None:
+        """Show one event; warnings of every process, and the rest of the first one only."""
+        kind = event.get("event")
+        if kind == "warning" or (kind == "note" and rank == 0):
+            if (rank, str(event.get("text"))) in self._shown:
+                return
+            self._shown.add((rank, str(event.get("text"))))
+            self._say(rank, kind, str(event.get("text", "")))
+        elif rank == 0 and kind == "plan":
+            self._plan = event
+            total = event.get("steps")
+            first = event.get("first_step", 0)
+            self._bar.update(
+                self._task,
+                description="first step",
+                total=total if whole(total) else None,
+                completed=first if whole(first) else 0,
+            )
+        elif rank == 0 and kind == "step":
+            self._on_step(event)
+        elif rank == 0 and kind == "validation":
+            self._flush()
+            self._line(validation_text(event, self._plan.get("epochs")))
+
+    def _on_step(self, event: dict[str, Any]) -> None:
+        self._step = event
+        step = event.get("step")
+        self._bar.update(
+            self._task,
+            description=epoch_text(event, self._plan.get("epochs")),
+            completed=step if whole(step) else None,
+            facts=facts(event, self._plan.get("steps"), short=True),
+        )
+        if not self.console.is_terminal and self.clock() - self._last >= self.every:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Print the newest step where no bar shows it."""
+        if self._step and not self.console.is_terminal:
+            self._last = self.clock()
+            self._line(
+                f"{epoch_text(self._step, self._plan.get('epochs'))}  {facts(self._step, self._plan.get('steps'))}"
+            )
+            self._step = {}
+
+    def _say(self, rank: int, kind: str, text: str) -> None:
+        who = f" (process {rank})" if rank else ""
+        mark = "[yellow]warning[/]" if kind == "warning" else "note"
+        self._bar.console.print(f"{mark}{who}: {escape(' '.join(text.split()))}", soft_wrap=True)
+
+    def _line(self, text: str) -> None:
+        self._bar.console.print(escape(text), soft_wrap=True, highlight=False)
+
+
+def epoch_text(event: dict[str, Any], epochs: Any) -> str:
+    """`epoch 3/90`, counted from 1."""
+    epoch = event.get("epoch")
+    if not whole(epoch):
+        return "training"
+    return f"epoch {epoch + 1}" + (f"/{epochs}" if whole(epochs) else "")
+
+
+def facts(event: dict[str, Any], steps: Any, short: bool = False) -> str:
+    """Step, loss, learning rate, speed, share of the time spent waiting for data, and time left.
+
+    short: for a line of 80 columns that a bar shares; waiting is then told from WAITING on.
+    """
+    of = f"/{steps}" if whole(steps) else ""
+    parts = [f"{event.get('step')}{of}" if short else f"step {event.get('step')}{of}"]
+    parts.append(f"loss {number(event.get('loss')):.4g}")
+    values = {key: number(event.get(key)) for key in ("lr", "images_per_second", "waited", "seconds_left")}
+    if math.isfinite(values["lr"]):
+        parts.append(f"lr {values['lr']:.3g}")
+    if math.isfinite(values["images_per_second"]):
+        parts.append(f"{values['images_per_second']:.0f} img/s")
+    if values["waited"] >= (WAITING if short else 0):
+        parts.append(f"waiting {values['waited']:.0%}")
+    if math.isfinite(values["seconds_left"]):
+        parts.append(f"{clock_text(values['seconds_left'])} left")
+    return (" " if short else "  ").join(parts)
+
+
+def validation_text(event: dict[str, Any], epochs: Any) -> str:
+    """One line for a validation, with the moving average's accuracy where there is one."""
+    parts = [f"loss {number(event.get('loss')):.4g}"]
+    parts += [f"{name} {percent(number(event.get(key)))}" for name, key in (("top-1", "top1"), ("top-5", "top5"))]
+    ema = event.get("ema")
+    if isinstance(ema, dict):
+        parts.append(f"EMA top-1 {percent(number(ema.get('top1')))}")
+    return f"{epoch_text(event, epochs)}  validation: {', '.join(parts)}"
+
+
+def percent(share: float) -> str:
+    """A share of 1 as a percentage."""
+    return f"{share:.2%}" if math.isfinite(share) else "unknown"
+
+
+def clock_text(seconds: float) -> str:
+    """`42 s`, `3:20`, `5:03:20`, or `2 d 05:03`."""
+    whole_seconds = round(max(seconds, 0.0))
+    if whole_seconds < 60:
+        return f"{whole_seconds} s"
+    minutes, second = divmod(whole_seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours // 24} d {hours % 24:02}:{minute:02}"
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

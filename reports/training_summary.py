@@ -1,0 +1,186 @@
+"""What a run came to: a table of its epochs, the best one, how fast it was, and what to do with it now."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shlex
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..errors import BadDestination
+from ..migrate.atomic_file import atomic_file
+from ..train.run.checkpoints import BEST
+from ..train.run.job import Job
+from ..train.run.launch_command import Spread
+from .training import clock_text, percent
+from .training_log import History, json_text
+
+ROWS = 12  # epochs shown; a long run's first and last ones
+SUMMARY = "summary.json"
+PLOT = "training.png"
+ENDINGS = {
+    "done": ("Trained", "green"),
+    "interrupted": ("Interrupted", "yellow"),
+    "stopped": ("Stopped", "bold red"),
+    "failed": ("Failed", "bold red"),
+}
+
+
+def summary(history: History, job: Job, spread: Spread | None = None) -> dict[str, Any]:
+    """The summary of a run as plain values, for --json and summary.json. spread: over which processes it went."""
+    best = history.best
+    checkpoints = sorted(str(file) for file in job.checkpoints.glob("*.ckpt"))
+    speeds = [line.images_per_second for line in history.steps if math.isfinite(line.images_per_second)]
+    return {
+        "status": history.status,
+        "recipe": str(job.recipe),
+        "folder": str(job.folder),
+        "target": job.target,
+        "mode": job.mode,
+        "processes": job.processes,
+        "gate": job.gate,
+        "steps": history.last_step,
+        "planned_steps": history.plan.get("steps"),
+        "epochs": _epochs(history),
+        "best": _best(best[0], best[1], job) if best else None,
+        "seconds": round(history.seconds, 1),
+        "images_per_second": round(sum(speeds) / len(speeds), 1) if speeds else None,
+        "checkpoints": checkpoints,
+        "checkpoint_step": history.kept or None,
+        "warnings": history.warnings,
+        "stopped": history.stopped,
+        "error": history.error,
+        "next": _next(history, job, checkpoints, spread or Spread()),
+    }
+
+
+def write(content: dict[str, Any], folder: Path) -> None:
+    """Store a summary as summary.json; the file appears whole or not at all. Raises BadDestination."""
+    with atomic_file(folder / SUMMARY, force=True) as fd, open(fd, "w", encoding="utf-8", closefd=False) as file:
+        file.write(json_text(content))
+
+
+def draw(history: History, folder: Path, title: str) -> Path | None:
+    """Draw training.png and return its place, or None where there is nothing to draw or nowhere to put it."""
+    from .training_plot import plot
+
+    if not history.steps and not history.validations:
+        return None
+    with contextlib.suppress(BadDestination):
+        plot(history, folder / PLOT, title)
+        return folder / PLOT
+    return None
+
+
+def show(content: dict[str, Any], console: Console) -> None:
+    """Print a summary."""
+    if content["epochs"]:
+        console.print(_table(content["epochs"]))
+    word, style = ENDINGS[content["status"]]
+    of = f" of {content['planned_steps']}" if content["planned_steps"] not in (None, content["steps"]) else ""
+    speed = f", {content['images_per_second']:.0f} images/s" if content["images_per_second"] else ""
+    head = Text.assemble((word, style), f": {content['steps']}{of} steps in {clock_text(content['seconds'])}{speed}")
+    console.print(head)
+    if content["stopped"]:
+        console.print(Text(f"  {content['stopped'].get('text', '')}"))
+    best = content["best"]
+    if best:
+        average = ", of the moving average" if best["ema"] else ""
+        console.print(Text(f"Best: top-1 {percent(best['top1'])} after epoch {best['epoch']}{average}"))
+    if content["gate"].get("parity") != "passed":
+        console.print(Text("The step was not proven (--skip-parity).", "yellow"))
+    if content["checkpoints"]:
+        newest = f", the newest after step {content['checkpoint_step']}" if content["checkpoint_step"] else ""
+        console.print(Text(f"Checkpoints: {Path(content['checkpoints'][0]).parent}{newest}"), soft_wrap=True)
+    for command in content["next"]:
+        console.print(Text(f"  {command}"), soft_wrap=True)
+
+
+def _epochs(history: History) -> list[dict[str, Any]]:
+    """A row for each epoch: mean of the logged losses, last learning rate, and the validation after it."""
+    numbers = sorted({line.epoch for line in history.steps} | {line.epoch for line in history.validations})
+    rows = []
+    for epoch in numbers:
+        lines = [line for line in history.steps if line.epoch == epoch]
+        losses = [line.loss for line in lines]
+        tested = [asdict(line) for line in history.validations if line.epoch == epoch]
+        rows.append(
+            {
+                "epoch": epoch + 1,
+                "loss": sum(losses) / len(losses) if losses else None,
+                "lr": lines[-1].lr if lines else None,
+                "validation": {key: tested[-1][key] for key in ("loss", "top1", "top5", "ema")} if tested else None,
+            }
+        )
+    return rows
+
+
+def _best(line: Any, ema: bool, job: Job) -> dict[str, Any]:
+    top1 = line.ema["top1"] if ema else line.top1
+    file = job.checkpoints / BEST
+    return {
+        "top1": top1,
+        "epoch": line.epoch + 1,
+        "step": line.step,
+        "ema": ema,
+        "checkpoint": str(file) if file.exists() else None,
+    }
+
+
+def _next(history: History, job: Job, checkpoints: list[str], spread: Spread) -> list[str]:
+    """Commands that make sense now."""
+    if not checkpoints:
+        return []
+    if history.status != "done":
+        command = ["msmigrate", "train", str(job.recipe), "--out", str(job.folder), "--resume"]
+        for field in fields(Spread):
+            value = getattr(spread, field.name)
+            if value != field.default:
+                command += [f"--{field.name.replace('_', '-')}", str(value)]
+        return [shlex.join(command)]
+    best = str(job.checkpoints / BEST)
+    chosen = best if best in checkpoints else checkpoints[-1]
+    ema = ["--ema"] if history.best is not None and history.best[1] else []
+    data = [] if history.validations else ["DATA"]
+    tools = (["eval", chosen, *data, *ema], ["predict", chosen, "IMAGE", *ema])
+    return [shlex.join(["msmigrate", *tool]) for tool in tools]
+
+
+def _table(rows: list[dict[str, Any]]) -> Table:
+    tested = any(row["validation"] for row in rows)
+    averaged = any(row["validation"] and row["validation"]["ema"] for row in rows)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    headings = ["epoch", "loss", "lr"]
+    headings += ["validation\nloss", "top-1", "top-5"] if tested else []
+    headings += ["EMA\ntop-1", "EMA\ntop-5"] if averaged else []
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    shown = rows if len(rows) <= ROWS else [*rows[: ROWS // 2], None, *rows[-ROWS // 2 :]]
+    for row in shown:
+        if row is None:
+            table.add_row(*["…"] * len(headings))
+            continue
+        validation = row["validation"] or {}
+        ema = validation.get("ema") or {}
+        cells = [str(row["epoch"]), _number(row["loss"]), _number(row["lr"], "{:.3g}")]
+        cells += (
+            [_number(validation.get("loss")), *(_share(validation.get(k)) for k in ("top1", "top5"))] if tested else []
+        )
+        cells += [_share(ema.get(k)) for k in ("top1", "top5")] if averaged else []
+        table.add_row(*cells)
+    return table
+
+
+def _number(value: float | None, form: str = "{:.4f}") -> str:
+    return "" if value is None else form.format(value)
+
+
+def _share(value: float | None) -> str:
+    return "" if value is None else percent(value)

@@ -1,0 +1,91 @@
+"""`msmigrate train` with nothing pretended: MindSpore trains, and the command proves, shows, stops and goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msmigrate.reports.training_log import read
+
+RECIPE = """
+model: {name: lenet5}
+data:
+  source: digits:train
+  validation: digits:test
+  batch: 64
+  transforms: [{name: Resize, args: {size: 32}}, {name: ToTensor}, {name: Normalize, args: {mean: [0.5], std: [0.5]}}]
+optimizer: {name: SGD, args: {lr: 0.05, momentum: 0.9}}
+ema: {decay: 0.9}
+train: {epochs: 2, log_every: 1}
+"""
+COMMAND = (sys.executable, "-m", "msmigrate", "train")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "r.yaml").write_text(RECIPE)
+    return tmp_path
+
+
+def train(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_COLOR": "1"}
+    return subprocess.run(
+        [*COMMAND, *options], capture_output=True, text=True, cwd=folder, env=environment, timeout=500
+    )
+
+
+def summary(folder: Path) -> Any:
+    return json.loads((folder / "runs" / "r" / "summary.json").read_text())
+
+
+def test_a_run_is_cut_short_and_goes_on(folder: Path) -> None:
+    done = train(folder, "r.yaml", "--skip-parity", "--mode", "pynative", "--max-steps", "2")
+    assert done.returncode == 0, done
+    assert "Trained: 2 steps" in done.stdout and "The step was not proven" in done.stdout
+    assert "step 1/2" in done.stderr and "validation: loss" in done.stderr and "EMA top-1" in done.stderr
+    assert "ONEDNN_MAX_CPU_ISA" in done.stderr or "ONEDNN_MAX_CPU_ISA" in os.environ
+    assert read(folder / "runs" / "r" / "log.jsonl").gate == summary(folder)["gate"]
+    assert (folder / "runs" / "r" / "training.png").exists()
+    done = train(folder, "--out", "runs/r", "--resume", "--skip-parity", "--max-steps", "3", "--json")
+    assert done.returncode == 0, done
+    content = json.loads(done.stdout)
+    assert (content["steps"], content["mode"], content["status"]) == (3, "pynative", "done")
+    assert len(read(folder / "runs" / "r" / "log.jsonl").steps) == 3
+    assert "holds a run" in train(folder, "r.yaml", "--skip-parity").stderr
+
+
+@pytest.mark.full
+def test_a_proven_run_is_interrupted_and_goes_on_without_another_proof(folder: Path) -> None:
+    first = subprocess.Popen(
+        [*COMMAND, "r.yaml"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
+    )
+    assert first.stderr is not None
+    for line in first.stderr:
+        if "validation" in line:
+            first.send_signal(signal.SIGINT)
+            break
+    out, err = first.communicate(timeout=60)
+    assert first.returncode == 130 and err.endswith("msmigrate: interrupted\n")
+    assert "Parity:" in out and "Interrupted:" in out and "--resume" in out
+    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True).stdout
+    assert str(folder) not in listed
+    done = train(folder, "r.yaml", "--resume")
+    assert done.returncode == 0, done
+    assert "the proof that the run began with still holds" in done.stderr and "Parity:" not in done.stdout
+    assert summary(folder)["gate"]["parity"] == "passed" and summary(folder)["steps"] == 44
+    best = summary(folder)["best"]
+    assert best["top1"] > 0.5 and Path(best["checkpoint"]).exists()
+
+
+@pytest.mark.full
+def test_two_processes_train_together(folder: Path) -> None:
+    done = train(folder, "r.yaml", "--skip-parity", "--nproc", "2", "--max-steps", "2", "--mode", "pynative")
+    assert done.returncode == 0, done
+    assert "in 2 processes" in done.stderr and summary(folder)["processes"] == 2
+    assert "lower data.batch" in train(folder, "r.yaml", "--skip-parity", "--nproc", "40", "--out", "x").stderr

@@ -13,9 +13,9 @@ mindspore_environment.prepare()
 from mindspore import Tensor  # noqa: E402
 from msmigrate.parity.mindspore_worker import load_start  # noqa: E402
 from msmigrate.parity.start import CHECKPOINT, read_inputs  # noqa: E402
-from msmigrate.train import mindspore_models  # noqa: E402
 from msmigrate.train import recipe as recipes  # noqa: E402
-from msmigrate.train.mindspore_step import TrainStep  # noqa: E402
+from msmigrate.train.models import mindspore_models  # noqa: E402
+from msmigrate.train.step.mindspore_step import TrainStep  # noqa: E402
 
 
 def main(recipe_file: Path, folder: Path) -> None:

@@ -9,27 +9,27 @@ from pathlib import Path
 
 import torch
 from msmigrate.migrate.convert import convert
-from msmigrate.parity.record import Inputs
-from msmigrate.parity.start import CHECKPOINT, WEIGHTS, classes, targets, write_inputs
+from msmigrate.parity.start import CHECKPOINT, WEIGHTS, write_inputs
+from msmigrate.parity.torch_layouts import PRECISIONS
 from msmigrate.parity.torch_side import TorchSide
-from msmigrate.parity.torch_worker import PRECISIONS, data_batches, exercise
+from msmigrate.parity.torch_worker import data_batches, exercise, fed
 from msmigrate.train import recipe as recipes
-from msmigrate.train import torch_models
+from msmigrate.train.models import torch_models
 
 
 def main(recipe_file: Path, folder: Path, steps: int) -> None:
     recipe = recipes.load(recipe_file)
-    images, labels = zip(*data_batches(recipe, steps), strict=True)
-    inputs = Inputs(list(images), [targets(recipe, y) for y in labels], classes(recipe))
+    inputs = fed(recipe, data_batches(recipe, steps))
     torch.manual_seed(recipe.seed)
     model = torch_models.build(recipe.model.name, **recipe.model.args)
-    exercise(model, torch.from_numpy(images[-1]))
+    exercise(model, torch.from_numpy(inputs.images[-1]))
     write_inputs(folder, inputs)
     torch.save(model.state_dict(), folder / WEIGHTS)
     convert(folder / WEIGHTS, folder / CHECKPOINT)
     for _, dtype, variant in PRECISIONS:
         side = TorchSide(recipe, model, dtype, variant)
-        batches = [(torch.from_numpy(x).to(dtype), torch.from_numpy(y)) for x, y in zip(images, labels, strict=True)]
+        pairs = zip(inputs.images, inputs.labels, strict=True)
+        batches = [(torch.from_numpy(x).to(dtype), torch.from_numpy(y)) for x, y in pairs]
         with torch.no_grad():
             side.model.eval()(batches[0][0])
             side.model.train()(batches[0][0])

@@ -11,29 +11,29 @@ from __future__ import annotations
 import argparse
 import tempfile
 from contextlib import redirect_stdout
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
 from msmigrate.parity.kinks import KinkSides
 from msmigrate.parity.record import Inputs, StepArrays, record_steps
-from msmigrate.parity.start import classes, targets
 from msmigrate.parity.torch_side import TorchSide
-from msmigrate.parity.torch_worker import data_batches, exercise
+from msmigrate.parity.torch_worker import data_batches, exercise, fed
 from msmigrate.parity.trace import Trace, TraceWriter
 from msmigrate.train import recipe as recipes
-from msmigrate.train import torch_models
+from msmigrate.train.models import torch_models
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recipe", nargs="?", type=Path, default=recipes.DEFAULT)
     recipe = recipes.load(parser.parse_args().recipe)
-    (images, labels), (others, _) = data_batches(recipe, 2)
-    inputs = Inputs([images], [targets(recipe, labels)], classes(recipe))
+    both = fed(recipe, data_batches(recipe, 2))
+    inputs = replace(both, images=both.images[:1], labels=both.labels[:1])
     torch.manual_seed(recipe.seed)
     model = torch_models.build(recipe.model.name, **recipe.model.args)
-    exercise(model, torch.from_numpy(others))
+    exercise(model, torch.from_numpy(both.images[1]))
 
     with tempfile.TemporaryDirectory() as folder:
         writer = TraceWriter(Path(folder), {})

@@ -1,0 +1,27 @@
+"""MindSpore's recorder with five faults at once, for the example report: example_faults_mindspore.py RECIPE FOLDER …
+
+Each is one that tests/parity plants alone: a BatchNorm's eps, a max-pool's padding, a block without its shortcut, label
+smoothing over K − 1 classes, and weight decay that skips norms and biases.
+"""
+
+import importlib
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+from msmigrate.train import mindspore_environment
+
+mindspore_environment.prepare()
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "parity"))
+
+from msmigrate.parity import mindspore_worker, worker  # noqa: E402
+
+FAULTS = ("bn_eps", "maxpool_same", "residual_forgotten", "label_smoothing", "norm_undecayed")
+
+if __name__ == "__main__":
+    faults = importlib.import_module("mindspore_faults")  # of the tests
+    with ExitStack() as planted:
+        for fault in FAULTS:
+            planted.enter_context(faults.broken(fault))
+        worker.run(mindspore_worker.main)

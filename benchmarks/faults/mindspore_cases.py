@@ -1,0 +1,107 @@
+"""MindSpore's side of every case: mindspore_cases.py ROOT
+
+ROOT/plan.json says what to run. What a fault cannot touch, the batches and the initial distributions, is made once for
+each base, and anew for a fault of that kind.
+"""
+
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from msmigrate.train import mindspore_environment
+
+mindspore_environment.prepare()
+
+import mindspore_injectors as injectors  # noqa: E402
+import numpy as np  # noqa: E402
+import plan as planning  # noqa: E402
+from losses_mindspore import LOSSES  # noqa: E402
+from mindspore import Tensor, nn  # noqa: E402
+from msmigrate.parity import mindspore_worker  # noqa: E402
+from msmigrate.parity.worker import Options, wait_for  # noqa: E402
+from msmigrate.train import recipe as recipes  # noqa: E402
+from msmigrate.train.models import mindspore_models  # noqa: E402
+from msmigrate.train.models.mindspore_names import canonical_parameters  # noqa: E402
+from msmigrate.train.step import mindspore_step  # noqa: E402
+from nets_mindspore import NETS  # noqa: E402
+
+MADE_ONCE = ("data_batches", "initial_values")
+
+
+def main(root: Path) -> None:
+    planning.register(mindspore_models._MODELS, NETS)
+    for base in json.loads((root / "plan.json").read_text()):
+        recipe = recipes.load(Path(base["recipe"]))
+        kept: dict[Any, Any] = {}
+        with ExitStack() as around:
+            around.enter_context(patch.object(mindspore_worker, "load_start", load_start))
+            if base["loss"]:
+                loss = LOSSES[base["loss"]]
+                around.enter_context(patch.object(mindspore_step, "build_loss", lambda recipe, loss=loss: loss()))
+            for case in base["cases"]:
+                options = Options(recipe, wait_for(root / f"{base['name']}--{case['name']}"), planning.STEPS)
+                record(options, case["inject"], kept)
+
+
+def record(options: Options, inject: list[tuple[str, dict[str, Any]]], kept: dict[Any, Any]) -> None:
+    """Record one case; an error leaves the file `crashed` in place of the trace."""
+    began = time.monotonic()
+    anew = any(injectors.early(name) for name, _ in inject)
+    places: list[str] = []
+    try:
+        with ExitStack() as stack:
+            if not anew:
+                for name in MADE_ONCE:
+                    real = getattr(mindspore_worker, name)
+                    stack.enter_context(patch.object(mindspore_worker, name, once(name, real, kept)))
+            for name, arguments in inject:
+                stack.enter_context(injectors.planted(name, arguments, places))
+            mindspore_worker.main(options)
+    except Exception:
+        draft = options.folder / "crashed.part"
+        draft.write_text(traceback.format_exc())
+        draft.rename(options.folder / "crashed")
+    told = {"places": sorted(set(places)), "seconds": time.monotonic() - began}
+    (options.folder / "injected.json").write_text(json.dumps(told))
+
+
+def once(name: str, real: Callable[..., Any], kept: dict[Any, Any]) -> Callable[..., Any]:
+    """The function, computed once for each second argument (the steps, or a seed)."""
+
+    def made(first: Any, which: Any, *rest: Any) -> Any:
+        key = (name, which)
+        if key not in kept:
+            kept[key] = real(first, which, *rest)
+        return kept[key]
+
+    return made
+
+
+def load_start(net: nn.Cell, checkpoint: str) -> None:
+    """Put the starting weights in place by torch's names; a parameter that the file lacks stays as it was born."""
+    values = np.load(checkpoint)
+    for held in canonical_parameters(net):
+        if held.name in values:
+            value = values[held.name]
+            if held.parameter.shape != value.shape:
+                raise ValueError(f"{held.name}: {value.shape} does not fit {held.parameter.shape}")
+            held.parameter.set_data(Tensor(value))
+
+
+if __name__ == "__main__":
+    code = 0
+    try:
+        main(Path(sys.argv[1]))
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)

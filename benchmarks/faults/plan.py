@@ -1,0 +1,86 @@
+"""What is run: the recipes of the benchmark's steps, and the cases that share the start of each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+from msmigrate.train.models import model_names
+from msmigrate.train.recipe import Recipe
+
+HERE = Path(__file__).parent
+STEPS = 2  # of a compared run: all that a schedule needs to show that it moves
+NETS = ("resnet", "vit", "mobile", "text", "unet", "rare")
+_PREFIX = "fault_"  # before a net's name among the recipe's models
+_FLAG = ("true or false", lambda value: type(value) is bool)
+_OPTIONS = {
+    "drop": ("a share", lambda value: isinstance(value, float)),
+    **dict.fromkeys(("frozen", "freeze", "unused", "tied", "lengths"), _FLAG),
+}
+
+
+@dataclass
+class Base:
+    """A net, the recipe of its step, and the cases that share this start; loss: of losses_*.py, or nothing."""
+
+    net: str
+    step: str
+    loss: str = ""
+    seed: int = 42
+    cases: list[Case] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"{self.net}-{self.step}" + (f"-{self.seed}" if self.seed != 42 else "")
+
+
+@dataclass
+class Case:
+    """Faults planted at once in one base; inject: (injector, its arguments) each."""
+
+    name: str
+    inject: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+
+def register(models: dict[str, Any] | None = None, nets: dict[str, Any] | None = None) -> None:
+    """Make the nets known to recipes; `models` are a framework's own, by name, where it runs."""
+    model_names._VALUES.update(_OPTIONS)  # type: ignore[arg-type]
+    for net in (*NETS, "beliefs"):
+        model_names.ARGUMENTS[_PREFIX + net] = tuple(_OPTIONS)
+        if models is not None and nets is not None:
+            models[_PREFIX + net] = nets[net]
+    model_names.SMALL = tuple({*model_names.SMALL, *(_PREFIX + net for net in (*NETS, "beliefs"))})
+    model_names.NAMES = tuple(model_names.ARGUMENTS)
+
+
+def recipe(net: str, step: str, seed: int = 42) -> tuple[dict[str, Any], str]:
+    """The recipe of a net's step as a document, and the loss of its own that it has, or nothing."""
+    steps = yaml.safe_load((HERE / "bases.yaml").read_text())
+    changed = {} if step == "default" else steps[step]
+    document = {**steps["default"], **changed, "seed": seed}
+    loss = document.pop("own_loss", "")
+    document["model"] = {"name": _PREFIX + net, "args": changed.get("model", {})}
+    return document, loss
+
+
+def write(root: Path, bases: list[Base]) -> Path:
+    """Write each base's recipe and the plan that both workers read; returns the plan's file."""
+    for base in bases:
+        document, base.loss = recipe(base.net, base.step, base.seed)
+        Recipe.model_validate(document)
+        (root / f"{base.name}.yaml").write_text(yaml.safe_dump(document))
+    plan = [
+        {
+            "name": base.name,
+            "recipe": str(root / f"{base.name}.yaml"),
+            "loss": base.loss,
+            "cases": [{"name": case.name, "inject": case.inject} for case in base.cases],
+        }
+        for base in bases
+    ]
+    path = root / "plan.json"
+    path.write_text(json.dumps(plan))
+    return path

@@ -1,0 +1,285 @@
+"""Plant every known migration fault that can be planted, one at a time and several at once, and score the reports.
+
+    python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--pairs N] [--quick] [--json FILE] [--keep DIR]
+
+faults.yaml says what is planted where, and what the report has to say; bases.yaml the training steps; equals.yaml the
+beliefs that were measured to be no faults, which have to stay green, as have the untouched pairs. --pairs N: N pairs
+and N triples of faults at once, besides. --quick: a minute's worth. Prints markdown; exit code 1 when a fault was not
+detected or a clean pair was red. Each framework records all cases in one process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import plan as planning
+import yaml
+from plan import NETS, Base, Case
+from scoring import Fault, Score, entries, false_alarm, faults, score, unlisted
+
+HERE = Path(__file__).parent
+QUICK = 6
+SEEDS = (42, 1, 2)
+
+
+@dataclass
+class Run:
+    """One case: its base and what was planted in it (nothing: it has to stay green)."""
+
+    base: Base
+    case: Case
+    planted: list[Fault] = field(default_factory=list)
+    equal: str = ""
+    report: dict[str, Any] = field(default_factory=dict)
+    scores: list[Score] = field(default_factory=list)
+    trouble: str = ""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="*", metavar="ID", help="these faults, and no untouched pairs")
+    parser.add_argument("--net", nargs="*", metavar="NAME", choices=NETS, default=list(NETS))
+    parser.add_argument("--pairs", type=int, default=0, help="so many pairs and so many triples of faults besides")
+    parser.add_argument("--quick", action="store_true", help="a few faults of each kind")
+    parser.add_argument("--json", type=Path, help="write every score there")
+    parser.add_argument("--keep", type=Path, help="a new folder for the reports, which are kept")
+    given = parser.parse_args()
+    planning.register()
+    runs = planned(given)
+    with tempfile.TemporaryDirectory() as temporary:
+        root = given.keep or Path(temporary) / "runs"
+        root.mkdir(parents=True)
+        began = time.monotonic()
+        record(root, runs)
+        for run in runs:
+            judge(root, run)
+    print(f"{len(runs)} runs in {(time.monotonic() - began) / 60:.0f} minutes\n")
+    if given.json:
+        given.json.write_text(json.dumps([_told(run) for run in runs], indent=1))
+    sys.exit(show(runs))
+
+
+# What is run
+
+
+def planned(given: argparse.Namespace) -> list[Run]:
+    """Every run that the command line asks for, grouped by base."""
+    bases: dict[tuple[str, str, int], Base] = {}
+
+    def base(net: str, step: str, seed: int = 42) -> Base:
+        return bases.setdefault((net, step, seed), Base(net, step, seed=seed))
+
+    runs: list[Run] = []
+    chosen = [fault for fault in (*faults(), *unlisted()) if not given.only or fault.id in given.only]
+    if given.quick:
+        chosen = quick(chosen)
+    for fault in chosen:
+        nets = [net for net in fault.nets if net in given.net]
+        for net in nets[:1] if given.quick else nets:
+            case = Case(fault.id if _once(chosen, fault) else f"{fault.id}-{fault.inject}-{net}", [planting(fault)])
+            runs.append(Run(base(net, fault.step), case, [fault]))
+    for count in (2, 3):
+        runs += together(given, count, base)
+    for net in given.net if not given.only else []:
+        for seed in SEEDS[:1] if given.quick else SEEDS:
+            runs.append(Run(base(net, "default", seed), Case("clean")))
+    if not given.only and not given.quick:
+        steps = sorted({(run.base.net, run.base.step) for run in runs if run.base.step not in ("default", "unused")})
+        runs += [Run(base(net, step), Case("clean")) for net, step in steps]
+    runs += equal(given, base)
+    order = list(bases.values())
+    runs.sort(key=lambda run: order.index(run.base))
+    for run in runs:
+        run.base.cases.append(run.case)
+    return runs
+
+
+def planting(fault: Fault) -> tuple[str, dict[str, Any]]:
+    """What the plan says of one fault."""
+    return fault.inject, fault.args
+
+
+def quick(chosen: list[Fault]) -> list[Fault]:
+    """A few faults of each kind, the same ones each time."""
+    kept: list[Fault] = []
+    for kind in sorted({fault.kind for fault in chosen}):
+        of_kind = [fault for fault in chosen if fault.kind == kind and fault.step == "default"]
+        listed = [fault for fault in of_kind if fault.causes]
+        kept += Random(kind).sample(listed, min(len(listed), 3 if kind == "model" else 1))
+        kept += [fault for fault in of_kind if not fault.causes][:1]
+    return kept
+
+
+def together(given: argparse.Namespace, count: int, base: Any) -> Iterator[Run]:
+    """Random faults at once in one net: no two with the same injector, for one would undo the other."""
+    random = Random(count)
+    several = [f for f in faults() if f.step == "default" and f.kind in ("model", "optimizer", "data", "checkpoint")]
+    for i in range(given.pairs):
+        net = random.choice(given.net)
+        here = [f for f in several if net in f.nets]
+        picked: list[Fault] = []
+        while len(picked) < count:
+            fault = random.choice(here)
+            if fault.inject not in {p.inject for p in picked}:
+                picked.append(fault)
+        case = Case(f"{count}-at-once-{i}", [planting(fault) for fault in picked])
+        yield Run(base(net, "default"), case, picked)
+
+
+def equal(given: argparse.Namespace, base: Any) -> Iterator[Run]:
+    """The beliefs that were measured to be equal."""
+    path, seen = HERE / "equals.yaml", set[tuple[str, str]]()
+    if given.only or given.quick:
+        return
+    for entry in yaml.safe_load(path.read_text()):
+        for net in entry.get("nets", []):
+            step = entry.get("step", "default")
+            if "inject" in entry and net in given.net:
+                case = Case(f"equal-{entry['probe']}", [(entry["inject"], entry.get("args", {}))])
+                yield Run(base(net, step), case, equal=entry["probe"])
+            elif "inject" not in entry and net in (*given.net, "beliefs") and (net, step) not in seen:
+                seen.add((net, step))
+                yield Run(base(net, step), Case("equal"), equal=f"{net} {step}")
+
+
+def _once(chosen: list[Fault], fault: Fault) -> bool:
+    return sum(each.id == fault.id for each in chosen) == 1
+
+
+# Running it
+
+
+def record(root: Path, runs: list[Run]) -> None:
+    """Let both frameworks go through the plan; a process that stops ends the benchmark."""
+    bases = list({id(run.base): run.base for run in runs}.values())
+    planning.write(root, bases)
+    logs, processes = [root / "torch.log", root / "mindspore.log"], []
+    for script, log in zip(("torch_cases.py", "mindspore_cases.py"), logs, strict=True):
+        with log.open("w") as stderr:
+            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+            command = [sys.executable, str(HERE / script), str(root)]
+            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment))
+    shown = -1
+    try:
+        while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):
+            time.sleep(0.2)  # once one has stopped with an error, the other would wait in vain
+            done = len(list((root / "reports").glob("*.json"))) if (root / "reports").exists() else 0
+            if done != shown and sys.stderr.isatty():
+                print(f"\r{done} of {len(runs)}", end="", file=sys.stderr, flush=True)
+                shown = done
+        stopped = [log for process, log in zip(processes, logs, strict=True) if process.poll()]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    for log in stopped:
+        sys.exit(f"{log.stem} stopped:\n{log.read_text()[-3000:]}")
+
+
+def judge(root: Path, run: Run) -> None:
+    """Read a run's report and score it."""
+    run.report = json.loads((root / "reports" / f"{run.base.name}--{run.case.name}.json").read_text())
+    if "crashed" in run.report:
+        last = [line for line in run.report["crashed"].splitlines() if line.strip()]
+        run.trouble = "crashed: " + next((line for line in reversed(last) if "Error" in line), last[-1])[:200]
+        return
+    if run.planted:
+        places = [str(place) for place in run.report["injected"]["places"]]
+        run.scores = score(run.report, run.planted, places)
+    else:
+        run.trouble = false_alarm(run.report)
+
+
+def _told(run: Run) -> dict[str, Any]:
+    report = run.report
+    return {
+        "base": run.base.name,
+        "case": run.case.name,
+        "planted": [fault.id for fault in run.planted],
+        "scores": [vars(one) for one in run.scores],
+        "trouble": run.trouble,
+        "injected": report.get("injected"),
+        "took": report.get("took"),
+        "causes": report.get("causes", [])[:5],
+        "own": [module["name"] for module in report.get("modules", []) if module["own"]],
+        "first": report.get("first_divergence"),
+    }
+
+
+# Saying it
+
+
+def show(runs: list[Run]) -> int:
+    """Print the tables; 1 when something was not detected, crashed, or was red without a fault."""
+    single = [run for run in runs if len(run.planted) == 1]
+    show_faults(single)
+    strange = [run for run in single if not run.planted[0].causes]
+    single = [run for run in single if run.planted[0].causes]
+    print("| | runs | detected | right place | right cause |\n|---|---|---|---|---|")
+    for title, group in (
+        ("one fault, the cause first", single),
+        ("one that stands in no table (no cause to name)", strange),
+        ("two at once, each", [run for run in runs if len(run.planted) == 2]),
+        ("three at once, each", [run for run in runs if len(run.planted) == 3]),
+    ):
+        scores = [one for run in group for one in run.scores]
+        if scores:
+            shares = (
+                sum(getattr(one, what) for one in scores) / len(scores) for what in ("detected", "placed", "named")
+            )
+            print(f"| {title} | {len(group)} | {' | '.join(f'{share:.1%}' for share in shares)} |")
+    green = [run for run in runs if not run.planted]
+    for title, group in (
+        ("untouched pairs", [run for run in green if not run.equal]),
+        ("believed faults that are equal", [run for run in green if run.equal]),
+    ):
+        alarms = [run for run in group if run.trouble]
+        print(f"\n{len(alarms)} false alarms in {len(group)} runs: {title}." if group else "", end="")
+        for run in alarms:
+            print(f"\n- {run.base.name} {run.equal}: {run.trouble}", end="")
+    print("\n\n### Misses\n")
+    reasons = {entry["id"]: entry.get("misses", "") for entry in entries()}
+    for run in (run for run in runs if run.planted):
+        if run.trouble:
+            print(f"- {run.base.name} {', '.join(f.id for f in run.planted)}: {run.trouble}")
+        for fault, one in zip(run.planted, run.scores, strict=False):
+            lacks = [what for what in ("detected", "placed", "named") if not getattr(one, what)]
+            if lacks:
+                why = f" ({reasons[fault.id]})" if reasons.get(fault.id) else ""
+                print(f"- {run.base.name} {fault.id}: not {lacks[0]}: {one.missed}{why}")
+    missed = any(run.trouble for run in runs) or any(not one.detected for run in runs for one in run.scores)
+    return 1 if missed else 0
+
+
+def show_faults(runs: list[Run]) -> None:
+    """One line a fault, one column a net: c the cause is right, p the place, d only detected, – missed, × crashed."""
+    print("| fault | " + " | ".join(NETS) + " |\n|---|" + "---|" * len(NETS))
+    for fault in dict.fromkeys(run.planted[0].id for run in runs):
+        cells = []
+        for net in NETS:
+            here = [run for run in runs if run.planted[0].id == fault and run.base.net == net]
+            cells.append(" ".join(_mark(run) for run in here))
+        print(f"| {fault} | " + " | ".join(cells) + " |")
+    print("\nc: the right cause comes first; p: the right place; d: detected; –: missed; ×: does not run\n")
+
+
+def _mark(run: Run) -> str:
+    if not run.scores:
+        return "×"
+    one = run.scores[0]
+    return "c" if one.named and one.placed else "p" if one.placed else "d" if one.detected else "–"
+
+
+if __name__ == "__main__":
+    main()

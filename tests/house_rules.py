@@ -20,7 +20,9 @@ else:  # mypy and pytest bring it where Python does not have it yet
     import tomli as tomllib
 
 ROOMS = ("mappings", "migrate", "train", "parity", "reports")
-ORDER = {name: place for place, name in enumerate((*ROOMS, "cli", "__main__"))}  # imports run from right to left
+ORDER = {
+    name: place for place, name in enumerate((*ROOMS, "cli_data", "cli_parity", "cli_train", "cli", "__main__"))
+}  # imports run from right to left
 FRAMEWORKS = {"torch": "torch", "torchvision": "torch", "mindspore": "mindspore"}
 LONGEST = 300  # lines
 LONGER: dict[str, str] = {}  # file: why it may be longer
@@ -187,7 +189,10 @@ def everything_is_packaged(checkout: Path) -> list[str]:
     """pyproject.toml lists every folder of the package and matches every data file in one."""
     tool = settings(checkout)["tool"]["setuptools"]
     complaints = []
+    environments = {file.parent for file in checkout.glob("*/pyvenv.cfg")}
     for file in sorted(checkout.rglob("__init__.py")):
+        if environments.intersection(file.parents):
+            continue
         folder = file.parent.relative_to(checkout)
         name = ".".join(("msmigrate", *folder.parts))
         if folder.parts[:1] not in (("build",), ("tests",)) and name not in tool["packages"]:
@@ -204,7 +209,10 @@ def everything_is_packaged(checkout: Path) -> list[str]:
 
 def dependencies_are_those_imported(checkout: Path) -> list[str]:
     """What the package imports is listed in pyproject.toml, and what is listed is used."""
-    listed = {re.split(r"[<>=~! ]", line)[0].lower() for line in settings(checkout)["project"]["dependencies"]}
+    project = settings(checkout)["project"]
+    extras = project.get("optional-dependencies", {})
+    lines = [*project["dependencies"], *(line for name in extras if name != "test" for line in extras[name])]
+    listed = {re.split(r"[<>=~! ]", line)[0].lower() for line in lines}
     used = {}
     for file in package_files(checkout):
         for line, name in imports(file, checkout):

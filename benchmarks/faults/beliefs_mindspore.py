@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import mindspore
 import numpy as np
+from layers_mindspore import conv, norm
 from mindspore import Tensor, nn, ops
 from mindspore.common.initializer import HeNormal, TruncatedNormal, XavierNormal
-from rare_layers_mindspore import conv, norm
 
 INT, FLOAT = mindspore.int64, mindspore.float32
 

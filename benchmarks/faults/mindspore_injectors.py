@@ -50,14 +50,19 @@ def names() -> set[str]:
 
 
 def _load() -> None:
+    import mindspore_convolution_faults
+    import mindspore_gradient_faults
     import mindspore_input_faults
     import mindspore_layer_faults
+    import mindspore_norm_faults
+    import mindspore_optimizer_faults
+    import mindspore_schedule_faults
     import mindspore_start_faults
-    import mindspore_step_faults
     import mindspore_tensor_faults
 
-    assert mindspore_input_faults and mindspore_layer_faults and mindspore_start_faults
-    assert mindspore_step_faults and mindspore_tensor_faults
+    assert mindspore_convolution_faults and mindspore_gradient_faults and mindspore_input_faults
+    assert mindspore_layer_faults and mindspore_norm_faults and mindspore_optimizer_faults
+    assert mindspore_schedule_faults and mindspore_start_faults and mindspore_tensor_faults
 
 
 # Where faults are planted

@@ -29,8 +29,11 @@ LONGEST = 500  # letters of what a run says that stopped
 TWINS = {
     "mindspore_plain.py": ("alexnet", "vgg11_bn", "squeezenet1_1"),
     "mindspore_mobile.py": ("mobilenet_v2", "mobilenet_v3_small", "mnasnet0_5", "efficientnet_b0"),
-    "mindspore_branched.py": ("shufflenet_v2_x0_5", "densenet", "googlenet", "regnet_y"),
-    "mindspore_attention.py": ("convnext", "vit", "swin"),
+    "mindspore_branched.py": ("shufflenet_v2_x0_5", "googlenet"),
+    "mindspore_densenet.py": ("densenet",),
+    "mindspore_regnet.py": ("regnet_y",),
+    "mindspore_convnext.py": ("convnext",),
+    "mindspore_attention.py": ("vit", "swin"),
 }
 # the package's own twins, which recipes name
 OWN = {"resnet18": "resnet18(num_classes=10)", "resnext50": "resnet50(num_classes=10, groups=32, width_per_group=4)"}

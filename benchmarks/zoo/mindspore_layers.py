@@ -28,6 +28,11 @@ def torch_default_bias(fan_in: int) -> Initializer:
     return Uniform(scale=1 / math.sqrt(fan_in))
 
 
+def trunc() -> Normal:
+    """`trunc_normal_(std=0.02)`, which cuts at ±2, a hundred standard deviations away."""
+    return Normal(sigma=0.02, mean=0.0)
+
+
 def convolution(
     inputs: int,
     outputs: int,
@@ -113,6 +118,17 @@ def max_pool(kernel: int, stride: int, padding: int = 0, ceil: bool = False) -> 
 def flatten(x: Tensor) -> Tensor:
     """(N, C, H, W) as (N, C·H·W)."""
     return ops.flatten(x, order="C", start_dim=1, end_dim=-1)
+
+
+class Permute(nn.Cell):
+    """Axes in another order."""
+
+    def __init__(self, axes: Sequence[int]) -> None:
+        super().__init__()
+        self.axes = tuple(axes)
+
+    def construct(self, x: Tensor) -> Tensor:
+        return ops.transpose(x, self.axes)
 
 
 class ConvNormActivation(nn.SequentialCell):

@@ -24,10 +24,10 @@ SLOW = {
     "mnasnet0_5": "mindspore_mobile.py",
     "efficientnet_b0": "mindspore_mobile.py",
     "shufflenet_v2_x0_5": "mindspore_branched.py",
-    "densenet": "mindspore_branched.py",
+    "densenet": "mindspore_densenet.py",
     "googlenet": "mindspore_branched.py",
-    "regnet_y": "mindspore_branched.py",
-    "convnext": "mindspore_attention.py",
+    "regnet_y": "mindspore_regnet.py",
+    "convnext": "mindspore_convnext.py",
     "swin": "mindspore_attention.py",
 }
 

@@ -11,6 +11,7 @@ running mean that hardly moves this is all the noise there is, and four elements
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,6 +24,11 @@ from .trace import ALONE, Entry, Key, Trace
 # root mean square of rounding to float32, in EPS32 of the value: half a unit over sqrt(3), and a unit is EPS32 / 2 to
 # EPS32 of the value
 STORED = 0.25
+
+
+def is_of_a_step(entry: Entry) -> bool:
+    """Whether an entry is what the optimizer made of a real step's gradients: weights, state, their moving average."""
+    return entry.stage == "update" and re.fullmatch(r"step\d+( (?!buffers).*)?", entry.part) is not None
 
 
 class UsualNoise:

@@ -55,11 +55,13 @@ def conv_dilated(places: Places) -> Any:
 
 @injector
 def conv_half(places: Places) -> Any:
-    """Convolutions that round their operands to float16, as Ascend does by default."""
+    """Convolutions that round their operands to float16, as Ascend does by default; the sums are float32."""
 
     def change(net: Any) -> None:
         for path, found in net.cells_and_names():
             if isinstance(found, nn.Conv2d):
+                real = found.construct
+                found.construct = lambda x, real=real: real(x).astype(mindspore.float32)
                 found.to_float(mindspore.float16)
                 places.append(path)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from blocks_mindspore import Attention
 from mindspore import Parameter, Tensor, nn
-from mindspore_injectors import Places, built, cell, injector, pick, substituted
+from mindspore_injectors import Places, built, cell, early_injector, injector, pick, substituted
 
 
 @injector
@@ -33,13 +33,13 @@ def leaky_slope(places: Places, slope: float = 0.2) -> Any:
 @injector
 def softmax_axis(places: Places, axis: int) -> Any:
     """Softmax over another dimension."""
-    return substituted(places, "Softmax", lambda old: nn.Softmax(axis))
+    return substituted(places, "Softmax", lambda old: nn.Softmax(axis), accept=lambda old: axis not in old.softmax.axis)
 
 
 @injector
 def dropout(places: Places, rate: float, kind: str = "Dropout") -> Any:
     """Dropout with another rate."""
-    return substituted(places, kind, lambda old: nn.Dropout(p=rate))
+    return substituted(places, kind, lambda old: nn.Dropout(p=rate), accept=lambda old: old.p != 0)
 
 
 @injector
@@ -154,7 +154,7 @@ def untied(places: Places) -> Any:
     return built(change)
 
 
-@injector
+@early_injector
 def trainable(places: Places) -> Any:
     """A frozen layer that trains."""
 

@@ -189,7 +189,7 @@ def library_sgd(places: Places, how: str) -> Any:
                 self.library = nn.SGD(group, rate, dampening=args.get("dampening", 0.0), **given)
         rate_now = self.library.learning_rate
         rate_now = rate_now[0] if isinstance(rate_now, (list, tuple)) else rate_now
-        rate_now.set_data(Tensor(float(own.lrs[0]), mindspore.float32))
+        rate_now.copy_(Tensor(float(own.lrs[0]), mindspore.float32))  # set_data: compiled code would not see it
         self.library(grads)
         theirs = self.library.moments if how == "momentum" else self.library.accum
         for mine, value in zip(own.accum, theirs, strict=True):

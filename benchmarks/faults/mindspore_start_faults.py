@@ -92,9 +92,10 @@ def swapped(places: Places) -> Any:
     def change(net: Any) -> None:
         by_shape: dict[Any, list[Any]] = {}
         for held in canonical_parameters(net):
-            if held.parameter.ndim > 1:
+            if held.parameter.requires_grad:
                 by_shape.setdefault(held.parameter.shape, []).append(held)
-        one, other = next(each for each in by_shape.values() if len(each) > 1)[:2]
+        several = sorted((shape for shape, held in by_shape.items() if len(held) > 1), key=len)
+        one, other = by_shape[several[-1]][:2]
         first, second = one.parameter.asnumpy().copy(), other.parameter.asnumpy().copy()
         one.parameter.set_data(Tensor(second))
         other.parameter.set_data(Tensor(first))

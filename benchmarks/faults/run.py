@@ -1,6 +1,6 @@
 """Plant every known migration fault that can be planted, one at a time and several at once, and score the reports.
 
-    python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--pairs N] [--quick] [--json FILE] [--keep DIR]
+    python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--quick] [--json FILE] [--keep DIR]
 
 faults.yaml says what is planted where, and what the report has to say; bases.yaml the training steps; equals.yaml the
 beliefs that were measured to be no faults, which have to stay green, as have the untouched pairs. --pairs N: N pairs
@@ -50,6 +50,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", metavar="ID", help="these faults, and no untouched pairs")
     parser.add_argument("--net", nargs="*", metavar="NAME", choices=NETS, default=list(NETS))
+    parser.add_argument("--step", nargs="*", metavar="NAME", help="only with these steps of bases.yaml")
     parser.add_argument("--pairs", type=int, default=0, help="so many pairs and so many triples of faults besides")
     parser.add_argument("--quick", action="store_true", help="a few faults of each kind")
     parser.add_argument("--json", type=Path, help="write every score there")
@@ -98,8 +99,10 @@ def planned(given: argparse.Namespace) -> list[Run]:
         steps = sorted({(run.base.net, run.base.step) for run in runs if run.base.step not in ("default", "unused")})
         runs += [Run(base(net, step), Case("clean")) for net, step in steps]
     runs += equal(given, base)
+    runs = [run for run in runs if not given.step or run.base.step in given.step]
     order = list(bases.values())
-    runs.sort(key=lambda run: order.index(run.base))
+    # the untouched pair comes first: what is made once for all cases of a base is made by it
+    runs.sort(key=lambda run: (order.index(run.base), bool(run.planted)))
     for run in runs:
         run.base.cases.append(run.case)
     return runs

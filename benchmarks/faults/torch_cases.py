@@ -61,7 +61,8 @@ def main(root: Path) -> None:
                 verdict(recipe_file, own, recorded, root / "reports" / f"{own.folder.name}.json")
                 if not os.environ.get("KEEP_CASES"):
                     shutil.rmtree(own.folder)
-        shutil.rmtree(options.folder)
+        if not os.environ.get("KEEP_CASES"):
+            shutil.rmtree(options.folder)
 
 
 def store_start(folder: Path) -> None:

@@ -26,6 +26,7 @@ FRESH = {"weight": 1.0, "bias": 0.0, "running_mean": 0.0, "running_var": 1.0}
 NOT_LOADED = "it was not loaded: it still has its initial values"
 FEWEST = 50  # values whose distribution can be known again
 NEAR = 4  # units in the last place that count as rounding
+RENAMED = {"Embedding": "embedding-name", "PReLU": "prelu-ln-transformer-names"}  # their weight has another name
 Told = tuple[str | None, str, str]  # fault, text, fix
 
 
@@ -240,7 +241,11 @@ def _fresh(traces: Traces, entry: Entry, array: np.ndarray, kinds: Mapping[str, 
     """Values that no checkpoint put there: constants, or draws from the net's own initial distribution."""
     theirs = traces.mindspore.array(entry.key)
     last, norm = entry.name.rpartition(".")[2], is_norm(kinds.get(entry.name, ""))
-    fault = "bn-params-names" if norm else "load-silent"
+    fault = "load-silent"
+    if norm:
+        fault = "bn-params-names" if "BatchNorm" in kinds.get(entry.name, "") else "prelu-ln-transformer-names"
+    elif kinds.get(entry.name) in RENAMED:
+        fault = RENAMED[kinds[entry.name]]
     text = NOT_LOADED
     fix = "look at what load_param_into_net returns; strict_load=True"
     if theirs.size and np.all(theirs == theirs[0]) and not np.all(array == array.reshape(-1)[0]):

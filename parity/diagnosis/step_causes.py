@@ -21,6 +21,7 @@ from .places import owners, place
 
 NORM_FLOOR = 2e-6  # a norm is recorded from a float32 sum over the whole tensor
 CLIP_EPS = 1e-6
+CLEAR = 0.2  # what one factor may leave of a difference that it explains
 Factor = tuple[str | None, str, float]
 
 
@@ -214,7 +215,7 @@ def statistics_decayed(recipe: Recipe, traces: Traces, findings: Sequence[Findin
     factor = float(x @ y / (x @ x))
     left = float(np.linalg.norm(y - factor * x) / np.linalg.norm(x))
     lost = (1.0 - factor) / shrunk
-    if left > 4 * EPS32 or not 0.01 < lost < 10.0:
+    if left > max(4 * EPS32, CLEAR * (1.0 - factor)) or not 0.01 < lost < 10.0:
         return []
     text = "the weight decay reaches the running statistics: the optimizer is given get_parameters()"
     evidence = f"all of them are {factor:.8f} times torch's after step {step}; lr times weight_decay is {shrunk:.2g}"

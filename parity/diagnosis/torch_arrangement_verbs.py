@@ -84,7 +84,11 @@ def _picked(op: Operation, given: torch.Tensor) -> Iterator[tuple[Trial, str | N
             yield otherwise(op, f"a mean for {op.said}", lambda f, x, i, dim=dim, **k: x.mean(dim)), None
             for other in {0, given.shape[dim] - 1} - {at % given.shape[dim]}:
                 changed = (*index[:dim], other, *index[dim + 1 :])
-                yield otherwise(op, f"element {other} for {op.said}", lambda f, x, i, c=changed, **k: f(x, c)), None
+                # of a sequence (batch, step, channel), the last step of all instead of the sample's own last one
+                padded = given.dim() == 3 and dim == 1 and other and at % given.shape[dim]
+                what = f"element {other} for {op.said}"
+                do = lambda f, x, i, c=changed, **k: f(x, c)  # noqa: E731
+                yield otherwise(op, what, do), "lstm-seq-length" if padded else None
 
 
 def _interleaved(x: torch.Tensor, counts: tuple[Any, ...]) -> torch.Tensor:

@@ -20,6 +20,8 @@ from .context import Context
 from .evidence import Trial, attempt, comparable
 from .torch_loss_verbs import Loss
 
+ROUGHLY = 0.01
+
 
 @dataclass(frozen=True)
 class Backward:
@@ -92,8 +94,10 @@ def head(context: Context, loss: Loss, step: int) -> Backward | None:
     name, layer = _last_linear(context.model)
     if logits is None or logits.sampled or logits.nonfinite or layer is None or layer.out_features != logits.shape[-1]:
         return None
-    features = _features(context, layer.in_features, logits.shape[0], name)
     x = traces.mindspore.array(logits.key).reshape(logits.shape)
+    features = _features(context, layer.in_features, logits.shape[0], name)
+    if features is not None and not _leads_to(layer, features, x):
+        features = None  # the output before it was another branch's
     labels = context.inputs.labels[0]
     if len(labels) != len(x):
         return None
@@ -158,6 +162,13 @@ def _features(context: Context, width: int, batch: int, name: str) -> np.ndarray
     if sum(len(array) for array in arrays) != batch or any(array.shape[1] != width for array in arrays):
         return None
     return np.concatenate(arrays)
+
+
+def _leads_to(layer: nn.Linear, features: np.ndarray, logits: np.ndarray) -> bool:
+    """Whether the layer makes these logits of these features, roughly."""
+    with torch.no_grad():
+        made = layer(torch.from_numpy(features.astype(np.float32))).numpy()
+    return bool(np.linalg.norm(made - logits) < ROUGHLY * np.linalg.norm(logits))
 
 
 def _by_logits(loss: Loss, logits: np.ndarray, labels: np.ndarray, parts: int, dtype: torch.dtype) -> np.ndarray:

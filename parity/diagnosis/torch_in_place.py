@@ -37,11 +37,10 @@ class Placed(Specimen):
 
     how = "on the input that it has inside the net"
     inputs: tuple[Any, ...] = ()
-    training: bool = False
 
     def computed(self, trials: Sequence[Trial], dtype: torch.dtype, gradients: bool = True) -> Tensors:
         """Its output with these trials one upon another. Raises CannotRun."""
-        module = copied(self.module, dtype).train(self.training)
+        module = copied(self.module, dtype)
         for trial in trials:
             trial.apply(module)
         try:
@@ -112,7 +111,8 @@ class Track:
 
     def _placed(self, name: str, inputs: tuple[Any, ...], subject: Subject) -> Placed:
         training = self.mode == "train"
-        module = copied(dict(self.context.model.named_modules())[name], torch.float32).train(training)
+        net = self.context.model.train(training)  # the net says which of its layers train
+        module = copied(dict(net.named_modules())[name], torch.float32)
         draws = 1 if training else 0
         return Placed(
             name,
@@ -121,7 +121,6 @@ class Track:
             {"output": subject},
             lambda copy: fixed(Named(name, copy), Draws(draws)),
             inputs,
-            training,
         )
 
 

@@ -90,8 +90,9 @@ def _number(ratio: float) -> str:
 
 
 def _stage(specimen: Specimen, outcome: Outcome) -> str:
-    """The first stage that fails."""
-    stages = [specimen.subjects[name].stage for name in outcome.failing if name in specimen.subjects]
+    """The first stage that fails; of a difference at the edge of noise, that of the tensor that is farthest off."""
+    failing = outcome.failing or sorted(outcome.ratios, key=outcome.ratios.__getitem__)[-1:]
+    stages = [specimen.subjects[name].stage for name in failing if name in specimen.subjects]
     return min(stages, key=STAGES.index, default="forward")
 
 

@@ -29,9 +29,11 @@ from .torch_module_verbs import Trial, applies
 from .torch_norm_verbs import VERBS as NORM_VERBS
 from .torch_operations import Operation, watched
 from .torch_replayed import Replayed
-from .torch_search import Found, Tried, search, search_on
+from .torch_search import Found, Tried, faint, search, search_on
+from .torch_shorter import shorter
 from .torch_specimen import Specimen
 from .torch_wired import Wired, children
+from .training_modes import named_by_mode
 
 VERBS = {**MODULE_VERBS, **FUNCTION_VERBS, **NORM_VERBS}
 ESTIMATE = "estimate"
@@ -52,6 +54,8 @@ def explain(context: Context, without: Collection[str] = ()) -> list[Cause]:
         said, chain = _explained(replayed, module, learnt.setdefault(module.kind, []), without)
         causes += said
         known[module.name] = [each.trial for each in chain]
+    if causes:
+        causes = named_by_mode(causes, context.model.train(), {module.name: cell_of(module) for module in faulty})
     return causes + in_place(context, known, without)
 
 
@@ -111,14 +115,19 @@ def explained(
 
     values: whether a container's own forward may be at fault in what it computes, or in the gradients alone.
     """
-    if (before := specimen.look([])) is None or not before.failing:
+    if (before := specimen.look([])) is None:
         return [], ()
     tried = candidates(specimen, verdict.kind, without, values)
+    if not before.failing:
+        slight = faint(specimen, tried, before)  # what judges a module alone is sharper than what explains it
+        return (told(specimen, verdict, slight), slight.chain) if slight else ([], ())
     found = search(specimen, tried, before, learnt)
     if not found.reproduces:
         found = _estimated(specimen, verdict.kind, found, tried) or found
     if found.reproduces:
         learnt += [each for each in found.chain if each not in learnt]
+    elif not found.chain and (short := shorter(specimen, verdict, before)):
+        return [short], ()
     return told(specimen, verdict, found), found.chain if found.reproduces else ()
 
 

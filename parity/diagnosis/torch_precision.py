@@ -14,11 +14,12 @@ from ..findings import Cause, Finding
 from ..judge import RATIO, Verdict
 from ..record import LeafOutput
 from ..torch_side import TorchSide
-from ..trace import Key, sample_positions
+from ..trace import Key, Trace, sample_positions
 from .context import Context
 from .evidence import Trial, attempt, cause, comparable, failed, ours, theirs, weigh
 
 PART = "train"
+WHOLE = "the whole net"
 FLOOR = 2e-6
 MANY = 0.5  # share of the layers that must fail before the precision of the whole is in doubt
 
@@ -30,11 +31,11 @@ def explain(context: Context) -> list[Cause]:
     if context.options.pair is not None or not wrong:
         return []
     recipe = context.recipe
-    if recipe.accumulate > 1:
-        found = _in_one(context, wrong)
-        if found:
-            return found
-    if not keys or len(wrong) < MANY * len(keys):
+    found = _in_pieces(context) or (_in_one(context, wrong) if recipe.accumulate > 1 else [])
+    if found:
+        return found
+    alone = any(module.own and module.verdict is Verdict.FAIL for module in context.modules)
+    if not keys or len(wrong) < MANY * len(keys) or alone:  # alone, modules run in float32: these fail for themselves
         return []
     for fault, text, amp in _others(recipe.amp):
         outputs = attempt(partial(_outputs, context, recipe.model_copy(update={"amp": amp}), torch.float32))
@@ -46,8 +47,35 @@ def explain(context: Context) -> list[Cause]:
             before = max((f.ratio for f in wrong if f.ratio), default=None)
             evidence = f"{len(ratios)} outputs: the largest is {max(ratios):.2g} times that precision's noise"
             fix = f"amp: {_said(recipe.amp)}"
-            return [cause("forward", "the whole net", fault, text, evidence, max(ratios), before, fix)]
+            return [cause("forward", WHOLE, fault, text, evidence, max(ratios), before, fix)]
     return []
+
+
+def _in_pieces(context: Context) -> list[Cause]:
+    """The batch in other pieces than torch's, by the calls of a layer."""
+    pieces = {}
+    for entry in context.mindspore.select("forward", PART):
+        pieces[entry.name] = [_pieces(trace, entry.name) for trace in (context.traces.alone[0], context.mindspore)]
+    changed = [(name, *both) for name, both in pieces.items() if both[0] != both[1] and sum(both[0]) == sum(both[1])]
+    if not changed or len(changed) < MANY * len(pieces):
+        return []
+    name, expected, got = changed[0]
+    uneven = len(set(got)) > 1
+    text = f"the batch goes through the net in pieces of {_sizes(got)} samples, where the recipe has {_sizes(expected)}"
+    text += ": the mean of their means is not the batch's" if uneven else ""
+    evidence = f"the calls of {len(changed)} of {len(pieces)} layers, as {name}"
+    fix = "" if uneven else f"accumulate: {len(expected)}"
+    return [cause("forward", WHOLE, "accumulate-uneven" if uneven else None, text, evidence, 0.0, None, fix)]
+
+
+def _pieces(trace: Trace, name: str) -> list[int]:
+    """The samples in each call of a layer."""
+    calls = sorted((e for e in trace.select("forward", PART) if e.name == name), key=lambda e: e.call)
+    return [e.shape[0] if e.shape else 0 for e in calls]
+
+
+def _sizes(pieces: Sequence[object]) -> str:
+    return " and ".join(str(size) for size in pieces)
 
 
 def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
@@ -76,7 +104,7 @@ def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     text = f"the batch goes through the net at once, where the recipe has {recipe.accumulate} micro-batches"
     evidence = f"{len(ratios)} outputs, the largest {max(ratios):.2g} times the noise"
     before = max((f.ratio for f in wrong if f.ratio), default=None)
-    return [cause("forward", "the whole net", "bn-eval-accumulation", text, evidence, max(ratios), before)]
+    return [cause("forward", WHOLE, "bn-eval-accumulation", text, evidence, max(ratios), before)]
 
 
 def _others(amp: Amp | None) -> Iterator[tuple[str, str, Amp | None]]:

@@ -29,7 +29,7 @@ class Replayed:
         self.recording = Recording.open(context.folder / FOLDER)
         self.mindspore = Trace(context.folder / MINDSPORE_REPLAY)
         self.torch = [Trace(context.folder / replayed(name)) for name in (TORCH64, TORCH32, TORCH32_OTHER)]
-        self.modules = dict(context.model.named_modules())
+        self.modules = dict(context.model.train().named_modules())  # by the net itself: it may keep layers frozen
         self.usual = UsualNoise(self.torch, context.traces.alone[1])
 
     @cached_property
@@ -54,7 +54,6 @@ class Replayed:
         """One call, with every tensor that MindSpore recorded of it."""
         subjects = self._subjects(ALONE, call.label, "")
         module = self.modules[call.path]
-        module.train()
 
         @contextmanager
         def around(copy: nn.Module) -> Iterator[None]:

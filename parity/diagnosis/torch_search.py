@@ -16,6 +16,7 @@ DEEPEST = 3  # faults in one module that are looked for at once
 BEAM = 3  # partial explanations that are followed
 CHECKED = 6  # of those that look near by a float64 run alone, so many get a float32 run
 CLEARLY = 1.0  # decimal orders of magnitude that make a module clearly nearer
+FAINT = 2.0  # by what factor a fault at the edge of noise has to bring torch nearer
 ALIKE = 1.5  # a ratio up to so many times the best one is no worse: rounding decides between them
 
 
@@ -71,6 +72,26 @@ def search(specimen: Specimen, tried: Sequence[Tried], before: Outcome, first: S
         beam = steps[:BEAM]
         best = min((best, steps[0]), key=lambda step: step[1].key)
     return Found(best[0], best[1], before)
+
+
+def faint(specimen: Specimen, tried: Sequence[Tried], before: Outcome) -> Found | None:
+    """Of a difference at the edge of noise, the known fault under which torch comes clearly nearer, or None."""
+    near: list[tuple[Tried, Outcome]] = []
+    for each in tried:
+        if each.fault is None:
+            continue
+        try:
+            quick = specimen.quick([each.trial])
+        except CannotRun:
+            continue
+        if not quick.failing and quick.worst <= before.worst / FAINT:
+            near.append((each, quick))
+    near.sort(key=lambda pair: pair[1].worst)
+    for each, _ in near[:CHECKED]:
+        outcome = specimen.look([each.trial])
+        if outcome is not None and outcome.worst <= before.worst / FAINT:
+            return Found((each,), outcome, before)
+    return None
 
 
 def search_on(

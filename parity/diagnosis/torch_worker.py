@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from safetensors import SafetensorError
@@ -15,7 +15,7 @@ from safetensors.numpy import load_file
 from torch import nn
 
 from ...errors import BadTrace
-from ..findings import Cause
+from ..findings import Cause, ModuleVerdict
 from ..pairs import torch_pair
 from ..pairs.paired import Paired
 from ..pairs.settle import read_alignment
@@ -25,6 +25,7 @@ from ..trace import STAGES
 from ..worker import Options, run
 from .context import Context
 from .run import CAUSES, read_failed, write_causes
+from .torch_precision import WHOLE
 
 EXPLAINERS = (
     "torch_data",
@@ -46,7 +47,7 @@ def main(options: Options) -> None:
     causes: list[Cause] = []
     for name in EXPLAINERS:
         causes += explain(name, context)
-    write_causes(options.folder / CAUSES, distinct(causes))
+    write_causes(options.folder / CAUSES, distinct(without_victims(causes, modules)))
 
 
 def explain(name: str, context: Context) -> list[Cause]:
@@ -57,6 +58,15 @@ def explain(name: str, context: Context) -> list[Cause]:
         traceback.print_exc()
         return []
     return found
+
+
+def without_victims(causes: Sequence[Cause], modules: Iterable[ModuleVerdict]) -> list[Cause]:
+    """The causes without those that nothing explains, where a tested one has put the whole net wrong: they follow from
+    it, unless the module failed alone."""
+    if not any(cause.place == WHOLE and cause.fault for cause in causes):
+        return list(causes)
+    alone = {module.name for module in modules if module.own}
+    return [cause for cause in causes if cause.fault or _tested(cause) or cause.place in alone]
 
 
 def distinct(causes: Iterable[Cause]) -> list[Cause]:

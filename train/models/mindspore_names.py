@@ -25,15 +25,20 @@ def canonical_parameters(net: nn.Cell) -> list[Canonical]:
 
     The names go by the class of the owning Cell (a BatchNorm2d's gamma is torch's weight), never by suffix. A Cell
     without a row in the mapping table keeps its own parameter names. Attribute paths are used rather than
-    Parameter.name, which drops `moving_` on a stand-alone norm and changes under an optimizer's prefix.
+    Parameter.name, which drops `moving_` on a stand-alone norm and changes under an optimizer's prefix. A Parameter
+    that several Cells share counts once, under its first name, as in torch's `named_parameters`.
     """
     rows = {row.mindspore.rsplit(".", 1)[-1]: row for row in table.rows("layer") if row.mindspore}
     found: list[Canonical] = []
+    seen: set[int] = set()
     for path, cell in net.cells_and_names():
         row = rows.get(type(cell).__name__)
         torch_names = {state.mindspore: state.torch for state in row.state if state.mindspore} if row else {}
         owner = row.torch.rsplit(".", 1)[-1] if row else type(cell).__name__
         for attribute, parameter in cell.parameters_and_names(expand=False):
+            if id(parameter) in seen:
+                continue
+            seen.add(id(parameter))
             name = torch_names.get(attribute, attribute)
             found.append(Canonical(f"{path}.{name}" if path else name, owner, parameter))
     return found

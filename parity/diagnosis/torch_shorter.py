@@ -1,0 +1,64 @@
+"""Whether a module that failed alone computes in a shorter format than float32: its rounding cannot be reproduced bit
+by bit, but its size can."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import torch
+
+from ...mappings import table
+from ..findings import Cause, ModuleVerdict
+from ..torch_precision import computing_in
+from .hypotheses import place
+from .torch_alone import CannotRun, Tensors
+from .torch_module_causes import cell_of
+from .torch_specimen import Outcome, Specimen
+
+FAULT = "ascend-fp16-ops"
+FORMATS = {"fp16": "float16 (or TF32, which rounds alike)", "hf32": "HF32", "bf16": "bfloat16"}
+NEAR = (
+    4.0  # by what factor rounding of one format may differ between two kernels; bf16 rounds 8 times as coarsely as fp16
+)
+
+
+def shorter(specimen: Specimen, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
+    """The cause of a module whose failing tensors are all as far off as products of a shorter format are, or None."""
+    try:
+        exact = specimen.computed([], torch.float64)
+        found = {}
+        for name in FORMATS:
+            with computing_in(name):
+                found[name] = _unlike(specimen, before, exact, specimen.computed([], torch.float32))
+    except CannotRun:
+        return None
+    name = min(found, key=found.__getitem__)
+    if found[name] > NEAR:
+        return None
+    where = verdict.name or "the model itself"
+    text = f"{verdict.kind} {where} computes its products in {FORMATS[name]}, not in float32"
+    evidence = (
+        f"{len(before.failing)} tensors are as far from float64 as torch's are with operands in {name}, to a factor of "
+        f"{found[name]:.2g}"
+    )
+    fix = f"{place(cell_of(verdict))}: {table.faults()[FAULT].fix}"
+    return Cause("forward", verdict.name, FAULT, text, fix, evidence, None, before.worst)
+
+
+def _unlike(specimen: Specimen, before: Outcome, exact: Tensors, short: Tensors) -> float:
+    """The largest factor between MindSpore's distance from float64 and the format's, over the failing tensors."""
+    worst = 1.0
+    for name in before.failing:
+        if name.rpartition(".")[0].endswith("bias"):
+            continue  # a sum and no product: kernels round it as they please
+        subject = specimen.subjects.get(name)
+        if subject is None or name not in exact or exact[name].shape != subject.shape:
+            return inf
+        reference = subject.taken_from(exact[name]).astype(np.float64)
+        ours = float(np.linalg.norm(subject.taken_from(short[name]) - reference))
+        theirs = float(np.linalg.norm(subject.elements - reference))
+        if not ours or not np.isfinite(theirs):
+            return inf
+        worst = max(worst, theirs / ours, ours / theirs)
+    return worst

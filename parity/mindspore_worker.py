@@ -94,7 +94,9 @@ def main(options: Options) -> None:
         wait_for(folder / REPLAY / RECORDING)
         side.restart()
         names = None if paired is None else {match.torch: match.mindspore for match in paired.alignment.modules}
-        replay(folder, net, side.held, about(options.recipe), options.modules, names, options.sample)
+        # alone, a layer whose weight is another one's has it under its own name
+        held = side.held if paired is not None else canonical_parameters(net, every_name=True)
+        replay(folder, net, held, about(options.recipe), options.modules, names, options.sample)
 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:

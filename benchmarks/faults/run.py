@@ -1,6 +1,7 @@
 """Plant every known migration fault that can be planted, one at a time and several at once, and score the reports.
 
-    python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--quick] [--json FILE] [--keep DIR]
+    python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--quick] [--json FILE]
+        [--keep DIR]
 
 faults.yaml says what is planted where, and what the report has to say; bases.yaml the training steps; equals.yaml the
 beliefs that were measured to be no faults, which have to stay green, as have the untouched pairs. --pairs N: N pairs

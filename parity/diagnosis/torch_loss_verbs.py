@@ -135,6 +135,8 @@ def _fed(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
     yield LossHypothesis("softmax-twice", text, lambda x, y: plain(2 * x.log_softmax(1), y))
     text = "the logits reach the loss in half precision"
     yield LossHypothesis("amp-black-list", text, lambda x, y: plain(x + (x.half().to(x.dtype) - x).detach(), y))
+    text = "the logits reach the loss in half precision, and their gradient comes back in it"
+    yield LossHypothesis("amp-black-list", text, lambda x, y: plain(x.half().to(x.dtype), y))
     yield LossHypothesis("loss-sign", "the loss has the other sign", lambda x, y: -plain(x, y))
 
 

@@ -20,13 +20,14 @@ class Canonical:
     shape: tuple[int, ...] | None = None
 
 
-def canonical_parameters(net: nn.Cell) -> list[Canonical]:
+def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonical]:
     """Every parameter and buffer of `net`, in definition order, under its torch state_dict name.
 
     The names go by the class of the owning Cell (a BatchNorm2d's gamma is torch's weight), never by suffix. A Cell
     without a row in the mapping table keeps its own parameter names. Attribute paths are used rather than
     Parameter.name, which drops `moving_` on a stand-alone norm and changes under an optimizer's prefix. A Parameter
-    that several Cells share counts once, under its first name, as in torch's `named_parameters`.
+    that several Cells share counts once, under its first name, as in torch's `named_parameters`; with `every_name` under
+    each.
     """
     rows = {row.mindspore.rsplit(".", 1)[-1]: row for row in table.rows("layer") if row.mindspore}
     found: list[Canonical] = []
@@ -36,7 +37,7 @@ def canonical_parameters(net: nn.Cell) -> list[Canonical]:
         torch_names = {state.mindspore: state.torch for state in row.state if state.mindspore} if row else {}
         owner = row.torch.rsplit(".", 1)[-1] if row else type(cell).__name__
         for attribute, parameter in cell.parameters_and_names(expand=False):
-            if id(parameter) in seen:
+            if id(parameter) in seen and not every_name:
                 continue
             seen.add(id(parameter))
             name = torch_names.get(attribute, attribute)

@@ -67,7 +67,14 @@ def record(options: Options, inject: list[tuple[str, dict[str, Any]]], kept: dic
     except Exception:
         draft = options.folder / "crashed.part"
         draft.write_text(traceback.format_exc())
-        draft.rename(options.folder / "crashed")
+        tell(options, places, began)
+        draft.rename(options.folder / "crashed")  # the torch side takes the folder away once it has read this
+    else:
+        tell(options, places, began)
+
+
+def tell(options: Options, places: list[str], began: float) -> None:
+    """Leave word of what was planted where, and how long it took."""
     told = {"places": sorted(set(places)), "seconds": time.monotonic() - began}
     (options.folder / "injected.json").write_text(json.dumps(told))
 

@@ -92,7 +92,7 @@ def swapped(places: Places) -> Any:
     def change(net: Any) -> None:
         by_shape: dict[Any, list[Any]] = {}
         for held in canonical_parameters(net):
-            if held.parameter.requires_grad:
+            if held.parameter.requires_grad and held.name.endswith("weight"):
                 by_shape.setdefault(held.parameter.shape, []).append(held)
         several = sorted((shape for shape, held in by_shape.items() if len(held) > 1), key=len)
         one, other = by_shape[several[-1]][:2]

@@ -81,7 +81,8 @@ class ViT(nn.Cell):
     def construct(self, x: Tensor) -> Tensor:
         x = self.pool(self.patch(x))
         x = x.reshape(x.shape[0], 16, -1).swapaxes(1, 2)
-        x = ops.cat((self.cls_token.broadcast_to((x.shape[0], 1, 16)), x), 1)
+        token = self.cls_token.broadcast_to((x.shape[0], 1, 16))
+        x = ops.cat((token, x.astype(token.dtype)), 1)  # torch's cat takes both to the wider dtype
         x = x + self.position(Tensor(np.arange(17, dtype=np.int32)))
         x = self.norm(self.blocks(x))
         return self.head(x[:, 0] + self.alphabeta(x.mean(1)))

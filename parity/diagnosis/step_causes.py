@@ -207,7 +207,7 @@ def statistics_decayed(recipe: Recipe, traces: Traces, findings: Sequence[Findin
     if not names or not shrunk or len(wrong) < len(names) / 2:
         return []
     now, torch = [], []
-    for name in names:
+    for name in (name for name in names if name in wrong):
         start = traces.mindspore.array(("init", "values", name, 0)).astype(np.float64)
         now.append(start + traces.mindspore.array(("update", part, name, 0)))
         torch.append(start + traces.matched[0].array(("update", part, name, 0)))

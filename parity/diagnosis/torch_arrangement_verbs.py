@@ -50,6 +50,11 @@ def arranged(op: Operation) -> Iterator[tuple[Trial, str | None]]:
                 return parts[shift:] + parts[:shift]
 
             yield otherwise(op, f"the parts of {op.said} rotated by {shift}", rotate), None
+    if op.name == "pad" and given is not None and len(op.args) > 1 and len(op.args[1]) >= 4:
+        what = f"the pairs of {op.said} in the other order"
+        pairs = [tuple(op.args[1][i : i + 2]) for i in range(0, len(op.args[1]), 2)]
+        swapped = tuple(number for pair in reversed(pairs) for number in pair)
+        yield otherwise(op, what, lambda f, x, p, *a, n=swapped, **k: f(x, n, *a, **k)), "nn-pad-order"
     if op.name == "repeat" and given is not None:
         yield (
             otherwise(op, f"repeat_interleave for {op.said}", lambda f, x, *n, **k: _interleaved(x, n)),

@@ -25,6 +25,7 @@ import plan as planning  # noqa: E402
 from losses_mindspore import LOSSES  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.parity import mindspore_worker  # noqa: E402
+from msmigrate.parity.initial import FIRST_SEED  # noqa: E402
 from msmigrate.parity.worker import Options, wait_for  # noqa: E402
 from msmigrate.train import recipe as recipes  # noqa: E402
 from msmigrate.train.models import mindspore_models  # noqa: E402
@@ -58,6 +59,7 @@ def record(options: Options, inject: list[tuple[str, dict[str, Any]]], kept: dic
     try:
         with ExitStack() as stack:
             if not anew:
+                make(options, kept)
                 for name in MADE_ONCE:
                     real = getattr(mindspore_worker, name)
                     stack.enter_context(patch.object(mindspore_worker, name, once(name, real, kept)))
@@ -71,6 +73,16 @@ def record(options: Options, inject: list[tuple[str, dict[str, Any]]], kept: dic
         draft.rename(options.folder / "crashed")  # the torch side takes the folder away once it has read this
     else:
         tell(options, places, began)
+
+
+def make(options: Options, kept: dict[Any, Any]) -> None:
+    """What all cases of a base share, made before anything is planted."""
+    if kept:
+        return
+    recipe = mindspore_worker.recipe_of(options, mindspore_worker.classes_of(options))
+    kept["data_batches", options.steps] = mindspore_worker.data_batches(recipe, options.steps)
+    for seed in range(FIRST_SEED, FIRST_SEED + options.init_seeds):
+        kept["initial_values", seed] = mindspore_worker.initial_values(options, seed, None)
 
 
 def tell(options: Options, places: list[str], began: float) -> None:

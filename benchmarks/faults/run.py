@@ -102,8 +102,7 @@ def planned(given: argparse.Namespace) -> list[Run]:
     runs += equal(given, base)
     runs = [run for run in runs if not given.step or run.base.step in given.step]
     order = list(bases.values())
-    # the untouched pair comes first: what is made once for all cases of a base is made by it
-    runs.sort(key=lambda run: (order.index(run.base), bool(run.planted)))
+    runs.sort(key=lambda run: order.index(run.base))
     for run in runs:
         run.base.cases.append(run.case)
     return runs

@@ -1,12 +1,12 @@
 """Plant every known migration fault that can be planted, one at a time and several at once, and score the reports.
 
-    python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--quick] [--json FILE]
-        [--keep DIR]
+    python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--quick] [--jobs N]
+        [--json FILE] [--keep DIR]
 
 faults.yaml says what is planted where, and what the report has to say; bases.yaml the training steps; equals.yaml the
 beliefs that were measured to be no faults, which have to stay green, as have the untouched pairs. --pairs N: N pairs
 and N triples of faults at once, besides. --quick: a minute's worth. Prints markdown; exit code 1 when a fault was not
-detected or a clean pair was red. Each framework records all cases in one process.
+detected or a clean pair was red. Each framework records its cases in one process (--jobs: in so many, side by side).
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def main() -> None:
     parser.add_argument("--step", nargs="*", metavar="NAME", help="only with these steps of bases.yaml")
     parser.add_argument("--pairs", type=int, default=0, help="so many pairs and so many triples of faults besides")
     parser.add_argument("--quick", action="store_true", help="a few faults of each kind")
+    parser.add_argument("--jobs", type=int, default=2, help="pairs of processes that share the work (2)")
     parser.add_argument("--json", type=Path, help="write every score there")
     parser.add_argument("--keep", type=Path, help="a new folder for the reports, which are kept")
     given = parser.parse_args()
@@ -63,9 +64,9 @@ def main() -> None:
         root = given.keep or Path(temporary) / "runs"
         root.mkdir(parents=True)
         began = time.monotonic()
-        record(root, runs)
+        roots = record(root, runs, given.jobs)
         for run in runs:
-            judge(root, run)
+            judge(roots[id(run.base)], run)
     print(f"{len(runs)} runs in {(time.monotonic() - began) / 60:.0f} minutes\n")
     if given.json:
         given.json.write_text(json.dumps([_told(run) for run in runs], indent=1))
@@ -163,31 +164,41 @@ def _once(chosen: list[Fault], fault: Fault) -> bool:
 # Running it
 
 
-def record(root: Path, runs: list[Run]) -> None:
-    """Let both frameworks go through the plan; a process that stops ends the benchmark."""
-    bases = list({id(run.base): run.base for run in runs}.values())
-    planning.write(root, bases)
-    logs, processes = [root / "torch.log", root / "mindspore.log"], []
-    for script, log in zip(("torch_cases.py", "mindspore_cases.py"), logs, strict=True):
-        with log.open("w") as stderr:
-            environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-            command = [sys.executable, str(HERE / script), str(root)]
-            processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment))
-    shown = -1
+def record(root: Path, runs: list[Run], jobs: int) -> dict[int, Path]:
+    """Let both frameworks go through the plan, and say in which folder each base's reports are; a process that stops
+    ends the benchmark."""
+    bases = sorted({id(run.base): run.base for run in runs}.values(), key=lambda base: -len(base.cases))
+    shares: list[list[Base]] = [[] for _ in range(min(jobs, len(bases)))]
+    for base in bases:  # to whom has least to do
+        min(shares, key=lambda share: sum(len(each.cases) + 1 for each in share)).append(base)
+    roots = {id(base): root / str(i) for i, share in enumerate(shares) for base in share}
+    started: dict[Path, subprocess.Popen[bytes]] = {}
+    for i, share in enumerate(shares):
+        own = root / str(i)
+        own.mkdir()
+        planning.write(own, share)
+        for script in ("torch_cases.py", "mindspore_cases.py"):
+            log = own / script.replace("_cases.py", ".log")
+            with log.open("w") as stderr:
+                environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+                command = [sys.executable, str(HERE / script), str(own)]
+                started[log] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr, env=environment)
+    processes, shown = list(started.values()), -1
     try:
         while any(process.poll() is None for process in processes) and not any(process.poll() for process in processes):
             time.sleep(0.2)  # once one has stopped with an error, the other would wait in vain
-            done = len(list((root / "reports").glob("*.json"))) if (root / "reports").exists() else 0
+            done = len(list(root.glob("*/reports/*.json")))
             if done != shown and sys.stderr.isatty():
                 print(f"\r{done} of {len(runs)}", end="", file=sys.stderr, flush=True)
                 shown = done
-        stopped = [log for process, log in zip(processes, logs, strict=True) if process.poll()]
+        stopped = [log for log, process in started.items() if process.poll()]
     finally:
         for process in processes:
             process.kill()
             process.wait()
     for log in stopped:
         sys.exit(f"{log.stem} stopped:\n{log.read_text()[-3000:]}")
+    return roots
 
 
 def judge(root: Path, run: Run) -> None:

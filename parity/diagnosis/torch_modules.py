@@ -27,6 +27,7 @@ from .torch_module_causes import cell_of, told
 from .torch_module_verbs import VERBS as MODULE_VERBS
 from .torch_module_verbs import Trial, applies
 from .torch_norm_verbs import VERBS as NORM_VERBS
+from .torch_not_finite import overflowing
 from .torch_operations import Operation, watched
 from .torch_replayed import Replayed
 from .torch_search import Found, Tried, faint, search, search_on
@@ -126,8 +127,8 @@ def explained(
         found = _estimated(specimen, verdict.kind, found, tried) or found
     if found.reproduces:
         learnt += [each for each in found.chain if each not in learnt]
-    elif not found.chain and (short := shorter(specimen, verdict, before)):
-        return [short], ()
+    elif not found.chain and (one := overflowing(specimen, verdict) or shorter(specimen, verdict, before)):
+        return [one], ()
     return told(specimen, verdict, found), found.chain if found.reproduces else ()
 
 

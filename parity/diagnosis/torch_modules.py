@@ -33,8 +33,8 @@ from .torch_replayed import Replayed
 from .torch_search import Found, Tried, faint, search, search_on
 from .torch_shorter import shorter
 from .torch_specimen import Specimen
+from .torch_training_modes import named_by_mode
 from .torch_wired import Wired, children
-from .training_modes import named_by_mode
 
 VERBS = {**MODULE_VERBS, **FUNCTION_VERBS, **NORM_VERBS}
 ESTIMATE = "estimate"

@@ -31,7 +31,7 @@ def explain(context: Context) -> list[Cause]:
     if context.options.pair is not None or not wrong:
         return []
     recipe = context.recipe
-    found = _in_pieces(context) or (_in_one(context, wrong) if recipe.accumulate > 1 else [])
+    found = (_in_one(context, wrong) if recipe.accumulate > 1 else []) or _in_pieces(context)
     if found:
         return found
     alone = any(module.own and module.verdict is Verdict.FAIL for module in context.modules)

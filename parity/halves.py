@@ -44,11 +44,14 @@ def record(
     told: Told = lambda framework, doing: None,
     torch_worker: Sequence[str] = TORCH_WORKER,
     mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
+    *,
+    timeout: float | None = None,
 ) -> None:
     """Record one framework's half into options.folder, which appears complete or not at all.
 
     other: the half recorded on the other machine; MindSpore's needs torch's, for the starting weights and the batches;
-    torch's is sharper with MindSpore's. Raises BadInput, BadTrace, BadDestination and WorkerFailed.
+    torch's is sharper with MindSpore's. timeout: seconds without a word after which it counts as hung. Raises
+    BadInput, BadTrace, BadDestination and WorkerFailed.
     """
     out = options.folder
     run_file.refuse_existing(out)
@@ -67,7 +70,7 @@ def record(
         if other is not None:
             _bring(framework, other, inside.folder)
         command = {"torch": torch_worker} if framework == "torch" else {"MindSpore": mindspore_worker}
-        run_workers(recipe_file, inside, told, command)
+        run_workers(recipe_file, inside, told, command, timeout)
         run_file.write(recipe_file, inside, framework, inside.alone)
         if other is not None:
             run_file.check_together(other, inside.folder)

@@ -56,7 +56,7 @@ def parity_step(
     told("both", "comparing")
     found = report(recipe_file, options)
     if explain and not found.parity:
-        found = _explained(recipe_file, options, found, told)
+        found = _explained(recipe_file, options, found, told, timeout)
     return replace(found, seconds=time.monotonic() - began)
 
 
@@ -80,11 +80,11 @@ def run_workers(
         raise
 
 
-def _explained(recipe_file: Path, options: Options, found: Report, told: Told) -> Report:
+def _explained(recipe_file: Path, options: Options, found: Report, told: Told, timeout: float | None = None) -> Report:
     """The report with the causes of its failures, or with a note of why the search for them stopped."""
     told("torch", "looking for causes")
     try:
-        return replace(found, causes=diagnose(recipe_file, options, found, told))
+        return replace(found, causes=diagnose(recipe_file, options, found, told, timeout=timeout))
     except WorkerFailed as error:
         return replace(found, notes=[*found.notes, str(error)])
 

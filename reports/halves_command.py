@@ -20,7 +20,7 @@ def record(framework: str, recipe_file: Path | None, out: Path, other: Path | No
     path = recipe_file or recipes.DEFAULT
     options = asked.options(recipes.load(path), out)
     with progressing({"torch": ("torch",), "mindspore": ("MindSpore",)}[framework]) as told:
-        halves.record(framework, path, options, other, told)
+        halves.record(framework, path, options, other, told, timeout=asked.timeout)
     Console().print(f"{out}: {framework}'s half of {path.name}, {asked.steps} steps.", highlight=False, markup=False)
     return 0
 

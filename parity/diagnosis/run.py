@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from ...errors import WorkerFailed
 from ..findings import Cause, Finding, ModuleVerdict, Report
 from ..judge import Verdict
-from ..record import parse_progress
 from ..trace import STAGES
 from ..worker import Options
+from ..worker_processes import Team
 
 WORKER = (sys.executable, "-m", "msmigrate.parity.diagnosis.torch_worker")
 FAILED, CAUSES, LOG = "failed.json", "causes.json", "diagnosis.log"
@@ -33,30 +31,24 @@ def diagnose(
     report: Report,
     told: Told = lambda framework, doing: None,
     worker: Sequence[str] = WORKER,
+    timeout: float | None = None,
 ) -> list[Cause]:
     """The causes of what failed in a report whose traces lie in options.folder, in the order of the stages.
 
-    Raises WorkerFailed when the process that looks for them ends without an answer; the report stands without it.
+    timeout: seconds without a word after which the search counts as hung. Raises WorkerFailed when the process that
+    looks for them ends without an answer; the report stands without it.
     """
     folder = options.folder
     write_failed(folder, report)
     (folder / CAUSES).unlink(missing_ok=True)
-    command = [*worker, *options.arguments(recipe_file)]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    error = ""
-    with (folder / LOG).open("w") as log:
-        process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=log, text=True, errors="replace", env=environment
-        )
-        try:
-            assert process.stdout is not None
-            error = _listen(process.stdout, told)
-            code = process.wait()
-        finally:
-            process.kill()
-            process.wait()
-    if code:
-        raise WorkerFailed(f"the search for causes stopped: {error or _last_words(folder / LOG, code)}")
+    try:
+        with Team(timeout) as team:
+            team.start("torch", [*worker, *options.arguments(recipe_file)], folder / LOG)
+            for _, said in team.messages():
+                if said is not None and "doing" in said:
+                    told("torch", said["doing"])
+    except WorkerFailed as error:
+        raise WorkerFailed(f"the search for causes stopped: {error}") from error
     return read_causes(folder / CAUSES)
 
 
@@ -110,25 +102,6 @@ def _cause(entry: Any) -> Cause:
     if not sound or cause.stage not in STAGES:
         raise ValueError(f"{str(entry)[:200]} is no cause")
     return cause
-
-
-def _listen(stream: IO[str], told: Told) -> str:
-    """Pass on what the worker says it is doing; its error, if it told one."""
-    error = ""
-    with stream:
-        for line in stream:
-            said = parse_progress(line)
-            if said is not None:
-                error = said.get("error", error)
-                if "doing" in said:
-                    told("torch", said["doing"])
-    return " ".join(error.split())
-
-
-def _last_words(log: Path, code: int) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
-    how = f"killed by signal {-code} (out of memory?)" if code < 0 else f"exit code {code}"
-    return f"{how}: {lines[-1][:500] if lines else 'it said nothing'}"
 
 
 def _finite(value: Any) -> Any:

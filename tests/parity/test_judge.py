@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from msmigrate.parity.judge import BLIND, EPS32, FLOOR_ULPS, PEAK_RATIO, RATIO, Measure, Verdict, judge, uncertain
+from msmigrate.parity.judge import BLIND, EPS32, FLOOR_ULPS, PEAK_RATIO, RATIO, TAIL, Measure, Verdict, judge, uncertain
 
 RANK = {Verdict.PASS: 0, Verdict.NONE: 1, Verdict.FAIL: 2}
 seeds = st.integers(0, 2**32 - 1)
@@ -77,6 +77,15 @@ def test_an_error_exactly_at_the_limit_passes_and_above_it_fails() -> None:
     above = judge(exact, noisy, exact + limit * noise * (1 + 1e-6))
     assert above.verdict is Verdict.FAIL and above.ratio > RATIO
     assert "rounding explains" in above.why
+
+
+def test_noise_that_scatters_is_allowed_its_factor() -> None:
+    exact, noise = np.ones(4096), 2.0**-10
+    subject = exact + 6.0 * noise
+    assert judge(exact, [exact + noise], subject).verdict is Verdict.FAIL
+    wide = judge(exact, [exact + noise], subject, tail=TAIL)
+    assert wide.verdict is Verdict.PASS and wide.ratio < RATIO
+    assert judge(exact, [exact + noise], exact + 9.1 * noise, tail=TAIL).verdict is Verdict.FAIL
 
 
 def test_the_floor_is_float32s_own_rounding() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msmigrate.parity.noise import FEW, UsualNoise
+from msmigrate.parity.noise import FEW, UsualNoise, is_of_a_step
 from msmigrate.parity.trace import Entry, Trace, TraceWriter
 
 PART = ("gradients", "parameters")
@@ -86,3 +86,14 @@ def test_a_change_is_known_no_better_than_the_weight_that_stores_it(tmp_path: Pa
     stored = 0.25 * 2.0**-23 * 2.0 / 1e-3
     assert floors["step1 buffers"] == floors["step3 buffers"] == pytest.approx(stored)
     assert floors["step1 momentum_buffer"] == 0.0  # a value, not a change
+
+
+def test_what_an_optimizer_made_of_a_real_step_is_told_from_the_rest(tmp_path: Path) -> None:
+    parts = ("step1", "step12 momentum_buffer", "step1 ema", "step1 buffers", "given gradients", "loss scale")
+    writer = TraceWriter(tmp_path / "run", {})
+    for part in parts:
+        writer.add("update", part, "w", np.ones(2))
+    writer.add("loss", "step1", "loss", np.ones(()))
+    writer.close()
+    entries = Trace(tmp_path / "run").entries.values()
+    assert [e.part for e in entries if is_of_a_step(e)] == list(parts[:3])

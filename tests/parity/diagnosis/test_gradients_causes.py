@@ -16,6 +16,7 @@ CASES = [
     pytest.param("halved", ("gradients", "every parameter", "gradient-factor"), marks=pytest.mark.full),
     ("one of them", ("gradients", "conv2.weight", None)),
     ("in one", ("forward", "the whole net", "bn-eval-accumulation")),
+    ("in pieces", ("forward", "the whole net", "accumulate-uneven")),
     pytest.param("uphill", ("gradients", "every parameter", "gradient-flipped"), marks=pytest.mark.full),
 ]
 

@@ -53,6 +53,9 @@ KNOWN = {
     "shuffle": ("forward", "depth-to-space", "DepthToSpace"),
     "flatten": ("forward", None, "NHWC"),
     "lrn": ("forward", "lrn-alpha", "not divided by size"),
+    "mish": ("forward", "mish-overflow", "not finite above an input of some"),
+    "logsigmoid": ("forward", "logsigmoid-underflow", "not finite below an input of some"),
+    "relu6 at 6": ("gradients", "relu6-grad-at-6", "1 exactly at 6"),
 }
 CONTAINERS = {
     "block: children exchanged": ("forward", None, "bn1 and relu exchanged"),
@@ -124,6 +127,25 @@ def test_a_layer_is_explained(case: str, modules: Causes) -> None:
 @pytest.mark.parametrize("case", CONTAINERS)
 def test_a_forward_of_its_own_is_explained(case: str, containers: Causes) -> None:
     check(containers[case], *CONTAINERS[case])
+
+
+def test_a_difference_at_the_edge_of_noise_is_explained(modules: Causes) -> None:
+    (cause,) = modules["ln eps at the edge"]
+    assert cause["fault"] == "ln-eps" and cause["ratio"] < cause["before"] / 2 < RATIO / 2
+
+
+def test_a_shorter_format_is_told_by_the_size_of_its_rounding(modules: Causes) -> None:
+    (cause,) = modules["conv half"]
+    assert (cause["fault"], cause["ratio"]) == ("ascend-fp16-ops", None)
+    assert "its products in float16" in cause["text"] and "to a factor of" in cause["evidence"]
+
+
+def test_a_wrong_mode_is_named_by_what_the_other_modules_do(modules: Causes) -> None:
+    assert modules["modes"] == {
+        "one": ["new-child-not-training"],
+        "all": ["bn-set-train-missing"] * 2,
+        "trains": ["bn-frozen-flipped-back", "ln-eps"],
+    }
 
 
 def test_what_agrees_has_no_cause(modules: Causes, containers: Causes) -> None:

@@ -95,6 +95,14 @@ def test_a_search_that_fails_says_why(lines: list[str], said: str, tmp_path: Pat
     assert "\n" not in str(raised.value)
 
 
+def test_a_search_that_hangs_is_ended(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    hanging = worker(tmp_path, """print('@msmigrate {"doing": "causes: bn1"}', flush=True)""", "time.sleep(600)")
+    with pytest.raises(WorkerFailed, match=r"search for causes stopped: .*nothing for 1 s.*causes: bn1"):
+        diagnose(RECIPE, Options(recipes.load(RECIPE), folder), report(), worker=hanging, timeout=1.0)
+
+
 def test_an_old_answer_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()

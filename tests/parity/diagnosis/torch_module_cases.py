@@ -19,8 +19,10 @@ from msmigrate.parity.diagnosis.hypotheses import everything
 from msmigrate.parity.diagnosis.torch_alone import Given, alone, copied
 from msmigrate.parity.diagnosis.torch_forward_verbs import OPERATION
 from msmigrate.parity.diagnosis.torch_modules import ESTIMATE, VERBS, explained
+from msmigrate.parity.diagnosis.torch_not_finite import VERB as NOT_FINITE
 from msmigrate.parity.diagnosis.torch_specimen import Specimen, Subject, noise_of
-from msmigrate.parity.findings import ModuleVerdict
+from msmigrate.parity.diagnosis.torch_training_modes import named_by_mode
+from msmigrate.parity.findings import Cause, ModuleVerdict
 from msmigrate.parity.judge import Verdict
 from msmigrate.parity.replay.calls import Recording
 from msmigrate.parity.replay.torch_calls import record
@@ -196,9 +198,18 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Plant]]:
         "shuffle": (nn.PixelShuffle(2), [images], computing(depth_to_space)),
         "flatten": (nn.Flatten(), [images], computing(lambda m, x: x.permute(0, 2, 3, 1).flatten(1))),
         "lrn": (nn.LocalResponseNorm(5, 0.01), [images], having(alpha=0.05)),
+        "ln eps at the edge": (nn.LayerNorm(16), [3.0 * tokens], having(eps=1e-7)),
+        "mish": (nn.Mish(), [60.0 * tokens], computing(lambda m, x: F.mish(x) + 0.0 * torch.exp(x + 8.0))),
+        "logsigmoid": (nn.LogSigmoid(), [60.0 * tokens], computing(lambda m, x: torch.log(torch.sigmoid(x)))),
+        "conv half": (conv, [images], computing(lambda m, x: F.conv2d(short(x), short(m.weight), m.bias, 2, 1))),
+        "relu6 at 6": (nn.ReLU6(), [x(4, 8, scale=9.0).clamp(max=6.0)], computing(lambda m, x: F.relu(x))),
         "unknown function": (nn.Tanh(), [tokens], computing(lambda m, x: torch.sin(x) * 0.9)),
         "one channel": (nn.Tanh(), [images], computing(lambda m, x: torch.tanh(x) * one_hot(x, 3))),
     }
+
+
+def short(x: torch.Tensor) -> torch.Tensor:
+    return x.half().to(x.dtype)
 
 
 def gates(w: torch.Tensor) -> torch.Tensor:
@@ -235,14 +246,30 @@ HELD_OUT = {
 }
 
 
+def modes() -> dict[str, list[str | None]]:
+    """Two norms, of which one or both, or none, are said to be in the wrong mode."""
+    net = nn.Sequential(nn.BatchNorm2d(2), nn.BatchNorm2d(2)).train()
+
+    def named(*faults: tuple[str, str]) -> list[str | None]:
+        causes = [Cause("forward", place, fault, "", "") for place, fault in faults]
+        return [cause.fault for cause in named_by_mode(causes, net, {})]
+
+    forgotten = "bn-set-train-missing"
+    return {
+        "one": named(("1", forgotten)),
+        "all": named(("0", forgotten), ("1", forgotten)),
+        "trains": named(("0", "bn-use-batch-statistics-true"), ("1", "ln-eps")),
+    }
+
+
 def main(wanted: list[str]) -> None:
-    found = {}
+    found: dict[str, Any] = {"modes": modes()}
     for name, (module, inputs, plant) in cases().items():
         if not wanted or name in wanted:
             found[name] = diagnosed(module, inputs, plant, [])
             if name in HELD_OUT:
                 found[f"{name}, held out"] = diagnosed(module, inputs, plant, HELD_OUT[name])
-    verbs = {*VERBS, ESTIMATE, OPERATION}
+    verbs = {*VERBS, ESTIMATE, OPERATION, NOT_FINITE}
     found["unknown verbs"] = sorted({h.verb for h in everything()} - verbs)
     print(json.dumps(found, default=float))
 

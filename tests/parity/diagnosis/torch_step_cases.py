@@ -208,6 +208,9 @@ CASES = {
     "one of them": Case(during=lambda: gradients(lambda name, g: 1.01 * g if name == "conv2.weight" else g)),
     "uphill": Case(during=lambda: gradients(lambda name, g: -g)),
     "in one": Case("resnet", recipe=part("accumulate", 1)),
+    "in pieces": Case(
+        recipe=part("accumulate", 2), during=lambda: patch.object(torch.Tensor, "chunk", lambda x, n: x.split([3, 1]))
+    ),
     # the data
     "mean": Case(recipe=transform(3, mean=[0.0])),
     "deviation": Case(recipe=transform(3, std=[0.31])),

@@ -32,7 +32,8 @@ KINDS = {
     "distribution": "distribution.yaml",
 }
 HERE = Path(__file__).parent
-FAULTS = ("faults.yaml", "faults_unmapped.yaml")  # what a row points to stands in the first
+# what a row points to stands in the first; what diagnosis tries on every recipe, and no row has, in the last
+FAULTS = ("faults.yaml", "faults_unmapped.yaml", "faults_general.yaml")
 
 
 @cache

@@ -20,6 +20,6 @@ def explains(cause: Cause) -> bool:
 
 
 def known(cause: Cause) -> str | None:
-    """The id of the fault that `msmigrate explain` has a page for, or None: many causes are general, as a changed
-    argument of the optimizer, and say themselves all there is to say."""
+    """The id of the fault that `msmigrate explain` has a page for, or None: where nothing known holds, and in a report
+    of another version that names what this one does not."""
     return cause.fault if cause.fault in table.faults() else None

@@ -143,7 +143,7 @@ def _absent(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
         over = ran_over(traces)
         if over:
             text = f"step {over[0]}, whose gradients overflow, is taken and not skipped"
-            fix = "ops.all_finite of the gradients decides whether the optimizer runs"
+            fix = "mindspore.amp.all_finite of the gradients decides whether the optimizer runs"
             causes.append(cause("gradients", "loss scale", "overflow-not-skipped", text, counts, fix=fix))
         else:
             causes.append(cause("gradients", place(nan, everything, kinds), None, "the gradient is not finite", counts))

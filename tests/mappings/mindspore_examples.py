@@ -15,7 +15,7 @@ from typing import Any
 import mindspore
 import yaml
 from mindspore import dataset, nn, ops
-from mindspore.common.initializer import HeNormal, HeUniform, Normal, initializer
+from mindspore.common.initializer import HeNormal, HeUniform, Normal, TruncatedNormal, initializer
 from mindspore.dataset import vision
 
 KNOWN = {
@@ -27,6 +27,7 @@ KNOWN = {
     "Normal": Normal,
     "HeUniform": HeUniform,
     "HeNormal": HeNormal,
+    "TruncatedNormal": TruncatedNormal,
     "initializer": initializer,
     "Inter": vision.Inter,
 }
@@ -68,8 +69,8 @@ def main(folder: Path) -> None:
     examples = yaml.safe_load((folder / "fault_examples.yaml").read_text(encoding="utf-8"))
     faults = [
         fault
-        for name in ("faults", "faults_unmapped")
-        for fault in yaml.safe_load((folder / f"{name}.yaml").read_text(encoding="utf-8"))
+        for file in sorted(folder.glob("faults*.yaml"))
+        for fault in yaml.safe_load(file.read_text(encoding="utf-8"))
         if "id" in fault
     ]
     crashing = {fault["id"] for fault in faults if "crash" in fault["shows_in"]}

@@ -11,6 +11,7 @@ import click
 from rich.console import Console
 
 from ..errors import MsmigrateError
+from ..train import schedule_span
 from ..train.recipe import Recipe
 from ..train.run import launch_command, run_data, targets
 from ..train.run import run_plan as plans
@@ -49,12 +50,16 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = targets.P
     if folder:
         problems.append(folder)
     memory = plans.memory(recipe, job, net, options.nproc) if net else {}
-    warnings = list(data.warnings) if data else []
+    counted = plans.steps(recipe, job, per_epoch)
+    warnings = [
+        *(data.warnings if data else ()),
+        *schedule_span.warnings(recipe.schedule, counted["steps"], counted["epochs"]),
+    ]
     return RunPlan(
         recipe=_recipe(recipe, job),
         environment=plans.environment(job, found, options.nproc),
         data=plans.data(recipe, data, job.processes) if data else {},
-        steps=plans.steps(recipe, job, per_epoch),
+        steps=counted,
         net=net,
         memory=memory,
         out={"folder": str(job.folder), "state": "not free" if folder else "goes on" if options.resume else "new"},

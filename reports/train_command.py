@@ -17,8 +17,10 @@ from rich.console import Console
 from ..errors import BadDestination
 from ..parity.run import MINDSPORE_WORKER
 from ..train import recipe as recipes
+from ..train import schedule_span
 from ..train.recipe import Recipe
 from ..train.run import launch, run_data, targets
+from ..train.run import run_plan as plans
 from ..train.run.job import Job
 from ..train.run.run_data import RunData
 from . import gate, training_summary
@@ -156,7 +158,8 @@ def _announce(job: Job, recipe: Recipe, data: RunData) -> None:
         f"{processes}, {job.mode} mode: {epochs} epoch{'s' * (epochs > 1)} of {data.steps_per_epoch} steps; files in "
         f"{job.folder}"
     )
-    for text in data.warnings:
+    counted = plans.steps(recipe, job, data.steps_per_epoch)
+    for text in (*data.warnings, *schedule_span.warnings(recipe.schedule, counted["steps"], counted["epochs"])):
         _tell(f"warning: {text}")
 
 

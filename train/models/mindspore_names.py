@@ -26,8 +26,8 @@ def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonic
     The names go by the class of the owning Cell (a BatchNorm2d's gamma is torch's weight), never by suffix. A Cell
     without a row in the mapping table keeps its own parameter names. Attribute paths are used rather than
     Parameter.name, which drops `moving_` on a stand-alone norm and changes under an optimizer's prefix. A Parameter
-    that several Cells share counts once, under its first name, as in torch's `named_parameters`; with `every_name` under
-    each.
+    that several Cells share counts once, under its first name, as in torch's `named_parameters`; with `every_name`
+    under each.
     """
     rows = {row.mindspore.rsplit(".", 1)[-1]: row for row in table.rows("layer") if row.mindspore}
     found: list[Canonical] = []

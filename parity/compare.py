@@ -18,7 +18,7 @@ from . import fast_images
 from .findings import Finding
 from .initial import PART as DISTRIBUTION
 from .initial import compare_distributions
-from .judge import TAIL, Verdict, judge
+from .judge import Verdict, judge
 from .noise import UsualNoise, is_of_a_step
 from .replay.calls import WIRING
 from .replay.failures import Failures
@@ -172,9 +172,8 @@ def _finding(of: _Family, entry: Entry) -> Finding:
         verdict, why, error = fast_images.verdict(reference, subject, level)
         return _told(entry, verdict, why, error=error)
     noisy = [trace.array(key) for trace in runs]
-    tail = TAIL if is_of_a_step(entry) else 1.0
-    floor = usual.floor(entry)
-    m = judge(reference, noisy, subject, relative_floor=floor, floor_ulps=floor_ulps(entry), tail=tail)
+    known = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
+    m = judge(reference, noisy, subject, **known, of_a_step=is_of_a_step(entry))
     size = m.size or 1.0
     return _told(
         entry, m.verdict, m.why, error=m.relative, noise=m.noise / size, allowed=m.allowed / size, ratio=m.ratio

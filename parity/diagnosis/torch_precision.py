@@ -64,8 +64,9 @@ def _in_pieces(context: Context) -> list[Cause]:
     text = f"the batch goes through the net in pieces of {_sizes(got)} samples, where the recipe has {_sizes(expected)}"
     text += ": the mean of their means is not the batch's" if uneven else ""
     evidence = f"the calls of {len(changed)} of {len(pieces)} layers, as {name}"
+    fault = "accumulate-uneven" if uneven else "bn-eval-accumulation" if len(got) == 1 else None
     fix = "" if uneven else f"accumulate: {len(expected)}"
-    return [cause("forward", WHOLE, "accumulate-uneven" if uneven else None, text, evidence, 0.0, None, fix)]
+    return [cause("forward", WHOLE, fault, text, evidence, 0.0, None, fix)]
 
 
 def _pieces(trace: Trace, name: str) -> list[int]:

@@ -38,6 +38,8 @@ MADE_ONCE = ("data_batches", "initial_values")
 
 def main(root: Path) -> None:
     planning.register(mindspore_models._MODELS, NETS)
+    done = root / "done.json"  # the cases that are recorded, where an error has ended a process before this one
+    over = json.loads(done.read_text()) if done.exists() else []
     for base in json.loads((root / "plan.json").read_text()):
         recipe = recipes.load(Path(base["recipe"]))
         kept: dict[Any, Any] = {}
@@ -47,12 +49,19 @@ def main(root: Path) -> None:
                 loss = LOSSES[base["loss"]]
                 around.enter_context(patch.object(mindspore_step, "build_loss", lambda recipe, loss=loss: loss()))
             for case in base["cases"]:
-                options = Options(recipe, wait_for(root / f"{base['name']}--{case['name']}"), planning.STEPS)
-                record(options, case["inject"], kept)
+                name = f"{base['name']}--{case['name']}"
+                if name in over:
+                    continue
+                options = Options(recipe, wait_for(root / name), planning.STEPS)
+                recorded = record(options, case["inject"], kept)
+                over.append(name)
+                if not recorded:  # an error that leaves a function under differentiation breaks the next gradients
+                    done.write_text(json.dumps(over))
+                    os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
-def record(options: Options, inject: list[tuple[str, dict[str, Any]]], kept: dict[Any, Any]) -> None:
-    """Record one case; an error leaves the file `crashed` in place of the trace."""
+def record(options: Options, inject: list[tuple[str, dict[str, Any]]], kept: dict[Any, Any]) -> bool:
+    """Record one case, and say whether that went well; an error leaves the file `crashed` in place of the trace."""
     began = time.monotonic()
     anew = any(injectors.early(name) for name, _ in inject)
     places: list[str] = []
@@ -71,8 +80,9 @@ def record(options: Options, inject: list[tuple[str, dict[str, Any]]], kept: dic
         draft.write_text(traceback.format_exc())
         tell(options, places, began)
         draft.rename(options.folder / "crashed")  # the torch side takes the folder away once it has read this
-    else:
-        tell(options, places, began)
+        return False
+    tell(options, places, began)
+    return True
 
 
 def make(options: Options, kept: dict[Any, Any]) -> None:

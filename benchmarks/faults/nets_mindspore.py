@@ -179,7 +179,8 @@ class UNet(nn.Cell):
         skip = self.pool(self.bn1(self.first(x)))
         low = self.leaky(self.bn2(self.down(self.smooth(skip))))
         up = self.up(low) + self.time(tokens(x, 1))[:, 0].reshape(-1, 8, 1, 1)
-        out = self.prelu(self.bn3(self.merge(ops.cat((up, self.stop(skip)), 1))))
+        both = ops.cat((up, self.stop(skip).astype(up.dtype)), 1)
+        out = self.prelu(self.bn3(self.merge(both)))
         quarter = out.reshape(-1, 8, 8, 2, 8, 2)[:, :, :, 0, :, 0]
         wide = self.wide(self.pad(quarter, (1, 0, 2, 1)))[:, :, :16, :16]
         out = wide + out + self.upsample(low)[:, :8]

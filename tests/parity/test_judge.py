@@ -96,6 +96,14 @@ def test_what_an_optimizer_made_of_a_step_may_have_a_few_outliers() -> None:
     assert judge(np.ones(1), [np.ones(1)], np.full(1, 1.1), of_a_step=True).verdict is Verdict.FAIL
 
 
+def test_what_cancels_in_exact_arithmetic_may_round_otherwise() -> None:
+    exact, torch = np.full(64, 1e-17), np.full(64, 1e-8)  # a bias's gradient before a BatchNorm
+    limit = RATIO * uncertain(64)
+    assert judge(exact, [torch], np.full(64, 3.9e-8 * limit)).verdict is Verdict.PASS
+    assert judge(exact, [torch], np.full(64, 4.1e-8 * limit)).verdict is Verdict.FAIL
+    assert judge(np.full(64, 1e-9), [torch], np.full(64, 1.1e-8 * limit)).verdict is Verdict.FAIL  # no zero
+
+
 def test_the_floor_is_float32s_own_rounding() -> None:
     exact = np.ones(1024)
     ratio = RATIO * uncertain(1024)

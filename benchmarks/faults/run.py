@@ -1,7 +1,7 @@
 """Plant every known migration fault that can be planted, one at a time and several at once, and score the reports.
 
     python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--quick] [--jobs N]
-        [--json FILE] [--keep DIR]
+        [--json FILE] [--keep DIR] [--show FILE …]
 
 faults.yaml says what is planted where, and what the report has to say; bases.yaml the training steps; equals.yaml the
 beliefs that were measured to be no faults, which have to stay green, as have the untouched pairs. --pairs N: N pairs
@@ -27,7 +27,8 @@ from typing import Any
 import plan as planning
 import yaml
 from plan import NETS, Base, Case
-from scoring import Fault, Score, entries, false_alarm, faults, score, unlisted
+from scoring import Fault, Score, false_alarm, faults, score, unlisted
+from tables import show
 
 HERE = Path(__file__).parent
 QUICK = 6
@@ -56,10 +57,13 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a few faults of each kind")
     parser.add_argument("--jobs", type=int, default=2, help="pairs of processes that share the work (2)")
     parser.add_argument("--json", type=Path, help="write every score there")
+    parser.add_argument("--show", nargs="+", type=Path, metavar="FILE", help="run nothing: print what --json left")
     parser.add_argument("--keep", type=Path, help="a new folder for the reports, which are kept")
     given = parser.parse_args()
     planning.register()
     runs = planned(given)
+    if given.show:
+        sys.exit(show(read(given.show, runs)))
     with tempfile.TemporaryDirectory() as temporary:
         root = given.keep or Path(temporary) / "runs"
         root.mkdir(parents=True)
@@ -231,68 +235,15 @@ def _told(run: Run) -> dict[str, Any]:
     }
 
 
-# Saying it
-
-
-def show(runs: list[Run]) -> int:
-    """Print the tables; 1 when something was not detected, crashed, or was red without a fault."""
-    single = [run for run in runs if len(run.planted) == 1]
-    show_faults(single)
-    strange = [run for run in single if not run.planted[0].causes]
-    single = [run for run in single if run.planted[0].causes]
-    print("| | runs | detected | right place | right cause |\n|---|---|---|---|---|")
-    for title, group in (
-        ("one fault, the cause first", single),
-        ("one that stands in no table (no cause to name)", strange),
-        ("two at once, each", [run for run in runs if len(run.planted) == 2]),
-        ("three at once, each", [run for run in runs if len(run.planted) == 3]),
-    ):
-        scores = [one for run in group for one in run.scores]
-        if scores:
-            shares = (
-                sum(getattr(one, what) for one in scores) / len(scores) for what in ("detected", "placed", "named")
-            )
-            print(f"| {title} | {len(group)} | {' | '.join(f'{share:.1%}' for share in shares)} |")
-    green = [run for run in runs if not run.planted]
-    for title, group in (
-        ("untouched pairs", [run for run in green if not run.equal]),
-        ("believed faults that are equal", [run for run in green if run.equal]),
-    ):
-        alarms = [run for run in group if run.trouble]
-        print(f"\n{len(alarms)} false alarms in {len(group)} runs: {title}." if group else "", end="")
-        for run in alarms:
-            print(f"\n- {run.base.name} {run.equal}: {run.trouble}", end="")
-    print("\n\n### Misses\n")
-    reasons = {entry["id"]: entry.get("misses", "") for entry in entries()}
-    for run in (run for run in runs if run.planted):
-        if run.trouble:
-            print(f"- {run.base.name} {', '.join(f.id for f in run.planted)}: {run.trouble}")
-        for fault, one in zip(run.planted, run.scores, strict=False):
-            lacks = [what for what in ("detected", "placed", "named") if not getattr(one, what)]
-            if lacks:
-                why = f" ({reasons[fault.id]})" if reasons.get(fault.id) else ""
-                print(f"- {run.base.name} {fault.id}: not {lacks[0]}: {one.missed}{why}")
-    missed = any(run.trouble for run in runs) or any(not one.detected for run in runs for one in run.scores)
-    return 1 if missed else 0
-
-
-def show_faults(runs: list[Run]) -> None:
-    """One line a fault, one column a net: c the cause is right, p the place, d only detected, – missed, × crashed."""
-    print("| fault | " + " | ".join(NETS) + " |\n|---|" + "---|" * len(NETS))
-    for fault in dict.fromkeys(run.planted[0].id for run in runs):
-        cells = []
-        for net in NETS:
-            here = [run for run in runs if run.planted[0].id == fault and run.base.net == net]
-            cells.append(" ".join(_mark(run) for run in here))
-        print(f"| {fault} | " + " | ".join(cells) + " |")
-    print("\nc: the right cause comes first; p: the right place; d: detected; –: missed; ×: does not run\n")
-
-
-def _mark(run: Run) -> str:
-    if not run.scores:
-        return "×"
-    one = run.scores[0]
-    return "c" if one.named and one.placed else "p" if one.placed else "d" if one.detected else "–"
+def read(files: list[Path], runs: list[Run]) -> list[Run]:
+    """The runs that --json left in these files; of one that is in several, the last counts."""
+    known = {(run.base.name, run.case.name): run for run in runs}
+    found: dict[int, Run] = {}
+    for told in (each for file in files for each in json.loads(file.read_text())):
+        run = known[told["base"], told["case"]]
+        run.scores, run.trouble = [Score(**one) for one in told["scores"]], told["trouble"]
+        found[id(run)] = run
+    return [run for run in runs if id(run) in found]
 
 
 if __name__ == "__main__":

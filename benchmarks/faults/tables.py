@@ -1,0 +1,69 @@
+"""The tables of the fault benchmark, in markdown: every fault in every net, the shares, false alarms and misses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from plan import NETS
+from scoring import entries
+
+
+def show(runs: list[Any]) -> int:
+    """Print the tables; 1 when something was not detected, crashed, or was red without a fault."""
+    single = [run for run in runs if len(run.planted) == 1]
+    show_faults(single)
+    strange = [run for run in single if not run.planted[0].causes]
+    single = [run for run in single if run.planted[0].causes]
+    print("| | runs | detected | right place | right cause |\n|---|---|---|---|---|")
+    for title, group in (
+        ("one fault, the cause first", single),
+        ("one that stands in no table (no cause to name)", strange),
+        ("two at once, each", [run for run in runs if len(run.planted) == 2]),
+        ("three at once, each", [run for run in runs if len(run.planted) == 3]),
+    ):
+        scores = [one for run in group for one in run.scores]
+        if scores:
+            shares = (
+                sum(getattr(one, what) for one in scores) / len(scores) for what in ("detected", "placed", "named")
+            )
+            print(f"| {title} | {len(group)} | {' | '.join(f'{share:.1%}' for share in shares)} |")
+    green = [run for run in runs if not run.planted]
+    for title, group in (
+        ("untouched pairs", [run for run in green if not run.equal]),
+        ("believed faults that are equal", [run for run in green if run.equal]),
+    ):
+        alarms = [run for run in group if run.trouble]
+        print(f"\n{len(alarms)} false alarms in {len(group)} runs: {title}." if group else "", end="")
+        for run in alarms:
+            print(f"\n- {run.base.name} {run.equal}: {run.trouble}", end="")
+    print("\n\n### Misses\n")
+    reasons = {entry["id"]: entry.get("misses", "") for entry in entries()}
+    for run in (run for run in runs if run.planted):
+        if run.trouble:
+            print(f"- {run.base.name} {', '.join(f.id for f in run.planted)}: {run.trouble}")
+        for fault, one in zip(run.planted, run.scores, strict=False):
+            lacks = [what for what in ("detected", "placed", "named") if not getattr(one, what)]
+            if lacks:
+                why = f" ({reasons[fault.id]})" if reasons.get(fault.id) else ""
+                print(f"- {run.base.name} {fault.id}: not {lacks[0]}: {one.missed}{why}")
+    missed = any(run.trouble for run in runs) or any(not one.detected for run in runs for one in run.scores)
+    return 1 if missed else 0
+
+
+def show_faults(runs: list[Any]) -> None:
+    """One line a fault, one column a net: c the cause is right, p the place, d only detected, – missed, × crashed."""
+    print("| fault | " + " | ".join(NETS) + " |\n|---|" + "---|" * len(NETS))
+    for fault in dict.fromkeys(run.planted[0].id for run in runs):
+        cells = []
+        for net in NETS:
+            here = [run for run in runs if run.planted[0].id == fault and run.base.net == net]
+            cells.append(" ".join(_mark(run) for run in here))
+        print(f"| {fault} | " + " | ".join(cells) + " |")
+    print("\nc: the right cause comes first; p: the right place; d: detected; –: missed; ×: does not run\n")
+
+
+def _mark(run: Any) -> str:
+    if not run.scores:
+        return "×"
+    one = run.scores[0]
+    return "c" if one.named and one.placed else "p" if one.placed else "d" if one.detected else "–"

@@ -106,6 +106,10 @@ def _about(subject: Subject, request: Request, named: str, of_source: Sequence[s
             f"{subject.checkpoint} names no classes: those of the images, in sorted order, were taken for the model's "
             f"classes 0{last} of {subject.num_classes}"
         )
+    if subject.averaged and not request.ema:
+        notes.append(
+            f"{subject.checkpoint} also holds a moving average, which training validated: --ema evaluates that"
+        )
     return About(
         checkpoint=str(subject.checkpoint),
         model=subject.recipe.model.name,

@@ -110,6 +110,7 @@ def test_classes_go_by_name_and_the_moving_average_is_its_own(
         report = json.loads(capsys.readouterr().out)
         assert report == json.loads((tmp_path / "report.json").read_text())
         assert report["weights"] == ("moving average" if ema else "weights")
+        assert any("--ema evaluates that" in note for note in report["notes"]) is not ema
         assert (report["step"], report["source"]) == (45, f"folder:{trained.tree}")
         found = json.loads((tmp_path / "predictions.json").read_text())
         places = [int(Path(image["name"]).stem) for image in found]

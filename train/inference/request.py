@@ -54,7 +54,7 @@ class Request(Strict):
 class Subject(NamedTuple):
     """What is evaluated: the checkpoint as the user names it, the MindSpore file with its weights, the recipe that
     says how to use it, the names of its classes in label order (None: it does not say), and where it stands in its
-    training run (None: it is of none)."""
+    training run (None: it is of none). averaged: whether it holds a moving average too."""
 
     checkpoint: Path
     weights: Path
@@ -62,6 +62,7 @@ class Subject(NamedTuple):
     classes: tuple[str, ...] | None
     run: dict[str, Any] | None
     torch: bool
+    averaged: bool = False
 
     @property
     def num_classes(self) -> int:
@@ -97,7 +98,7 @@ def subject(checkpoint: Path, recipe_file: Path | None, *, ema: bool, folder: Pa
             raise BadInput(f"{checkpoint} holds no moving average; leave --ema out")
     recipe = given or _own_recipe(checkpoint, stored)
     preparation(recipe)  # or refuse it now
-    found = Subject(checkpoint, weights, recipe, _classes(checkpoint, stored), stored.run, torch)
+    found = Subject(checkpoint, weights, recipe, _classes(checkpoint, stored), stored.run, torch, bool(stored.ema))
     if found.classes is not None and len(found.classes) > found.num_classes:
         raise BadInput(
             f"{checkpoint} was trained on {len(found.classes)} classes and the recipe's {recipe.model.name} has "

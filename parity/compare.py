@@ -96,6 +96,7 @@ class _Family:
     failures: Failures
 
 
+@np.errstate(invalid="ignore", over="ignore")  # a damaged trace may hold any bits; what is not finite never passes
 def compare(traces: Traces) -> list[Finding]:
     """Judge every tensor that any side recorded; the findings come by stage and in execution order."""
     families = [

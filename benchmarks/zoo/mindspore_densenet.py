@@ -24,13 +24,6 @@ def dense_convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, p
     return convolution(inputs, outputs, kernel, stride, padding, weight_init=init)
 
 
-def average_pool(kernel: int) -> nn.AvgPool2d:
-    """An average over windows that do not overlap."""
-    return nn.AvgPool2d(
-        kernel_size=kernel, stride=kernel, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True
-    )
-
-
 class DenseLayer(nn.Cell):
     """A bottleneck that adds `growth` channels to all that came before."""
 

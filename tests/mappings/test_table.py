@@ -158,16 +158,11 @@ def test_two_rows_of_one_name_are_refused(tmp_path: Path) -> None:
         reading.read_rows(path, "layer")
 
 
-def test_reading_the_layers_is_quick_and_loads_nothing_heavy() -> None:
+def test_reading_the_layers_loads_nothing_heavy() -> None:
+    """(How long it takes is in benchmarks/convert_ckpt.py, with the whole process.)"""
     program = (
-        "import sys, time; from msmigrate.mappings import table; start = time.perf_counter(); table.load('layer'); "
-        "print(time.perf_counter() - start); "
+        "import sys; from msmigrate.mappings import table; table.load('layer'); "
         "print([name for name in ('torch', 'mindspore', 'numpy', 'pydantic') if name in sys.modules])"
     )
-    fastest = 1.0
-    for _ in range(5):
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        seconds, heavy = done.stdout.splitlines()
-        assert heavy == "[]"
-        fastest = min(fastest, float(seconds))
-    assert fastest < 0.025, f"{fastest * 1000:.0f} ms"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -18,9 +18,7 @@ from .torch_specimen import Outcome, Specimen
 
 FAULT = "ascend-fp16-ops"
 FORMATS = {"fp16": "float16 (or TF32, which rounds alike)", "hf32": "HF32", "bf16": "bfloat16"}
-NEAR = (
-    4.0  # by what factor rounding of one format may differ between two kernels; bf16 rounds 8 times as coarsely as fp16
-)
+NEAR = 4.0  # by what factor rounding of one format may differ between two kernels; bf16's is 8 times fp16's
 
 
 def shorter(specimen: Specimen, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
@@ -47,11 +45,12 @@ def shorter(specimen: Specimen, verdict: ModuleVerdict, before: Outcome) -> Caus
 
 
 def _unlike(specimen: Specimen, before: Outcome, exact: Tensors, short: Tensors) -> float:
-    """The largest factor between MindSpore's distance from float64 and the format's, over the failing tensors."""
-    worst = 1.0
-    for name in before.failing:
-        if name.rpartition(".")[0].endswith("bias"):
-            continue  # a sum and no product: kernels round it as they please
+    """The largest factor between MindSpore's distance from float64 and the format's, over the failing tensors that are
+    products; infinite without any."""
+    # a bias's gradient is a sum, which kernels round as they please
+    products = [name for name in before.failing if not name.rpartition(".")[0].endswith("bias")]
+    worst = 1.0 if products else inf
+    for name in products:
         subject = specimen.subjects.get(name)
         if subject is None or name not in exact or exact[name].shape != subject.shape:
             return inf

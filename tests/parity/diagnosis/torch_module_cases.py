@@ -202,6 +202,11 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Plant]]:
         "mish": (nn.Mish(), [60.0 * tokens], computing(lambda m, x: F.mish(x) + 0.0 * torch.exp(x + 8.0))),
         "logsigmoid": (nn.LogSigmoid(), [60.0 * tokens], computing(lambda m, x: torch.log(torch.sigmoid(x)))),
         "conv half": (conv, [images], computing(lambda m, x: F.conv2d(short(x), short(m.weight), m.bias, 2, 1))),
+        "conv bias slope": (
+            conv,
+            [images],
+            computing(steeper_bias),
+        ),
         "relu6 at 6": (nn.ReLU6(), [x(4, 8, scale=9.0).clamp(max=6.0)], computing(lambda m, x: F.relu(x))),
         "unknown function": (nn.Tanh(), [tokens], computing(lambda m, x: torch.sin(x) * 0.9)),
         "one channel": (nn.Tanh(), [images], computing(lambda m, x: torch.tanh(x) * one_hot(x, 3))),
@@ -210,6 +215,10 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Plant]]:
 
 def short(x: torch.Tensor) -> torch.Tensor:
     return x.half().to(x.dtype)
+
+
+def steeper_bias(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    return F.conv2d(x, m.weight, 1.3 * m.bias - 0.3 * m.bias.detach(), 2, 1)
 
 
 def gates(w: torch.Tensor) -> torch.Tensor:

@@ -11,9 +11,9 @@ from ..compare import Traces
 from ..findings import Cause, Finding
 from ..record_parts import NORMS
 from .evidence import cause, failed
+from .optimizer_formulas import CLIP_EPS
 
 PART = "given norms"
-CLIP_EPS = 1e-6  # of torch.nn.utils.clip_grad_norm_
 NEAR = 4e-7  # how near the factors of a hypothesis have to be: norms are recorded from float32 values
 
 

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+CLIP_EPS = 1e-6  # torch.nn.utils.clip_grad_norm_ divides by norm + 1e-6
+
 # what a switch deviates in; a formula ignores those of others
 SWITCHES = {
     "SGD": (

@@ -17,10 +17,10 @@ from ..findings import Cause, Finding
 from ..judge import EPS32, Measure, Verdict
 from . import optimizer_formulas
 from .evidence import Trial, cause, comparable, failed, pattern, storing, weigh
+from .optimizer_formulas import CLIP_EPS
 from .places import owners, place
 
 NORM_FLOOR = 2e-6  # a norm is recorded from a float32 sum over the whole tensor
-CLIP_EPS = 1e-6
 CLEAR = 0.2  # what one factor may leave of a difference that it explains
 Factor = tuple[str | None, str, float]
 

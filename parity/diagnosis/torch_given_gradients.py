@@ -21,12 +21,12 @@ from ..judge import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict
 from ..trace import Entry, sample_positions
 from . import optimizer_formulas
 from .evidence import Trial, attempt, comparable, storing, weigh
+from .optimizer_formulas import CLIP_EPS
 from .places import owners
 from .update_plans import Plan
 
 PART = "given gradients"
 FEW = 512  # elements of a parameter that a first look takes
-CLIP_EPS = 1e-6  # torch.nn.utils.clip_grad_norm_ divides by norm + 1e-6
 
 
 @dataclass(frozen=True)

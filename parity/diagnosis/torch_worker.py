@@ -25,12 +25,12 @@ from ..trace import STAGES
 from ..worker import Options, run
 from .context import Context
 from .run import CAUSES, read_failed, write_causes
-from .torch_precision import WHOLE
+from .torch_forward_pass import WHOLE
 
 EXPLAINERS = (
     "torch_data",
     "torch_init",
-    "torch_precision",
+    "torch_forward_pass",
     "torch_modules",
     "torch_loss",
     "torch_gradients",

@@ -20,7 +20,7 @@ from msmigrate.parity.worker import Options
 from msmigrate.train import recipe as recipes
 from msmigrate.train.models import torch_models
 
-EXPLAINERS = ("torch_data", "torch_init", "torch_precision", "torch_loss", "torch_gradients", "torch_update")
+EXPLAINERS = ("torch_data", "torch_init", "torch_forward_pass", "torch_loss", "torch_gradients", "torch_update")
 
 
 def main(root: Path, words: list[str]) -> None:

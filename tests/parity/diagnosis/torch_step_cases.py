@@ -37,7 +37,7 @@ from msmigrate.train.recipe import Recipe
 from msmigrate.train.step import torch_step
 from torch import nn
 
-EXPLAINERS = ("torch_data", "torch_init", "torch_precision", "torch_loss", "torch_gradients", "torch_update")
+EXPLAINERS = ("torch_data", "torch_init", "torch_forward_pass", "torch_loss", "torch_gradients", "torch_update")
 SGD = {"name": "SGD", "args": {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01, "nesterov": True}}
 DIGITS = {
     "model": {"name": "lenet5"},

@@ -20,6 +20,8 @@ FAULT = "ascend-fp16-ops"
 FORMATS = {"fp16": "float16 (or TF32, which rounds alike)", "hf32": "HF32", "bf16": "bfloat16"}
 NEAR = 4.0  # by what factor rounding of one format may differ between two kernels; bf16's is 8 times fp16's
 
+ALONG = 0.5  # cosine of the difference with the tensor itself
+
 
 def shorter(specimen: Specimen, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
     """The cause of a module whose failing tensors are all as far off as products of a shorter format are, or None."""
@@ -59,5 +61,8 @@ def _unlike(specimen: Specimen, before: Outcome, exact: Tensors, short: Tensors)
         theirs = float(np.linalg.norm(subject.elements - reference))
         if not ours or not np.isfinite(theirs):
             return inf
+        off = subject.elements - reference
+        if abs(float(off @ reference)) > ALONG * theirs * float(np.linalg.norm(reference)):
+            return inf  # rounding points anywhere; this is a factor
         worst = max(worst, theirs / ours, ours / theirs)
     return worst

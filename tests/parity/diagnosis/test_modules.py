@@ -143,6 +143,8 @@ def test_a_shorter_format_is_told_by_the_size_of_its_rounding(modules: Causes) -
 def test_a_bias_alone_says_nothing_of_a_format(modules: Causes) -> None:
     (cause,) = modules["conv bias slope"]
     assert cause["fault"] is None and "bias.grad" in cause["text"]
+    (cause,) = modules["conv scaled"]  # as far off as bfloat16's rounding, and no rounding
+    assert cause["fault"] is None
 
 
 def test_a_wrong_mode_is_named_by_what_the_other_modules_do(modules: Causes) -> None:

@@ -207,6 +207,7 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Plant]]:
             [images],
             computing(steeper_bias),
         ),
+        "conv scaled": (conv, [images], computing(lambda m, x: 1.001 * type(m).forward(m, x))),
         "relu6 at 6": (nn.ReLU6(), [x(4, 8, scale=9.0).clamp(max=6.0)], computing(lambda m, x: F.relu(x))),
         "unknown function": (nn.Tanh(), [tokens], computing(lambda m, x: torch.sin(x) * 0.9)),
         "one channel": (nn.Tanh(), [images], computing(lambda m, x: torch.tanh(x) * one_hot(x, 3))),

@@ -50,6 +50,8 @@ def main() -> None:
                 say("end", steps=3)
             elif what == "stopped":
                 say("stopped", step=3, tensor="fc.weight", text="stopped at step 3")
+            elif what == "stopped by the mean":
+                say("stopped", step=3, tensor=None, text="stopped at step 3; this process holds none")
             elif what == "error":
                 say("error", kind=doing["kind"], text="the sky\n  is falling")
                 sys.exit(2)

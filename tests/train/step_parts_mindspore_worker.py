@@ -21,6 +21,7 @@ import mindspore  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 from mindspore.graph import api  # noqa: E402
 from msmigrate.train.models.mindspore_names import canonical_parameters  # noqa: E402
+from msmigrate.train.step.mindspore_finite import all_times_zero  # noqa: E402
 from msmigrate.train.step.mindspore_loss_scale import LossScale  # noqa: E402
 from msmigrate.train.step.mindspore_step import TrainStep  # noqa: E402
 
@@ -31,6 +32,7 @@ EVERYTHING = {
     "ema": {"decay": 0.9, "warmup": True},
     "schedule": COSINE,
 }
+SHAPES = [(), (1,), (16, 3, 3, 3), (7,), (1000,), (10, 512), (1, 1), (33, 17, 2), (257, 129)]
 ADAM = {"optimizer": {"name": "Adam", "args": {"lr": 0.003}}, "schedule": {**COSINE, "per": "epoch"}}
 
 
@@ -132,6 +134,26 @@ def stopped(mode: str) -> dict[str, Any]:
     return found
 
 
+def finite_checks(mode: str) -> dict[str, list[Any]]:
+    """The places of one number that is not finite at which the look at gradients says what it should not; none."""
+    look = mindspore.jit(all_times_zero) if mode == "graph" else all_times_zero
+    generator = np.random.default_rng(0)
+    whole = [generator.standard_normal(shape).astype(np.float32) for shape in SHAPES]
+    whole[2][0, 0, 0, :] = (3.4e38, -3.4e38, 1e-45)
+    found: dict[str, list[Any]] = {"false alarms": [], "missed": []}
+    if not bool(look(mindspore.mutable(tuple(Tensor(each) for each in whole))).asnumpy()):
+        found["false alarms"].append("finite")
+    for index, array in enumerate(whole):
+        for bad in (np.nan, np.inf, -np.inf):
+            for place in {0, array.size // 2, array.size - 1}:
+                wrong = array.copy()
+                wrong.reshape(-1)[place] = bad
+                given = [*whole[:index], wrong, *whole[index + 1 :]]
+                if bool(look(mindspore.mutable(tuple(Tensor(each) for each in given))).asnumpy()):
+                    found["missed"].append((SHAPES[index], str(bad), place))
+    return found
+
+
 def reduced() -> float:
     """How far halved gradients with a learning rate of two are from the gradients themselves: nowhere."""
     case = Case({"optimizer": {"name": "SGD", "args": {"lr": 0.02}}, "accumulate": 2, "loss_scale": 8.0})
@@ -177,6 +199,7 @@ def main(folder: Path) -> None:
         "resumed": {"everything": resumed(Case(EVERYTHING)), "adam": resumed(Case(ADAM))},
         "refusals": refusals(),
         "stopped": {mode: stopped(mode) for mode in ("pynative", "graph")},
+        "finite": {mode: finite_checks(mode) for mode in ("pynative", "graph")},
         "reduced": reduced(),
         "rates": rates(),
         "compiled": compiled(),

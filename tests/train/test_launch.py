@@ -17,6 +17,7 @@ import pytest
 from msmigrate import errors
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, WorkerFailed
 from msmigrate.train.run import launch, launch_command, processes
+from msmigrate.train.run.events import Follower
 from msmigrate.train.run.job import Job
 from msmigrate.train.run.launch_command import Spread
 
@@ -166,6 +167,26 @@ def test_a_rank_that_is_killed_ends_the_job_and_is_named(tmp_path):
 
 
 @pytest.mark.full
+def test_of_ranks_that_stop_the_one_that_names_a_tensor_is_told(tmp_path):
+    ran = Ran(tmp_path, rank0=["meet", "stopped by the mean"], rank1=["meet", "stopped"])
+    assert ran.run(nproc=2) == 1
+    stops = [(rank, event) for rank, event in ran.events if event["event"] == "stopped"]
+    assert [(rank, event["tensor"], event["text"]) for rank, event in stops] == [
+        (1, "fc.weight", "rank 1: stopped at step 3")
+    ]
+    assert Follower(ran.job.log).events()[-1]["tensor"] == "fc.weight"
+
+
+def test_a_rank_that_stops_alone_ends_the_job(tmp_path, monkeypatch):
+    """The other one waits in a collective for it."""
+    monkeypatch.setattr(launch, "ALONE", 1.0)
+    ran = Ran(tmp_path, rank0=["meet", "child", "wait"], rank1=["meet", "stopped", "exit 1"])
+    assert ran.run(nproc=2) == 1
+    assert ran.events[-1][1]["text"] == "rank 1: stopped at step 3"
+    ran.left_nobody()
+
+
+@pytest.mark.full
 def test_a_rank_with_an_error_ends_the_job_with_it(tmp_path):
     ran = Ran(tmp_path, rank0=["meet", "error"], rank1=["child", "wait"], kind="BadCheckpoint")
     assert ran.fails(BadCheckpoint, nproc=2) == "rank 0: the sky is falling"
@@ -194,6 +215,7 @@ def parent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subproces
     code = f"""
 from pathlib import Path
 from msmigrate.train.run import launch
+from msmigrate.train.run.events import Follower
 from msmigrate.train.run.job import Job
 job = Job(recipe=Path("none.yaml"), folder=Path({str(tmp_path)!r}), gate={{"0": ["child", "wait"]}})
 try:

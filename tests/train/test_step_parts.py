@@ -118,6 +118,11 @@ def test_weights_are_left_alone_where_the_loop_stops_at_an_overflow(facts, mode)
     assert len(found["look None"]["moved after"]) == 10
 
 
+@pytest.mark.parametrize("mode", ["pynative", "graph"])
+def test_one_number_that_is_not_finite_is_seen_wherever_it_stands(facts, mode):
+    assert facts["mindspore"]["finite"][mode] == {"false alarms": [], "missed": []}
+
+
 def test_the_accumulated_gradients_are_reduced_before_anything_else(facts):
     assert facts["mindspore"]["reduced"] == 0.0
 

@@ -25,6 +25,12 @@ class EventFile:
         self._file.close()
 
 
+def append(path: Path, event: dict[str, Any]) -> None:
+    """Append an event that another process said, as it is, to the file of one that has ended."""
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(_finite(event), ensure_ascii=False) + "\n")
+
+
 class Follower:
     """Reads the events that have been appended to a file since it was last asked."""
 

@@ -25,6 +25,7 @@ __all__ = ["Told", "launch_forms", "run"]
 
 LOOK = 0.1  # seconds between two looks at the processes
 LINGER = 20.0  # how long processes may take to leave after the last one has said that it is done
+ALONE = 60.0  # how long a rank may look for what is not finite while another one has said what it found
 GENTLE = 3.0  # and after an interruption, before they are killed
 
 
@@ -119,6 +120,8 @@ def _attend(team: Team) -> int:
         team.listen()  # after that look, so that the last words of one that has died are heard
         if team.done() and not team.said:
             return _close(team)
+        if team.stops and (gone or team.said or time.monotonic() - team.stopped_at > ALONE):
+            return _close(team)  # the others wait for one that has stopped, or fail for want of it
         if team.said or (gone and (team.failed() or team.launcher.poll() is not None)):
             raise failure(team)
         time.sleep(LOOK)
@@ -131,12 +134,13 @@ def _close(team: Team) -> int:
     without MindSpore's shutdown is missed by it for half a minute, and no rank leaves before all have come to the end.
     """
     deadline = time.monotonic() + LINGER
-    while team.launcher.poll() is None and time.monotonic() < deadline:
+    while team.done() and team.launcher.poll() is None and time.monotonic() < deadline:
         if team.ranks is not None and set(team.spread.ranks) <= team.dead().keys():
             break
         time.sleep(LOOK)
     team.listen()
-    return 1 if team.stopped else 0
+    team.tell_stop()
+    return 1 if team.stops else 0
 
 
 def _interrupt(team: Team) -> None:

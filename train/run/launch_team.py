@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .events import Follower
+from .events import Follower, append
 from .job import Job
 from .launch_command import Spread
 from .processes import SCHEDULER, Ranks
@@ -28,7 +29,8 @@ class Team:
     told: Told
     ranks: Ranks | None = None
     ended: set[int] = field(default_factory=set)
-    stopped: bool = False
+    stops: dict[int, dict[str, Any]] = field(default_factory=dict)  # rank -> why it stopped training
+    stopped_at: float = 0.0  # the first of them, by time.monotonic()
     said: dict[int, dict[str, Any]] = field(default_factory=dict)  # rank -> its error
 
     def listen(self) -> None:
@@ -38,10 +40,26 @@ class Team:
                 if event["event"] == "error":
                     self.said.setdefault(rank, event)
                     continue  # which is raised
-                self.told(rank, event)
                 if event["event"] in ("end", "stopped"):
                     self.ended.add(rank)
-                    self.stopped |= event["event"] == "stopped"
+                if event["event"] == "stopped":
+                    self.stopped_at = self.stopped_at or time.monotonic()
+                    self.stops.setdefault(rank, event)
+                    continue  # of all of them one is told
+                self.told(rank, event)
+
+    def tell_stop(self) -> None:
+        """Tell why training stopped: by the rank that names the tensor, for to the others only the mean of gradients
+        is not finite. It goes into the run's log too, where rank 0 did not know."""
+        if not self.stops:
+            return
+        rank = min(self.stops, key=lambda each: (self.stops[each].get("tensor") is None, each))
+        event = self.stops[rank]
+        if rank > 0:
+            event = {**event, "rank": rank, "text": f"rank {rank}: {event.get('text', '')}"}
+            if 0 in self.spread.ranks:
+                append(self.job.log, event)
+        self.told(rank, event)
 
     def dead(self) -> dict[int, int | None]:
         """Rank -> how it ended (exit code, minus signal, None: not known), of those that ended before they were

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import mindspore
 import numpy as np
-from mindspore import Tensor, amp, nn, ops
+from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
 
 from ..models.mindspore_names import Canonical, canonical_parameters
@@ -15,6 +15,7 @@ from ..recipe import Recipe
 from .groups import parameter_groups
 from .mindspore_amp import Precision
 from .mindspore_ema import MovingAverage
+from .mindspore_finite import finite_check
 from .mindspore_gradients import add_to, clear, times
 from .mindspore_loss_scale import LossScale
 from .mindspore_parts import build_loss, build_optimizer, build_schedule
@@ -79,6 +80,7 @@ class TrainStep:
         self._images = self.precision.images
         self._guarded = self.scaler is not None or look is not None
         self._by_loss = self.scaler is None and look == "loss"
+        self._all_finite = finite_check()
         self._max_norm = recipe.clip.max_norm if recipe.clip else None
         self._sums = self.weights.clone(prefix="sum", init="zeros") if self._parts > 1 else ()
         self._value_and_grad = mindspore.value_and_grad(
@@ -218,7 +220,7 @@ class TrainStep:
         """With a loss scale, gradients that are not all finite leave the weights alone, as GradScaler does."""
         finite: Any = True
         if self._guarded:
-            finite = ops.isfinite(loss) if self._by_loss and loss is not None else amp.all_finite(grads)
+            finite = ops.isfinite(loss) if self._by_loss and loss is not None else self._all_finite(grads)
             if finite:
                 self._clip_then_optimize(grads)
         else:

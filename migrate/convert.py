@@ -1,6 +1,6 @@
 """`msmigrate convert-ckpt`: from a torch checkpoint to a MindSpore one, without either framework.
 
-Three steps: read what the source holds (torch_zip, torch_tensors), settle what becomes of every tensor (plan), then
+Three steps: read what the source holds (torch_zip, torch_state_dict), settle what becomes of every tensor (plan), then
 move byte ranges into the new file (byte_copy, mindspore_ckpt), which appears only when it is complete (atomic_file).
 """
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import BadCheckpoint, BadDestination
-from . import atomic_file, mindspore_ckpt, torch_tensors
 from . import plan as planning
-from .byte_copy import Copier, Progress, gather
-from .mindspore_ckpt import TENSOR_TYPES
+from .formats import atomic_file, mindspore_ckpt, torch_state_dict
+from .formats.byte_copy import Copier, Progress, gather
+from .formats.mindspore_ckpt import TENSOR_TYPES
+from .formats.torch_state_dict import Tensor, TorchCheckpoint
+from .formats.torch_zip import TorchZip
 from .plan import Entry, Net, Owners, Plan
-from .torch_tensors import Tensor, TorchCheckpoint
-from .torch_zip import TorchZip
 
 
 class Result(NamedTuple):
@@ -71,7 +71,7 @@ def convert(
 
 
 def _plan(archive: TorchZip, key: str | None, model: str | None, into: str | None) -> Plan:
-    checkpoint = torch_tensors.read(archive, key)
+    checkpoint = torch_state_dict.read(archive, key)
     notes: list[str] = []
     owners: Owners | None = None
     net: Net | None = None

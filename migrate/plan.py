@@ -15,9 +15,9 @@ from ..mappings.crossing import Crossing
 from ..mappings.layer_states import LAYER_STATES
 from ..mappings.shapes import SHAPES
 from . import owner_classes
-from .mindspore_ckpt import TENSOR_TYPES
+from .formats.mindspore_ckpt import TENSOR_TYPES
+from .formats.torch_state_dict import Tensor, TorchCheckpoint
 from .owner_classes import Module, Shape
-from .torch_tensors import Tensor, TorchCheckpoint
 
 KEEP, RENAME, TRANSFORM, DROP, REFUSE = ACTIONS = ("keep", "rename", "transform", "drop", "refuse")
 OWN = "own parameter"

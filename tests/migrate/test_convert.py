@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination, MsmigrateError, Unsupported
-from msmigrate.migrate import atomic_file, byte_copy, convert, mindspore_ckpt
+from msmigrate.migrate import convert
+from msmigrate.migrate.formats import atomic_file, byte_copy, mindspore_ckpt
 from tiny_checkpoints import SMALL, Tensor, floats, save
 
 RENAMED = {

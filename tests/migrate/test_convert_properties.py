@@ -8,7 +8,8 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import MsmigrateError
-from msmigrate.migrate import convert, mindspore_ckpt, restricted_pickle
+from msmigrate.migrate import convert
+from msmigrate.migrate.formats import mindspore_ckpt, restricted_pickle
 from tiny_checkpoints import SIZES, SMALL, STORAGES, Tensor, save, state_dict, write
 
 # A few times the default number of examples would not fit the time of the suite; the seeds change from run to run.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, Unsupported
 from msmigrate.migrate import plan as planning
+from msmigrate.migrate.formats.torch_state_dict import Tensor, TorchCheckpoint
+from msmigrate.migrate.formats.torch_zip import ByteRange
 from msmigrate.migrate.plan import Entry, Net, Owners, Plan
-from msmigrate.migrate.torch_tensors import Tensor, TorchCheckpoint
-from msmigrate.migrate.torch_zip import ByteRange
 
 
 def tensor(*shape: int, dtype: str = "float32", at: int = 0) -> Tensor:

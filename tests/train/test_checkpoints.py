@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadCheckpoint, BadDestination
-from msmigrate.migrate import mindspore_ckpt
+from msmigrate.migrate.formats import mindspore_ckpt
 from msmigrate.train.run import checkpoints
 
 RUN = {"step": 7, "epoch": 1, "classes": ["zero", "één"], "best_top1": None}

@@ -23,8 +23,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import BadCheckpoint
-from ...migrate.atomic_file import atomic_file
-from ...migrate.mindspore_ckpt import CRC_MARK, TENSOR_TYPES, Value, entries, header, pieces
+from ...migrate.formats.atomic_file import atomic_file
+from ...migrate.formats.mindspore_ckpt import CRC_MARK, TENSOR_TYPES, Value, entries, header, pieces
 
 RUN = "msmigrate.run"
 FORMAT = 1

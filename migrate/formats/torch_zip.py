@@ -18,7 +18,7 @@ import zlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import BadCheckpoint, Unsupported
+from ...errors import BadCheckpoint, Unsupported
 from . import restricted_pickle
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, length of the name, length of the extra field

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..errors import BadDestination
+from ...errors import BadDestination
 
 RETRY = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)  # what kernels and file systems without it say
 

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate import torch_tensors
-from msmigrate.migrate.torch_zip import TorchZip
+from msmigrate.migrate.formats import torch_state_dict
+from msmigrate.migrate.formats.torch_zip import TorchZip
 from tiny_checkpoints import SMALL, save, state_dict, write
 
 
 def reading(path: Path) -> None:
     with TorchZip(str(path)) as archive:
-        torch_tensors.read(archive)
+        torch_state_dict.read(archive)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate import restricted_pickle
-from msmigrate.migrate.pickled import Call, Global, Storage
+from msmigrate.migrate.formats import restricted_pickle
+from msmigrate.migrate.formats.pickled import Call, Global, Storage
 from tiny_checkpoints import group, integer, named, text
 
 

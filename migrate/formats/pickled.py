@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..errors import BadCheckpoint
+from ...errors import BadCheckpoint
 
 # What a checkpoint of tensors may name. Everything here stays a name; the list says what we know to be data, so that
 # a pickled model (its classes) or an attack (os.system) is refused by name rather than half understood.

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate import torch_tensors
-from msmigrate.migrate.torch_tensors import TorchCheckpoint
-from msmigrate.migrate.torch_zip import TorchZip
+from msmigrate.migrate.formats import torch_state_dict
+from msmigrate.migrate.formats.torch_state_dict import TorchCheckpoint
+from msmigrate.migrate.formats.torch_zip import TorchZip
 from tiny_checkpoints import (
     SMALL,
     Tensor,
@@ -29,7 +29,7 @@ from tiny_checkpoints import (
 
 def read(path: Path, key: str | None = None) -> TorchCheckpoint:
     with TorchZip(str(path)) as archive:
-        return torch_tensors.read(archive, key)
+        return torch_state_dict.read(archive, key)
 
 
 def nested(path: Path, **content: bytes) -> Path:
@@ -174,7 +174,7 @@ def test_arguments_of_a_wrong_kind_are_a_damaged_file(tmp_path: Path) -> None:
 
 def test_contiguity() -> None:
     def contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-        return torch_tensors.Tensor("float32", shape, strides, (0, 0)).contiguous  # type: ignore[arg-type]
+        return torch_state_dict.Tensor("float32", shape, strides, (0, 0)).contiguous  # type: ignore[arg-type]
 
     assert contiguous((), ())
     assert contiguous((2, 3), (3, 1))

@@ -18,7 +18,7 @@ import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ..errors import BadCheckpoint
+from ...errors import BadCheckpoint
 
 CHUNK = 512 << 20  # bytes; `SLICE_SIZE` in mindspore/train/serialization.py
 CRC_MARK = b"crc_num"  # an optional tail: this mark and a checksum of 10 bytes

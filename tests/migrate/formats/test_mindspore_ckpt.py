@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint
-from msmigrate.migrate import mindspore_ckpt
-from msmigrate.migrate.mindspore_ckpt import Value, header, pieces, varint
+from msmigrate.migrate.formats import mindspore_ckpt
+from msmigrate.migrate.formats.mindspore_ckpt import Value, header, pieces, varint
 
 # What mindspore.save_checkpoint 2.10 wrote for a float32 vector 0, 1, 2 called v and a Bool pair called b.
 SAVED = bytes.fromhex(

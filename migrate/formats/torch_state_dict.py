@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ..errors import Ambiguous, BadCheckpoint, Unsupported
+from ...errors import Ambiguous, BadCheckpoint, Unsupported
 from .pickled import Call, Global, Storage
 from .torch_zip import ByteRange, TorchZip, shown
 

@@ -16,7 +16,7 @@ import struct
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import BadCheckpoint, Unsupported
+from ...errors import BadCheckpoint, Unsupported
 from .pickled import Call, Global, Storage, allow
 
 MAX_PICKLE = 32 << 20  # bytes; a state dict takes about 130 bytes a tensor

@@ -16,10 +16,10 @@ import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from ..errors import BadCheckpoint
+from ...errors import BadCheckpoint
 
 if TYPE_CHECKING:
-    from .torch_tensors import Tensor
+    from .torch_state_dict import Tensor
 
 BUFFER = 1 << 20  # bytes gathered before a write; a tensor smaller than SMALL goes through it
 SMALL = 64 << 10

@@ -1,44 +1,75 @@
-"""`msmigrate convert-ckpt`: from a torch checkpoint to a MindSpore one, without either framework.
+"""`msmigrate convert-ckpt`: a checkpoint of one framework becomes one of the other, without either of them.
 
-Three steps: read what the source holds (torch_zip, torch_state_dict), settle what becomes of every tensor (plan), then
-move byte ranges into the new file (byte_copy, mindspore_ckpt), which appears only when it is complete (atomic_file).
+Three steps: read what the source holds (formats/source.py), settle what becomes of every tensor (settle.py), then move
+byte ranges into the new file (formats/byte_copy.py), which appears only when it is complete (formats/atomic_file.py).
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import BadCheckpoint, BadDestination
-from . import plan as planning
-from .formats import atomic_file, mindspore_ckpt, torch_state_dict
-from .formats.byte_copy import Copier, Progress, gather
-from .formats.mindspore_ckpt import TENSOR_TYPES
-from .formats.torch_state_dict import Tensor, TorchCheckpoint
-from .formats.torch_zip import TorchZip
-from .plan import Entry, Net, Owners, Plan
+from ..errors import BadDestination
+from . import model_check
+from .constants import Constants
+from .destination import Form, form
+from .formats.atomic_file import atomic_file, check_destination
+from .formats.byte_copy import Progress
+from .formats.casts import Losses
+from .formats.contents import Source
+from .formats.source import open_source
+from .plan import Plan
+from .settle import check_dtype, settle
+
+
+class Options(NamedTuple):
+    """What a conversion may be told.
+
+    key: where the state dict stands in the file, when that is ambiguous. model: names the torch model (see model_spec)
+    whose classes own the tensors. into: names a MindSpore net that must be filled exactly. to: whose names the new file
+    gets, "torch" or "mindspore", by default the other's. dtype: floating-point tensors are cast to it.
+    """
+
+    key: str | None = None
+    model: str | None = None
+    into: str | None = None
+    to: str | None = None
+    dtype: str | None = None
 
 
 class Result(NamedTuple):
-    """A finished conversion: the plan that was carried out, where, the file's size and the seconds it took."""
+    """A finished conversion: the plan, where it went, the file's size, the seconds it took, and what casts lost."""
 
     plan: Plan
     destination: str
     size: int
     seconds: float
+    losses: Losses
 
 
-def make_plan(source: str | Path, *, key: str | None = None, model: str | None = None, into: str | None = None) -> Plan:
-    """Settle what a conversion of `source` would do, without writing.
+def make_plan(
+    source: str | Path,
+    destination: str | Path | None = None,
+    *,
+    key: str | None = None,
+    model: str | None = None,
+    into: str | None = None,
+    to: str | None = None,
+    dtype: str | None = None,
+) -> Plan:
+    """Settle what a conversion would do, without writing.
 
-    key: where the state dict stands in the file, when that is ambiguous. model: names the torch model (see model_spec)
-    whose classes own the tensors. into: names a MindSpore net that must be filled exactly. Raises BadCheckpoint,
-    Ambiguous, BadInput, WorkerFailed; refusals of single tensors are entries of the plan.
+    destination: its name says the format; by default MindSpore's `.ckpt`, or torch's `.pth` from a MindSpore file. The
+    others as in Options. Raises BadCheckpoint, BadDestination, Ambiguous, BadInput, WorkerFailed; refusals of single
+    tensors are entries of the plan.
     """
-    with TorchZip(str(source)) as archive:
-        return _plan(archive, key, model, into)
+    options = Options(key, model, into, to, dtype)
+    with open_source(str(source)) as opened, _settled(opened, destination, options) as (plan, _, _):
+        return plan
 
 
 def convert(
@@ -48,71 +79,72 @@ def convert(
     key: str | None = None,
     model: str | None = None,
     into: str | None = None,
+    to: str | None = None,
+    dtype: str | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Result:
-    """Convert `source` (.pth) to `destination` (.ckpt); arguments as in `make_plan`.
+    """Convert `source` to `destination`, whose name says the format; the others as in Options.
 
     `progress` is called with the bytes written so far and the size of the file. Raises BadDestination, BadCheckpoint,
     Ambiguous, Unsupported; whatever happens, the destination is complete or untouched.
     """
     started = time.perf_counter()
-    if not str(destination).endswith(".ckpt"):
-        raise BadDestination(f"{destination} does not end in .ckpt, and mindspore.load_checkpoint reads nothing else")
-    target = atomic_file.check_destination(Path(destination), Path(source), force=force)
-    with TorchZip(str(source)) as archive:
-        plan = _plan(archive, key, model, into)
+    form(Path(destination), "torch", None)  # a name that nobody knows is refused before anything is read
+    target = check_destination(Path(destination), Path(source), force=force)
+    losses = Losses()
+    with (
+        open_source(str(source)) as opened,
+        _settled(opened, destination, Options(key, model, into, to, dtype)) as (plan, chosen, constants),
+    ):
         plan.check()
         _check_room(target, plan)
-        with atomic_file.atomic_file(target, force=force) as output:
-            size = write(archive.fd, output, plan.written, progress)
-            verify(output, str(target), plan.written)
-    return Result(plan, str(destination), size, time.perf_counter() - started)
-
-
-def _plan(archive: TorchZip, key: str | None, model: str | None, into: str | None) -> Plan:
-    checkpoint = torch_state_dict.read(archive, key)
-    notes: list[str] = []
-    owners: Owners | None = None
-    net: Net | None = None
-    if model is not None:
-        owners = _owners(archive.path, checkpoint, model, notes)
-    if into is not None:
-        from . import model_spec
-
-        answer = model_spec.ask("mindspore_target", into, "--into")
-        net = {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}
-        notes += [
-            f"{path} is named {name} in the net, and load_param_into_net goes by that name"
-            for path, name in answer["misnamed"].items()
-        ]
-    plan = planning.build(archive.path, checkpoint, owners=owners, model=model, net=net, into=into)
-    return plan._replace(notes=notes)
-
-
-def _owners(path: str, checkpoint: TorchCheckpoint, model: str, notes: list[str]) -> Owners:
-    """Ask the torch worker for the classes, and make sure that the checkpoint is one of that model."""
-    from . import model_spec
-
-    answer = model_spec.ask("torch_classes", model, "--model")
-    shapes = {name: tuple(shape) for name, shape in answer["shapes"].items()}
-    names = {*checkpoint.tensors, *checkpoint.refused}
-    # torch loads old checkpoints without the counters too
-    missing = [name for name in shapes if name not in names and not name.endswith("num_batches_tracked")]
-    extra = [name for name in names if name not in shapes]
-    if missing or extra:
-        parts = [f"it lacks {planning.few(missing)}"] if missing else []
-        parts += [f"the model lacks {planning.few(sorted(extra))}"] if extra else []
-        raise BadCheckpoint(f"{path} is not a checkpoint of {model}: {'; '.join(parts)}")
-    for name, tensor in checkpoint.tensors.items():
-        if len(tensor.shape) != len(shapes[name]):
-            raise BadCheckpoint(
-                f"{path} is not a checkpoint of {model}: {name} is {planning.size(tensor.shape)}, the model's is "
-                f"{planning.size(shapes[name])}"
+        content = [entry.piece for entry in plan.written]
+        with atomic_file(target, force=force) as output:
+            size = chosen.writer.write(
+                [*opened.descriptors, *constants.descriptors],
+                output,
+                content,
+                framework=plan.framework,
+                record=None if plan.record is None else dict(plan.record),
+                progress=progress,
+                losses=losses,
             )
-        if tensor.shape != shapes[name]:
-            notes.append(f"{name} is {planning.size(tensor.shape)}, in {model} {planning.size(shapes[name])}")
-    return {path: tuple(classes) for path, classes in answer["classes"].items()}
+            chosen.writer.verify(output, str(target), content)
+    return Result(plan, str(destination), size, time.perf_counter() - started, losses)
+
+
+@contextmanager
+def _settled(
+    opened: Source, destination: str | Path | None, options: Options
+) -> Iterator[tuple[Plan, Form, Constants]]:
+    """The plan, the format it is for, and the file of what no source holds, which lasts as long as this."""
+    check_dtype(options.dtype)
+    checkpoint = opened.checkpoint(options.key)
+    if destination is None:
+        destination = "plan.pth" if checkpoint.framework == "mindspore" and options.to != "mindspore" else "plan.ckpt"
+    chosen = form(Path(destination), checkpoint.framework, options.to)
+    notes: list[str] = []
+    model = net = None
+    if options.model is not None:
+        model = model_check.torch_model(opened.path, checkpoint, options.model, notes)
+    elif checkpoint.owners is not None:
+        model = model_check.own_classes(checkpoint.owners)
+    if options.into is not None:
+        net = model_check.mindspore_net(options.into, notes)
+    with Constants(len(opened.files)) as constants:
+        plan = settle(
+            opened.path,
+            checkpoint,
+            chosen.holder,
+            model=model,
+            net=net,
+            into=options.into,
+            dtype=options.dtype,
+            constant=constants.add,
+            read=lambda tensor: constants.read(opened.descriptors, tensor),
+        )
+        yield plan._replace(notes=notes), chosen, constants
 
 
 def _check_room(target: Path, plan: Plan) -> None:
@@ -123,61 +155,3 @@ def _check_room(target: Path, plan: Plan) -> None:
         raise BadDestination(
             f"cannot write {target}: it needs {plan.nbytes:,} bytes and the disk has {free:,} left; nothing was written"
         )
-
-
-def write(source: int, output: int, entries: list[Entry], progress: Progress | None = None) -> int:
-    """Write the tensors of the entries one after another; returns the size of the file.
-
-    source and output are file descriptors. Raises BadCheckpoint when the source ends early, OSError from writing.
-    """
-    parts = [(entry.tensor, _headers(entry)) for entry in entries if entry.tensor is not None]
-    size = sum(tensor.nbytes + sum(len(head) for head, _, _ in headers) for tensor, headers in parts)
-    copier = Copier(source, output, size, progress)
-    for tensor, headers in parts:
-        if tensor.contiguous:
-            for head, start, length in headers:
-                copier.write(head)
-                copier.copy(tensor.span.offset + start, length)
-        else:
-            _write_gathered(source, copier, tensor, headers)
-    copier.flush()
-    return copier.at
-
-
-Headers = list[tuple[bytes, int, int]]  # header, where its piece begins in the content, and its length
-
-
-def _headers(entry: Entry) -> Headers:
-    assert entry.tensor is not None and entry.target is not None and entry.target_shape is not None
-    tensor_type = TENSOR_TYPES[entry.tensor.dtype]
-    return [
-        (mindspore_ckpt.header(entry.target, entry.target_shape, tensor_type, length), start, length)
-        for start, length in mindspore_ckpt.pieces(entry.tensor.nbytes)
-    ]
-
-
-def _write_gathered(source: int, copier: Copier, tensor: Tensor, headers: Headers) -> None:
-    """Write a tensor that is not contiguous, putting each header where its piece begins."""
-    waiting = {start: head for head, start, _ in headers}
-    at = 0
-    for block in gather(source, tensor):
-        while block:
-            if at in waiting:
-                copier.write(waiting[at])
-            upto = min([start for start in waiting if start > at], default=tensor.nbytes) - at
-            copier.write(block[:upto])
-            at += len(block[:upto])
-            block = block[upto:]
-
-
-def verify(output: int, path: str, entries: list[Entry]) -> None:
-    """Read the structure of the new file back and compare it with the plan; raises BadCheckpoint.
-
-    MindSpore's loader trusts lengths blindly, so no file leaves here unchecked.
-    """
-    found = [(value.tag, value.dims, value.tensor_type) for value in mindspore_ckpt.entries(output, path)]
-    planned = [
-        (entry.target, entry.target_shape, TENSOR_TYPES[entry.tensor.dtype]) for entry in entries if entry.tensor
-    ]
-    if found != planned:
-        raise BadCheckpoint(f"{path}: what was written is not what was planned; please report this")

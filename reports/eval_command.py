@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from ..errors import BadDestination
-from ..migrate.atomic_file import atomic_file
+from ..migrate.formats.atomic_file import atomic_file
 from ..train.inference import request as requests
 from ..train.inference.inference_process import WORKER
 from ..train.inference.inference_results import Results

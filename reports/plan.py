@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ..migrate.convert import Result
-from ..migrate.plan import DROP, KEEP, REFUSE, Entry, Plan
+from ..migrate.plan import DROP, KEEP, REFUSE, RESTORE, Entry, Plan
 
 
 def plan_text(plan: Plan) -> str:
@@ -40,7 +40,10 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         "prefix": plan.checkpoint.prefix,
         "not_converted": plan.checkpoint.others,
         "classes_from": plan.classes_from,
-        "totals": {**plan.totals, "torch": len(plan.entries), "mindspore": len(plan.written), "bytes": plan.nbytes},
+        "from": plan.checkpoint.framework,
+        "to": plan.framework,
+        "format": plan.checkpoint.format,
+        "totals": {**plan.totals, "read": _read(plan), "written": len(plan.written), "bytes": plan.nbytes},
         "into": None
         if plan.into is None
         else {"net": plan.into, "parameters": plan.parameters, "unfilled": plan.unfilled},
@@ -84,10 +87,19 @@ def _row(entry: Entry) -> tuple[str, str, str, str, str]:
     return entry.action, entry.name, entry.owner, about, where
 
 
+NAMES = {"torch": "torch", "mindspore": "MindSpore"}
+
+
+def _read(plan: Plan) -> int:
+    """How many tensors the source holds."""
+    return sum(entry.action != RESTORE for entry in plan.entries)
+
+
 def _totals(plan: Plan) -> str:
-    """Both sides in one line: what became of the torch tensors, and how the MindSpore side is filled."""
+    """Both sides in one line: what became of the tensors that were read, and how the other side is filled."""
     parts = ", ".join(f"{action} {count}" for action, count in plan.totals.items() if count)
-    line = f"torch {len(plan.entries)}: {parts}; MindSpore {len(plan.written)}"
+    there, here = NAMES[plan.checkpoint.framework], NAMES[plan.framework]
+    line = f"{there} {_read(plan)}: {parts}; {here} {len(plan.written)}"
     if plan.parameters is not None:
         filled = plan.parameters - len(plan.unfilled)
         line += f", filling {filled} of {plan.parameters} parameters of {plan.into}"
@@ -133,12 +145,13 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     tensor = entry.tensor
     return {
         "action": entry.action,
-        "torch": entry.name,
-        "mindspore": entry.target,
+        "name": entry.name,
+        "target": entry.target,
         "class": entry.owner,
         "dtype": tensor.dtype if tensor else None,
+        "target_dtype": entry.piece.dtype if entry.written else None,
         "shape": list(tensor.shape) if tensor else None,
-        "mindspore_shape": None if entry.target_shape is None else list(entry.target_shape),
+        "target_shape": None if entry.target_shape is None else list(entry.target_shape),
         "bytes": tensor.nbytes if tensor else None,
         "why": entry.why,
     }

@@ -7,7 +7,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..migrate.atomic_file import atomic_file
+from ..migrate.formats.atomic_file import atomic_file
 from .training_log import History
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import BadDestination
-from ..migrate.atomic_file import atomic_file
+from ..migrate.formats.atomic_file import atomic_file
 from ..train.run.checkpoints import BEST
 from ..train.run.job import Job
 from ..train.run.launch_command import Spread

@@ -13,13 +13,9 @@ import contextlib
 import errno
 import mmap
 import os
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
 
 from ...errors import BadCheckpoint
-
-if TYPE_CHECKING:
-    from .torch_state_dict import Tensor
 
 BUFFER = 1 << 20  # bytes gathered before a write; a tensor smaller than SMALL goes through it
 SMALL = 64 << 10
@@ -37,11 +33,11 @@ class Copier:
     Reserving them makes a full disk fail before the first byte, and saves the file system from growing the file.
     """
 
-    def __init__(self, source: int, output: int, size: int, progress: Progress | None = None) -> None:
-        self.source, self.output, self.size, self.progress = source, output, size, progress
+    def __init__(self, output: int, size: int, progress: Progress | None = None) -> None:
+        self.output, self.size, self.progress = output, size, progress
         self.buffer = bytearray()
         self.at = self.hinted = 0
-        self.mappable = True
+        self.unmappable: set[int] = set()  # sources
         if size and hasattr(os, "posix_fallocate"):
             try:
                 os.posix_fallocate(output, 0, size)
@@ -55,34 +51,34 @@ class Copier:
         if len(self.buffer) >= BUFFER:
             self.flush()
 
-    def copy(self, offset: int, length: int) -> None:
-        """Append `length` bytes of the source from `offset`; raises BadCheckpoint when the source ends before."""
+    def copy(self, source: int, offset: int, length: int) -> None:
+        """Append `length` bytes of a source from `offset`; raises BadCheckpoint when the source ends before."""
         if length < SMALL:
-            self.write(_read(self.source, offset, length))
+            self.write(read_range(source, offset, length))
             return
         self.flush()
         while length:
             step = min(length, WINDOW)
-            copied = self._copy_mapped(offset, step)
+            copied = self._copy_mapped(source, offset, step)
             if not copied:
-                block = _read(self.source, offset, step)
+                block = read_range(source, offset, step)
                 copied = os.pwrite(self.output, block, self.at)
             self._advance(copied)
             offset += copied
             length -= copied
 
-    def _copy_mapped(self, offset: int, length: int) -> int:
+    def _copy_mapped(self, source: int, offset: int, length: int) -> int:
         """Copy bytes that this process never looks at; returns how many, 0 when reading has to tell what is wrong.
 
         Looking at them would kill the process when the source is cut short meanwhile. The kernel, in `pwrite`, stops
         there instead; only the rest of the last page it takes for zeros, which is why the size is asked afterwards.
         """
-        if not self.mappable:
+        if source in self.unmappable:
             return 0
         before = offset % mmap.ALLOCATIONGRANULARITY
         try:
             with (
-                mmap.mmap(self.source, before + length, MAPPED, mmap.PROT_READ, offset=offset - before) as window,
+                mmap.mmap(source, before + length, MAPPED, mmap.PROT_READ, offset=offset - before) as window,
                 memoryview(window) as whole,
                 whole[before:] as wanted,
             ):
@@ -92,9 +88,9 @@ class Copier:
         except OSError as error:
             if error.errno in FULL:
                 raise
-            self.mappable = False  # not this file; or a failing disk, and reading will tell which
+            self.unmappable.add(source)  # not this file; or a failing disk, and reading will tell which
             return 0
-        return copied if os.fstat(self.source).st_size >= offset + length else 0
+        return copied if os.fstat(source).st_size >= offset + length else 0
 
     def flush(self) -> None:
         """Write what the buffer holds."""
@@ -119,8 +115,8 @@ class Copier:
             self.hinted = whole
 
 
-def _read(fd: int, offset: int, length: int) -> bytes:
-    """Read a range of the source whole; raises BadCheckpoint when it ends early or cannot be read."""
+def read_range(fd: int, offset: int, length: int) -> bytes:
+    """Read a range of a source whole; raises BadCheckpoint when it ends early or cannot be read."""
     data = b""
     while len(data) < length:
         try:
@@ -131,33 +127,3 @@ def _read(fd: int, offset: int, length: int) -> bytes:
             raise BadCheckpoint("the source became shorter while it was read; nothing was written")
         data = data + more if data else more
     return data
-
-
-def gather(fd: int, tensor: Tensor) -> Iterator[bytes]:
-    """Yield the bytes of a tensor whose elements do not lie in row-major order, in blocks of a few MiB.
-
-    Needs numpy, which the plain path does without, and the tensor's span in memory (mapping the file would count the
-    same, and a source cut short meanwhile would kill the process). Elements move as unsigned integers of their size.
-    """
-    import numpy as np
-
-    span = np.frombuffer(_read(fd, *tensor.span), np.dtype(f"u{tensor.item_size}"))
-    view = np.lib.stride_tricks.as_strided(
-        span, tensor.shape, [stride * tensor.item_size for stride in tensor.strides], writeable=False
-    )
-    for block in _blocks(view):
-        yield block.tobytes()
-
-
-def _blocks(view: Any) -> Iterator[Any]:
-    """Cut an array along its first axes into blocks of at most a stretch, in row-major order."""
-    if view.nbytes <= STRETCH:
-        yield view
-        return
-    step = STRETCH // (view.nbytes // len(view))
-    if step:
-        for start in range(0, len(view), step):
-            yield view[start : start + step]
-    else:
-        for row in view:
-            yield from _blocks(row)

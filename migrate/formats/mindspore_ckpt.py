@@ -10,17 +10,26 @@ same file (MindSpore itself writes it so). In the schema of `mindspore/train/che
 A tensor larger than 512 MiB is cut into consecutive values of the same tag, each with the full dims. MindSpore's
 loader never compares the length of the content with dims and dtype and corrupts its heap when they differ, so
 `entries` checks exactly that.
+
+At the end of a file of ours may stand one more field of Checkpoint, RECORD, which MindSpore's parser passes over as
+protobuf's parsers do with what they do not know: what the way back to torch needs to know (record.py).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Any, BinaryIO, NamedTuple
 
 from ...errors import BadCheckpoint
+from .byte_copy import Copier, Progress
+from .casts import Losses
+from .contents import ByteRange, Checkpoint, Piece, Source, Tensor, check_name, row_major, shown
+from .record import MAX_RECORD, packed, unpacked
+from .tensor_bytes import copy_content
 
 CHUNK = 512 << 20  # bytes; `SLICE_SIZE` in mindspore/train/serialization.py
+RECORD = 0x536D  # the number of our field, among those that nobody has named
 CRC_MARK = b"crc_num"  # an optional tail: this mark and a checksum of 10 bytes
 
 TYPE_SIZES = {
@@ -79,30 +88,126 @@ def entries(fd: int, path: str) -> list[Value]:
     Raises BadCheckpoint when the file is damaged, a type is unknown, a content is longer or shorter than its dims and
     type say, or a name occurs twice.
     """
+    values, _ = structure(fd, path)
+    for value in values:
+        if value.tensor_type not in TYPE_SIZES:
+            raise BadCheckpoint(f"{path}: {shown(value.tag)} has the unknown type {shown(value.tensor_type)!r}")
+    return values
+
+
+def structure(fd: int, path: str) -> tuple[list[Value], bytes]:
+    """Every tensor with its place, also of types that msmigrate does not know, and the record (empty: none).
+
+    Raises BadCheckpoint as `entries` does, but for the unknown types.
+    """
     end = os.fstat(fd).st_size
     if end >= 17 and os.pread(fd, len(CRC_MARK), end - 17) == CRC_MARK:
         end -= 17
     values: list[Value] = []
-    at = 0
-    while at < end:
-        value, at = _Message(fd, path, at, end).checkpoint()
+    record = b""
+    message = _Message(fd, path, 0, end)
+    while message.at < end:
+        value = message.checkpoint()
+        if isinstance(value, bytes):
+            record = value
+            continue
         if values and values[-1].tag == value.tag:
             if values[-1][1:3] != value[1:3]:
-                raise BadCheckpoint(f"{path}: the pieces of {value.tag} disagree about its shape or type")
+                raise BadCheckpoint(f"{path}: the pieces of {shown(value.tag)} disagree about its shape or type")
             value = value._replace(pieces=values.pop().pieces + value.pieces)
         values.append(value)
     for value in values:
-        expected = TYPE_SIZES.get(value.tensor_type, 0)
-        if not expected:
-            raise BadCheckpoint(f"{path}: {value.tag} has the unknown type {value.tensor_type!r}")
+        expected = TYPE_SIZES.get(value.tensor_type)
+        if expected is None:
+            continue
         for dim in value.dims if value.dims != (0,) else ():  # MindSpore reads dims (0,) as a single number
             expected *= dim
         found = sum(length for _, length in value.pieces)
         if found != expected:
-            raise BadCheckpoint(f"{path}: {value.tag} holds {found:,} bytes, its shape {value.dims} needs {expected:,}")
+            raise BadCheckpoint(
+                f"{path}: {shown(value.tag)} holds {found:,} bytes, its shape {value.dims} needs {expected:,}"
+            )
     if len({value.tag for value in values}) != len(values):
         raise BadCheckpoint(f"{path}: a name occurs twice")
-    return values
+    return values, record
+
+
+def begins(head: bytes) -> bool:
+    """Whether a file that begins so may be a MindSpore checkpoint: a value, its length, a tag."""
+    at = 1
+    while at < min(len(head), 11) and head[at] >= 0x80:
+        at += 1
+    return head[:1] == b"\x0a" and head[at + 1 : at + 2] == b"\x0a"
+
+
+class MindSporeCheckpoint(Source):
+    """An open `.ckpt`."""
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        super().__init__(path, [file])
+
+    def checkpoint(self, key: str | None = None) -> Checkpoint:
+        if key is not None:
+            raise BadCheckpoint(
+                f"{self.path} is a MindSpore checkpoint, which has no state dict under --key {shown(key)}"
+            )
+        values, record = structure(self.descriptors[0], self.path)
+        tensors: dict[str, Tensor] = {}
+        refused: dict[str, str] = {}
+        for value in values:
+            name = check_name(self.path, value.tag)
+            if value.tensor_type not in TYPE_SIZES:
+                refused[name] = f"its type {shown(value.tensor_type)} is no tensor's"
+                continue
+            shape = () if value.dims == (0,) else value.dims
+            spans = tuple(ByteRange(*piece) for piece in value.pieces)
+            tensors[name] = Tensor(value.tensor_type.lower(), shape, row_major(shape), spans)
+        if not tensors:
+            raise BadCheckpoint(f"{self.path} holds no tensors")
+        return Checkpoint("mindspore", "MindSpore ckpt", tensors, refused, record=unpacked(self.path, record))
+
+
+def write(
+    sources: Sequence[int],
+    output: int,
+    content: Sequence[Piece],
+    *,
+    framework: str = "mindspore",
+    record: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+    losses: Losses | None = None,
+) -> int:
+    """Write a checkpoint of these tensors to an empty file; returns its size. See destination.Writer."""
+    assert framework == "mindspore"
+    parts = [(piece, _headers(piece)) for piece in content]
+    tail = b"" if record is None else _field(RECORD, packed(record))
+    size = sum(piece.nbytes + sum(map(len, heads.values())) for piece, heads in parts) + len(tail)
+    copier = Copier(output, size, progress)
+    for piece, heads in parts:
+        copy_content(copier, sources, piece, heads, losses)
+    copier.write(tail)
+    copier.flush()
+    return copier.at
+
+
+def verify(output: int, path: str, content: Sequence[Piece]) -> None:
+    """Read the structure of the new file back and compare it with the plan; raises BadCheckpoint.
+
+    MindSpore's loader trusts lengths blindly, so no file leaves here unchecked.
+    """
+    found = [(value.tag, value.dims, value.tensor_type) for value in entries(output, path)]
+    if found != [(piece.name, piece.shape, TENSOR_TYPES[piece.dtype]) for piece in content]:
+        raise BadCheckpoint(f"{path}: what was written is not what was planned; please report this")
+
+
+def _headers(piece: Piece) -> dict[int, bytes]:
+    """Position in the content -> the header that stands before it."""
+    kind = TENSOR_TYPES[piece.dtype]
+    return {start: header(piece.name, piece.shape, kind, length) for start, length in pieces(piece.nbytes)}
+
+
+def _field(number: int, content: bytes) -> bytes:
+    return varint(number << 3 | 2) + _sized(content)
 
 
 class _Message:
@@ -112,8 +217,13 @@ class _Message:
         self.fd, self.path, self.at, self.end = fd, path, at, end
         self.window, self.start = b"", at
 
-    def checkpoint(self) -> tuple[Value, int]:
-        self.key(0x0A)
+    def checkpoint(self) -> Value | bytes:
+        """The next value, or the record."""
+        field = self.varint()
+        if field == RECORD << 3 | 2:
+            return self.bytes_(MAX_RECORD)
+        if field != 0x0A:
+            raise self.damaged()
         stop = self.span()
         self.key(0x0A)
         tag = self.bytes_().decode(errors="replace")
@@ -135,7 +245,7 @@ class _Message:
                 raise self.damaged()
         if self.at != stop:
             raise self.damaged()
-        return Value(tag, tuple(dims), tensor_type, (piece,)), stop
+        return Value(tag, tuple(dims), tensor_type, (piece,))
 
     def byte(self) -> int:
         index = self.at - self.start
@@ -168,9 +278,9 @@ class _Message:
             raise self.damaged()
         return self.at + length
 
-    def bytes_(self) -> bytes:
+    def bytes_(self, most: int = 1 << 20) -> bytes:
         stop = self.span()
-        if stop - self.at > 1 << 20:
+        if stop - self.at > most:
             raise self.damaged()
         content = os.pread(self.fd, stop - self.at, self.at)
         self.at = stop

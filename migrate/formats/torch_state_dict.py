@@ -6,23 +6,12 @@ so that whatever reads the bytes later can trust the numbers.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...errors import Ambiguous, BadCheckpoint, Unsupported
+from .contents import ITEM_SIZES, MAX_DIM, MAX_RANK, ByteRange, Checkpoint, Source, Tensor, check_name, product, shown
 from .pickled import Call, Global, Storage
-from .torch_zip import ByteRange, TorchZip, shown
 
-ITEM_SIZES = {
-    name: size
-    for size, names in {
-        16: "complex128",
-        8: "float64 int64 uint64 complex64",
-        4: "float32 int32 uint32 complex32",
-        2: "float16 bfloat16 int16 uint16",
-        1: "bool int8 uint8 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2",
-    }.items()
-    for name in names.split()
-}
 STORAGE_DTYPES = {
     "DoubleStorage": "float64",
     "FloatStorage": "float32",
@@ -42,57 +31,30 @@ UNTYPED = ("torch.storage.UntypedStorage", "torch.storage.TypedStorage")
 WRAPPERS = ("state_dict", "model")  # the keys under which training scripts keep the weights
 PREFIXES = ("module.", "_orig_mod.")  # put before every name by DistributedDataParallel and by torch.compile
 COUNTERS = ("n_averaged",)  # what AveragedModel keeps beside the names that it prefixes
-MAX_NAME = 1000
-MAX_RANK = 64
-MAX_DIM = 1 << 48
 
 
-class Tensor(NamedTuple):
-    """One tensor of the checkpoint: a checked view of a byte range.
+class TorchSource(Source):
+    """A file that torch.save wrote: an inert pickle, and storages somewhere in the file.
 
-    `span` covers the elements from the first to the last one that the view touches; `strides` count elements. For a
-    contiguous tensor span.length equals nbytes and the bytes can be copied as they are.
+    `format` is the file's in words, `size` in bytes.
     """
 
-    dtype: str
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    span: ByteRange
+    format: str
+    size: int
 
-    @property
-    def item_size(self) -> int:
-        return ITEM_SIZES[self.dtype]
+    def load(self) -> Any:
+        """What the pickle describes, inert; raises BadCheckpoint, Unsupported, with the path in front."""
+        raise NotImplementedError
 
-    @property
-    def nbytes(self) -> int:
-        return _product(self.shape) * self.item_size
+    def storage(self, key: str) -> ByteRange:
+        """The byte range of a storage; raises BadCheckpoint when the file lacks it."""
+        raise NotImplementedError
 
-    @property
-    def contiguous(self) -> bool:
-        """Whether the elements lie one after another in row-major order."""
-        expected = 1
-        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
-            if size != 1 and stride != expected:
-                return 0 in self.shape
-            expected *= size
-        return True
+    def checkpoint(self, key: str | None = None) -> Checkpoint:
+        return read(self, key)
 
 
-class TorchCheckpoint(NamedTuple):
-    """The state dict inside a checkpoint, by its names in the module (prefixes of wrappers taken off).
-
-    `refused` gives, for entries that cannot be read as a tensor, the reason. `wrapper` is the key it was found under,
-    `prefix` what was taken off every name, `others` what else the file holds: what -> a short description.
-    """
-
-    tensors: dict[str, Tensor]
-    refused: dict[str, str]
-    wrapper: str | None
-    prefix: str
-    others: dict[str, str]
-
-
-def read(archive: TorchZip, key: str | None = None) -> TorchCheckpoint:
+def read(archive: TorchSource, key: str | None = None) -> Checkpoint:
     """Find the state dict (under `key` when given) and describe its tensors, without reading their bytes.
 
     Raises BadCheckpoint when there is none, or a tensor does not fit its storage; Ambiguous when two could be meant.
@@ -100,8 +62,7 @@ def read(archive: TorchZip, key: str | None = None) -> TorchCheckpoint:
     content = archive.load()
     wrapper, entries, others = _find(archive.path, content, key)
     for name in entries:
-        if not isinstance(name, str) or not name or not name.isprintable() or len(name) > MAX_NAME:
-            raise BadCheckpoint(f"{archive.path}: {ascii(name)[:80]} is no name of a tensor")
+        check_name(archive.path, name)
     prefix = ""
     names = [name for name in entries if name not in COUNTERS]
     while taken := next((p for p in PREFIXES if names and all(_longer(name, prefix + p) for name in names)), None):
@@ -119,7 +80,7 @@ def read(archive: TorchZip, key: str | None = None) -> TorchCheckpoint:
             refused[short] = str(reason)
         except BadCheckpoint as error:
             raise BadCheckpoint(f"{archive.path}: {shown(name)}: {error}") from None
-    return TorchCheckpoint(tensors, refused, wrapper, prefix, others)
+    return Checkpoint("torch", archive.format, tensors, refused, wrapper, prefix, others)
 
 
 def _longer(name: str, prefix: str) -> bool:
@@ -177,7 +138,7 @@ def _describe(value: Any) -> str:
     return f"a {type(value).__name__}" + (f" of {len(value)}" if isinstance(value, (list, tuple, set)) else "")
 
 
-def _tensor(archive: TorchZip, call: Call) -> Tensor:
+def _tensor(archive: TorchSource, call: Call) -> Tensor:
     """Describe one tensor; raises BadCheckpoint for numbers that do not fit, Unsupported for other kinds of tensor."""
     for _ in range(8):  # Parameter(tensor), or a tensor with attributes: the tensor inside is what counts
         kind, args = call.name.rpartition(".")[2], call.args
@@ -239,7 +200,7 @@ def _dtype(storage: Storage, dtype: Global | None) -> str:
     return name
 
 
-def _view(archive: TorchZip, storage: Storage, dtype: str, offset: Any, shape: Any, strides: Any) -> Tensor:
+def _view(archive: TorchSource, storage: Storage, dtype: str, offset: Any, shape: Any, strides: Any) -> Tensor:
     """Check a view against its storage and the storage against its member of the zip."""
     shape, strides = _sizes(shape, "shape"), _sizes(strides, "strides")
     if type(offset) is not int or not 0 <= offset < MAX_DIM or len(shape) != len(strides):
@@ -252,14 +213,14 @@ def _view(archive: TorchZip, storage: Storage, dtype: str, offset: Any, shape: A
             f"its storage {shown(storage.key)} should hold {total if abs(total) < MAX_DIM else 'absurdly many'} bytes "
             f"and holds {member.length}"
         )
-    count = _product(shape)
+    count = product(shape)
     last = offset + sum((size - 1) * stride for size, stride in zip(shape, strides, strict=True)) if count else -1
     if (last + 1) * item > total:
         raise BadCheckpoint(f"shape {shape} at offset {offset} reaches past its storage of {total:,} bytes")
     if count * item > archive.size:  # strides of 0 let a tiny file claim any size
         raise Unsupported("it is an expanded view, larger than the file; save tensor.contiguous()")
     length = (last + 1 - offset) * item if count else 0
-    return Tensor(dtype, shape, strides, ByteRange(member.offset + (offset * item if count else 0), length))
+    return Tensor(dtype, shape, strides, (ByteRange(member.offset + (offset * item if count else 0), length),))
 
 
 def _sizes(value: Any, what: str) -> tuple[int, ...]:
@@ -271,10 +232,3 @@ def _sizes(value: Any, what: str) -> tuple[int, ...]:
     if len(value) > MAX_RANK or any(not 0 <= item < MAX_DIM for item in value):
         raise BadCheckpoint(f"its {what} is negative or absurdly large")
     return tuple(value)
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    total = 1
-    for size in shape:
-        total *= size
-    return total

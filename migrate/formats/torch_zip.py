@@ -11,57 +11,32 @@ Members are stored, never compressed, so every storage is a byte range of the fi
 from __future__ import annotations
 
 import os
-import stat
 import struct
 import zipfile
 import zlib
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO
 
 from ...errors import BadCheckpoint, Unsupported
 from . import restricted_pickle
+from .contents import ByteRange, read_at, shown
+from .torch_state_dict import TorchSource
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, length of the name, length of the extra field
 MAX_MEMBERS = 1_000_000
 
 
-class ByteRange(NamedTuple):
-    """Where bytes stand in the source file."""
+class TorchZip(TorchSource):
+    """An open checkpoint file; raises BadCheckpoint when it is not such a zip."""
 
-    offset: int
-    length: int
+    format = "torch zip"
 
-
-class TorchZip:
-    """An open checkpoint file; use it as a context manager.
-
-    `fd` is the file descriptor that byte ranges refer to. Raises BadCheckpoint when the file is not such a zip, and
-    then says what it looks like instead.
-    """
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-        try:
-            if not stat.S_ISREG(Path(path).stat().st_mode) and not Path(path).is_dir():
-                raise BadCheckpoint(f"{path} is not a regular file")  # opening a pipe would wait for ever
-            self.file = Path(path).open("rb")  # noqa: SIM115 (closed by __exit__, and below on failure)
-        except OSError as error:
-            raise BadCheckpoint(f"cannot read {path}: {error.strerror}") from None
-        self.fd = self.file.fileno()
-        try:
-            self.size = os.fstat(self.fd).st_size
-            self.members = self._directory()
-            self.root = self._root()
-            self._check_byteorder()
-        except BaseException:
-            self.file.close()
-            raise
-
-    def __enter__(self) -> TorchZip:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.file.close()
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        super().__init__(path, [file])
+        self.file = file
+        self.size = os.fstat(file.fileno()).st_size
+        self.members = self._directory()
+        self.root = self._root()
+        self._check_byteorder()
 
     def _directory(self) -> dict[str, zipfile.ZipInfo]:
         """Read the zip's directory: member name -> entry."""
@@ -71,7 +46,9 @@ class TorchZip:
         except OSError as error:
             raise BadCheckpoint(f"cannot read {self.path}: {error.strerror or error}") from None
         except Exception:  # a damaged directory makes zipfile raise a dozen kinds of errors
-            raise BadCheckpoint(f"{self.path} {self._looks_like()}") from None
+            raise BadCheckpoint(
+                f"{self.path} begins as a zip but ends too early: truncated or damaged; fetch it again"
+            ) from None
         members = {entry.filename: entry for entry in entries}
         if len(members) != len(entries):
             # Two readers could take two different members: nobody writes this by accident.
@@ -79,26 +56,6 @@ class TorchZip:
         if len(members) > MAX_MEMBERS:
             raise BadCheckpoint(f"{self.path} holds {len(members):,} members; a checkpoint has at most {MAX_MEMBERS:,}")
         return members
-
-    def _looks_like(self) -> str:
-        """Say what a file that is not a readable zip seems to be."""
-        head = self._at(0, 512)
-        for test, text in (
-            (head == b"", "is empty"),
-            (head[:4] == b"PK\x03\x04", "begins as a zip but ends too early: truncated or damaged; fetch it again"),
-            (head[:2] == b"\x80\x02" and b"\x8a\x0al\xfc\x9cF\xf9" in head, LEGACY),
-            (head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05", "is a bare pickle, not a torch.save archive"),
-            (head[8:10] == b'{"', "looks like a safetensors file; a later version will read those"),
-            (head.startswith(b"version https://git-lfs"), "is a git-lfs pointer; run `git lfs pull` for the real file"),
-            (head.lstrip()[:1] == b"<", "is an HTML or XML page, not a checkpoint; the download went wrong"),
-            (head[:3] == b"\x1f\x8b\x08", "is gzip-compressed; unpack it first"),
-            (head[257:262] == b"ustar", "is a tar archive; unpack it first"),
-            (head[:8] == b"\x89HDF\r\n\x1a\n", "is an HDF5 file, not a torch checkpoint"),
-            (head[:4] == b"GGUF", "is a GGUF file, not a torch checkpoint"),
-        ):
-            if test:
-                return text
-        return "is not a torch.save archive (no zip directory found)"
 
     def _root(self) -> str:
         """Return the folder inside the zip, with its slash."""
@@ -139,7 +96,7 @@ class TorchZip:
 
     def read(self, name: str, limit: int) -> bytes:
         """Return a small member whole; raises BadCheckpoint when it is larger than `limit` or its checksum is off."""
-        offset, length = self.range(name)
+        offset, length, _ = self.range(name)
         if length > limit:
             raise BadCheckpoint(
                 f"{self.path}: the member {shown(name)} holds {length:,} bytes, at most {limit:,} make sense"
@@ -152,11 +109,7 @@ class TorchZip:
         return data
 
     def _at(self, offset: int, length: int) -> bytes:
-        """Read at an offset; raises BadCheckpoint when the disk cannot."""
-        try:
-            return os.pread(self.fd, length, offset)
-        except OSError as error:
-            raise BadCheckpoint(f"cannot read {self.path}: {error.strerror}") from None
+        return read_at(self.file, self.path, offset, length)
 
     def load(self) -> Any:
         """Return what data.pkl describes, inert; raises BadCheckpoint with the path in front."""
@@ -165,11 +118,3 @@ class TorchZip:
             return restricted_pickle.load(data)
         except (BadCheckpoint, Unsupported) as error:
             raise type(error)(f"{self.path}: {error}") from None
-
-
-LEGACY = "is in the format of torch before 1.6; load it with torch and torch.save it again"
-
-
-def shown(name: str) -> str:
-    """A name from the file, safe to print on one line."""
-    return name if name.isprintable() and len(name) <= 200 else ascii(name)[:200]

@@ -66,20 +66,22 @@ def test_json(command: Command, tmp_path: Path) -> None:
         "keep": 3,
         "rename": 4,
         "transform": 0,
+        "restore": 0,
         "drop": 1,
         "refuse": 0,
-        "torch": 8,
-        "mindspore": 7,
+        "read": 8,
+        "written": 7,
         "bytes": 328,
     }
     assert plan["tensors"][1] == {
         "action": "rename",
-        "torch": "bn.weight",
-        "mindspore": "bn.gamma",
+        "name": "bn.weight",
+        "target": "bn.gamma",
         "class": "BatchNorm",
         "dtype": "float32",
         "shape": [3],
-        "mindspore_shape": [3],
+        "target_shape": [3],
+        "target_dtype": "float32",
         "bytes": 12,
         "why": None,
     }
@@ -176,7 +178,7 @@ def test_model_settles_what_is_ambiguous(
 ) -> None:
     done = command(torch_file("text.pth"), tmp_path / "x.ckpt", "--json", "--model", NETS + function)
     assert done.returncode == 0, done.stderr
-    assert {entry["torch"]: (entry["mindspore"], entry["class"]) for entry in json.loads(done.stdout)["tensors"]} == {
+    assert {entry["name"]: (entry["target"], entry["class"]) for entry in json.loads(done.stdout)["tensors"]} == {
         "embed.weight": ("embed.embedding_table", "Embedding"),
         "head.weight": ("head.weight", "Linear"),
         "norm.weight": ("norm.gamma", "nets_torch.OwnNorm"),

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, Unsupported
-from msmigrate.migrate import plan as planning
-from msmigrate.migrate.formats.torch_state_dict import Tensor, TorchCheckpoint
-from msmigrate.migrate.formats.torch_zip import ByteRange
-from msmigrate.migrate.plan import Entry, Net, Owners, Plan
+from msmigrate.migrate.against_net import Net
+from msmigrate.migrate.destination import form
+from msmigrate.migrate.formats.contents import ByteRange, Checkpoint, Tensor
+from msmigrate.migrate.plan import Entry, Plan
+from msmigrate.migrate.settle import Model, settle
+from msmigrate.migrate.to_mindspore import Owners
 
 
 def tensor(*shape: int, dtype: str = "float32", at: int = 0) -> Tensor:
@@ -15,7 +19,7 @@ def tensor(*shape: int, dtype: str = "float32", at: int = 0) -> Tensor:
     strides: tuple[int, ...] = ()
     for size in reversed(shape):
         strides, count = (count, *strides), count * size
-    return Tensor(dtype, shape, strides, ByteRange(at, count * 4))
+    return Tensor(dtype, shape, strides, (ByteRange(at, count * 4),))
 
 
 def make(
@@ -27,8 +31,17 @@ def make(
 ) -> Plan:
     places = enumerate(shapes.items())
     tensors = {name: it if isinstance(it, Tensor) else tensor(*it, at=100 * i) for i, (name, it) in places}
-    checkpoint = TorchCheckpoint(tensors, refused or {}, None, "", {})
-    return planning.build("x.pth", checkpoint, owners=owners, model=None, net=net, into="net" if net else None)
+    checkpoint = Checkpoint("torch", "torch zip", tensors, refused or {})
+    return settle(
+        "x.pth",
+        checkpoint,
+        form(Path("x.ckpt"), "torch", None).holder,
+        model=None if owners is None else Model("model", owners),
+        net=net,
+        into="net" if net else None,
+        constant=lambda value: tensor(dtype="int64"),
+        read=lambda tensor: 7,
+    )
 
 
 def entry(plan: Plan, name: str) -> Entry:
@@ -59,7 +72,7 @@ def test_each_action() -> None:
     }
     assert entry(plan, "one.weight").target_shape == (4, 3, 1, 5)
     assert entry(plan, "bn.num_batches_tracked").why
-    assert plan.totals == {"keep": 3, "rename": 4, "transform": 1, "drop": 1, "refuse": 0}
+    assert plan.totals == {"keep": 3, "rename": 4, "transform": 1, "restore": 0, "drop": 1, "refuse": 0}
     assert sum(plan.totals.values()) == 9
     plan.check()
 
@@ -177,7 +190,7 @@ def test_refused_tensors_that_are_dropped_anyway_do_not_matter() -> None:
     shapes = {name: shape for name, shape in BATCH_NORM.items() if name != "bn.num_batches_tracked"}
     plan = make(dict(shapes), refused={"bn.num_batches_tracked": "it is sparse"})
     plan.check()
-    assert plan.totals == {"keep": 0, "rename": 4, "transform": 0, "drop": 1, "refuse": 0}
+    assert plan.totals == {"keep": 0, "rename": 4, "transform": 0, "restore": 0, "drop": 1, "refuse": 0}
     with pytest.raises(Unsupported, match="token: it is sparse"):
         make({}, refused={"token": "it is sparse"}).check()
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
 from msmigrate.migrate.formats import torch_state_dict
-from msmigrate.migrate.formats.torch_state_dict import TorchCheckpoint
-from msmigrate.migrate.formats.torch_zip import TorchZip
+from msmigrate.migrate.formats.contents import Checkpoint
+from msmigrate.migrate.formats.source import open_source
 from tiny_checkpoints import (
     SMALL,
     Tensor,
@@ -27,9 +27,9 @@ from tiny_checkpoints import (
 )
 
 
-def read(path: Path, key: str | None = None) -> TorchCheckpoint:
-    with TorchZip(str(path)) as archive:
-        return torch_state_dict.read(archive, key)
+def read(path: Path, key: str | None = None) -> Checkpoint:
+    with open_source(str(path)) as source:
+        return source.checkpoint(key)
 
 
 def nested(path: Path, **content: bytes) -> Path:

@@ -1,0 +1,51 @@
+"""What a conversion notes in the new file for the way back: what MindSpore's side cannot say by itself.
+
+    names     torch's name of a tensor -> its new one, where the tensor alone does not tell the way back
+    shapes    torch's name -> its shape there, where the new one differs
+    aliases   name -> the name of the tensor whose bytes it shares (tied weights), of which one is stored
+    counters  name -> the integer that was dropped, since MindSpore has no place for it (num_batches_tracked)
+
+It is JSON: in a `.ckpt` in a field that MindSpore passes over, in safetensors under `msmigrate` in the metadata. It
+comes from a file, so it is believed only as far as it fits the tensors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import BadCheckpoint
+from .contents import MAX_DIM
+
+MAX_RECORD = 16 << 20  # bytes
+FORMAT = 1
+PARTS = {"names": str, "shapes": list, "aliases": str, "counters": int}
+
+
+def packed(record: Mapping[str, Any]) -> bytes:
+    """The record as bytes."""
+    return json.dumps({"format": FORMAT, **record}, separators=(",", ":")).encode()
+
+
+def unpacked(path: str, content: bytes | str) -> dict[str, Any] | None:
+    """What packed() was given; None for no bytes. Raises BadCheckpoint when it is damaged or of a later format."""
+    if not content:
+        return None
+    try:
+        found = json.loads(content)
+        if type(found) is not dict or type(found.get("format")) is not int:
+            raise ValueError
+        for part, kind in PARTS.items():
+            named = found.setdefault(part, {})
+            if type(named) is not dict or any(type(value) is not kind for value in named.values()):
+                raise ValueError
+        if any(
+            type(size) is not int or not 0 <= size < MAX_DIM for shape in found["shapes"].values() for size in shape
+        ):
+            raise ValueError
+    except (ValueError, RecursionError):
+        raise BadCheckpoint(f"{path}: what an earlier conversion noted in it is damaged") from None
+    if found["format"] != FORMAT:
+        raise BadCheckpoint(f"{path} was written by a later msmigrate; update this one")
+    return found

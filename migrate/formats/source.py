@@ -1,0 +1,53 @@
+"""Open any checkpoint: what kind of file it is says its beginning, never its name."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from ...errors import BadCheckpoint
+from . import mindspore_ckpt
+from .contents import Source, open_file, read_at
+from .torch_zip import TorchZip
+
+HEAD = 512  # bytes that are looked at
+
+
+def open_source(path: str) -> Source:
+    """The checkpoint at `path`, opened; a context manager.
+
+    Raises BadCheckpoint when it cannot be read, or is no checkpoint, and then says what it looks like instead.
+    """
+    file = open_file(path)
+    try:
+        return _opened(path, file)
+    except BaseException:
+        file.close()
+        raise
+
+
+def _opened(path: str, file: BinaryIO) -> Source:
+    head = read_at(file, path, 0, HEAD)
+    if head[:4] == b"PK\x03\x04":
+        return TorchZip(path, file)
+    said = looks_like(head)
+    if said is None and mindspore_ckpt.begins(head):
+        return mindspore_ckpt.MindSporeCheckpoint(path, file)
+    raise BadCheckpoint(f"{path} {said or 'is no checkpoint of torch or MindSpore, and no safetensors file'}")
+
+
+def looks_like(head: bytes) -> str | None:
+    """What a file that is no checkpoint seems to be, by its first bytes; None for what nobody knows."""
+    for test, text in (
+        (head == b"", "is empty"),
+        (head[:1] == b"\x80" and head[1:2] in b"\x02\x03\x04\x05", "is a bare pickle, not a torch.save archive"),
+        (head.startswith(b"version https://git-lfs"), "is a git-lfs pointer; run `git lfs pull` for the real file"),
+        (head.lstrip()[:1] == b"<", "is an HTML or XML page, not a checkpoint; the download went wrong"),
+        (head[:3] == b"\x1f\x8b\x08", "is gzip-compressed; unpack it first"),
+        (head[257:262] == b"ustar", "is a tar archive; unpack it first"),
+        (head[:8] == b"\x89HDF\r\n\x1a\n", "is an HDF5 file, not a checkpoint of torch or MindSpore"),
+        (head[:4] == b"GGUF", "is a GGUF file, not a checkpoint of torch or MindSpore"),
+        (head[:6] == b"\x93NUMPY", "is a NumPy array, not a checkpoint of torch or MindSpore"),
+    ):
+        if test:
+            return text
+    return None

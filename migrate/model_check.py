@@ -1,0 +1,55 @@
+"""What --model and --into name, asked of a process that builds it, and held against the checkpoint."""
+
+from __future__ import annotations
+
+from ..errors import BadCheckpoint
+from . import model_spec
+from .against_net import Net
+from .formats.contents import Checkpoint
+from .plan import few, size
+from .settle import Model
+from .to_mindspore import Owners
+
+
+def mindspore_net(into: str, notes: list[str]) -> Net:
+    """The parameters of the net; what is worth knowing is added to the notes. Raises BadInput, WorkerFailed."""
+    answer = model_spec.ask("mindspore_target", into, "--into")
+    notes += [
+        f"{path} is named {name} in the net, and load_param_into_net goes by that name"
+        for path, name in answer["misnamed"].items()
+    ]
+    return {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}
+
+
+def own_classes(owners: Owners) -> Model:
+    """The model that a file of a whole model tells itself."""
+    return Model("the classes in the file", owners)
+
+
+def torch_model(path: str, checkpoint: Checkpoint, model: str, notes: list[str]) -> Model:
+    """Ask for the classes, and make sure that a torch checkpoint is one of that model.
+
+    Raises BadInput, WorkerFailed, and BadCheckpoint when it is not.
+    """
+    answer = model_spec.ask("torch_classes", model, "--model")
+    shapes = {name: tuple(shape) for name, shape in answer["shapes"].items()}
+    found = Model(model, {path: tuple(classes) for path, classes in answer["classes"].items()}, shapes)
+    if checkpoint.framework != "torch":
+        return found
+    names = {*checkpoint.tensors, *checkpoint.refused}
+    # torch loads old checkpoints without the counters too
+    missing = [name for name in shapes if name not in names and not name.endswith("num_batches_tracked")]
+    extra = [name for name in names if name not in shapes]
+    if missing or extra:
+        parts = [f"it lacks {few(missing)}"] if missing else []
+        parts += [f"the model lacks {few(sorted(extra))}"] if extra else []
+        raise BadCheckpoint(f"{path} is not a checkpoint of {model}: {'; '.join(parts)}")
+    for name, tensor in checkpoint.tensors.items():
+        if len(tensor.shape) != len(shapes[name]):
+            raise BadCheckpoint(
+                f"{path} is not a checkpoint of {model}: {name} is {size(tensor.shape)}, the model's is "
+                f"{size(shapes[name])}"
+            )
+        if tensor.shape != shapes[name]:
+            notes.append(f"{name} is {size(tensor.shape)}, in {model} {size(shapes[name])}")
+    return found

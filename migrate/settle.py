@@ -1,0 +1,160 @@
+"""From what a checkpoint holds, and where it goes, to the plan: names, shapes, dtypes, and a note for the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ..errors import BadCheckpoint, MsmigrateError, Unsupported
+from . import to_mindspore, to_torch
+from .against_net import Net, against
+from .formats.casts import castable
+from .formats.contents import Checkpoint, Shape, Tensor, check_name
+from .plan import DROP, REFUSE, RESTORE, Entry, Plan, crossed, refuse, refuse_twins
+from .to_mindspore import Owners
+from .to_torch import Way, Ways
+
+
+class Holder(NamedTuple):
+    """What the new file can hold: whose names, which dtypes, and how such files are called."""
+
+    framework: str
+    dtypes: frozenset[str]
+    called: str  # "MindSpore checkpoints"
+    empty_vectors: bool = True  # MindSpore reads the shape (0,) as a single number
+    record: bool = True  # it has a place for what the way back needs
+
+
+class Model(NamedTuple):
+    """A torch model, as --model or the file itself tells it: module path -> class and bases; name -> shape."""
+
+    name: str
+    owners: Owners
+    shapes: Mapping[str, Shape] | None = None
+
+
+Constant = Callable[[int], Tensor]  # makes a tensor of one int64, of bytes that stand in no file yet
+Read = Callable[[Tensor], int]  # the value of a single int64
+
+
+def settle(
+    source: str,
+    checkpoint: Checkpoint,
+    holder: Holder,
+    *,
+    model: Model | None = None,
+    net: Net | None = None,
+    into: str | None = None,
+    dtype: str | None = None,
+    constant: Constant,
+    read: Read,
+) -> Plan:
+    """Settle what happens to every tensor; refusals are entries, raised only by Plan.check.
+
+    net, into: the MindSpore net to fill, and its name. dtype: floating-point tensors are cast to it.
+    """
+    unfilled: list[str] = []
+    if checkpoint.framework == holder.framework:
+        entries = [crossed(name, tensor, name, tensor.shape, "") for name, tensor in checkpoint.tensors.items()]
+        entries += [Entry(REFUSE, name, None, why=why, error=Unsupported) for name, why in checkpoint.refused.items()]
+    elif holder.framework == "mindspore":
+        entries = to_mindspore.entries(checkpoint, model.owners if model else None, net)
+    else:
+        entries, unfilled = _back(checkpoint, model, constant)
+    entries = refuse_twins([_held(_cast(entry, dtype), holder) for entry in entries])
+    if net is not None:
+        entries, unfilled = against(net, entries)
+    plan = Plan(
+        source=source,
+        checkpoint=checkpoint,
+        entries=entries,
+        classes_from=model.name if model else "structure",
+        into=into or (model.name if model and unfilled else None),
+        parameters=None if net is None else len(net),
+        unfilled=unfilled,
+        notes=[],
+        framework=holder.framework,
+    )
+    if holder.record and holder.framework == "mindspore":
+        plan = plan._replace(record=_record(checkpoint, entries, read))
+    return plan
+
+
+def _cast(entry: Entry, dtype: str | None) -> Entry:
+    if dtype is None or not entry.written or entry.tensor is None or not castable(entry.tensor.dtype):
+        return entry
+    return entry if entry.tensor.dtype == dtype else entry._replace(dtype=dtype)
+
+
+def _held(entry: Entry, holder: Holder) -> Entry:
+    """The entry, refused where the new file cannot hold it."""
+    if not entry.written:
+        return entry
+    if entry.piece.dtype not in holder.dtypes:
+        return refuse(entry, Unsupported, f"{holder.called} cannot hold {entry.piece.dtype}")
+    if entry.target_shape == (0,) and not holder.empty_vectors:
+        return refuse(entry, Unsupported, "MindSpore reads the empty shape (0,) as a single number")
+    return entry
+
+
+def _back(checkpoint: Checkpoint, model: Model | None, constant: Constant) -> tuple[list[Entry], list[str]]:
+    """The way from MindSpore's names to torch's; also the tensors of the model that nothing fills."""
+    shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
+    record: Mapping[str, Any] = checkpoint.record or {}
+    if model is not None and model.shapes is not None:
+        ways = to_torch.by_model(model.name, model.owners, model.shapes, shapes)
+    else:
+        ways = {**to_torch.by_structure(shapes), **to_torch.by_record(checkpoint.record, shapes)}
+    entries = [_returned(name, tensor, ways[name]) for name, tensor in checkpoint.tensors.items()]
+    entries += [Entry(REFUSE, name, None, why=why, error=Unsupported) for name, why in checkpoint.refused.items()]
+    there = {entry.target: entry for entry in entries if entry.written}
+    for name, holder in record.get("aliases", {}).items():
+        held = there.get(holder)
+        if held is not None and check_name(checkpoint.format, name) not in there:
+            entries.append(held._replace(action=RESTORE, name=holder, target=name, why=f"tied to {holder}"))
+    for name, value in record.get("counters", {}).items():
+        if check_name(checkpoint.format, name) not in there and -(1 << 63) <= value < 1 << 63:
+            entries.append(Entry(RESTORE, name, constant(value), name, (), "counter"))
+    filled = {entry.target for entry in entries}
+    unfilled = [
+        name
+        for name in (model.shapes if model and model.shapes else ())
+        if name not in filled and not name.endswith("num_batches_tracked")  # torch loads norms without it
+    ]
+    return entries, unfilled
+
+
+def _returned(name: str, tensor: Tensor, way: Way | MsmigrateError) -> Entry:
+    if isinstance(way, MsmigrateError):
+        return Entry(REFUSE, name, tensor, why=str(way), error=type(way))
+    return crossed(name, tensor, way.name, way.shape, way.owner)
+
+
+def _record(checkpoint: Checkpoint, entries: list[Entry], read: Read) -> dict[str, Any] | None:
+    """What the new file's names and shapes alone do not tell the way back; None where that is nothing."""
+    written = [entry for entry in entries if entry.written]
+    ways: Ways = to_torch.by_structure({entry.target: entry.target_shape or () for entry in written if entry.target})
+    names: dict[str, str] = {}
+    shapes: dict[str, list[int]] = {}
+    for entry in written:
+        assert entry.tensor is not None and entry.target is not None
+        way = ways[entry.target]
+        if not isinstance(way, Way) or way[:2] != (entry.name, entry.tensor.shape):
+            names[entry.name] = entry.target
+            if entry.tensor.shape != entry.target_shape:
+                shapes[entry.name] = list(entry.tensor.shape)
+    aliases = {entry.name: entry.alias for entry in entries if entry.alias is not None}
+    counters = {
+        entry.name: read(entry.tensor)
+        for entry in entries
+        if entry.action == DROP and entry.tensor is not None and entry.tensor[:2] == ("int64", ())
+    }
+    parts = {"names": names, "shapes": shapes, "aliases": aliases, "counters": counters}
+    found = {part: content for part, content in parts.items() if content}
+    return found or None
+
+
+def check_dtype(dtype: str | None) -> None:
+    """Raise BadCheckpoint for a --dtype that is none of the floating-point formats."""
+    if dtype is not None and not castable(dtype):
+        raise BadCheckpoint(f"--dtype {dtype}: a cast goes to float64, float32, float16 or bfloat16")

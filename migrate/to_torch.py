@@ -1,0 +1,142 @@
+"""The way back from MindSpore's names to torch's: by --model, by what the file notes, or by what stands together.
+
+MindSpore's names say more than torch's (`gamma` is a norm's), but not all: a Conv1d's weight has four dimensions there,
+and a single `w` may be a PReLU's or somebody's own. What is ambiguous is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from ..errors import Ambiguous, BadCheckpoint, MsmigrateError
+from ..mappings.crossing import Crossing
+from ..mappings.layer_states import LAYER_STATES
+from ..mappings.shapes import SHAPES
+from .formats.contents import MAX_NAME, Shape, product
+from .owner_classes import split
+from .plan import OWN, size
+from .to_mindspore import Owners
+
+
+class Way(NamedTuple):
+    """Torch's name and shape of a tensor, and the class that decides."""
+
+    name: str
+    shape: Shape
+    owner: str = OWN
+
+
+Ways = dict[str, "Way | MsmigrateError"]  # MindSpore's name -> the way, or why there is none
+
+NORM = {"gamma", "beta"}
+STATISTICS = {"moving_mean", "moving_variance"}
+
+
+def by_structure(shapes: Mapping[str, Shape]) -> Ways:
+    """Infer torch's names and shapes from MindSpore's (name -> shape)."""
+    groups: dict[str, dict[str, Shape]] = {}
+    for name, shape in shapes.items():
+        path, leaf = split(name)
+        groups.setdefault(path, {})[leaf] = shape
+    ranks = {len(shape) for shape in shapes.values()}
+    flat = [shape for name, shape in shapes.items() if _is_convolution(name, shape)]
+    tall, wide = any(shape[2] > 1 for shape in flat), any(shape[2] == 1 < shape[3] for shape in flat)
+    found: Ways = {}
+    for path, leaves in groups.items():
+        owner, states = _class_of(path, set(leaves), leaves, volumetric=5 in ranks)
+        for leaf, shape in leaves.items():
+            name = f"{path}.{leaf}" if path else leaf
+            if isinstance(owner, MsmigrateError):
+                found[name] = owner
+            elif _is_convolution(name, shape) and shape[2] == 1 and wide and (shape[3] > 1 or not tall):
+                found[name] = Ambiguous(f"it may belong to Conv1d, or to Conv2d with a kernel of 1×{shape[3]}")
+            elif leaf in states:
+                found[name] = Way(_joined(_outer(path, states), states[leaf][0]), shape, owner)
+            else:
+                found[name] = Way(name, shape, owner)
+    return found
+
+
+def _is_convolution(name: str, shape: Shape) -> bool:
+    return len(shape) == 4 and split(name)[1] == "weight"
+
+
+# MindSpore's own name of a tensor -> torch's, and the part of the path that MindSpore adds
+States = Mapping[str, tuple[str, str]]
+
+
+def _inverse(name: str) -> States:
+    found = {}
+    for torch, state in LAYER_STATES[name].items():
+        if state.mindspore is not None:
+            inner, leaf = split(state.mindspore)
+            found[leaf] = (torch, inner)
+    return found
+
+
+def _class_of(
+    path: str, names: set[str], leaves: Mapping[str, Shape], *, volumetric: bool
+) -> tuple[str | MsmigrateError, States]:
+    """The class that the tensors of one Cell tell, as a label, and how its tensors are called in torch."""
+    if STATISTICS <= names <= STATISTICS | NORM:
+        if volumetric and split(path)[1] == "bn2d":
+            return "BatchNorm3d", _inverse("torch.nn.BatchNorm3d")
+        return "BatchNorm", _inverse("torch.nn.BatchNorm2d")
+    if {"gamma"} <= names <= NORM:
+        return "LayerNorm or GroupNorm", _inverse("torch.nn.LayerNorm")
+    if names == {"embedding_table"}:
+        return "Embedding", _inverse("torch.nn.Embedding")
+    if names == {"w"} and len(leaves["w"]) == 1:
+        return Ambiguous("it may belong to PReLU, or be a parameter of one's own"), {}
+    return OWN, {}
+
+
+def _outer(path: str, states: States) -> str:
+    inner = next(iter(states.values()))[1]
+    return path.removesuffix(inner).removesuffix(".") if inner else path
+
+
+def _joined(path: str, leaf: str) -> str:
+    return f"{path}.{leaf}" if path else leaf
+
+
+def by_model(model: str, owners: Owners, wanted: Mapping[str, Shape], shapes: Mapping[str, Shape]) -> Ways:
+    """Go by the classes of the torch model (path -> class and bases) and the shapes of its state dict, `wanted`."""
+    found: Ways = {}
+    for name, shape in wanted.items():
+        path, leaf = split(name)
+        owner, state = _crossing(owners.get(path, ()), leaf)
+        if state is not None and state.mindspore is None:
+            continue
+        target = name if state is None or state.mindspore is None else _joined(path, state.mindspore)
+        if target not in shapes:
+            continue
+        there = shapes[target]
+        if (SHAPES[state.verb].forward(shape) if state and state.verb else shape) == there:
+            found[target] = Way(name, shape, owner)
+        else:
+            found[target] = BadCheckpoint(f"it is {size(there)}, {name} of {model} is {size(shape)}")
+    for name in shapes:
+        found.setdefault(name, BadCheckpoint(f"{model} has nothing of that name"))
+    return found
+
+
+def by_record(record: Mapping[str, Any] | None, shapes: Mapping[str, Shape]) -> Ways:
+    """Go by what the conversion that made the file has noted; a note that does not fit its tensor is passed over."""
+    found: Ways = {}
+    for name, target in (record or {}).get("names", {}).items():
+        if target not in shapes:
+            continue
+        shape = tuple((record or {}).get("shapes", {}).get(name, shapes[target]))
+        if name and name.isprintable() and len(name) <= MAX_NAME and product(shape) == product(shapes[target]):
+            found[target] = Way(name, shape, "noted")
+    return found
+
+
+def _crossing(classes: tuple[str, ...], leaf: str) -> tuple[str, Crossing | None]:
+    label = classes[0].removeprefix("torch.nn.") if classes else OWN
+    for name in classes:
+        if name in LAYER_STATES:
+            return label, LAYER_STATES[name].get(leaf)
+    return label, None

@@ -15,6 +15,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from .torch_kernels import rounding_as_mindspore
+
 Precision = tuple[str, torch.dtype, int]  # trace name, dtype, variant
 aten = torch.ops.aten
 FLOAT32_BITS = 23  # of its mantissa, besides the leading one
@@ -69,11 +71,15 @@ def shortening(precisions: Iterable[Precision], name: str) -> Iterator[Precision
     """Hand out the precisions to record in; while torch's other float32 run is at work, its operands are rounded.
 
     That run is one of two that measure the noise, so the noise becomes the format's, whose rounding is far larger than
-    float32's; the other one still says what torch computes when nothing is shortened.
+    float32's; the other one still says what torch computes when nothing is shortened. It also rounds where MindSpore's
+    CPU kernels are measured to (torch_kernels.py).
     """
     for precision in precisions:
         _, dtype, variant = precision
-        with computing_in(name if dtype == torch.float32 and variant else "fp32"):
+        if dtype == torch.float32 and variant:
+            with computing_in(name), rounding_as_mindspore():
+                yield precision
+        else:
             yield precision
 
 

@@ -3,8 +3,11 @@
 import json
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
 
 import torch
+from msmigrate.parity.torch_kernels import rounding_as_mindspore
 from msmigrate.parity.torch_precision import computing_in, shortened
 from torch import nn
 
@@ -82,4 +85,32 @@ with computing_in("hf32"):
     module.float()(x)
 found["hf32"]["after"] = [apart(lambda name: passed(module, x, torch.float32, "fp32"))]
 found["hf32"]["float64"] = [apart(lambda name: passed(module, x, torch.float64, name))]
-json.dump(found, sys.stdout)
+
+
+def kernels() -> dict[str, list[float]]:
+    """Function -> how far result and gradient stand from float64, plain and with the kernels' rounding; then the result
+    in float64, and after the block, against the plain ones."""
+    x, upstream = torch.randn(400, 400), torch.randn(400, 400)
+    told = {}
+    for name, function in {"sigmoid": torch.sigmoid, "silu": nn.functional.silu, "relu": torch.relu}.items():
+
+        def both(dtype: torch.dtype, rounded: bool, function: Any = function) -> list[torch.Tensor]:
+            given = x.to(dtype, copy=True).requires_grad_()
+            with rounding_as_mindspore() if rounded else nullcontext():
+                out = function(given)
+                out.backward(upstream.to(dtype))
+            assert given.grad is not None
+            return [out.detach().double(), given.grad.double()]
+
+        exact = both(torch.float64, False)
+        told[name] = [
+            float((a - b).norm() / b.norm())
+            for rounded in (False, True)
+            for a, b in zip(both(torch.float32, rounded), exact, strict=True)
+        ]
+        told[name].append(float((both(torch.float64, True)[0] - exact[0]).abs().max()))
+        told[name].append(float((both(torch.float32, False)[0] - exact[0]).norm() / exact[0].norm()))
+    return told
+
+
+json.dump({**found, "kernels": kernels()}, sys.stdout)

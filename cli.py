@@ -6,13 +6,12 @@ start, so that every `-h` answers at once.
 
 from __future__ import annotations
 
-import gc
 import sys
-from typing import Any
 
 import click
 
-from . import __version__, cli_data, cli_parity, cli_train
+from . import __version__, cli_ckpt, cli_data, cli_parity, cli_train
+from .cli_ckpt import json_text
 from .errors import MsmigrateError
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -22,60 +21,6 @@ SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 @click.version_option(__version__, "-V", "--version", prog_name="msmigrate")
 def cli() -> None:
     """Move a PyTorch model to MindSpore and prove that it is still the same model."""
-
-
-@cli.command("convert-ckpt")
-@click.argument("source", metavar="SRC.pth")
-@click.argument("destination", metavar="DST.ckpt", required=False)
-@click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
-@click.option("--model", metavar="SPEC", help="The torch model, to learn the class that owns each tensor.")
-@click.option("--into", metavar="SPEC", help="A MindSpore net that must be filled: every parameter, nothing left over.")
-@click.option("--dry-run", is_flag=True, help="Print what would happen to every tensor, and write nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan (and the result) as JSON.")
-@click.option("--force", is_flag=True, help="Replace DST.ckpt when it exists.")
-def convert_ckpt(
-    source: str,
-    destination: str | None,
-    key: str | None,
-    model: str | None,
-    into: str | None,
-    dry_run: bool,
-    as_json: bool,
-    force: bool,
-) -> None:
-    """Convert a torch checkpoint to a MindSpore one, every tensor accounted for.
-
-    Names go by the class that owns each tensor, as `msmigrate mappings` lists them. Neither framework is loaded, and
-    nothing in the checkpoint is run.
-
-    SPEC is torchvision:NAME (--model), msmigrate:NAME (--into), FILE.py:FUNCTION or MODULE:FUNCTION, with constant
-    arguments if need be: 'torchvision:resnet50(num_classes=10)'. Naming a function runs it, in a process of its own.
-    """
-    gc.disable()  # collecting garbage would take a tenth of a process this short
-
-    from .migrate.convert import convert, make_plan
-    from .reports.plan import LateProgress, plan_json, plan_text, result_json, result_text
-
-    if into is not None and into.startswith("msmigrate:"):
-        into = own_model(into)
-    if dry_run:
-        plan = make_plan(source, key=key, model=model, into=into)
-        click.echo(json_text(plan_json(plan)) if as_json else plan_text(plan))
-        plan.check()
-        return
-    if destination is None:
-        raise click.UsageError("Missing argument 'DST.ckpt' (only --dry-run goes without).")
-    with LateProgress() as progress:
-        result = convert(source, destination, key=key, model=model, into=into, force=force, progress=progress)
-    click.echo(json_text(result_json(result)) if as_json else result_text(result))
-    gc.freeze()  # nor on the way out
-
-
-def own_model(spec: str) -> str:
-    """Expand `msmigrate:resnet50(num_classes=10)` to the function that builds it."""
-    name, _, arguments = spec.removeprefix("msmigrate:").partition("(")
-    inner = arguments.removesuffix(")").strip()
-    return f"msmigrate.train.models.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"
 
 
 @cli.command("mappings")
@@ -122,19 +67,13 @@ def explain(fault: str | None, as_json: bool) -> None:
 
 
 COMMANDS = (
+    *(cli_ckpt.convert_ckpt, cli_ckpt.inspect),
     *(cli_parity.parity_step, cli_parity.record, cli_parity.compare),
     *(cli_train.train, cli_train.evaluate, cli_train.predict),
     cli_data.data,
 )
 for command in COMMANDS:
     cli.add_command(command)
-
-
-def json_text(content: Any) -> str:
-    """Format for programs: one line, as it stands in UTF-8."""
-    import json
-
-    return json.dumps(content, ensure_ascii=False)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Single numbers that go from one file to the other by way of memory: they stand in a file without a name."""
+"""Content that stands in no source, such as a single number: it goes by way of a file without a name."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ import tempfile
 from collections.abc import Sequence
 from typing import IO
 
+from ..errors import BadCheckpoint
 from .formats.byte_copy import read_range
-from .formats.contents import ByteRange, Tensor
+from .formats.contents import ByteRange, Shape, Tensor, product, row_major
 
-INT64 = struct.Struct("<q")
+NUMBERS = {
+    name: struct.Struct(f"<{code}")
+    for name, code in {"float64": "d", "float32": "f", "int64": "q", "int32": "i", "int16": "h", "uint8": "B"}.items()
+}
 
 
 class Constants:
@@ -31,17 +35,28 @@ class Constants:
     def descriptors(self) -> list[int]:
         return [] if self.file is None else [self.file.fileno()]
 
-    def add(self, value: int) -> Tensor:
-        """A tensor of one int64."""
+    def add(self, dtype: str, content: bytes, shape: Shape) -> Tensor:
+        """A tensor of this content."""
         if self.file is None:
             self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed by __exit__)
-        self.file.write(INT64.pack(value))
-        span = ByteRange(self.at, INT64.size, self.number)
-        self.at += INT64.size
-        return Tensor("int64", (), (), (span,))
+        self.file.write(content)
+        span = ByteRange(self.at, len(content), self.number)
+        self.at += len(content)
+        return Tensor(dtype, shape, row_major(shape), (span,))
 
-    def read(self, sources: Sequence[int], tensor: Tensor) -> int:
-        """The value of such a tensor in one of the sources; raises BadCheckpoint when that ends before."""
-        (span,) = tensor.spans
-        value: int = INT64.unpack(read_range(sources[span.file], span.offset, span.length))[0]
-        return value
+    def add_integer(self, value: int) -> Tensor:
+        """A tensor of one int64."""
+        return self.add("int64", struct.pack("<q", value), ())
+
+
+def number(sources: Sequence[int], tensor: Tensor) -> float:
+    """The value of a tensor of one number in one of the sources.
+
+    Raises BadCheckpoint when the source ends before, or for what is no single number.
+    """
+    form = NUMBERS.get(tensor.dtype)
+    if form is None or product(tensor.shape) != 1:
+        raise BadCheckpoint(f"a tensor of {tensor.dtype} {list(tensor.shape)} stands where a single number should")
+    (span,) = tensor.spans
+    value: float = form.unpack(read_range(sources[span.file], span.offset, span.length))[0]
+    return value

@@ -11,19 +11,23 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ..errors import BadDestination
+from ..errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported
 from . import model_check
-from .constants import Constants
+from .constants import Constants, number
 from .destination import Form, form
 from .formats.atomic_file import atomic_file, check_destination
-from .formats.byte_copy import Progress
+from .formats.atomic_folder import check_folder, check_not_read
+from .formats.byte_copy import Progress, read_range
 from .formats.casts import Losses
-from .formats.contents import Source
+from .formats.contents import Checkpoint, Source, Tensor
+from .formats.sharded import MAX_SHARD, check_shards, write_folder
 from .formats.source import open_source
-from .plan import Plan
+from .plan import Entry, Plan
 from .settle import check_dtype, settle
+from .training_back import training_back
+from .training_state import Maker, parameters_of, training_state
 
 
 class Options(NamedTuple):
@@ -31,7 +35,10 @@ class Options(NamedTuple):
 
     key: where the state dict stands in the file, when that is ambiguous. model: names the torch model (see model_spec)
     whose classes own the tensors. into: names a MindSpore net that must be filled exactly. to: whose names the new file
-    gets, "torch" or "mindspore", by default the other's. dtype: floating-point tensors are cast to it.
+    gets, "torch" or "mindspore", by default the other's. dtype: floating-point tensors are cast to it. training: the
+    state of optimizer, schedule, loss scale and moving average goes along. optimizer: names a function that returns
+    (model, optimizer) in torch, where the order of the optimizer's parameters is not clear. max_shard_size: the most
+    bytes of tensors in one file of a folder.
     """
 
     key: str | None = None
@@ -39,6 +46,9 @@ class Options(NamedTuple):
     into: str | None = None
     to: str | None = None
     dtype: str | None = None
+    training: bool = False
+    optimizer: str | None = None
+    max_shard_size: int | None = None
 
 
 class Result(NamedTuple):
@@ -60,6 +70,8 @@ def make_plan(
     into: str | None = None,
     to: str | None = None,
     dtype: str | None = None,
+    training: bool = False,
+    optimizer: str | None = None,
 ) -> Plan:
     """Settle what a conversion would do, without writing.
 
@@ -67,7 +79,7 @@ def make_plan(
     others as in Options. Raises BadCheckpoint, BadDestination, Ambiguous, BadInput, WorkerFailed; refusals of single
     tensors are entries of the plan.
     """
-    options = Options(key, model, into, to, dtype)
+    options = Options(key, model, into, to, dtype, training, optimizer)
     with open_source(str(source)) as opened, _settled(opened, destination, options) as (plan, _, _):
         return plan
 
@@ -81,36 +93,53 @@ def convert(
     into: str | None = None,
     to: str | None = None,
     dtype: str | None = None,
+    training: bool = False,
+    optimizer: str | None = None,
+    max_shard_size: int | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Result:
     """Convert `source` to `destination`, whose name says the format; the others as in Options.
 
-    `progress` is called with the bytes written so far and the size of the file. Raises BadDestination, BadCheckpoint,
-    Ambiguous, Unsupported; whatever happens, the destination is complete or untouched.
+    A folder gets files of at most `max_shard_size` bytes of tensors each, by default 5 GB, and an index. `progress` is
+    called with the bytes written so far and the size of the file, or of all files. Raises BadDestination,
+    BadCheckpoint, Ambiguous, Unsupported; whatever happens, the destination is complete or untouched.
     """
     started = time.perf_counter()
-    form(Path(destination), "torch", None)  # a name that nobody knows is refused before anything is read
-    target = check_destination(Path(destination), Path(source), force=force)
+    if form(destination, "torch", None).folder:  # a name that nobody knows is refused before anything is read
+        target = check_folder(Path(destination), [Path(source)], force=force)
+    else:
+        target = check_destination(Path(destination), Path(source), force=force)
     losses = Losses()
+    options = Options(key, model, into, to, dtype, training, optimizer, max_shard_size)
     with (
         open_source(str(source)) as opened,
-        _settled(opened, destination, Options(key, model, into, to, dtype)) as (plan, chosen, constants),
+        _settled(opened, destination, options) as (plan, chosen, constants),
     ):
         plan.check()
+        check_not_read(target, [file.name for file in opened.files])
+        check_shards(destination, chosen.folder, plan.nbytes, max_shard_size)
         _check_room(target, plan)
         content = [entry.piece for entry in plan.written]
-        with atomic_file(target, force=force) as output:
-            size = chosen.writer.write(
-                [*opened.descriptors, *constants.descriptors],
-                output,
-                content,
-                framework=plan.framework,
-                record=None if plan.record is None else dict(plan.record),
+        sources = [*opened.descriptors, *constants.descriptors]
+        record = None if plan.record is None else dict(plan.record)
+        names = plan.framework
+        if chosen.folder:
+            size = write_folder(
+                *(target, sources, content),
+                most=max_shard_size or MAX_SHARD,
+                framework=names,
+                record=record,
                 progress=progress,
                 losses=losses,
+                force=force,
             )
-            chosen.writer.verify(output, str(target), content)
+        else:
+            with atomic_file(target, force=force) as output:
+                size = chosen.writer.write(
+                    sources, output, content, framework=names, record=record, progress=progress, losses=losses
+                )
+                chosen.writer.verify(output, str(target), content)
     return Result(plan, str(destination), size, time.perf_counter() - started, losses)
 
 
@@ -123,7 +152,7 @@ def _settled(
     checkpoint = opened.checkpoint(options.key)
     if destination is None:
         destination = "plan.pth" if checkpoint.framework == "mindspore" and options.to != "mindspore" else "plan.ckpt"
-    chosen = form(Path(destination), checkpoint.framework, options.to)
+    chosen = form(destination, checkpoint.framework, options.to)
     notes: list[str] = []
     model = net = None
     if options.model is not None:
@@ -133,6 +162,12 @@ def _settled(
     if options.into is not None:
         net = model_check.mindspore_net(options.into, notes)
     with Constants(len(opened.files)) as constants:
+        maker = Maker(
+            tensor=opened.tensor,
+            number=lambda tensor: number([*opened.descriptors, *constants.descriptors], tensor),
+            constant=constants.add,
+        )
+        beside = _beside(opened, checkpoint, chosen, options, maker, notes)
         plan = settle(
             opened.path,
             checkpoint,
@@ -141,10 +176,63 @@ def _settled(
             net=net,
             into=options.into,
             dtype=options.dtype,
-            constant=constants.add,
-            read=lambda tensor: constants.read(opened.descriptors, tensor),
+            beside=beside,
+            constant=constants.add_integer,
+            read=maker.number,
         )
+        if options.training and chosen.holder.framework == "torch":
+            plan = plan._replace(record=_back(opened, plan, maker))
         yield plan._replace(notes=notes), chosen, constants
+
+
+def _beside(
+    opened: Source, checkpoint: Checkpoint, chosen: Form, options: Options, maker: Maker, notes: list[str]
+) -> list[Entry]:
+    """The training state of a torch checkpoint as entries, where it is asked for."""
+    if not options.training:
+        if options.optimizer is not None:
+            raise BadInput("--optimizer tells how the optimizer's state is ordered, which --training converts")
+        return []
+    if checkpoint.framework == chosen.holder.framework:
+        raise Unsupported("--training takes the state from one framework to the other, and both are the same here")
+    if checkpoint.framework != "torch":
+        return []
+    names = None if options.optimizer is None else model_check.optimizer_groups(options.optimizer)
+    found = training_state(checkpoint.training or {}, parameters_of(checkpoint.tensors), names, maker)
+    if not found.entries:
+        raise BadCheckpoint(f"{opened.path} holds no training state that --training could convert")
+    notes += found.notes
+    return found.entries
+
+
+def _back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:
+    """What stands beside the weights in a torch file."""
+    shapes = {entry.target: entry.target_shape or () for entry in plan.written if entry.target is not None}
+
+    def read(tensor: Tensor) -> bytes:
+        return b"".join(read_range(opened.descriptors[file], offset, length) for offset, length, file in tensor.spans)
+
+    try:
+        return training_back(plan.checkpoint.training or {}, shapes, maker, read)
+    except MsmigrateError as error:
+        raise type(error)(f"{opened.path}: {error}") from None
+
+
+def _check_sources(target: Path, opened: Source) -> None:
+    """Raise BadDestination when the new file or folder would take the place of what is read."""
+    for file in opened.files:
+        read = Path(file.name)
+        if (target.exists() and read.samefile(target)) or (target.is_dir() and target in read.resolve().parents):
+            raise BadDestination(f"{target} is the source itself, or holds it; name another destination")
+
+
+def _check_shards(destination: str | Path, plan: Plan, chosen: Form, most: int | None) -> None:
+    """Raise BadDestination when one file was named for what needs several."""
+    if most is not None and not chosen.folder and plan.nbytes > most:
+        raise BadDestination(
+            f"{destination} is one file, and the tensors take {plan.nbytes:,} bytes, more than --max-shard-size "
+            f"{most:,}: name a folder, with a slash at its end"
+        )
 
 
 def _check_room(target: Path, plan: Plan) -> None:

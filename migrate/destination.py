@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import BadDestination
-from .formats import mindspore_ckpt
+from .formats import mindspore_ckpt, safetensors_file, torch_zip_writer
 from .formats.byte_copy import Progress
 from .formats.casts import Losses
 from .formats.contents import ITEM_SIZES, Piece
@@ -41,30 +41,52 @@ class Writer(Protocol):
 
 
 class Form(NamedTuple):
-    """A format that can be written."""
+    """A format that can be written; folder: as several files of it, with an index."""
 
     writer: Writer
     holder: Holder
+    folder: bool = False
 
 
 MINDSPORE = frozenset(TENSOR_TYPES)
 TORCH = frozenset(ITEM_SIZES)
 FRAMEWORKS = ("torch", "mindspore")
-SUFFIXES = {".ckpt": "mindspore"}  # whose names a file of this kind has, where its kind says it
+# whose names a file of this kind has
+SUFFIXES = {".ckpt": "mindspore", ".pth": "torch", ".pt": "torch", ".bin": "torch"}
+
+SAFETENSORS = ".safetensors"  # which may have either's
 
 
-def form(destination: Path, source: str, to: str | None) -> Form:
+def safetensors_form(framework: str, *, folder: bool) -> Form:
+    """Safetensors with this framework's names, as one file or a folder of them."""
+    if framework == "mindspore":
+        holder = Holder("mindspore", MINDSPORE, "MindSpore's safetensors files")
+    else:
+        holder = Holder("torch", frozenset(safetensors_file.NAMES), "safetensors files", record=False)
+    return Form(safetensors_file, holder, folder)
+
+
+def form(destination: str | Path, source: str, to: str | None) -> Form:
     """The format that the destination's name asks for; `source` is whose names the source has.
 
-    to: whose names the new file gets, by default the other's. Raises BadDestination for a name of no known kind, or
-    one that says the other framework.
+    A name that ends in a slash, has no suffix, or is that of a folder, asks for a folder of safetensors files. to:
+    whose names the new file gets, by default the other's. Raises BadDestination for a name of no known kind, or one
+    that says the other framework.
     """
-    suffix = destination.suffix.lower()
+    suffix = Path(destination).suffix.lower()
     framework = SUFFIXES.get(suffix)
-    if suffix == ".ckpt":
-        if to == "torch":
-            raise BadDestination(f"{destination}: a .ckpt is MindSpore's; for --to torch give a name in .pth")
+    known = framework is not None or suffix == SAFETENSORS
+    folder = str(destination).endswith("/") or not suffix or (not known and Path(destination).is_dir())
+    if folder or suffix == SAFETENSORS:
+        return safetensors_form(to or ("mindspore" if source == "torch" else "torch"), folder=folder)
+    if framework is None:
+        kinds = ", ".join([*SUFFIXES, SAFETENSORS])
+        raise BadDestination(
+            f"{destination} ends in none of {kinds}, and its end says what to write; a folder's name ends in a slash"
+        )
+    if to not in (None, framework):
+        kind, other = ("MindSpore's", ".pth") if framework == "mindspore" else ("torch's", ".ckpt")
+        raise BadDestination(f"{destination}: a {suffix} is {kind}; for --to {to} give a name in {other}")
+    if framework == "mindspore":
         return Form(mindspore_ckpt, Holder("mindspore", MINDSPORE, "MindSpore checkpoints", empty_vectors=False))
-    raise BadDestination(
-        f"{destination} does not end in .ckpt, and mindspore.load_checkpoint reads nothing else{framework or ''}"
-    )
+    return Form(torch_zip_writer, Holder("torch", TORCH, "torch checkpoints", record=False))

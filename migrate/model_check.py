@@ -21,6 +21,12 @@ def mindspore_net(into: str, notes: list[str]) -> Net:
     return {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}
 
 
+def optimizer_groups(optimizer: str) -> list[list[str]]:
+    """The names of each parameter group, of the function that --optimizer names. Raises BadInput, WorkerFailed."""
+    answer = model_spec.ask("torch_optimizer", optimizer, "--optimizer")
+    return [[str(name) for name in group] for group in answer["groups"]]
+
+
 def own_classes(owners: Owners) -> Model:
     """The model that a file of a whole model tells itself."""
     return Model("the classes in the file", owners)

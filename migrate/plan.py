@@ -86,21 +86,22 @@ class Plan(NamedTuple):
                     reasons.setdefault(entry.why or "", []).append(entry.name)
             if reasons:
                 found = few([f"{few(names, 3, ', ')}: {why}" for why, names in reasons.items()])
-                raise kind(f"{self.source}: {found}{REMEDY[kind]}")
+                raise kind(f"{self.source}: {found}{self._remedy(kind)}")
         if self.unfilled:
             raise BadCheckpoint(f"{self.source} does not fill {self.into}: nothing for {few(self.unfilled)}")
         if not self.written:
             raise BadCheckpoint(f"{self.source} holds no tensor to convert")
 
+    def _remedy(self, kind: type[MsmigrateError]) -> str:
+        if kind is not Ambiguous:
+            return ""
+        return REMEDY + (", or the MindSpore net with --into" if self.framework == "mindspore" else "")
 
-REMEDY = {
-    BadCheckpoint: "",
-    Unsupported: "",
-    Ambiguous: (
-        "; the tensors alone do not tell the class: name the torch model with --model torchvision:NAME or "
-        "--model FILE.py:FUNCTION, or the MindSpore net with --into"
-    ),
-}
+
+REMEDY = (
+    "; the tensors alone do not tell the class: name the torch model with --model torchvision:NAME or "
+    "--model FILE.py:FUNCTION"
+)
 
 
 def refuse_twins(entries: list[Entry]) -> list[Entry]:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ..errors import BadCheckpoint, MsmigrateError, Unsupported
+from ..errors import BadCheckpoint, BadInput, MsmigrateError, Unsupported
 from . import to_mindspore, to_torch
 from .against_net import Net, against
 from .formats.casts import castable
@@ -34,7 +34,7 @@ class Model(NamedTuple):
 
 
 Constant = Callable[[int], Tensor]  # makes a tensor of one int64, of bytes that stand in no file yet
-Read = Callable[[Tensor], int]  # the value of a single int64
+Read = Callable[[Tensor], float]  # the value of a single number
 
 
 def settle(
@@ -46,13 +46,17 @@ def settle(
     net: Net | None = None,
     into: str | None = None,
     dtype: str | None = None,
+    beside: Sequence[Entry] = (),
     constant: Constant,
     read: Read,
 ) -> Plan:
     """Settle what happens to every tensor; refusals are entries, raised only by Plan.check.
 
-    net, into: the MindSpore net to fill, and its name. dtype: floating-point tensors are cast to it.
+    net, into: the MindSpore net to fill, and its name. dtype: floating-point tensors are cast to it. beside: the
+    training state, which goes along as it is. Raises BadInput for a net where the new file is not MindSpore's.
     """
+    if net is not None and holder.framework != "mindspore":
+        raise BadInput(f"--into names a MindSpore net, and {holder.called} are for the other side; see --model")
     unfilled: list[str] = []
     if checkpoint.framework == holder.framework:
         entries = [crossed(name, tensor, name, tensor.shape, "") for name, tensor in checkpoint.tensors.items()]
@@ -64,6 +68,8 @@ def settle(
     entries = refuse_twins([_held(_cast(entry, dtype), holder) for entry in entries])
     if net is not None:
         entries, unfilled = against(net, entries)
+    shaped = _shaped_as_weights(beside, entries)
+    entries = refuse_twins([*entries, *(_held(entry, holder) for entry in shaped)])
     plan = Plan(
         source=source,
         checkpoint=checkpoint,
@@ -76,8 +82,23 @@ def settle(
         framework=holder.framework,
     )
     if holder.record and holder.framework == "mindspore":
-        plan = plan._replace(record=_record(checkpoint, entries, read))
+        crossing = checkpoint.framework != holder.framework
+        record = _record(entries[: len(entries) - len(beside)], read) if crossing else checkpoint.record
+        plan = plan._replace(record=record)
     return plan
+
+
+def _shaped_as_weights(beside: Sequence[Entry], entries: Sequence[Entry]) -> list[Entry]:
+    """The training state, with each tensor in the shape that its weight gets."""
+    shapes = {entry.name: (entry.tensor.shape, entry.target_shape) for entry in entries if entry.tensor is not None}
+    found = []
+    for entry in beside:
+        kind, _, rest = (entry.target or "").partition(".")
+        name = rest.partition(".")[2] if kind == "optimizer" else rest
+        before, after = shapes.get(name, (None, None))
+        same = entry.tensor is not None and after is not None and entry.tensor.shape == before
+        found.append(entry._replace(target_shape=after) if same and kind in ("optimizer", "ema") else entry)
+    return found
 
 
 def _cast(entry: Entry, dtype: str | None) -> Entry:
@@ -114,7 +135,7 @@ def _back(checkpoint: Checkpoint, model: Model | None, constant: Constant) -> tu
             entries.append(held._replace(action=RESTORE, name=holder, target=name, why=f"tied to {holder}"))
     for name, value in record.get("counters", {}).items():
         if check_name(checkpoint.format, name) not in there and -(1 << 63) <= value < 1 << 63:
-            entries.append(Entry(RESTORE, name, constant(value), name, (), "counter"))
+            entries.append(Entry(RESTORE, name, constant(value), name, (), "counter", "noted"))
     filled = {entry.target for entry in entries}
     unfilled = [
         name
@@ -130,7 +151,7 @@ def _returned(name: str, tensor: Tensor, way: Way | MsmigrateError) -> Entry:
     return crossed(name, tensor, way.name, way.shape, way.owner)
 
 
-def _record(checkpoint: Checkpoint, entries: list[Entry], read: Read) -> dict[str, Any] | None:
+def _record(entries: list[Entry], read: Read) -> dict[str, Any] | None:
     """What the new file's names and shapes alone do not tell the way back; None where that is nothing."""
     written = [entry for entry in entries if entry.written]
     ways: Ways = to_torch.by_structure({entry.target: entry.target_shape or () for entry in written if entry.target})
@@ -145,7 +166,7 @@ def _record(checkpoint: Checkpoint, entries: list[Entry], read: Read) -> dict[st
                 shapes[entry.name] = list(entry.tensor.shape)
     aliases = {entry.name: entry.alias for entry in entries if entry.alias is not None}
     counters = {
-        entry.name: read(entry.tensor)
+        entry.name: int(read(entry.tensor))
         for entry in entries
         if entry.action == DROP and entry.tensor is not None and entry.tensor[:2] == ("int64", ())
     }

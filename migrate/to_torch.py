@@ -40,8 +40,7 @@ def by_structure(shapes: Mapping[str, Shape]) -> Ways:
         path, leaf = split(name)
         groups.setdefault(path, {})[leaf] = shape
     ranks = {len(shape) for shape in shapes.values()}
-    flat = [shape for name, shape in shapes.items() if _is_convolution(name, shape)]
-    tall, wide = any(shape[2] > 1 for shape in flat), any(shape[2] == 1 < shape[3] for shape in flat)
+    tall = any(shape[2] > 1 for name, shape in shapes.items() if _is_convolution(name, shape))
     found: Ways = {}
     for path, leaves in groups.items():
         owner, states = _class_of(path, set(leaves), leaves, volumetric=5 in ranks)
@@ -49,7 +48,8 @@ def by_structure(shapes: Mapping[str, Shape]) -> Ways:
             name = f"{path}.{leaf}" if path else leaf
             if isinstance(owner, MsmigrateError):
                 found[name] = owner
-            elif _is_convolution(name, shape) and shape[2] == 1 and wide and (shape[3] > 1 or not tall):
+            elif _is_convolution(name, shape) and shape[2] == 1 and (shape[3] > 1 or not tall):
+                # Beside kernels that are taller, one of 1×1 is taken for theirs.
                 found[name] = Ambiguous(f"it may belong to Conv1d, or to Conv2d with a kernel of 1×{shape[3]}")
             elif leaf in states:
                 found[name] = Way(_joined(_outer(path, states), states[leaf][0]), shape, owner)

@@ -7,7 +7,8 @@ import time
 from typing import Any
 
 from ..migrate.convert import Result
-from ..migrate.plan import DROP, KEEP, REFUSE, RESTORE, Entry, Plan
+from ..migrate.formats.record import PARTS
+from ..migrate.plan import DROP, KEEP, REFUSE, RESTORE, Entry, Plan, few
 
 
 def plan_text(plan: Plan) -> str:
@@ -23,17 +24,20 @@ def plan_text(plan: Plan) -> str:
 
 
 def result_text(result: Result) -> str:
-    """A few lines: how much went where, what was dropped and why, what else the source holds."""
+    """A few lines: how much went where, what was dropped and why, what casts lost, what else the source holds."""
     plan = result.plan
     head = (
         f"{plan.source} → {result.destination}: {_count(len(plan.written), 'tensor')}, {bytes_text(result.size)}, "
         f"{result.seconds:.2f} s"
     )
-    return "\n".join([head, _totals(plan), *_remarks(plan)])
+    return "\n".join([head, _totals(plan), *_lost(result), *_remarks(plan)])
 
 
 def plan_json(plan: Plan) -> dict[str, Any]:
-    """The plan as plain values; `tensors` lists every entry in the order of the checkpoint."""
+    """The plan as plain values; `tensors` lists every entry in the order of the checkpoint.
+
+    note: what the new file notes for the way back (names, shapes, aliases, counters), or null.
+    """
     return {
         "source": plan.source,
         "wrapper": plan.checkpoint.wrapper,
@@ -48,17 +52,22 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         if plan.into is None
         else {"net": plan.into, "parameters": plan.parameters, "unfilled": plan.unfilled},
         "notes": plan.notes,
+        "note": None if plan.record is None else {part: plan.record.get(part, {}) for part in PARTS},
         "tensors": [_entry_json(entry) for entry in plan.entries],
     }
 
 
 def result_json(result: Result) -> dict[str, Any]:
-    """The plan, and where it went: `destination`, `bytes_written`, `seconds`."""
+    """The plan, and where it went: `destination`, `bytes_written`, `seconds`, and `losses`, what casts lost.
+
+    losses: `overflowed` to infinity, `vanished` to zero, became `subnormal`; each is new name -> how many numbers.
+    """
     return {
         **plan_json(result.plan),
         "destination": result.destination,
         "bytes_written": result.size,
         "seconds": round(result.seconds, 3),
+        "losses": {kind: dict(getattr(result.losses, kind)) for kind in LOSSES},
     }
 
 
@@ -76,12 +85,14 @@ def _row(entry: Entry) -> tuple[str, str, str, str, str]:
     """Action, torch name, class, dtype and shape, and where it goes or why it does not."""
     tensor = entry.tensor
     about = f"{tensor.dtype}[{', '.join(map(str, tensor.shape))}]" if tensor else ""
-    if entry.action == KEEP:
-        where = ""
-    elif entry.written:
-        where = f"→ {entry.target}"
+    if entry.written:
+        where = "" if entry.action == KEEP else f"→ {entry.target}"
         if tensor and entry.target_shape != tensor.shape:
             where += f" [{', '.join(map(str, entry.target_shape or ()))}]"
+        if entry.dtype is not None:
+            where = f"{where or '→'} {entry.dtype}"
+        if entry.action == RESTORE:
+            where += f" ({entry.why})"
     else:
         where = entry.why or ""
     return entry.action, entry.name, entry.owner, about, where
@@ -107,12 +118,22 @@ def _totals(plan: Plan) -> str:
 
 
 def _remarks(plan: Plan) -> list[str]:
-    """What was dropped and why (one line for each reason), the prefix, notes, and what else the source holds."""
+    """What was dropped (a line for each reason), restored and cast, the prefix, notes, and what else there is."""
     reasons: dict[str, list[str]] = {}
+    casts: dict[str, int] = {}
     for entry in plan.entries:
         if entry.action == DROP:
-            reasons.setdefault(entry.why or "", []).append(entry.name)
+            noted = any(entry.name in (plan.record or {}).get(part, {}) for part in ("aliases", "counters"))
+            why = (entry.why or "") + (", noted for the way back" if noted else "")
+            reasons.setdefault(why, []).append(entry.name)
+        if entry.dtype is not None and entry.tensor is not None:
+            cast = f"{entry.tensor.dtype} to {entry.dtype}"
+            casts[cast] = casts.get(cast, 0) + 1
     lines = [f"dropped {_names(names)}: {why}" for why, names in reasons.items()]
+    restored = [entry.target or "" for entry in plan.entries if entry.action == RESTORE]
+    if restored:
+        lines.append(f"restored {_names(restored)}: noted by an earlier conversion")
+    lines += [f"cast from {cast}: {_count(count, 'tensor')}" for cast, count in casts.items()]
     if plan.checkpoint.wrapper is not None:
         lines.append(f"the state dict was found under '{plan.checkpoint.wrapper}'")
     if plan.checkpoint.prefix:
@@ -127,6 +148,20 @@ def _remarks(plan: Plan) -> list[str]:
     return lines
 
 
+LOSSES = {"overflowed": "overflowed to infinity", "vanished": "vanished to zero", "subnormal": "became subnormal"}
+
+
+def _lost(result: Result) -> list[str]:
+    """What casts lost, a line for each kind: how many numbers, in which tensors."""
+    lines = []
+    for kind, words in LOSSES.items():
+        counts: dict[str, int] = getattr(result.losses, kind)
+        if counts:
+            where = few([f"{name} ({count:,})" for name, count in counts.items()], 4, ", ")
+            lines.append(f"lost in the cast: {_count(sum(counts.values()), 'number')} {words}: {where}")
+    return lines
+
+
 def _names(names: list[str]) -> str:
     """`fc.bias`, or `53 × num_batches_tracked` when all end alike."""
     ends = {name.rpartition(".")[2] for name in names}
@@ -138,7 +173,7 @@ def _names(names: list[str]) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _entry_json(entry: Entry) -> dict[str, Any]:

@@ -41,6 +41,7 @@ class Options:
     amp_dtype: str | None = None
     max_steps: int | None = None
     resume: bool = False
+    continue_from: Path | None = None
     parity_report: Path | None = None
     skip_parity: bool = False
     nproc: int = 1
@@ -54,6 +55,10 @@ class Options:
     def __post_init__(self) -> None:
         if self.parity_report is not None and self.skip_parity:
             raise BadInput("--parity-report brings a proof and --skip-parity goes without one: leave one out")
+        if self.continue_from is not None and self.resume:
+            raise BadInput("--continue-from begins a new run and --resume goes on with the one in --out: leave one out")
+        if self.continue_from is not None and not self.continue_from.is_file():
+            raise BadInput(f"--continue-from {self.continue_from}: there is no such file")
         if self.amp_dtype is not None and self.amp is None:
             raise BadInput("--amp-dtype is the dtype of --amp: give both, or set amp.dtype in the recipe")
         self.spread.check()
@@ -101,6 +106,7 @@ def settle(options: Options, recipe: Recipe, default_target: str) -> Job:
             "amp": precision(options),
             "processes": options.spread.processes,
             "resume": options.resume,
+            "start": options.continue_from and options.continue_from.expanduser().absolute(),
             "max_steps": options.max_steps,
         }
     )

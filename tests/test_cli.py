@@ -117,7 +117,7 @@ def test_there_is_one_version() -> None:
         (("mappings", "--loud"), "--loud"),
         (("mappings", "Conv9d"), "Conv9d"),
         (("parity-step", "--steps", "none"), "none"),
-        (("convert-ckpt",), "SRC.pth"),
+        (("convert-ckpt",), "SRC"),
     ],
 )
 def test_wrong_words_get_a_short_answer(words: tuple[str, ...], named: str) -> None:

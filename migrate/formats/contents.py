@@ -131,6 +131,12 @@ class Source:
         """
         raise NotImplementedError
 
+    def tensor(self, value: Any) -> Tensor:
+        """Describe an inert tensor of `Checkpoint.training`; raises BadCheckpoint for what is none, or is damaged."""
+        if isinstance(value, Tensor):
+            return value
+        raise BadCheckpoint(f"{self.path}: a tensor was expected in the training state")
+
 
 def open_file(path: str) -> BinaryIO:
     """Open a regular file for reading; raises BadCheckpoint, also for a pipe, at which opening would wait for ever."""

@@ -18,10 +18,12 @@ protobuf's parsers do with what they do not know: what the way back to torch nee
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from ...errors import BadCheckpoint
+from .beside_net import beside_the_net, described
 from .byte_copy import Copier, Progress
 from .casts import Losses
 from .contents import ByteRange, Checkpoint, Piece, Source, Tensor, check_name, row_major, shown
@@ -132,12 +134,17 @@ def structure(fd: int, path: str) -> tuple[list[Value], bytes]:
     return values, record
 
 
+# a value, its length, a tag, its length
+BEGINNING = re.compile(rb"\x0a[\x80-\xff]{0,9}[\0-\x7f]\x0a([\x80-\xff]{0,9}[\0-\x7f])")
+
+
 def begins(head: bytes) -> bool:
-    """Whether a file that begins so may be a MindSpore checkpoint: a value, its length, a tag."""
-    at = 1
-    while at < min(len(head), 11) and head[at] >= 0x80:
-        at += 1
-    return head[:1] == b"\x0a" and head[at + 1 : at + 2] == b"\x0a"
+    """Whether a file that begins so may be a MindSpore checkpoint; a line break before JSON or HTML begins alike."""
+    found = BEGINNING.match(head)
+    if found is None or len(found[1]) > 1:  # no text, and the tag may be longer than what is looked at
+        return found is not None
+    behind = found.end() + found[1][0]
+    return head[behind : behind + 1] == b"\x12"
 
 
 class MindSporeCheckpoint(Source):
@@ -162,9 +169,12 @@ class MindSporeCheckpoint(Source):
             shape = () if value.dims == (0,) else value.dims
             spans = tuple(ByteRange(*piece) for piece in value.pieces)
             tensors[name] = Tensor(value.tensor_type.lower(), shape, row_major(shape), spans)
-        if not tensors:
+        training = beside_the_net(tensors)
+        net = {name: tensor for name, tensor in tensors.items() if name not in training}
+        if not net:
             raise BadCheckpoint(f"{self.path} holds no tensors")
-        return Checkpoint("mindspore", "MindSpore ckpt", tensors, refused, record=unpacked(self.path, record))
+        found = Checkpoint("mindspore", "MindSpore ckpt", net, refused, record=unpacked(self.path, record))
+        return found._replace(others=described(training), training=training or None)
 
 
 def write(

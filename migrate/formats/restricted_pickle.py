@@ -1,23 +1,23 @@
 """Read the pickle inside a torch checkpoint without running anything it asks for.
 
-A pickle is a program. This file interprets the opcodes that `torch.save` emits (protocols 2 to 5) and nothing else,
-and it never imports, calls or builds what the pickle names: a global becomes a `Global` (a name), a call becomes a
-`Call` (a name and its arguments), a storage becomes a `Storage` (where the bytes are). Only dicts, lists, tuples, sets
-and constants become Python objects. So there is no object whose `__setstate__`, `__reduce__` or attributes a hostile
-file could reach, which is why this is not a subclass of `pickle.Unpickler`: that one calls and sets attributes, and
-allocates its memo by the largest index the file mentions.
+A pickle is a program. This file interprets the opcodes that `torch.save` emits (protocols 2 to 5, under Python 2 too)
+and nothing else, and it never imports, calls or builds what the pickle names: a global becomes a `Global` (a name), a
+call becomes a `Call` (a name and its arguments), a storage becomes a `Storage` (where the bytes are). Only dicts,
+lists, tuples, sets and constants become Python objects. So there is no object whose `__setstate__`, `__reduce__` or
+attributes a hostile file could reach, which is why this is not a subclass of `pickle.Unpickler`: that one calls and
+sets attributes, and allocates its memo by the largest index the file mentions.
 
-The opcodes are described in Python's `Lib/pickletools.py`; the storage reference in `torch/serialization.py`.
+The opcodes are described in Python's `Lib/pickletools.py`; the storage references in `torch/serialization.py`.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
 from ...errors import BadCheckpoint, Unsupported
-from .pickled import Call, Global, Storage, allow
+from .pickled import Call, Global, Storage, allow, hashable, legacy_reference, python2_text, zip_reference
 
 MAX_PICKLE = 32 << 20  # bytes; a state dict takes about 130 bytes a tensor
 MAX_CONTAINERS = 2_000_000  # an empty set takes one byte in the pickle and 216 in memory
@@ -33,38 +33,52 @@ class _Mark:
 
 
 MARK = _Mark()
-SCALARS = (str, int, float, bytes, type(None), Global)
+
+
+class Loaded(NamedTuple):
+    """What a pickle describes, where it ended, and the storages it refers to, as it first does, by their keys."""
+
+    value: Any
+    end: int
+    storages: Mapping[str, Storage]
 
 
 def load(data: bytes) -> Any:
     """Return what the pickle describes, with names, calls and storages left inert.
 
-    Raises BadCheckpoint when the bytes are damaged, too large, or name a global outside the allow-list (which the
-    message gives); Unsupported for opcodes that torch.save never writes.
+    Raises BadCheckpoint when the bytes are damaged, too large, or name what only attacks name (which the message
+    gives); Unsupported for opcodes that torch.save never writes.
     """
     if len(data) > MAX_PICKLE:
         raise BadCheckpoint(f"its pickle holds {len(data):,} bytes, more than any state dict needs ({MAX_PICKLE:,})")
-    return _Machine(data).run()
+    return _Machine(data, legacy=False).run().value
+
+
+def load_legacy(data: bytes) -> Loaded:
+    """Read one of the pickles of a file from before torch 1.6, which other bytes may follow; raises as load does."""
+    return _Machine(data, legacy=True).run()
 
 
 class _Machine:
     """The pickle machine: a stack, a memo and a position; one method for each opcode."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, legacy: bool) -> None:
         self.data, self.at = data, 0
+        self.resolve: Callable[[Any], Storage | Global] = legacy_reference if legacy else zip_reference
+        self.storages: dict[str, Storage] = {}
         self.stack: list[Any] = []
         self.push: Callable[[Any], None] = self.stack.append
         self.memo: dict[int, Any] = {}
         self.filled = self.containers = 0
 
-    def run(self) -> Any:
+    def run(self) -> Loaded:
         data, operations = self.data, OPERATIONS
         try:
             while True:
                 code = data[self.at]
                 self.at += 1
                 if code == 0x2E:  # STOP
-                    return self.pop()
+                    return Loaded(self.pop(), self.at, self.storages)
                 operation = operations.get(code)
                 if operation is None:
                     raise Unsupported(f"its pickle uses opcode 0x{code:02x}, which torch.save does not write")
@@ -146,13 +160,10 @@ class _Machine:
             self.push(Call(function.name, args))
 
     def persistent(self) -> None:
-        reference = self.pop()
-        if type(reference) is not tuple or len(reference) != 5 or reference[0] != "storage":
-            raise TypeError
-        _, kind, key, _, numel = reference
-        if not isinstance(kind, Global) or not isinstance(key, str) or type(numel) is not int:
-            raise TypeError
-        self.push(Storage(kind.name, key, numel))
+        value = self.resolve(self.pop())
+        if isinstance(value, Storage):
+            self.storages.setdefault(value.key, value)
+        self.push(value)
 
     def build(self) -> None:
         state = self.pop()
@@ -175,12 +186,14 @@ class _Machine:
         self.push(items[::-1])
 
     def append(self) -> None:
-        item = self.pop()
-        self.top(list).append(item)
+        self.extend([self.pop()])
 
     def appends(self) -> None:
-        items = self.pop_to_mark()
-        self.top(list).extend(items)
+        self.extend(self.pop_to_mark())
+
+    def extend(self, items: list[Any]) -> None:
+        if type(self.stack[-1]) is not Call:  # a deque, or an object that behaves as a list; its items go nowhere
+            self.top(list).extend(items)
 
     def pair(self, pair: Any) -> Any:
         if type(pair) not in (tuple, list) or len(pair) != 2:
@@ -199,7 +212,7 @@ class _Machine:
         self.filled += len(items)
         if len(items) % 2 or self.filled > len(self.data):  # an item takes at least a byte, unless it is a bomb
             raise ValueError
-        if type(self.stack[-1]) is Call:  # an object of a known class that behaves as a mapping; its items go nowhere
+        if type(self.stack[-1]) is Call:  # an object that behaves as a mapping; its items go nowhere
             return
         target = self.top(dict)
         for key, value in zip(items[::2], items[1::2], strict=True):
@@ -219,17 +232,6 @@ class _Machine:
 
     def put(self, index: int) -> None:
         self.memo[index] = self.stack[-1]
-
-
-def hashable(key: Any) -> Any:
-    """Return the key when it may stand in a dict.
-
-    Hashing a deeply nested tuple would overflow the C stack, and huge integers can be made to collide.
-    """
-    for item in key if type(key) is tuple else (key,):
-        if not isinstance(item, SCALARS) or (isinstance(item, int) and abs(item) >= 1 << 60):
-            raise TypeError
-    return key
 
 
 def _protocol(machine: _Machine) -> None:
@@ -259,6 +261,8 @@ OPERATIONS: dict[int, Operation] = {
         "X": lambda m: m.text(m.number(UINT32)),
         "\x8c": lambda m: m.text(m.byte()),
         "\x8d": lambda m: m.text(m.number(UINT64)),
+        "U": lambda m: m.push(python2_text(m.take(m.byte()))),
+        "T": lambda m: m.push(python2_text(m.take(m.number(UINT32)))),
         "B": lambda m: m.push(m.take(m.number(UINT32))),
         "C": lambda m: m.push(m.take(m.byte())),
         "\x8e": lambda m: m.push(m.take(m.number(UINT64))),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import BinaryIO
 
 from ...errors import BadCheckpoint
-from . import mindspore_ckpt
+from . import mindspore_ckpt, safetensors_header, torch_legacy
 from .contents import Source, open_file, read_at
+from .safetensors_file import SafetensorsFile
+from .sharded import Shards, open_folder
 from .torch_zip import TorchZip
 
 HEAD = 512  # bytes that are looked at
@@ -15,8 +18,23 @@ HEAD = 512  # bytes that are looked at
 def open_source(path: str) -> Source:
     """The checkpoint at `path`, opened; a context manager.
 
-    Raises BadCheckpoint when it cannot be read, or is no checkpoint, and then says what it looks like instead.
+    path: of a file, of a folder with one checkpoint or with several files and their index, or of that index. Raises
+    BadCheckpoint when it cannot be read, or is no checkpoint, and then says what it looks like instead.
     """
+    if _is_folder(path):
+        return open_folder(path, open_one)
+    file = open_file(path)
+    try:
+        if _is_json(read_at(file, path, 0, HEAD)):
+            return Shards(path, file, open_one)
+        return _opened(path, file)
+    except BaseException:
+        file.close()
+        raise
+
+
+def open_one(path: str) -> Source:
+    """The checkpoint of one file at `path`, opened; raises BadCheckpoint, for an index too."""
     file = open_file(path)
     try:
         return _opened(path, file)
@@ -27,12 +45,28 @@ def open_source(path: str) -> Source:
 
 def _opened(path: str, file: BinaryIO) -> Source:
     head = read_at(file, path, 0, HEAD)
+    if safetensors_header.begins(head):  # first, since its length may look like any other beginning
+        return SafetensorsFile(path, file)
     if head[:4] == b"PK\x03\x04":
         return TorchZip(path, file)
-    said = looks_like(head)
-    if said is None and mindspore_ckpt.begins(head):
+    if torch_legacy.begins(head):
+        return torch_legacy.TorchLegacy(path, file)
+    if mindspore_ckpt.begins(head):
         return mindspore_ckpt.MindSporeCheckpoint(path, file)
-    raise BadCheckpoint(f"{path} {said or 'is no checkpoint of torch or MindSpore, and no safetensors file'}")
+    said = looks_like(head) or "is no checkpoint of torch or MindSpore, and no safetensors file"
+    raise BadCheckpoint(f"{path} {said}")
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return Path(path).is_dir()
+    except OSError:
+        return False  # opening it says why
+
+
+def _is_json(head: bytes) -> bool:
+    binary = safetensors_header.begins(head) or mindspore_ckpt.begins(head)
+    return head.lstrip()[:1] == b"{" and not binary
 
 
 def looks_like(head: bytes) -> str | None:
@@ -46,6 +80,8 @@ def looks_like(head: bytes) -> str | None:
         (head[257:262] == b"ustar", "is a tar archive; unpack it first"),
         (head[:8] == b"\x89HDF\r\n\x1a\n", "is an HDF5 file, not a checkpoint of torch or MindSpore"),
         (head[:4] == b"GGUF", "is a GGUF file, not a checkpoint of torch or MindSpore"),
+        (_is_json(head), "is JSON, not a checkpoint"),
+        (head[8:10] == b'{"', "is a safetensors file whose header has a length that cannot be; fetch it again"),
         (head[:6] == b"\x93NUMPY", "is a NumPy array, not a checkpoint of torch or MindSpore"),
     ):
         if test:

@@ -107,7 +107,7 @@ def test_nothing_heavy_is_imported(tmp_path: Path) -> None:
     [
         (["absent.pth", "x.ckpt"], "cannot read absent.pth: No such file"),
         (["page.pth", "x.ckpt"], "page.pth is an HTML"),
-        (["x.pth", "x.bin"], "does not end in .ckpt"),
+        (["x.pth", "x.onnx"], "x.onnx ends in none of .ckpt"),
         (["x.pth", "absent/x.ckpt"], "the folder of absent/x.ckpt does not exist"),
         (["x.pth", "old.ckpt"], "old.ckpt exists; pass --force"),
         (["x.pth", "x.ckpt", "--key", "ema"], "no state dict under --key ema"),

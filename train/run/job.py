@@ -16,7 +16,8 @@ class Job(Strict):
 
     recipe: the recipe file, absolute. folder: where the run's files go, absolute. target, mode, device_id: where it
     runs; each process on one machine takes device_id + its local rank. seed, epochs, amp: instead of the recipe's.
-    processes: of all machines together. resume: continue from the newest sound checkpoint in the folder. gate: what
+    processes: of all machines together. resume: continue from the newest sound checkpoint in the folder.
+    start: a torch training checkpoint, converted or not, from which a new run goes on. gate: what
     the run's log says of the proof, such as {"parity": "passed", "report": ...} or {"parity": "skipped"}.
     """
 
@@ -30,6 +31,7 @@ class Job(Strict):
     amp: Amp | None = None
     processes: int = 1
     resume: bool = False
+    start: Path | None = Field(default=None, strict=False)
     max_steps: int | None = None
     gate: dict[str, Any] = Field(default_factory=dict)
 

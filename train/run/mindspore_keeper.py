@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from ..models.mindspore_names import canonical_parameters
+from ..step.mindspore_groups import told_to_torch
+from ..step.mindspore_step_state import GROUPS
 from . import checkpoints
 from .mindspore_setup import Run
 
@@ -35,6 +37,6 @@ class Keeper:
         if run.team.rank != 0:
             return
         weights = {held.parameter.name: held.parameter.asnumpy() for held in canonical_parameters(run.net)}
-        tensors: dict[str, np.ndarray] = {**weights, **run.step.state()}
+        tensors: dict[str, np.ndarray] = {**weights, **run.step.state(), GROUPS: told_to_torch(run.step)}
         checkpoints.write(path, tensors, {**run.facts.record(), **run.progress.record()})
         run.log.say("checkpoint", path=str(path), step=run.progress.step, best=best)

@@ -19,7 +19,7 @@ from ..models.mindspore_names import canonical_parameters
 from ..models.model_names import num_classes
 from ..recipe import Recipe
 from ..step.mindspore_step import TrainStep
-from . import checkpoints
+from . import checkpoints, mindspore_continue
 from .job import Job
 from .mindspore_team import Team
 from .mindspore_validation import Validator
@@ -90,7 +90,10 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
         versions={"mindspore": mindspore.__version__, "numpy": np.__version__},
     )
     found = _where_it_stands(job, facts, team, log)
-    if found is None and recipe.model.checkpoint is not None and team.rank == 0:
+    start = mindspore_continue.opened(job.start, job.folder) if found is None and job.start is not None else None
+    if start is not None and job.start is not None:
+        mindspore_continue.fill(net, start, job.start, recipe)
+    elif found is None and recipe.model.checkpoint is not None and team.rank == 0:
         load_start(net, recipe, job.folder)
     elif found is not None:
         _fill(net, found[1].weights, str(found[0]), recipe)
@@ -107,6 +110,12 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
         step.load_state(checkpoint.tensors)
         if team.rank == 0:
             log.note(f"going on from {path}, after step {progress.step}")
+    elif start is not None and job.start is not None:
+        progress, notes = mindspore_continue.go_on(step, start, job.start, loader.steps_per_epoch)
+        if team.rank == 0:
+            log.note(f"going on from {job.start}, after step {progress.step}")
+            for note in notes:
+                log.warn(f"{job.start}: {note}")
     if validator is not None:
         validator.rehearse()
     watch = Watchpoints(step, recipe.train.watch) if recipe.train.watch is not None else None

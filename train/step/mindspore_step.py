@@ -64,6 +64,7 @@ class TrainStep:
         trainable = [c for c in held if c.parameter.requires_grad]
         parameters = {c.name: c.parameter for c in trainable}
         groups = parameter_groups({c.name: c.owner for c in trainable}, recipe.optimizer)
+        self.group_args = [group.args for group in groups]
         self.optimizer = build_optimizer(recipe, [({**g.args}, [parameters[n] for n in g.names]) for g in groups])
         # value_and_grad returns gradients in the order of its weights, and the optimizer takes them in group order
         self.names = tuple(name for group in groups for name in group.names)
@@ -75,7 +76,7 @@ class TrainStep:
         self.average = MovingAverage(recipe.ema, held) if recipe.ema else None
         self.precision = Precision(recipe.amp, net)
         self.steps = 0  # that were taken, skipped ones included
-        # plain values: under jit a recipe's own attributes cannot be read
+        # plain values, for under jit a recipe's attributes cannot be read
         self._parts = recipe.accumulate
         self._images = self.precision.images
         self._guarded = self.scaler is not None or look is not None
@@ -92,8 +93,7 @@ class TrainStep:
         self._accumulate = compiled(self._accumulate_part)
         self._finish_sums = compiled(self._finish_and_clear)
         self._finish_recorded = compiled(self._finish_alone)
-        self._clear = compiled(self._clear_sums)
-        self._apply = compiled(self._update)
+        self._clear, self._apply = compiled(self._clear_sums), compiled(self._update)
 
     def __call__(self, images: Tensor, labels: Tensor) -> StepResult:
         """Run one step on a batch, and hand out everything that was computed.
@@ -264,19 +264,19 @@ class TrainStep:
 
     def ema(self) -> dict[str, Tensor]:
         """State_dict name -> the moving average of that weight or buffer; empty without one."""
-        return dict(self.average.tensors()) if self.average is not None else {}
+        return {} if self.average is None else dict(self.average.tensors())
 
     @property
     def loss_scale(self) -> float:
         """The loss scale in force, 1 without one; reading it waits for the device."""
-        return float(self.scaler.scale.asnumpy()) if self.scaler is not None else 1.0
+        return 1.0 if self.scaler is None else float(self.scaler.scale.asnumpy())
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything besides the net's own parameters that going on to the bit needs; see mindspore_step_state."""
         return state(self)
 
     def load_state(self, tensors: Mapping[str, np.ndarray]) -> None:
-        """Put back what `state()` gave. Raises BadCheckpoint, and changes nothing, where it does not fit."""
+        """Put back what `state()` gave; raises BadCheckpoint, and changes nothing, where it does not fit."""
         load_state(self, tensors)
 
     def restore_counts(self, steps: int, epoch: int) -> None:

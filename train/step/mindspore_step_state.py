@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 # torch's state key -> the argument without which torch does not hold it
 SWITCHES = {"momentum_buffer": "momentum", "grad_avg": "centered", "max_exp_avg_sq": "amsgrad"}
 OURS = ("optimizer.", "ema.", "msmigrate.")
-NOT_OURS = ("msmigrate.run",)  # the run's own facts, which stand beside the state in a checkpoint
+GROUPS = "msmigrate.training"  # the parameter groups as torch has them, for the way to torch
+NOT_OURS = ("msmigrate.run", GROUPS)  # which stand beside the state in a checkpoint
 STEPS, EPOCH = "msmigrate.steps", "msmigrate.schedule_epoch"
 SCALE, TRACKER = "msmigrate.loss_scale", "msmigrate.growth_tracker"
 

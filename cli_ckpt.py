@@ -1,0 +1,116 @@
+"""The commands on checkpoints: parse, one library call, print."""
+
+from __future__ import annotations
+
+import gc
+import re
+from typing import Any
+
+import click
+
+UNITS = {
+    prefix + more: base**power
+    for power, prefix in enumerate(("", "k", "M", "G", "T"))
+    for more, base in (("", 1000), ("i", 1024))
+    if prefix or not more
+}
+
+
+class Size(click.ParamType):
+    """A number of bytes such as 5GB (10⁹), 500MB or 2GiB (2³⁰)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kKMGT]i?)?B?", str(value))
+        if found is None:
+            self.fail(f"{value!r} is no size such as 5GB or 500MB.", param, ctx)
+        return int(float(found[1]) * UNITS[(found[2] or "").replace("K", "k")])
+
+
+@click.command("convert-ckpt")
+@click.argument("source", metavar="SRC")
+@click.argument("destination", metavar="DST", required=False)
+@click.option("--to", type=click.Choice(["torch", "mindspore"]), help="Whose names DST gets.  [default: the other's]")
+@click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
+@click.option("--model", metavar="SPEC", help="The torch model, to learn the class that owns each tensor.")
+@click.option("--into", metavar="SPEC", help="A MindSpore net that must be filled: every parameter, nothing left over.")
+@click.option("--dtype", metavar="DTYPE", help="Cast what is floating-point to float64, float32, float16 or bfloat16.")
+@click.option("--training", is_flag=True, help="Convert optimizer, schedule, loss scale and moving average too.")
+@click.option(
+    "--optimizer", metavar="SPEC", help="With --training: a function that returns torch's (model, optimizer)."
+)
+@click.option("--max-shard-size", metavar="SIZE", type=Size(), help="Of each file in a folder.  [default: 5GB]")
+@click.option("--dry-run", is_flag=True, help="Print what would happen to every tensor, and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan (and the result) as JSON.")
+@click.option("--force", is_flag=True, help="Replace DST when it exists.")
+def convert_ckpt(source: str, destination: str | None, dry_run: bool, as_json: bool, **options: Any) -> None:
+    """Convert a checkpoint from torch to MindSpore, or back, every tensor accounted for.
+
+    What SRC is, its content says. What DST becomes, its name says: .ckpt is MindSpore's; .pth, .pt and .bin are
+    torch's; .safetensors may be either's, and a name with a slash at its end is a folder of such files. A checkpoint
+    of one framework becomes one of the other; within one, with --to, it gets another format or --dtype.
+
+    Names go by the class that owns each tensor, as `msmigrate mappings` lists them. A .ckpt notes what only torch
+    has, so that the way back is complete; for one that MindSpore has saved, names and shapes tell the way, or
+    --model. Neither framework is loaded, and nothing in the checkpoint is run.
+
+    SPEC is torchvision:NAME (--model), msmigrate:NAME (--into), FILE.py:FUNCTION or MODULE:FUNCTION, with constant
+    arguments if need be: 'torchvision:resnet50(num_classes=10)'. Naming a function runs it, in a process of its own.
+    """
+    gc.disable()  # collecting garbage would take a tenth of a process this short
+
+    from .migrate.convert import convert, make_plan
+    from .reports.plan import LateProgress, plan_json, plan_text, result_json, result_text
+
+    if options["into"] is not None and options["into"].startswith("msmigrate:"):
+        options["into"] = own_model(options["into"])
+    if dry_run:
+        writing = ("force", "max_shard_size")
+        plan = make_plan(source, destination, **{name: told for name, told in options.items() if name not in writing})
+        click.echo(json_text(plan_json(plan)) if as_json else plan_text(plan))
+        plan.check()
+        return
+    if destination is None:
+        raise click.UsageError("Missing argument 'DST' (only --dry-run goes without).")
+    with LateProgress() as progress:
+        result = convert(source, destination, progress=progress, **options)
+    click.echo(json_text(result_json(result)) if as_json else result_text(result))
+    gc.freeze()  # nor on the way out
+
+
+@click.command("inspect")
+@click.argument("path", metavar="FILE")
+@click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
+@click.option("--all", "whole", is_flag=True, help="List all tensors, not the first twenty.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON, with all tensors.")
+def inspect(path: str, key: str | None, whole: bool, as_json: bool) -> None:
+    """Show what a checkpoint holds: its tensors, their layers, and all else in it, none of it loaded or run.
+
+    FILE is any that convert-ckpt reads: of torch, of MindSpore, safetensors, or a folder of files with an index.
+    """
+    gc.disable()
+
+    from .migrate.inspect_file import inspect_file
+    from .reports.inspect_report import inspect_json, show_inspection
+
+    facts = inspect_file(path, key)
+    if as_json:
+        click.echo(json_text(inspect_json(facts)))
+    else:
+        show_inspection(facts, whole=whole)
+    gc.freeze()
+
+
+def own_model(spec: str) -> str:
+    """Expand `msmigrate:resnet50(num_classes=10)` to the function that builds it."""
+    name, _, arguments = spec.removeprefix("msmigrate:").partition("(")
+    inner = arguments.removesuffix(")").strip()
+    return f"msmigrate.train.models.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"
+
+
+def json_text(content: Any) -> str:
+    """Format for programs: one line, as it stands in UTF-8."""
+    import json
+
+    return json.dumps(content, ensure_ascii=False)

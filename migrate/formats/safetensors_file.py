@@ -1,0 +1,202 @@
+"""The safetensors format, read and written; the header's layout is in safetensors_header.py.
+
+Torch's files say `format: pt` in the metadata, MindSpore's `ms`. Where torch's `save_model` left out a tied tensor, the
+metadata has its name, and that of the one that holds its bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, BinaryIO
+
+from ...errors import BadCheckpoint, Unsupported
+from .byte_copy import Copier, Progress
+from .casts import Losses
+from .contents import ITEM_SIZES, Checkpoint, Piece, Source, Tensor, check_name, shown
+from .record import PARTS, packed
+from .safetensors_header import DTYPES, LENGTH, MAX_HEADER, RECORD, Header, read_header
+from .tensor_bytes import copy_content
+from .torch_state_dict import COUNTERS, PREFIXES
+
+NAMES = {name: short for short, name in DTYPES.items()}  # by torch's name of the dtype
+FORMATS = {"torch": "pt", "mindspore": "ms"}  # what stands under `format` in the metadata
+ALIGNMENT = 64  # bytes; where the data begins
+MINDSPORES = (".gamma", ".beta", ".moving_mean", ".moving_variance", ".embedding_table")  # ends of names
+
+
+class SafetensorsFile(Source):
+    """An open `.safetensors`."""
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        super().__init__(path, [file])
+
+    def header(self) -> Header:
+        """What the file holds, names as they stand; raises BadCheckpoint."""
+        return read_header(self.files[0], self.path)
+
+    def checkpoint(self, key: str | None = None) -> Checkpoint:
+        if key is not None:
+            raise BadCheckpoint(
+                f"{self.path} is a safetensors file, which has no state dict under --key {shown(key)}; leave --key out"
+            )
+        return united(self.path, "safetensors", [self.header()])
+
+
+def united(path: str, called: str, headers: Sequence[Header]) -> Checkpoint:
+    """The checkpoint that one file is, or several together; their names differ.
+
+    Wrappers' prefixes are taken off torch's names, and what is only named as tied gets its tensor. Raises
+    BadCheckpoint when there are no tensors, or the files are of both frameworks.
+    """
+    tensors = {name: tensor for header in headers for name, tensor in header.tensors.items()}
+    refused = {name: why for header in headers for name, why in header.refused.items()}
+    if not tensors and not refused:
+        raise BadCheckpoint(f"{path} holds no tensors")
+    said = {header.metadata.get("format") for header in headers} & set(FORMATS.values())
+    if len(said) > 1:
+        raise BadCheckpoint(f"{path}: some of its files say that they are torch's, and some that they are MindSpore's")
+    record = _record(headers)
+    if "ms" in said or (not said and any(name.endswith(MINDSPORES) for name in (*tensors, *refused))):
+        for name in [name for header in headers for name, value in header.metadata.items() if value == "Int4"]:
+            if tensors.pop(name, None) is not None:
+                refused[name] = "MindSpore has packed two integers of 4 bits into each of its bytes"
+        return Checkpoint("mindspore", called, tensors, refused, record=record)
+    tensors.update(_aliases(path, headers, tensors, refused))
+    prefix = _prefix((*tensors, *refused))
+    others = {name: "a tensor" for name in COUNTERS if prefix and tensors.pop(name, None) is not None}
+    return Checkpoint(
+        "torch",
+        called,
+        {name.removeprefix(prefix): tensor for name, tensor in tensors.items()},
+        {name.removeprefix(prefix): why for name, why in refused.items()},
+        prefix=prefix,
+        others=others,
+        record=record,
+    )
+
+
+def _record(headers: Iterable[Header]) -> dict[str, Any] | None:
+    """What all of them note for the way back."""
+    records = [header.record for header in headers if header.record is not None]
+    if not records:
+        return None
+    return {
+        **records[0],
+        **{part: {name: value for record in records for name, value in record[part].items()} for part in PARTS},
+    }
+
+
+def _aliases(
+    path: str, headers: Iterable[Header], tensors: Mapping[str, Tensor], refused: Mapping[str, str]
+) -> dict[str, Tensor]:
+    """What is not stored since it is tied: name -> the tensor that is."""
+    aliases: dict[str, Tensor] = {}
+    for header in headers:
+        for name, holder in header.metadata.items():
+            if name in ("format", RECORD) or name in tensors or name in refused or holder not in tensors:
+                continue  # what else people note
+            if aliases.setdefault(check_name(path, name), tensors[holder]) != tensors[holder]:
+                raise BadCheckpoint(f"{path}: {shown(name)} is noted as tied to two different tensors")
+    return aliases
+
+
+def _prefix(names: Iterable[str]) -> str:
+    """What wrappers have put before every name."""
+    names = [name for name in names if name not in COUNTERS]
+    prefix = ""
+    while taken := next((p for p in PREFIXES if names and all(_longer(name, prefix + p) for name in names)), None):
+        prefix += taken
+    return prefix
+
+
+def _longer(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and name != prefix
+
+
+def tied(content: Sequence[Piece]) -> dict[str, str]:
+    """The names whose bytes stand under an earlier name in the same dtype and shape -> that name."""
+    holders: dict[Any, str] = {}
+    return {
+        piece.name: holder
+        for piece in content
+        if piece.nbytes and (holder := holders.setdefault(piece[1:], piece.name)) != piece.name
+    }
+
+
+def _laid_out(content: Sequence[Piece], framework: str) -> tuple[list[Piece], dict[str, str]]:
+    """The pieces in the order of the file, and what is tied.
+
+    The larger elements stand first, so that every tensor begins at a multiple of its elements' size, as the
+    safetensors library has it; loaders use them in place then. Header and data are in one order, since MindSpore's
+    loader refuses others. It also wants every tensor there, while torch's convention is to store tied ones once.
+    """
+    left_out = tied(content) if framework == "torch" else {}
+    kept = [piece for piece in content if piece.name not in left_out]
+    return sorted(kept, key=lambda piece: -ITEM_SIZES[piece.dtype]), left_out
+
+
+def header(content: Sequence[Piece], framework: str, record: Mapping[str, Any] | None = None) -> bytes:
+    """The bytes before the data; raises Unsupported when they are more than the format allows.
+
+    framework: "torch" or "mindspore", whose names these are.
+    """
+    pieces, metadata = _laid_out(content, framework)
+    if record is not None and framework == "torch":
+        raise Unsupported("a safetensors file of torch has no place for a training state; give a name in .pth")
+    if any(piece.name == "__metadata__" for piece in content):
+        raise Unsupported("a safetensors file cannot hold a tensor called __metadata__; that name is the format's own")
+    metadata["format"] = FORMATS[framework]
+    if record is not None:
+        metadata[RECORD] = packed(record).decode()
+    if framework == "mindspore":  # its loader takes what is noted under a tensor's name for a dtype
+        names = {piece.name for piece in pieces}
+        metadata = {name: value for name, value in metadata.items() if name not in names}
+    described: dict[str, Any] = {"__metadata__": metadata}
+    at = 0
+    for piece in pieces:
+        offsets = [at, at := at + piece.nbytes]
+        described[piece.name] = {"dtype": NAMES[piece.dtype], "shape": piece.shape, "data_offsets": offsets}
+    text = json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-(LENGTH.size + len(text)) % ALIGNMENT)
+    if len(text) > MAX_HEADER:
+        raise Unsupported(f"the header of these tensors takes {len(text):,} bytes, safetensors allows {MAX_HEADER:,}")
+    return LENGTH.pack(len(text)) + text
+
+
+def size(content: Sequence[Piece], framework: str, record: Mapping[str, Any] | None = None) -> int:
+    """The bytes that a file of these tensors has."""
+    return len(header(content, framework, record)) + sum(piece.nbytes for piece in _laid_out(content, framework)[0])
+
+
+def write(
+    sources: Sequence[int],
+    output: int,
+    content: Sequence[Piece],
+    *,
+    framework: str,
+    record: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+    losses: Losses | None = None,
+) -> int:
+    """Write a file of these tensors to an empty file; returns its size. See destination.Writer."""
+    head = header(content, framework, record)
+    pieces, _ = _laid_out(content, framework)
+    copier = Copier(output, len(head) + sum(piece.nbytes for piece in pieces), progress)
+    copier.write(head)
+    for piece in pieces:
+        copy_content(copier, sources, piece, {}, losses)
+    copier.flush()
+    return copier.at
+
+
+def verify(output: int, path: str, content: Sequence[Piece]) -> None:
+    """Read the header of the new file back and compare it with the plan; raises BadCheckpoint."""
+    with os.fdopen(os.dup(output), "rb") as file:
+        found = read_header(file, path)
+    pieces, left_out = _laid_out(content, "torch" if found.metadata.get("format") == "pt" else "mindspore")
+    there = [(name, tensor.dtype, tensor.shape) for name, tensor in found.tensors.items()]
+    noted = {name: value for name, value in found.metadata.items() if name in left_out}
+    if there != [piece[:3] for piece in pieces] or noted != left_out:
+        raise BadCheckpoint(f"{path}: what was written is not what was planned; please report this")

@@ -1,0 +1,135 @@
+"""The training state in a checkpoint of `msmigrate train`, on its way to torch.
+
+What the `load_state_dict` of an optimizer, a GradScaler and a moving average take stands beside the weights, which are
+under `model`.
+
+Torch counts an optimizer's parameters, group after group; the groups, with names and options, stand in the checkpoint
+under `msmigrate.training` (see training_state.py).
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..errors import BadCheckpoint, Unsupported
+from .formats.contents import Piece, Shape, Tensor, product
+from .training_state import Maker
+
+GROUPS, STEP = "msmigrate.training", "optimizer.step"
+NOT_TORCHS = ("stat",)  # slots that only MindSpore has
+
+
+def training_back(
+    training: Mapping[str, Tensor], shapes: Mapping[str, Shape], maker: Maker, read: Callable[[Tensor], bytes]
+) -> dict[str, Any]:
+    """What stands beside the weights in the torch file: key -> dicts, lists and numbers, with Pieces for tensors.
+
+    training: the tensors that are not the net's, by name. shapes: of the state dict in torch, by name. read: the bytes
+    of a small tensor. Raises Unsupported for a checkpoint that does not know its parameter groups, BadCheckpoint for a
+    damaged one.
+    """
+    if GROUPS not in training:
+        raise Unsupported(f"it holds no {GROUPS}, which names the optimizer's parameter groups; nothing else does")
+    told = _told(read(training[GROUPS]))
+    groups = told["param_groups"]
+    slots: dict[str, dict[str, Tensor]] = {}  # parameter -> state key -> tensor
+    for name, tensor in training.items():
+        if name.startswith("optimizer.") and name != STEP:
+            key, _, parameter = name.removeprefix("optimizer.").partition(".")
+            if key not in NOT_TORCHS and parameter:
+                slots.setdefault(parameter, {})[key] = tensor
+    steps = _steps(training, maker) if _counts(told["optimizer"]) else None
+    state: dict[int, Any] = {}
+    index = 0
+    numbered = []
+    for group in groups:
+        indices = list(range(index, index + len(group["params"])))
+        for number, parameter in zip(indices, group["params"], strict=True):
+            held = slots.get(parameter, {})
+            kept = {
+                key: _piece(key, tensor, shapes.get(parameter)) for key, tensor in held.items() if _uses(group, key)
+            }
+            if steps is not None:  # each has its own: torch counts in place
+                tensor = maker.constant("float32", struct.pack("<f", steps), ())
+                kept = {"step": Piece("step", "float32", (), tensor), **kept}
+            if kept:
+                state[number] = kept
+        numbered.append({**group, "params": indices})
+        index += len(indices)
+    found: dict[str, Any] = {"optimizer": {"state": state, "param_groups": numbered}}
+    if "msmigrate.steps" in training:
+        found["global_step"] = int(maker.number(training["msmigrate.steps"]))
+    if not found.get("global_step"):
+        found["optimizer"]["state"] = {}  # before its first step torch's optimizer holds nothing
+    if "msmigrate.schedule_epoch" in training:
+        last = int(maker.number(training["msmigrate.schedule_epoch"]))
+        rates = [group.get("lr") for group in groups]
+        bases = [group.get("initial_lr", group.get("lr")) for group in groups]
+        found["lr_scheduler"] = {"last_epoch": last, "_step_count": last + 1, "base_lrs": bases, "_last_lr": rates}
+    if "msmigrate.loss_scale" in training:
+        found["scaler"] = {
+            "scale": float(maker.number(training["msmigrate.loss_scale"])),
+            "_growth_tracker": int(maker.number(training["msmigrate.growth_tracker"])),
+            **told.get("scaler", {}),
+        }
+    average = {
+        name.removeprefix("ema."): _piece(name, tensor, shapes.get(name.removeprefix("ema.")))
+        for name, tensor in training.items()
+        if name.startswith("ema.")
+    }
+    if average:
+        found["model_ema"] = average
+    return found
+
+
+def _piece(name: str, tensor: Tensor, shape: Shape | None) -> Piece:
+    """A tensor of a weight's state, in the shape that the weight has in torch."""
+    fits = shape is not None and product(shape) == product(tensor.shape)
+    return Piece(name, tensor.dtype, shape if shape is not None and fits else tensor.shape, tensor)
+
+
+# torch's state key -> the option without which torch does not hold it
+SWITCHES = {"momentum_buffer": "momentum", "grad_avg": "centered", "max_exp_avg_sq": "amsgrad"}
+
+
+def _steps(training: Mapping[str, Tensor], maker: Maker) -> int:
+    """How many steps were taken."""
+    counted = next((training[name] for name in (STEP, "msmigrate.steps") if name in training), None)
+    if counted is None:
+        raise BadCheckpoint("it does not say how many steps were taken, which torch's optimizer counts")
+    return int(maker.number(counted))
+
+
+def _counts(optimizer: str) -> bool:
+    """Whether this optimizer of torch's counts its steps; raises UnknownRow for one that the table does not have."""
+    from ..mappings import table
+
+    return any(item.torch == "step" for item in table.row(optimizer).state)
+
+
+def _uses(group: Mapping[str, Any], key: str) -> bool:
+    return key not in SWITCHES or bool(group.get(SWITCHES[key]))
+
+
+def _told(content: bytes) -> dict[str, Any]:
+    """The parameter groups and what else the run has noted for torch."""
+    try:
+        found = json.loads(content)
+        groups = found["param_groups"]
+        names = [name for group in groups for name in group["params"]]
+        if (
+            type(found) is not dict
+            or type(found.get("optimizer")) is not str
+            or type(groups) is not list
+            or any(type(name) is not str for name in names)
+        ):
+            raise ValueError
+        if len(set(names)) != len(names) or type(found.get("scaler", {})) is not dict:
+            raise ValueError
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise BadCheckpoint(f"{GROUPS} is damaged") from None
+    result: dict[str, Any] = found
+    return result

@@ -24,6 +24,8 @@ from .formats.casts import Losses
 from .formats.contents import Checkpoint, Source, Tensor
 from .formats.sharded import MAX_SHARD, check_shards, write_folder
 from .formats.source import open_source
+from .infer_map import Inferred, infer
+from .name_map import Names, read_rules
 from .plan import Entry, Plan
 from .settle import check_dtype, settle
 from .training_back import training_back
@@ -38,7 +40,8 @@ class Options(NamedTuple):
     gets, "torch" or "mindspore", by default the other's. dtype: floating-point tensors are cast to it. training: the
     state of optimizer, schedule, loss scale and moving average goes along. optimizer: names a function that returns
     (model, optimizer) in torch, where the order of the optimizer's parameters is not clear. max_shard_size: the most
-    bytes of tensors in one file of a folder.
+    bytes of tensors in one file of a folder. name_map: a file that says how torch's modules are called in MindSpore
+    (see name_map.py).
     """
 
     key: str | None = None
@@ -49,6 +52,7 @@ class Options(NamedTuple):
     training: bool = False
     optimizer: str | None = None
     max_shard_size: int | None = None
+    name_map: Path | None = None
 
 
 class Result(NamedTuple):
@@ -72,6 +76,7 @@ def make_plan(
     dtype: str | None = None,
     training: bool = False,
     optimizer: str | None = None,
+    name_map: Path | None = None,
 ) -> Plan:
     """Settle what a conversion would do, without writing.
 
@@ -79,7 +84,7 @@ def make_plan(
     others as in Options. Raises BadCheckpoint, BadDestination, Ambiguous, BadInput, WorkerFailed; refusals of single
     tensors are entries of the plan.
     """
-    options = Options(key, model, into, to, dtype, training, optimizer)
+    options = Options(key, model, into, to, dtype, training, optimizer, name_map=name_map)
     with open_source(str(source)) as opened, _settled(opened, destination, options) as (plan, _, _):
         return plan
 
@@ -96,6 +101,7 @@ def convert(
     training: bool = False,
     optimizer: str | None = None,
     max_shard_size: int | None = None,
+    name_map: Path | None = None,
     force: bool = False,
     progress: Progress | None = None,
 ) -> Result:
@@ -111,7 +117,7 @@ def convert(
     else:
         target = check_destination(Path(destination), Path(source), force=force)
     losses = Losses()
-    options = Options(key, model, into, to, dtype, training, optimizer, max_shard_size)
+    options = Options(key, model, into, to, dtype, training, optimizer, max_shard_size, name_map)
     with (
         open_source(str(source)) as opened,
         _settled(opened, destination, options) as (plan, chosen, constants),
@@ -141,6 +147,22 @@ def convert(
                 )
                 chosen.writer.verify(output, str(target), content)
     return Result(plan, str(destination), size, time.perf_counter() - started, losses)
+
+
+def inferred_map(source: str | Path, into: str, *, key: str | None = None, model: str | None = None) -> Inferred:
+    """How the modules of a torch checkpoint seem to be called in a MindSpore net, for the user to check.
+
+    Raises BadCheckpoint, Ambiguous, BadInput, WorkerFailed.
+    """
+    with open_source(str(source)) as opened:
+        checkpoint = opened.checkpoint(key)
+    if checkpoint.framework != "torch":
+        raise BadInput(f"{source} is MindSpore's: --write-map pairs a torch checkpoint with the net of --into")
+    owners = checkpoint.owners
+    if model is not None:
+        owners = model_check.torch_model(str(source), checkpoint, model, []).owners
+    shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
+    return infer(shapes, owners, model_check.mindspore_net(into, []))
 
 
 @contextmanager
@@ -175,6 +197,7 @@ def _settled(
             model=model,
             net=net,
             into=options.into,
+            names=None if options.name_map is None else Names(read_rules(options.name_map)),
             dtype=options.dtype,
             beside=beside,
             constant=constants.add_integer,

@@ -10,6 +10,7 @@ from . import to_mindspore, to_torch
 from .against_net import Net, against
 from .formats.casts import castable
 from .formats.contents import Checkpoint, Shape, Tensor, check_name
+from .name_map import Names
 from .plan import DROP, REFUSE, RESTORE, Entry, Plan, crossed, refuse, refuse_twins
 from .to_mindspore import Owners
 from .to_torch import Way, Ways
@@ -45,6 +46,7 @@ def settle(
     model: Model | None = None,
     net: Net | None = None,
     into: str | None = None,
+    names: Names | None = None,
     dtype: str | None = None,
     beside: Sequence[Entry] = (),
     constant: Constant,
@@ -52,8 +54,9 @@ def settle(
 ) -> Plan:
     """Settle what happens to every tensor; refusals are entries, raised only by Plan.check.
 
-    net, into: the MindSpore net to fill, and its name. dtype: floating-point tensors are cast to it. beside: the
-    training state, which goes along as it is. Raises BadInput for a net where the new file is not MindSpore's.
+    net, into: the MindSpore net to fill, and its name. names: how modules are called in MindSpore, by --map. dtype:
+    floating-point tensors are cast to it. beside: the training state, which goes along as it is; none where the new
+    file is not MindSpore's.
     """
     if net is not None and holder.framework != "mindspore":
         raise BadInput(f"--into names a MindSpore net, and {holder.called} are for the other side; see --model")
@@ -62,9 +65,9 @@ def settle(
         entries = [crossed(name, tensor, name, tensor.shape, "") for name, tensor in checkpoint.tensors.items()]
         entries += [Entry(REFUSE, name, None, why=why, error=Unsupported) for name, why in checkpoint.refused.items()]
     elif holder.framework == "mindspore":
-        entries = to_mindspore.entries(checkpoint, model.owners if model else None, net)
+        entries = to_mindspore.entries(checkpoint, model.owners if model else None, net, names)
     else:
-        entries, unfilled = _back(checkpoint, model, constant)
+        entries, unfilled = _back(checkpoint, model, names, constant)
     entries = refuse_twins([_held(_cast(entry, dtype), holder) for entry in entries])
     if net is not None:
         entries, unfilled = against(net, entries)
@@ -118,12 +121,18 @@ def _held(entry: Entry, holder: Holder) -> Entry:
     return entry
 
 
-def _back(checkpoint: Checkpoint, model: Model | None, constant: Constant) -> tuple[list[Entry], list[str]]:
+def _back(
+    checkpoint: Checkpoint, model: Model | None, names: Names | None, constant: Constant
+) -> tuple[list[Entry], list[str]]:
     """The way from MindSpore's names to torch's; also the tensors of the model that nothing fills."""
     shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
     record: Mapping[str, Any] = checkpoint.record or {}
     if model is not None and model.shapes is not None:
-        ways = to_torch.by_model(model.name, model.owners, model.shapes, shapes)
+        ways = to_torch.by_model(model.name, model.owners, model.shapes, shapes, names)
+    elif names is not None:
+        raise BadInput(
+            "--map says how torch's modules are called in MindSpore: on the way back --model has to name them"
+        )
     else:
         ways = {**to_torch.by_structure(shapes), **to_torch.by_record(checkpoint.record, shapes)}
     entries = [_returned(name, tensor, ways[name]) for name, tensor in checkpoint.tensors.items()]

@@ -11,6 +11,7 @@ from ..mappings.shapes import SHAPES
 from . import owner_classes
 from .against_net import Net
 from .formats.contents import Checkpoint, Tensor
+from .name_map import Names
 from .owner_classes import Module
 from .plan import DROP, OWN, REFUSE, Entry, crossed, drop_tied, size
 
@@ -20,24 +21,27 @@ CONTAINERS = {f"torch.nn.{n}" for n in ("Module", "ModuleList", "ModuleDict", "P
 Owners = Mapping[str, tuple[str, ...]]  # module path -> its class and that class's bases, as --model learnt them
 
 
-def entries(checkpoint: Checkpoint, owners: Owners | None, net: Net | None) -> list[Entry]:
+def entries(checkpoint: Checkpoint, owners: Owners | None, net: Net | None, names: Names | None = None) -> list[Entry]:
     """What happens to every tensor of a torch checkpoint; refusals are entries too.
 
     owners: as --model learnt them; without, the tensors that stand together tell the class. net: as --into learnt it;
-    of classes that cannot be told apart it settles which. A tensor whose bytes another one holds is dropped as tied,
-    for MindSpore keeps one.
+    of classes that cannot be told apart it settles which. names: how modules are called in MindSpore, by --map. A tensor whose bytes another
+    one holds is dropped as tied, for MindSpore keeps one.
     """
     shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
+    names = names or Names(())
     settled: dict[str, Entry] = {}
     for module in owner_classes.modules(shapes | dict.fromkeys(checkpoint.refused, ())):
         try:
             owner_classes.check_plain(module)
-            owner, states = _by_model(module, owners) if owners is not None else _by_structure(module, net)
+            there = module._replace(path=names.path(module.path))
+            owner, states = _by_model(module, owners) if owners is not None else _by_structure(there, net)
         except MsmigrateError as error:
             owner, states = OWN, dict.fromkeys(module.leaves, error)
         for leaf in module.leaves:
             name = f"{module.path}.{leaf}" if module.path else leaf
-            settled[name] = _entry(checkpoint, name, module.path, owner, states.get(leaf))
+            settled[name] = _entry(checkpoint, name, names, owner, states.get(leaf))
+    names.check(shapes)
     found = [settled[name] for name in (*checkpoint.tensors, *checkpoint.refused)]
     return found if net is not None else _tied(found)
 
@@ -124,7 +128,9 @@ def _fits(module: Module, found: Mapping[str, Crossing], net: Net) -> bool:
     return True
 
 
-def _entry(checkpoint: Checkpoint, name: str, path: str, owner: str, state: Crossing | MsmigrateError | None) -> Entry:
+def _entry(
+    checkpoint: Checkpoint, name: str, names: Names, owner: str, state: Crossing | MsmigrateError | None
+) -> Entry:
     """Settle one tensor."""
     tensor = checkpoint.tensors.get(name)
     if isinstance(state, Crossing) and state.mindspore is None:
@@ -133,8 +139,11 @@ def _entry(checkpoint: Checkpoint, name: str, path: str, owner: str, state: Cros
         return Entry(REFUSE, name, None, owner=owner, why=checkpoint.refused[name], error=Unsupported)
     if isinstance(state, MsmigrateError):
         return Entry(REFUSE, name, tensor, owner=owner, why=str(state), error=type(state))
-    target, shape = name, tensor.shape
+    path, leaf = owner_classes.split(name)
+    shape = tensor.shape
     if state is not None and state.mindspore is not None:
-        target = f"{path}.{state.mindspore}" if path else state.mindspore
+        leaf = state.mindspore
         shape = SHAPES[state.verb].forward(shape) if state.verb else shape
+    path = names.path(path)
+    target = names.tensor(name) or (f"{path}.{leaf}" if path else leaf)
     return crossed(name, tensor, target, shape, owner)

@@ -14,6 +14,7 @@ from ..mappings.crossing import Crossing
 from ..mappings.layer_states import LAYER_STATES
 from ..mappings.shapes import SHAPES
 from .formats.contents import MAX_NAME, Shape, product
+from .name_map import Names
 from .owner_classes import split
 from .plan import OWN, size
 from .to_mindspore import Owners
@@ -101,15 +102,22 @@ def _joined(path: str, leaf: str) -> str:
     return f"{path}.{leaf}" if path else leaf
 
 
-def by_model(model: str, owners: Owners, wanted: Mapping[str, Shape], shapes: Mapping[str, Shape]) -> Ways:
-    """Go by the classes of the torch model (path -> class and bases) and the shapes of its state dict, `wanted`."""
+def by_model(
+    model: str, owners: Owners, wanted: Mapping[str, Shape], shapes: Mapping[str, Shape], names: Names | None = None
+) -> Ways:
+    """Go by the classes of the torch model (path -> class and bases) and the shapes of its state dict, `wanted`.
+
+    names: how modules are called in MindSpore, by --map.
+    """
+    names = names or Names(())
     found: Ways = {}
     for name, shape in wanted.items():
         path, leaf = split(name)
         owner, state = _crossing(owners.get(path, ()), leaf)
         if state is not None and state.mindspore is None:
             continue
-        target = name if state is None or state.mindspore is None else _joined(path, state.mindspore)
+        there_leaf = leaf if state is None or state.mindspore is None else state.mindspore
+        target = names.tensor(name) or _joined(names.path(path), there_leaf)
         if target not in shapes:
             continue
         there = shapes[target]
@@ -117,6 +125,7 @@ def by_model(model: str, owners: Owners, wanted: Mapping[str, Shape], shapes: Ma
             found[target] = Way(name, shape, owner)
         else:
             found[target] = BadCheckpoint(f"it is {size(there)}, {name} of {model} is {size(shape)}")
+    names.check(wanted)
     for name in shapes:
         found.setdefault(name, BadCheckpoint(f"{model} has nothing of that name"))
     return found

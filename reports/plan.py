@@ -36,8 +36,10 @@ def result_text(result: Result) -> str:
 def plan_json(plan: Plan) -> dict[str, Any]:
     """The plan as plain values; `tensors` lists every entry in the order of the checkpoint.
 
-    note: what the new file notes for the way back (names, shapes, aliases, counters), or null.
+    note: what the new file notes for the way back (names, shapes, aliases, counters), or null. beside: the keys of the
+    training state in a torch file.
     """
+    back = plan.framework == "torch"
     return {
         "source": plan.source,
         "wrapper": plan.checkpoint.wrapper,
@@ -52,7 +54,8 @@ def plan_json(plan: Plan) -> dict[str, Any]:
         if plan.into is None
         else {"net": plan.into, "parameters": plan.parameters, "unfilled": plan.unfilled},
         "notes": plan.notes,
-        "note": None if plan.record is None else {part: plan.record.get(part, {}) for part in PARTS},
+        "note": {part: plan.record.get(part, {}) for part in PARTS} if plan.record and not back else None,
+        "beside": list(plan.record) if plan.record and back else [],
         "tensors": [_entry_json(entry) for entry in plan.entries],
     }
 
@@ -134,6 +137,8 @@ def _remarks(plan: Plan) -> list[str]:
     if restored:
         lines.append(f"restored {_names(restored)}: noted by an earlier conversion")
     lines += [f"cast from {cast}: {_count(count, 'tensor')}" for cast, count in casts.items()]
+    if plan.record and plan.framework == "torch":
+        lines.append(f"beside the weights, which are under 'model': {', '.join(plan.record)}")
     if plan.checkpoint.wrapper is not None:
         lines.append(f"the state dict was found under '{plan.checkpoint.wrapper}'")
     if plan.checkpoint.prefix:

@@ -1,4 +1,4 @@
-"""The pickle of a state dict as `torch.save` writes it, opcode by opcode, without torch and without pickle.
+"""The pickle of a torch checkpoint as `torch.save` writes it, opcode by opcode, without torch and without pickle.
 
 Every tensor is a call of torch._utils._rebuild_tensor_v2 on a storage of its own class, or, for a dtype that has no
 such class, of _rebuild_tensor_v3 on untyped bytes; see torch/_tensor.py, and Lib/pickle.py for the opcodes.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .contents import Piece, Shape, product
 from .torch_tensors import STORAGE_DTYPES
@@ -16,10 +16,14 @@ from .torch_tensors import STORAGE_DTYPES
 # dtype -> the class of torch, of those on the CPU
 STORAGE_CLASSES = {dtype: name.removeprefix("torch.") for name, dtype in STORAGE_DTYPES.items() if name.count(".") == 1}
 BATCH = 1000  # entries that are put into a dict at a time, as pickle does
+MODEL = "model"  # where the weights stand in a training checkpoint
+
+# What stands beside the weights, by its key: dicts, lists and tuples of plain values and of Pieces.
+Beside = Mapping[str, Any]
 
 
-def shared(content: Sequence[Piece], beside: Mapping[str, Any] | None = None) -> dict[Hashable, Piece]:
-    """The storages of these pieces, in order: key -> a piece that fills it; those of `beside` come after.
+def shared(content: Sequence[Piece], beside: Beside | None = None) -> dict[Hashable, Piece]:
+    """The storages of these pieces, in order: key -> a piece that fills it.
 
     Pieces whose bytes are the same, seen in the same way, have one.
     """
@@ -30,49 +34,46 @@ def shared(content: Sequence[Piece], beside: Mapping[str, Any] | None = None) ->
 
 
 def _pieces(value: Any) -> Iterator[Piece]:
-    """The pieces in a tree of dicts, lists and tuples."""
+    """The pieces in dicts, lists and tuples inside one another, in order."""
     if isinstance(value, Piece):
         yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _pieces(item)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
+    elif isinstance(value, (Mapping, list, tuple)):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _pieces(item)
 
 
 def _storage(piece: Piece) -> Hashable:
     # Tensors without elements are the same bytes wherever they stand, and share nothing.
-    return (piece.tensor, piece.dtype) if piece.nbytes else piece.name
+    return (piece.tensor, piece.dtype) if piece.nbytes else (piece.name, piece.tensor)
 
 
-def pickled(content: Sequence[Piece], beside: Mapping[str, Any] | None = None) -> bytes:
+def pickled(content: Sequence[Piece], beside: Beside | None = None) -> bytes:
     """An OrderedDict of these tensors; the storages are numbered as shared() orders them.
 
-    beside: dicts, lists, tuples, texts, numbers and pieces that stand beside it; then it is a dict, and the tensors are
-    under `model`.
+    beside: makes it a dict instead, with the OrderedDict under `model`, and with these entries.
     """
     numbers = {storage: str(number) for number, storage in enumerate(shared(content, beside))}
     pickle = _Pickle(numbers)
-    if beside is None:
-        pickle.state_dict(content)
-    else:
-        pickle.out += b"}("
-        pickle.text("model")
-        pickle.state_dict(content)
-        for key, value in beside.items():
-            pickle.text(key)
-            pickle.value(value)
-        pickle.out += b"u"
+    state = _StateDict(content)
+    pickle.value(state if beside is None else {MODEL: state, **beside})
     return bytes(pickle.out + b".")
 
 
+class _StateDict(NamedTuple):
+    """What becomes an OrderedDict."""
+
+    pieces: Sequence[Piece]
+
+
 class _Pickle:
-    """Opcodes of protocol 2, and what the memo holds: what was said -> its place there."""
+    """Opcodes of protocol 2, and what the memo holds: what was said -> its place there.
+
+    numbers: storage -> its name in the file.
+    """
 
     def __init__(self, numbers: Mapping[Hashable, str]) -> None:
-        self.numbers = numbers  # of the storages
         self.out = bytearray(b"\x80\x02")
+        self.numbers = numbers
         self.memo: dict[bytes, int] = {}
         self.count = 0
 
@@ -96,52 +97,60 @@ class _Pickle:
     def name(self, module: str, name: str) -> None:
         self.again(f"c{module}\n{name}\n".encode())
 
-    def state_dict(self, content: Sequence[Piece]) -> None:
-        self.ordered_dict()
-        for start in range(0, len(content), BATCH):
-            batch = content[start : start + BATCH]
-            self.out += b"(" if len(batch) > 1 else b""
-            for piece in batch:
-                self.text(piece.name)
-                self.tensor(piece)
-            self.out += b"u" if len(batch) > 1 else b"s"
-
-    def value(self, value: Any) -> None:
-        """Anything that may stand beside a state dict."""
-        if isinstance(value, Piece):
-            self.tensor(value)
-        elif value is None or isinstance(value, bool):
-            self.out += {None: b"N", True: b"\x88", False: b"\x89"}[value]
-        elif isinstance(value, int):
-            self.integer(value)
-        elif isinstance(value, float):
-            self.out += struct.pack(">cd", b"G", value)
-        elif isinstance(value, str):
-            self.text(value)
-        elif isinstance(value, dict):
-            self.out += b"}("
-            for key, item in value.items():
-                self.value(key)
-                self.value(item)
-            self.out += b"u"
-        else:
-            self.out += b"(" if isinstance(value, tuple) else b"]("
-            for item in value:
-                self.value(item)
-            self.out += b"t" if isinstance(value, tuple) else b"e"
-
     def integer(self, value: int) -> None:
-        if -(1 << 31) <= value < 0:
-            self.out += struct.pack("<ci", b"J", value)
-        elif value < 1 << 8:
+        if 0 <= value < 1 << 8:
             self.out += struct.pack("<cB", b"K", value)
-        elif value < 1 << 16:
+        elif 0 <= value < 1 << 16:
             self.out += struct.pack("<cH", b"M", value)
-        elif value < 1 << 31:
+        elif -(1 << 31) <= value < 1 << 31:
             self.out += struct.pack("<ci", b"J", value)
         else:
             size = value.bit_length() // 8 + 1
             self.out += struct.pack("<cB", b"\x8a", size) + value.to_bytes(size, "little", signed=True)
+
+    def value(self, value: Any) -> None:
+        """Say a tensor, or a dict or list of such, or a plain value."""
+        if isinstance(value, Piece):
+            self.tensor(value)
+        elif isinstance(value, _StateDict):
+            self.ordered_dict()
+            self.items([(piece.name, piece) for piece in value.pieces])
+        elif isinstance(value, dict):
+            self.out += b"}"
+            self.remember()
+            self.items(list(value.items()))
+        elif isinstance(value, list):
+            self.out += b"]"
+            self.remember()
+            self.batches([[item] for item in value], b"ae")
+        elif isinstance(value, tuple):
+            self.out += b"("
+            for item in value:
+                self.value(item)
+            self.out += b"t"
+            self.remember()
+        elif isinstance(value, str):
+            self.text(value)
+        elif isinstance(value, float):
+            self.out += struct.pack(">cd", b"G", value)
+        elif value is None or isinstance(value, bool):
+            self.out += {None: b"N", True: b"\x88", False: b"\x89"}[value]
+        else:
+            self.integer(value)
+
+    def items(self, items: Sequence[tuple[Any, Any]]) -> None:
+        self.batches(items, b"su")
+
+    def batches(self, groups: Sequence[Sequence[Any]], codes: bytes) -> None:
+        """Put what is said into the dict or list before it, by the code for one or the one for several."""
+        for start in range(0, len(groups), BATCH):
+            batch = groups[start : start + BATCH]
+            several = len(batch) > 1
+            self.out += b"(" * several
+            for group in batch:
+                for item in group:
+                    self.value(item)
+            self.out.append(codes[several])
 
     def integers(self, values: Shape) -> None:
         """A tuple."""
@@ -160,13 +169,12 @@ class _Pickle:
 
     def tensor(self, piece: Piece) -> None:
         """A call that builds a contiguous tensor on its storage."""
-        key = self.numbers[_storage(piece)]
         kind = STORAGE_CLASSES.get(piece.dtype)
         self.name("torch._utils", "_rebuild_tensor_v2" if kind else "_rebuild_tensor_v3")
         self.out += b"(("
         self.text("storage")
         self.name(*(("torch", kind) if kind else ("torch.storage", "UntypedStorage")))
-        self.text(key)
+        self.text(self.numbers[_storage(piece)])
         self.text("cpu")
         self.integer(product(piece.shape) if kind else piece.nbytes)
         self.out += b"t"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from . import map_file, sequence
+from ...migrate import name_map
+from ...migrate.name_map import Rule
+from . import sequence
 from .alignment import CERTAIN, LIKELY, MAP, NAME, ONLY, ORDER, SPAN, Alignment, Match, Tensor
 from .containers import match_containers
 from .doubts import confirmed, doubts
 from .kinds import torch_class
 from .layers import Layers, base_score, closed, fits
-from .map_file import Rule
 from .structure import Structure, parent
 from .tensors import Crossed
 
@@ -42,7 +43,7 @@ class _Aligner:
         if one := closed(self.ours, self.theirs):
             self.ours, self.theirs = Layers(torch, one), Layers(mindspore, one)
         names = {m.path: True for m in torch.modules if m.path} | dict.fromkeys(torch.tensors(), False)
-        self.mapped = map_file.apply(rules, names, {m.path for m in mindspore.modules} | set(mindspore.tensors()))
+        self.mapped = name_map.apply(rules, names, {m.path for m in mindspore.modules} | set(mindspore.tensors()))
         self.pairs: dict[str, tuple[str, str, str]] = {}  # torch path -> MindSpore path, how, how sure
         self.taken: set[str] = set()
 

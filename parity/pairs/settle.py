@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Ambiguous, BadInput
+from ...migrate.name_map import read_rules, write_rules
 from ...train.recipe import FOLDER, Recipe
 from ..worker import Options, wait_for
 from .align import align, everything
 from .alignment import IDENTITY, Alignment, Left, Match, Scope, Tensor
-from .map_file import read_rules, write_rules
 from .structure import Structure, file, read
 
 ALIGNMENT = "alignment.json"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from ...migrate.name_map import near
 from .alignment import CERTAIN, LIKELY, MAP, NAME, Left, Tensor
 from .kinds import row_of, torch_class
 from .layers import Layers, crossing, fits
-from .map_file import near
 from .structure import Held, join, parent
 
 Calls = list[tuple[str, int, str, int]]

@@ -249,6 +249,7 @@ def changed(name: str, **parts: Any) -> dict[str, Any]:
         ({**SOUND, "c": described("U8", [2], 8, 10)}, "c overlaps b, by 2 bytes"),
         ({**SOUND, "c": described("U8", [0], 4, 4)}, "c overlaps a, by 4 bytes"),
         (changed("a", shape=[3]), r"a: its shape \(3,\) in float32 needs 12 bytes, its data_offsets give it 8"),
+        (changed("a", shape=[]), r"a: its shape \(\) in float32 needs 4 bytes, its data_offsets give it 8"),
         (changed("a", shape=[1 << 40, 1 << 40]), "needs absurdly many bytes"),
         (changed("a", shape=[1 << 60]), "shape is negative or absurdly large"),
         (changed("a", shape=[-2]), "shape is negative"),
@@ -272,7 +273,7 @@ def changed(name: str, **parts: Any) -> dict[str, Any]:
         ({**SOUND, "__metadata__": {"a": 1}}, "not a table of strings"),
         ({**SOUND, "__metadata__": []}, "not a table of strings"),
         ({**SOUND, "__metadata__": {"msmigrate": "{"}}, "noted in it is damaged"),
-        ({**SOUND, "__metadata__": {"msmigrate": "1" * (17 << 20)}}, "noted in it is damaged"),
+        ({**SOUND, "__metadata__": {"msmigrate": '{"format": 1}' + " " * (17 << 20)}}, "noted in it is damaged"),
         ({**SOUND, "__metadata__": {"tied\n": "a"}}, "no name of a tensor"),
         ({}, "describes 0 bytes of data and it holds 10"),
         (b'{"a": 1, "a": 2}', "its header holds 'a' twice"),
@@ -433,6 +434,11 @@ def test_tied_tensors_are_stored_once_for_torch_and_all_of_them_for_mindspore(tm
             assert list(read(path).tensors)[: size + 1] == (
                 ["a", "c", "b"] if framework == "torch" else ["a", "b", "c"]
             )
+
+
+def test_two_tensors_without_elements_are_not_tied(tmp_path: Path) -> None:
+    with pieces_of({"a": ("float32", (0, 3), b"")}) as (_, (piece,)):
+        assert safetensors_file.tied([piece, piece._replace(name="b")]) == {}
 
 
 def test_a_file_that_differs_from_the_plan_is_noticed(tmp_path: Path) -> None:

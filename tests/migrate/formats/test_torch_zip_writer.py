@@ -198,6 +198,29 @@ def test_equal_tensors_in_two_dtypes_are_stored_twice(tmp_path: Path) -> None:
         assert archive.read("archive/data/1") == struct.pack("<3e", 1, 2, 3)
 
 
+def test_a_training_state_stands_beside_the_weights(tmp_path: Path) -> None:
+    weight = piece("own.a", "uint8", 4, length=4)
+    group = {"lr": 0.5, "betas": (0.9, 0.99), "fused": None, "nesterov": True, "params": [0], "flags": []}
+    state = {
+        "state": {0: {"average": weight._replace(name="average"), "sum": piece("sum", "uint8", 2, at=4, length=2)}}
+    }
+    beside = {"optimizer": {"state": {0: slots}, "param_groups": [group]}, "step": -70_000, "large": -(1 << 40), "empty": {}}
+    (tmp_path / "source").write_bytes(b"abcdef")
+    with (tmp_path / "source").open("rb") as file, (tmp_path / "x.pth").open("w+b") as output:
+        torch_zip_writer.write([file.fileno()], output.fileno(), [weight], record=beside)
+        torch_zip_writer.verify(output.fileno(), "x.pth", [weight])
+    with zipfile.ZipFile(tmp_path / "x.pth") as archive:
+        assert archive.testzip() is None
+        assert [archive.read(f"archive/data/{key}") for key in (0, 1)] == [b"abcd", b"ef"]
+        found = restricted_pickle.load(archive.read("archive/data.pkl"))
+    assert list(found) == ["model", "optimizer", "step", "large", "empty"]
+    assert found["optimizer"]["param_groups"] == [group]
+    assert (found["step"], found["large"], found["empty"]) == (-70_000, -(1 << 40), {})
+    held = found["optimizer"]["state"][0]
+    assert found["model"]["own.a"].args[0].key == held["average"].args[0].key == "0"
+    assert held["sum"].args[0].key == "1"
+
+
 def test_a_failed_write_leaves_no_file(tmp_path: Path) -> None:
     source = save(tmp_path / "y.pth", {"own.a": floats(300_000), "own.b": floats(300_000)})
     with pytest.raises(BadCheckpoint, match="became shorter"):

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from ...errors import BadInput
+from ..errors import BadInput
 
 LONGEST = 1000  # characters of a pattern
 MOST = 1_000_000  # bytes of a file
@@ -84,6 +84,46 @@ def _rule(path: Path, node: Any) -> Rule:
         return Rule(re.compile(fields["torch"]), fields["mindspore"], line, path)
     except (re.error, RecursionError, OverflowError) as error:
         raise BadInput(f"{path}:{line}: {fields['torch']!r} is no regular expression: {error}") from None
+
+
+class Names:
+    """What the rules of a map make of module paths and tensor names; the names of the net need not be known."""
+
+    def __init__(self, rules: Sequence[Rule]) -> None:
+        self.rules = rules
+        self.used: set[int] = set()
+        self._paths: dict[str, str] = {"": ""}
+
+    def path(self, path: str) -> str:
+        """A module's path in MindSpore: as the first rule says that matches it, or the nearest module above it."""
+        if path not in self._paths:
+            target = self._target(path)
+            if target is None:
+                above, _, own = path.rpartition(".")
+                mapped = self.path(above)
+                target = f"{mapped}.{own}" if mapped else own
+            self._paths[path] = target
+        return self._paths[path]
+
+    def tensor(self, name: str) -> str | None:
+        """The name that a rule gives this very tensor, or None."""
+        return self._target(name)
+
+    def check(self, names: Iterable[str]) -> None:
+        """Raise BadInput for a rule that matched nothing; names: of the tensors, for a hint."""
+        for rule in self.rules:
+            if rule.line not in self.used:
+                modules = {name.rpartition(".")[0] for name in names} - {""}
+                hint = near(rule.torch.pattern, modules)
+                raise BadInput(f"{rule.where}: {rule.torch.pattern!r} matches no name of the checkpoint{hint}")
+
+    def _target(self, name: str) -> str | None:
+        for rule in self.rules:
+            target = rule.target(name)
+            if target is not None:
+                self.used.add(rule.line)
+                return target
+        return None
 
 
 def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[str, str]:

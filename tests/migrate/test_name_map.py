@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
-from msmigrate.parity.pairs.map_file import apply, read_rules, write_rules
+from msmigrate.migrate.name_map import apply, read_rules, write_rules
 
 OURS = {"layer1": True, "layer1.0": True, "layer1.0.conv": True, "layer1.0.conv.weight": False, "fc": True}
 THEIRS = {"stage1", "stage1.0", "stage1.0.conv", "stage1.0.conv.weight", "end_point", "end_point.weight"}

@@ -55,8 +55,8 @@ def settle(
     """Settle what happens to every tensor; refusals are entries, raised only by Plan.check.
 
     net, into: the MindSpore net to fill, and its name. names: how modules are called in MindSpore, by --map. dtype:
-    floating-point tensors are cast to it. beside: the training state, which goes along as it is; none where the new
-    file is not MindSpore's.
+    floating-point tensors are cast to it. beside: the training state, which goes along as it is. Raises
+    BadInput for a net where the new file is not MindSpore's.
     """
     if net is not None and holder.framework != "mindspore":
         raise BadInput(f"--into names a MindSpore net, and {holder.called} are for the other side; see --model")

@@ -25,8 +25,8 @@ def entries(checkpoint: Checkpoint, owners: Owners | None, net: Net | None, name
     """What happens to every tensor of a torch checkpoint; refusals are entries too.
 
     owners: as --model learnt them; without, the tensors that stand together tell the class. net: as --into learnt it;
-    of classes that cannot be told apart it settles which. names: how modules are called in MindSpore, by --map. A tensor whose bytes another
-    one holds is dropped as tied, for MindSpore keeps one.
+    of classes that cannot be told apart it settles which. names: how modules are called in MindSpore, by
+    --map. A tensor whose bytes another one holds is dropped as tied, for MindSpore keeps one.
     """
     shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
     names = names or Names(())
@@ -35,7 +35,8 @@ def entries(checkpoint: Checkpoint, owners: Owners | None, net: Net | None, name
         try:
             owner_classes.check_plain(module)
             there = module._replace(path=names.path(module.path))
-            owner, states = _by_model(module, owners) if owners is not None else _by_structure(there, net)
+            known = owners is not None and module.path in owners  # a file of a whole model knows torch's classes alone
+            owner, states = _by_model(module, owners or {}) if known else _by_structure(there, net)
         except MsmigrateError as error:
             owner, states = OWN, dict.fromkeys(module.leaves, error)
         for leaf in module.leaves:

@@ -41,11 +41,12 @@ REFUSED_NAMES = _words(
     "_operator.methodcaller _operator.call types.FunctionType types.CodeType types.MethodType types.LambdaType "
     "types.BuiltinFunctionType types.ModuleType logging.config.listen"
 )
-# The only ones of their module that data needs; of copyreg, how pickle itself puts objects together.
+# The only ones of their module that data needs; of copyreg, how pickle itself puts objects together, and getattr, by
+# which it names a method of an object, as a hook is.
 ALLOWED_OF = {
     "builtins": _words(
         "set frozenset dict list tuple int float bool str bytes bytearray complex slice range object type Ellipsis "
-        "NotImplemented long unicode xrange"
+        "NotImplemented long unicode xrange getattr"
     ),
     "copyreg": _words("_reconstructor __newobj__ __newobj_ex__"),
 }
@@ -146,6 +147,18 @@ def allow(module: str, name: str) -> Global:
             "If the file is your own, save model.state_dict() alone; if not, do not load it in torch"
         )
     return Global(full)
+
+
+def method(args: tuple[Any, ...]) -> Call:
+    """The call of getattr by which a method is pickled; raises BadCheckpoint when it goes for what no hook is."""
+    if len(args) != 2 or not isinstance(args[1], str):
+        raise TypeError
+    if args[1].startswith("__") or not args[1].isidentifier():
+        raise BadCheckpoint(
+            f"its pickle names the attribute {ascii(args[1])[:80]} of an object, which no checkpoint needs and attacks "
+            "use; nothing was run. If the file is your own, save model.state_dict() alone"
+        )
+    return Call("builtins.getattr", args)
 
 
 def _refused(module: str, name: str) -> bool:

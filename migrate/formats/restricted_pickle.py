@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from ...errors import BadCheckpoint, Unsupported
-from .pickled import Call, Global, Storage, allow, hashable, legacy_reference, python2_text, zip_reference
+from .pickled import Call, Global, Storage, allow, hashable, legacy_reference, method, python2_text, zip_reference
 
 MAX_PICKLE = 32 << 20  # bytes; a state dict takes about 130 bytes a tensor
 MAX_CONTAINERS = 2_000_000  # an empty set takes one byte in the pickle and 216 in memory
@@ -156,6 +156,8 @@ class _Machine:
                 self.container({})
                 if type(content) is list:
                     self.fill([item for pair in content for item in self.pair(pair)])
+        elif function.name == "builtins.getattr":
+            self.push(method(args))
         else:
             self.push(Call(function.name, args))
 

@@ -79,7 +79,7 @@ def attacks(canary: str) -> dict[str, Attack]:
         "io.open": Attack(call(named("io", "open"), text(canary), text("w")), r"names io\.open"),
         "getattr of an import": Attack(call(method(os_module, "system"), touch), r"names builtins\."),
         "importlib": Attack(
-            call(method(call(named("importlib", "import_module"), text("os")), "system"), touch), r"names builtins\."
+            call(method(call(named("importlib", "import_module"), text("os")), "system"), touch), r"names importlib\."
         ),
         "timeit": Attack(call(named("timeit", "timeit"), code, text("0"), named("time", "time"), integer(1)), "timeit"),
         "cProfile": Attack(call(named("cProfile", "run"), code), r"names cProfile\.run"),

@@ -100,7 +100,7 @@ def whole_models(folder: Path, save: Save) -> None:
     save_whole("whole_wrapped.pth", half, {"epoch": 3, "best": None, "model": half, "ema": net, "args": Config()})
     save_whole("whole_average_alone.pth", half, {"epoch": 3, "model": None, "ema": half}, **LEGACY)
     net.register_forward_hook(net.extra_repr)  # a method of an object, which is pickled as a call of getattr
-    torch.save(net, folder / "hooked.pth")
+    save_whole("whole_hooked.pth", net)
     (folder / "owners.json").write_text(json.dumps(owners))
 
 

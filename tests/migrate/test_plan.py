@@ -199,3 +199,10 @@ def test_only_counters_are_nothing_to_convert() -> None:
     owners = {"bn": ("torch.nn.BatchNorm2d", MODULE)}
     with pytest.raises(BadCheckpoint, match="no tensor to convert"):
         make({"bn.num_batches_tracked": ()}, owners=owners).check()
+
+
+def test_modules_of_unknown_classes_go_by_their_tensors() -> None:
+    """A file of a whole model tells torch's own classes; a norm of somebody's own shows by what stands together."""
+    owners = {"conv": ("torch.nn.Conv2d",)}
+    plan = make({"conv.weight": (4, 3, 3, 3), "norm.weight": (4,), "norm.bias": (4,)}, owners=owners)
+    assert [entry.target for entry in plan.entries] == ["conv.weight", "norm.gamma", "norm.beta"]

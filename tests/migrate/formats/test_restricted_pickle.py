@@ -59,7 +59,7 @@ def test_names_calls_and_storages_stay_inert() -> None:
         ("os", "system"),
         ("posix", "system"),
         ("builtins", "eval"),
-        ("builtins", "getattr"),
+        ("builtins", "setattr"),
         ("torch", "load"),
         ("torch.hub", "load"),
         ("torch._utils", "_rebuild_tensor_v2.__globals__"),
@@ -211,3 +211,16 @@ def test_an_oversized_pickle_is_refused_at_once(monkeypatch: pytest.MonkeyPatch)
 def test_unsupported_names_the_opcode() -> None:
     with pytest.raises(Unsupported, match="opcode 0x69"):
         load(b"(ios\nsystem\n")
+
+
+def test_a_method_of_an_object_stays_a_name() -> None:
+    """As a hook is pickled."""
+    found = load(named("builtins", "getattr") + group(named("net", "Model"), text("extra_repr")) + b"R")
+    assert (found.name, found.args[1]) == ("builtins.getattr", "extra_repr")
+
+
+@pytest.mark.parametrize("attribute", ["__globals__", "__import__", "a.b", ""])
+def test_other_attributes_of_an_object_are_refused(attribute: str) -> None:
+    body = named("builtins", "getattr") + group(named("net", "Model"), text(attribute)) + b"R"
+    with pytest.raises(BadCheckpoint, match=r"names the attribute .* which no checkpoint needs"):
+        load(body)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 import re
+from pathlib import Path
 from typing import Any
 
 import click
+
+FILE = click.Path(path_type=Path)
 
 UNITS = {
     prefix + more: base**power
@@ -35,6 +38,8 @@ class Size(click.ParamType):
 @click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
 @click.option("--model", metavar="SPEC", help="The torch model, to learn the class that owns each tensor.")
 @click.option("--into", metavar="SPEC", help="A MindSpore net that must be filled: every parameter, nothing left over.")
+@click.option("--map", "name_map", metavar="FILE", type=FILE, help="What modules are called in MindSpore (YAML).")
+@click.option("--write-map", metavar="FILE", type=FILE, help="Write such a map for the net of --into, and no DST.")
 @click.option("--dtype", metavar="DTYPE", help="Cast what is floating-point to float64, float32, float16 or bfloat16.")
 @click.option("--training", is_flag=True, help="Convert optimizer, schedule, loss scale and moving average too.")
 @click.option(
@@ -44,7 +49,9 @@ class Size(click.ParamType):
 @click.option("--dry-run", is_flag=True, help="Print what would happen to every tensor, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan (and the result) as JSON.")
 @click.option("--force", is_flag=True, help="Replace DST when it exists.")
-def convert_ckpt(source: str, destination: str | None, dry_run: bool, as_json: bool, **options: Any) -> None:
+def convert_ckpt(
+    source: str, destination: str | None, write_map: Path | None, dry_run: bool, as_json: bool, **options: Any
+) -> None:
     """Convert a checkpoint from torch to MindSpore, or back, every tensor accounted for.
 
     What SRC is, its content says. What DST becomes, its name says: .ckpt is MindSpore's; .pth, .pt and .bin are
@@ -54,6 +61,9 @@ def convert_ckpt(source: str, destination: str | None, dry_run: bool, as_json: b
     Names go by the class that owns each tensor, as `msmigrate mappings` lists them. A .ckpt notes what only torch
     has, so that the way back is complete; for one that MindSpore has saved, names and shapes tell the way, or
     --model. Neither framework is loaded, and nothing in the checkpoint is run.
+
+    A net whose modules are called otherwise needs a --map: pairs of a pattern over torch's module paths and the path
+    in MindSpore, as parity-step takes and writes it too. --write-map guesses one by order and shapes, to be checked.
 
     SPEC is torchvision:NAME (--model), msmigrate:NAME (--into), FILE.py:FUNCTION or MODULE:FUNCTION, with constant
     arguments if need be: 'torchvision:resnet50(num_classes=10)'. Naming a function runs it, in a process of its own.
@@ -65,6 +75,11 @@ def convert_ckpt(source: str, destination: str | None, dry_run: bool, as_json: b
 
     if options["into"] is not None and options["into"].startswith("msmigrate:"):
         options["into"] = own_model(options["into"])
+    if write_map is not None:
+        if options["into"] is None or destination is not None:
+            raise click.UsageError("--write-map FILE needs the net of --into, and no DST.")
+        _write_map(source, write_map, options)
+        return
     if dry_run:
         writing = ("force", "max_shard_size")
         plan = make_plan(source, destination, **{name: told for name, told in options.items() if name not in writing})
@@ -77,6 +92,23 @@ def convert_ckpt(source: str, destination: str | None, dry_run: bool, as_json: b
         result = convert(source, destination, progress=progress, **options)
     click.echo(json_text(result_json(result)) if as_json else result_text(result))
     gc.freeze()  # nor on the way out
+
+
+def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:
+    from .migrate.convert import inferred_map
+    from .migrate.name_map import write_rules
+
+    found = inferred_map(source, options["into"], key=options["key"], model=options["model"])
+    guessed = [pair for pair in found.pairs if pair[0] != pair[1]]
+    write_rules(file, guessed)
+    click.echo(
+        f"{file}: {len(guessed)} modules paired by order and shapes, {len(found.pairs) - len(guessed)} are called "
+        "alike; check it, then convert with --map"
+    )
+    for side, paths in (("torch", found.ours), ("MindSpore", found.theirs)):
+        if paths:
+            more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+            click.echo(f"nothing found for {', '.join(path or '(the top)' for path in paths[:5])}{more} of {side}")
 
 
 @click.command("inspect")

@@ -9,12 +9,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported
 from . import model_check
+from .against_net import under_own_names
 from .constants import Constants, number
 from .destination import Form, form
 from .formats.atomic_file import atomic_file, check_destination
@@ -27,6 +28,7 @@ from .formats.source import open_source
 from .infer_map import Inferred, infer
 from .name_map import Names, read_rules
 from .plan import Entry, Plan
+from .read_back import check_loads, linked
 from .settle import check_dtype, settle
 from .training_back import training_back
 from .training_state import Maker, parameters_of, training_state
@@ -141,11 +143,13 @@ def convert(
                 force=force,
             )
         else:
-            with atomic_file(target, force=force) as output:
+            with ExitStack() as at_last, atomic_file(target, force=force) as output:
                 size = chosen.writer.write(
                     sources, output, content, framework=names, record=record, progress=progress, losses=losses
                 )
                 chosen.writer.verify(output, str(target), content)
+                if plan.into is not None and plan.parameters is not None:
+                    check_loads(at_last.enter_context(linked(output, target)), plan.into, plan.filled)
     return Result(plan, str(destination), size, time.perf_counter() - started, losses)
 
 
@@ -162,7 +166,7 @@ def inferred_map(source: str | Path, into: str, *, key: str | None = None, model
     if model is not None:
         owners = model_check.torch_model(str(source), checkpoint, model, []).owners
     shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
-    return infer(shapes, owners, model_check.mindspore_net(into, []))
+    return infer(shapes, owners, model_check.mindspore_net(into)[0])
 
 
 @contextmanager
@@ -177,12 +181,13 @@ def _settled(
     chosen = form(destination, checkpoint.framework, options.to)
     notes: list[str] = []
     model = net = None
+    own: dict[str, str] = {}
     if options.model is not None:
         model = model_check.torch_model(opened.path, checkpoint, options.model, notes)
     elif checkpoint.owners is not None:
         model = model_check.own_classes(checkpoint.owners)
     if options.into is not None:
-        net = model_check.mindspore_net(options.into, notes)
+        net, own = model_check.mindspore_net(options.into)
     with Constants(len(opened.files)) as constants:
         maker = Maker(
             tensor=opened.tensor,
@@ -203,9 +208,10 @@ def _settled(
             constant=constants.add_integer,
             read=maker.number,
         )
+        plan = under_own_names(plan, own)
         if options.training and chosen.holder.framework == "torch":
             plan = plan._replace(record=_back(opened, plan, maker))
-        yield plan._replace(notes=notes), chosen, constants
+        yield plan._replace(notes=[*notes, *plan.notes]), chosen, constants
 
 
 def _beside(

@@ -11,14 +11,11 @@ from .settle import Model
 from .to_mindspore import Owners
 
 
-def mindspore_net(into: str, notes: list[str]) -> Net:
-    """The parameters of the net; what is worth knowing is added to the notes. Raises BadInput, WorkerFailed."""
+def mindspore_net(into: str) -> tuple[Net, dict[str, str]]:
+    """The parameters of the net by path, and path -> own name of those that have another one, by which MindSpore's
+    loader goes. Raises BadInput, WorkerFailed."""
     answer = model_spec.ask("mindspore_target", into, "--into")
-    notes += [
-        f"{path} is named {name} in the net, and load_param_into_net goes by that name"
-        for path, name in answer["misnamed"].items()
-    ]
-    return {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}
+    return {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}, answer["misnamed"]
 
 
 def optimizer_groups(optimizer: str) -> list[list[str]]:

@@ -83,13 +83,13 @@ def function(spec: Spec) -> Callable[..., Any]:
     return found
 
 
-def ask(worker: str, spec: str, what: str) -> dict[str, Any]:
-    """Run `python -m msmigrate.migrate.WORKER SPEC` and return what it reports.
+def ask(worker: str, spec: str, what: str, *more: str) -> dict[str, Any]:
+    """Run `python -m msmigrate.migrate.WORKER SPEC MORE…` and return what it reports.
 
     Raises BadInput for a name that does not lead to a model, WorkerFailed with the last line of its error otherwise.
     """
     parse(spec)
-    command = [sys.executable, "-m", f"msmigrate.migrate.{worker}", spec]
+    command = [sys.executable, "-m", f"msmigrate.migrate.{worker}", spec, *more]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
     try:
         answer = json.loads(done.stdout.splitlines()[-1])
@@ -103,15 +103,15 @@ def ask(worker: str, spec: str, what: str) -> dict[str, Any]:
     return answer
 
 
-def serve(report: Callable[[str], dict[str, Any]]) -> None:
-    """Be the worker: print the report on the command line's spec as one line of JSON, and end the process.
+def serve(report: Callable[..., dict[str, Any]]) -> None:
+    """Be the worker: print the report on the command line's words as one line of JSON, and end the process.
 
     Whatever the model's code prints goes to stderr, so that the answer stands alone on stdout.
     """
     out = os.dup(1)
     os.dup2(2, 1)
     try:
-        answer = report(sys.argv[1])
+        answer = report(*sys.argv[1:])
     except BadInput as error:
         answer = {"bad_input": str(error)}
     except Exception as error:  # the user's own code may fail in any way; its last frame says where

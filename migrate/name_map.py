@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..errors import BadInput
 
 LONGEST = 1000  # characters of a pattern
@@ -55,6 +53,8 @@ def read_rules(path: Path | None) -> list[Rule]:
     """The pairs of a map file, none without one. Raises BadInput with file and line."""
     if path is None:
         return []
+    import yaml  # here, for it would take a sixth of the time of converting a small checkpoint
+
     try:
         if path.stat().st_size > MOST:
             raise BadInput(f"{path}: a map of names has less than {MOST} bytes")
@@ -71,6 +71,8 @@ def read_rules(path: Path | None) -> list[Rule]:
 
 
 def _rule(path: Path, node: Any) -> Rule:
+    import yaml
+
     line = node.start_mark.line + 1
     scalars = isinstance(node, yaml.MappingNode) and all(
         isinstance(part, yaml.ScalarNode) for pair in node.value for part in pair

@@ -60,6 +60,7 @@ class Plan(NamedTuple):
     notes: list[str]
     framework: str = "mindspore"  # whose names the new file has
     record: Mapping[str, Any] | None = None  # what the new file notes for the way back
+    filled: Mapping[str, str] = {}  # parameter of the net given with --into, by path -> its name in the new file
 
     @property
     def totals(self) -> dict[str, int]:
@@ -86,7 +87,8 @@ class Plan(NamedTuple):
                     reasons.setdefault(entry.why or "", []).append(entry.name)
             if reasons:
                 found = few([f"{few(names, 3, ', ')}: {why}" for why, names in reasons.items()])
-                raise kind(f"{self.source}: {found}{self._remedy(kind)}")
+                otherwise = any(why.startswith(NO_PARAMETER) for why in reasons)
+                raise kind(f"{self.source}: {found}{RENAMED if otherwise else self._remedy(kind)}")
         if self.unfilled:
             raise BadCheckpoint(f"{self.source} does not fill {self.into}: nothing for {few(self.unfilled)}")
         if not self.written:
@@ -98,6 +100,8 @@ class Plan(NamedTuple):
         return REMEDY + (", or the MindSpore net with --into" if self.framework == "mindspore" else "")
 
 
+NO_PARAMETER = "the net has no parameter "
+RENAMED = "; if the net only calls them otherwise, --write-map FILE guesses how, for --map"
 REMEDY = (
     "; the tensors alone do not tell the class: name the torch model with --model torchvision:NAME or "
     "--model FILE.py:FUNCTION"

@@ -57,10 +57,10 @@ def atomic_file(target: Path, *, force: bool) -> Iterator[int]:
             yield fd
             os.fsync(fd)
             if not named and not force:
-                _link(fd, target)  # fails when somebody else made the file meanwhile, which --force would allow
+                link_open(fd, target)  # fails when somebody else made the file meanwhile, which --force would allow
             else:
                 if not named:
-                    _link(fd, temporary)
+                    link_open(fd, temporary)
                     named = True
                 if force:
                     temporary.replace(target)
@@ -90,8 +90,8 @@ def _open(folder: Path, temporary: Path) -> tuple[int, bool]:
     return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666), True
 
 
-def _link(fd: int, path: Path) -> None:
-    """Give the nameless file a name; only with a directory descriptor does Python follow the link under /proc."""
+def link_open(fd: int, path: Path) -> None:
+    """Give an open file a name; only with a directory descriptor does Python follow the link under /proc."""
     folder = os.open("/proc/self/fd", os.O_RDONLY)
     try:
         os.link(str(fd), path, src_dir_fd=folder, follow_symlinks=True)

@@ -18,9 +18,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination, BadInput, MsmigrateError
 from msmigrate.migrate import convert, model_check, to_torch
+from msmigrate.migrate.destination import form
 from msmigrate.migrate.formats import beside_net, mindspore_ckpt
 from msmigrate.migrate.formats.source import open_source
-from msmigrate.migrate.settle import Model
+from msmigrate.migrate.settle import Model, settle
 from msmigrate.migrate.to_torch import Way
 from msmigrate.train.run import checkpoints
 from test_convert_properties import few, row_major, tensors
@@ -306,10 +307,13 @@ def test_a_name_that_says_the_other_framework_is_refused(tmp_path: Path, name: s
     assert [path.name for path in tmp_path.iterdir()] == ["x.pth"]
 
 
-def test_a_mindspore_net_has_no_say_on_the_way_to_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_check, "mindspore_net", lambda *_: {"d.weight": ((2, 3), "float32")})
+def test_a_mindspore_net_has_no_say_on_the_way_to_torch(tmp_path: Path) -> None:
+    with open_source(str(ckpt(tmp_path / "x.ckpt", {"d.weight": (2, 3)}))) as opened:
+        checkpoint = opened.checkpoint()
+    holder, nothing = form("x.pth", "mindspore", None).holder, checkpoint.tensors["d.weight"]
+    net = {"d.weight": ((2, 3), "float32")}
     with pytest.raises(BadInput, match="--into names a MindSpore net"):
-        convert.convert(ckpt(tmp_path / "x.ckpt", {"d.weight": (2, 3)}), tmp_path / "x.pth", into="a:b")
+        settle("x.ckpt", checkpoint, holder, net=net, into="a:b", constant=lambda _: nothing, read=lambda _: 0)
 
 
 def test_a_checkpoint_is_none_of_text_whatever_its_first_length(tmp_path: Path) -> None:

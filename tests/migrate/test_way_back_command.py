@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 import pytest
 from msmigrate.cli_ckpt import Size
+from msmigrate.migrate.convert import convert, make_plan
+from msmigrate.reports.plan import plan_json, plan_text
 from tiny_checkpoints import SMALL, Tensor, floats, save
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -62,6 +64,15 @@ def test_json_has_the_note_and_what_was_restored(command: Command, tmp_path: Pat
         ("bn.num_batches_tracked", "noted"),
     ]
     assert back["bytes_written"] == (tmp_path / "back.pth").stat().st_size
+
+
+def test_a_training_state_in_a_torch_file_is_named(tmp_path: Path) -> None:
+    save(tmp_path / "x.pth", SMALL)
+    convert(tmp_path / "x.pth", tmp_path / "x.ckpt")
+    plan = make_plan(tmp_path / "x.ckpt")._replace(record={"optimizer": {}, "global_step": 3})
+    assert "beside the weights, which are under 'model': optimizer, global_step" in plan_text(plan).splitlines()
+    found = plan_json(plan)
+    assert (found["beside"], found["note"]) == (["optimizer", "global_step"], None)
 
 
 LOSSY = {

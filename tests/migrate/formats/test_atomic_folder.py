@@ -231,10 +231,11 @@ def test_what_a_running_process_writes_stays(tmp_path: Path, monkeypatch: pytest
         other = tmp_path / process.stdout.readline().strip()
         fill(tmp_path / "x")
         assert other.is_dir()
-        # Of another container the number tells nothing; its lock does.
-        monkeypatch.setattr(atomic_folder, "_runs", lambda process: False)
-        fill(tmp_path / "x", force=True)
-        assert other.is_dir()
+        for told in ("_runs", "_locked"):  # of another container the number tells nothing, but the lock does
+            with monkeypatch.context() as patch:
+                patch.setattr(atomic_folder, told, lambda _: False)
+                fill(tmp_path / "x", force=True)
+            assert other.is_dir()
         process.kill()
     fill(tmp_path / "x", force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["x"]

@@ -201,10 +201,9 @@ def test_equal_tensors_in_two_dtypes_are_stored_twice(tmp_path: Path) -> None:
 def test_a_training_state_stands_beside_the_weights(tmp_path: Path) -> None:
     weight = piece("own.a", "uint8", 4, length=4)
     group = {"lr": 0.5, "betas": (0.9, 0.99), "fused": None, "nesterov": True, "params": [0], "flags": []}
-    state = {
-        "state": {0: {"average": weight._replace(name="average"), "sum": piece("sum", "uint8", 2, at=4, length=2)}}
-    }
-    beside = {"optimizer": {"state": {0: slots}, "param_groups": [group]}, "step": -70_000, "large": -(1 << 40), "empty": {}}
+    slots = {"average": weight._replace(name="average"), "sum": piece("sum", "uint8", 2, at=4, length=2)}
+    optimizer = {"state": {0: slots}, "param_groups": [group]}
+    beside = {"optimizer": optimizer, "step": -70_000, "large": -(1 << 40), "empty": {}}
     (tmp_path / "source").write_bytes(b"abcdef")
     with (tmp_path / "source").open("rb") as file, (tmp_path / "x.pth").open("w+b") as output:
         torch_zip_writer.write([file.fileno()], output.fileno(), [weight], record=beside)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadInput
+from msmigrate.migrate.name_map import read_rules, write_rules
 from msmigrate.parity.pairs.align import align
 from msmigrate.parity.pairs.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment
-from msmigrate.migrate.name_map import read_rules, write_rules
 from msmigrate.parity.pairs.notes import notes
 from msmigrate.parity.pairs.settle import check
 from structures import Layer, structure

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from ...errors import BadCheckpoint, Unsupported
+from .beside_net import beside_the_net, described
 from .byte_copy import Copier, Progress
 from .casts import Losses
 from .contents import ITEM_SIZES, Checkpoint, Piece, Source, Tensor, check_name, shown
@@ -62,17 +63,22 @@ def united(path: str, called: str, headers: Sequence[Header]) -> Checkpoint:
         for name in [name for header in headers for name, value in header.metadata.items() if value == "Int4"]:
             if tensors.pop(name, None) is not None:
                 refused[name] = "MindSpore has packed two integers of 4 bits into each of its bytes"
-        return Checkpoint("mindspore", called, tensors, refused, record=record)
+        training = beside_the_net(tensors)
+        net = {name: tensor for name, tensor in tensors.items() if name not in training}
+        if not net and not refused:
+            raise BadCheckpoint(f"{path} holds no tensors of a net, only {', '.join(described(training).values())}")
+        others = described(training)
+        return Checkpoint("mindspore", called, net, refused, others=others, record=record, training=training or None)
     tensors.update(_aliases(path, headers, tensors, refused))
     prefix = _prefix((*tensors, *refused))
-    others = {name: "a tensor" for name in COUNTERS if prefix and tensors.pop(name, None) is not None}
+    counters = {name: "a tensor" for name in COUNTERS if prefix and tensors.pop(name, None) is not None}
     return Checkpoint(
         "torch",
         called,
         {name.removeprefix(prefix): tensor for name, tensor in tensors.items()},
         {name.removeprefix(prefix): why for name, why in refused.items()},
         prefix=prefix,
-        others=others,
+        others=counters,
         record=record,
     )
 

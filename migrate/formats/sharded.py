@@ -133,8 +133,9 @@ def _is_plain(name: Any) -> bool:
 
 def _header(held: Checkpoint) -> Header:
     """What a file of another format holds, in the same terms; which prefix to take off, all files together tell."""
+    beside = (held.training or {}) if held.framework == "mindspore" else {}  # torch's is no state of named tensors
     return Header(
-        {held.prefix + name: tensor for name, tensor in held.tensors.items()},
+        {held.prefix + name: tensor for name, tensor in {**held.tensors, **beside}.items()},
         {held.prefix + name: why for name, why in held.refused.items()},
         {"format": FORMATS[held.framework]},
         held.record,

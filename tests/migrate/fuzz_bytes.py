@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import struct
 from collections.abc import Callable, Sequence
@@ -113,7 +114,7 @@ class Twice(dict[str, Any]):
 
 def damaged_json(rng: Random, value: Any) -> Any:
     """A copy of a JSON value with one to three things in it replaced, gone, moved or said twice."""
-    value = json.loads(json.dumps(value))
+    value = copy.deepcopy(value)
     for _ in range(rng.choice((1, 1, 2, 3))):
         places = _places(value)
         if not places:
@@ -126,7 +127,7 @@ def damaged_json(rng: Random, value: Any) -> Any:
             holder[text(rng)] = holder.pop(key)
         elif action == 2:
             there, other = rng.choice(places)
-            holder[key] = there[other] if isinstance(there, dict) or other < len(there) else None
+            holder[key] = copy.deepcopy(there[other]) if isinstance(there, dict) or other < len(there) else None
         elif action == 3 and isinstance(holder[key], dict):
             holder[key] = Twice(holder[key])
         elif action == 4 and type(holder[key]) is int:
@@ -163,7 +164,7 @@ def anything(rng: Random) -> Any:
 def deep(rng: Random) -> Any:
     """Lists or objects inside one another, up to what Python's own stack stands in making them."""
     value: Any = 1
-    for _ in range(rng.choice((10, 200, 600))):
+    for _ in range(rng.choice((10, 100, 200))):
         value = [value] if rng.random() < 0.9 else {"x": value}
     return value
 

@@ -13,7 +13,7 @@ import fuzz_containers
 import fuzz_pickles
 import tiny_legacy
 from fuzz_containers import Field, Member
-from fuzz_seeds import Torch, converted, fields, header_and_data, torch_seeds
+from fuzz_seeds import SHARED, Torch, converted, fields, header_and_data, shard, torch_seeds
 from msmigrate.migrate.formats.mindspore_ckpt import CRC_MARK
 from tiny_checkpoints import text
 from tiny_legacy import pickled
@@ -41,7 +41,7 @@ def case(form: str, seed: int, number: int) -> Case:
     rng = Random(f"{form}:{seed}:{number}")
     files = FORMATS[form](rng)
     source = next(iter(files)) if len(files) == 1 else rng.choice(("", "", INDEX))
-    if rng.random() < 0.3:
+    if rng.random() < 0.2:
         name = rng.choice(sorted(files)) if files else ""
         other = FORMATS[rng.choice(sorted(FORMATS))](rng)
         files = {**files, name: fuzz_bytes.damaged(rng, files[name], rng.choice(list(other.values())))} if files else files
@@ -49,26 +49,27 @@ def case(form: str, seed: int, number: int) -> Case:
     options: dict[str, Any] = {}
     if rng.random() < (0.85 if "training" in form else 0.03):
         options["training"] = True
-        destination = rng.choice(("x.pth", "x.pth", destination)) if form == "mindspore training" else destination
+        destination = rng.choice(("x.pth", "x.pth", destination)) if form == "MindSpore training" else destination
     if rng.random() < 0.25:
         options["to"] = rng.choice(("torch", "mindspore"))
     if rng.random() < 0.15:
         options["dtype"] = rng.choice(("float16", "bfloat16", "float32", "float64"))
-    if rng.random() < 0.05:
+    if rng.random() < 0.03:
         options["key"] = rng.choice(("model", "state_dict", "ema", "model_ema", fuzz_bytes.text(rng)))
     if destination == "x/" and rng.random() < 0.5:
         options["max_shard_size"] = rng.choice((1, 50, 1000))
     return Case(files, source, destination, options, rng.choice((1 << 29, 64, 16)))
 
 
-def torch_file(rng: Random, form: str, legacy: bool) -> bytes:
+def torch_file(rng: Random, form: str, *, legacy: bool) -> bytes:
     """A file of torch, damaged in its pickle, its container, its bytes, or all of them."""
     seeds = torch_seeds(form, legacy)
     seed = rng.choice(seeds)
     pickle = seed.pickle
-    if rng.random() < 0.65:
+    draw = rng.random()
+    if draw < 0.8:
         pickle = fuzz_pickles.damaged(rng, pickle, [other.pickle for other in seeds])
-    lie = rng.random() < 0.25
+    lie = draw > 0.7
     if legacy:
         return legacy_file(rng, seed._replace(pickle=pickle), lie)
     contents = [("data.pkl", pickle), ("byteorder", b"little"), ("version", b"3\n")]
@@ -95,30 +96,90 @@ def legacy_file(rng: Random, held: Torch, lie: bool) -> bytes:
 def mindspore_file(rng: Random, kind: str) -> bytes:
     """A .ckpt, damaged in its fields, in the JSON that it holds, or at its end."""
     held = fields(kind)
-    rng.shuffle(held) if rng.random() < 0.1 else None
     draw = rng.random()
-    if draw < 0.25 if kind == "ckpt" else draw < 0.6:
+    if draw < (0.3 if kind == "ckpt" else 0.7):
         damaged_note(rng, held)
-    content = fuzz_containers.lying_fields(rng, held) if rng.random() < 0.6 else b"".join(f.encoded() for f in held)
+    content = fuzz_containers.lying_fields(rng, held) if draw > 0.6 else b"".join(f.encoded() for f in held)
     if rng.random() < 0.1:
         content += CRC_MARK + rng.randbytes(rng.choice((10, 10, 9, 11)))
     return content
 
 
 def damaged_note(rng: Random, held: list[Field]) -> None:
-    """Damage what was noted for the way back, or the parameter groups, or a number of the training run."""
+    """Damage what was noted for the way back, or what a training run has: a number, or the parameter groups."""
     note = held[-1]
     if isinstance(note.content, bytes):
         note.content = fuzz_bytes.json_text(rng, fuzz_bytes.damaged_json(rng, json.loads(note.content)))
         return
-    ours = [part.content for part in held if isinstance(part.content, list) and b"msmigrate." in part.content[0].encoded()]
-    tag, tensor = rng.choice(ours or [held[0].content])  # type: ignore[misc]
-    kind = tensor.content[-2].content
-    if tag.content == b"msmigrate.training":
-        content = fuzz_bytes.json_text(rng, fuzz_bytes.damaged_json(rng, json.loads(b"".join(parts(ours)))))
-        held[:] = [part for part in held if part.content not in ours or b"msmigrate.training" not in part.encoded()]
-        held.append(fuzz_containers.value("msmigrate.training", [len(content)], "UInt8", content))
-    else:
-        number = struct.pack("<d", rng.choice(fuzz_bytes.NUMBERS)) if rng.random() < 0.5 else rng.randbytes(8)
-        size = {b"Float32": 4, b"Int32": 4}.get(kind, 8)
-        tensor.content[-1].content = struct.pack("<f", float("nan")) if rng.random() < 0.3 and size == 4 else number[:size]
+    at = rng.choice([at for at, part in enumerate(held) if b"msmigrate." in part.encoded() or b".step" in part.encoded()])
+    whole = held[at].encoded()
+    if b"msmigrate.training" in whole:
+        groups = fuzz_bytes.damaged_json(rng, json.loads(whole[whole.index(b"{") :]))
+        content = fuzz_bytes.json_text(rng, groups)
+        held[at] = fuzz_containers.value("msmigrate.training", [len(content)], "UInt8", content)
+        return
+    tag = next(name for name in NUMBERS if name.encode() in whole)
+    kind = rng.choice((NUMBERS[tag], NUMBERS[tag], "Float32", "Float64", "Bool"))
+    form = {"Int64": "q", "Int32": "i", "Float32": "f", "Float64": "d", "Bool": "?"}[kind]
+    number: float = rng.choice((float("nan"), float("inf"), -1.0, 0.5, 3.0e38, rng.getrandbits(31)))
+    content = struct.pack(f"<{form}", number if form in "fd?" else rng.getrandbits(31) - rng.choice((0, 1 << 31)))
+    held[at] = fuzz_containers.value(tag, [], kind, content * rng.choice((1, 1, 1, 2)))
+
+
+NUMBERS = {
+    **{"optimizer.step": "Int32", "msmigrate.steps": "Int64", "msmigrate.schedule_epoch": "Int64"},
+    **{"msmigrate.loss_scale": "Float32", "msmigrate.growth_tracker": "Int32"},
+}
+
+
+def safetensors_file(rng: Random, kind: str) -> bytes:
+    """A safetensors file, damaged in its header, in what is noted there, or in its length."""
+    header, data = header_and_data(converted(kind))
+    draw = rng.random()
+    if kind == "ms" and draw < 0.3:
+        noted = fuzz_bytes.damaged_json(rng, json.loads(header["__metadata__"]["msmigrate"]))
+        header["__metadata__"]["msmigrate"] = fuzz_bytes.json_text(rng, noted).decode("utf-8", "surrogatepass")
+    if draw > 0.25:
+        header = fuzz_bytes.damaged_json(rng, header)
+    return fuzz_containers.safetensors(rng, header, data, lie=rng.random() < 0.1)
+
+
+def shards(rng: Random) -> Files:
+    """A folder of two files of one format, and their index; any of the three damaged, gone or exchanged."""
+    kind = rng.choice(("pt", "pt", "ms", "torch", "ckpt"))
+    names = ("model-1.safetensors", "model-2.safetensors")
+    index: dict[str, Any] = {"metadata": {"total_size": 1}, "weight_map": {}}
+    files = {}
+    for number, name in enumerate(names):
+        tensors = list(SHARED.items())[6 * number : 6 * number + 6]
+        files[name], held = shard(kind, dict(tensors))
+        index["weight_map"].update(dict.fromkeys(held, name))
+    if rng.random() < 0.5:
+        index = fuzz_bytes.damaged_json(rng, index)
+    draw = rng.random()
+    if draw < 0.1:
+        files[names[0]] = files[names[1]]
+    elif draw < 0.2:
+        del files[rng.choice(names)]
+    elif draw < 0.3:
+        files[f"other{INDEX}"] = json.dumps(index).encode()
+    elif draw < 0.4:
+        files[names[0]] = next(iter(FORMATS[rng.choice(sorted(FORMATS))](rng).values()))
+    elif draw < 0.6 and kind in ("pt", "ms"):
+        header, data = header_and_data(files[names[0]])
+        header = fuzz_bytes.damaged_json(rng, header)
+        files[names[0]] = fuzz_containers.safetensors(rng, header, data, lie=rng.random() < 0.2)
+    return {INDEX: fuzz_bytes.json_text(rng, index), **files}
+
+
+FORMATS: Mapping[str, Callable[[Random], Files]] = {
+    "torch zip": lambda rng: {"x": torch_file(rng, "state dict", legacy=False)},
+    "torch legacy": lambda rng: {"x": torch_file(rng, "state dict", legacy=True)},
+    "whole model": lambda rng: {"x": torch_file(rng, "whole model", legacy=rng.random() < 0.4)},
+    "training": lambda rng: {"x": torch_file(rng, "training", legacy=rng.random() < 0.4)},
+    "safetensors": lambda rng: {"x": safetensors_file(rng, "pt")},
+    "shards": shards,
+    "MindSpore": lambda rng: {"x": mindspore_file(rng, "ckpt")},
+    "MindSpore training": lambda rng: {"x": mindspore_file(rng, "training")},
+    "MindSpore safetensors": lambda rng: {"x": safetensors_file(rng, "ms")},
+}

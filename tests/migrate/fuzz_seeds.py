@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from fuzz_containers import Field, record, value
 from hostile_pickles import attacks
 from msmigrate.migrate import convert
 from msmigrate.migrate.formats import mindspore_ckpt
-from msmigrate.migrate.formats.contents import row_major
+from msmigrate.migrate.formats.source import open_source
 from tiny_checkpoints import BATCH_NORM, SMALL, Tensor, floats, group, integer, named, text, write
 from tiny_legacy import legacy_storage, module, pickled
 
@@ -109,7 +109,7 @@ def bodies(form: str) -> Sequence[Callable[[Callable[[Tensor], bytes]], bytes]]:
         return (training,)
     evil = tuple(attack.body for attack in attacks("canary").values())
     dicts: tuple[Any, ...] = (SMALL, SMALL, VIEWS, KINDS, WRAPPED, {"state_dict": SMALL, "ema": WRAPPED, "epoch": 1})
-    dicts += tuple({"own.a": floats(2), "evil": body} for body in evil[::5])
+    dicts += tuple({"own.a": floats(2), "evil": body} for body in evil[::9])
     return tuple(lambda tensor, held=held: said(held, tensor) for held in dicts)
 
 
@@ -138,7 +138,8 @@ def torch_seeds(form: str, legacy: bool) -> Sequence[Torch]:
 def converted(kind: str) -> bytes:
     """A valid file: of MindSpore ("ckpt", in pieces of 20 bytes; "training"; "ms", safetensors) or of torch ("pt")."""
     seed = torch_seeds("training", False)[0]
-    with tempfile.TemporaryDirectory() as name, mock.patch.object(mindspore_ckpt, "CHUNK", 20):
+    chunk = 20 if kind == "ckpt" else mindspore_ckpt.CHUNK
+    with tempfile.TemporaryDirectory() as name, mock.patch.object(mindspore_ckpt, "CHUNK", chunk):
         source, suffix = Path(name, "x.pth"), ".ckpt" if kind in ("ckpt", "training") else ".safetensors"
         if kind == "training":
             write(source, seed.pickle[2:-1], {key: content for key, _, content in seed.storages})
@@ -147,6 +148,25 @@ def converted(kind: str) -> bytes:
         target = source.with_suffix(suffix)
         convert.convert(source, target, to="torch" if kind == "pt" else None, training=kind == "training")
         return target.read_bytes()
+
+
+SHARED = {name: tensor for name, tensor in {**SMALL, **VIEWS}.items() if name not in ("own.wide", "own.none")}
+
+
+def shard(kind: str, tensors: Mapping[str, Tensor]) -> tuple[bytes, list[str]]:
+    """One file of several, of torch's safetensors ("pt") or zip ("torch"), or of MindSpore's; and the names in it."""
+    suffix = {"pt": "safetensors", "ms": "safetensors", "torch": "pth", "ckpt": "ckpt"}[kind]
+    return _shard(kind, suffix, tuple(tensors))
+
+
+@cache
+def _shard(kind: str, suffix: str, names: tuple[str, ...]) -> tuple[bytes, list[str]]:
+    with tempfile.TemporaryDirectory() as name:
+        source, target = Path(name, "in"), Path(name, f"x.{suffix}")
+        tiny_checkpoints.save(source, {name: SHARED[name] for name in names})
+        convert.convert(source, target, to="torch" if kind in ("pt", "torch") else None)
+        with open_source(str(target)) as opened:
+            return target.read_bytes(), list(opened.checkpoint().tensors)
 
 
 def fields(kind: str) -> list[Field]:

@@ -371,6 +371,18 @@ def test_a_tensor_that_mindspore_has_packed_is_refused(tmp_path: Path) -> None:
     assert "4 bits" in found.refused["b"]
 
 
+def test_what_stands_beside_the_net_in_a_training_run_is_told_apart(tmp_path: Path) -> None:
+    names = ("fc.weight", "msmigrate.run", "optimizer.moments.fc.weight", "ema.fc.weight")
+    content: Content = dict.fromkeys(names, ("uint8", (1,), b"x"))
+    found = read(write(tmp_path / "x", content, "mindspore"))
+    assert list(found.tensors) == ["fc.weight"]
+    assert list(found.training or {}) == list(names[1:])
+    assert found.others["optimizer.*"] == "1 tensor of the optimizer's state"
+    assert len(read(write(tmp_path / "x", content, "torch")).tensors) == 4
+    with pytest.raises(BadCheckpoint, match="no tensors of a net, only 1 tensor of the training run"):
+        read(write(tmp_path / "x", {"msmigrate.run": content["fc.weight"]}, "mindspore"))
+
+
 @pytest.mark.parametrize(
     ("metadata", "names", "framework"),
     [

@@ -97,6 +97,18 @@ def test_mindspore_files_may_be_shards_too(tmp_path: Path) -> None:
     assert found.record["counters"] == {"bn.num_batches_tracked": 7}
 
 
+def test_the_training_state_may_be_in_any_shard(tmp_path: Path) -> None:
+    for name, tensors in (
+        ("1.ckpt", {"own.a": floats(4, 3)}),
+        ("2.ckpt", {"own.b": floats(1), "optimizer.c": floats(1)}),
+    ):
+        convert.convert(save(tmp_path / "x.pth", tensors), tmp_path / name)
+    safetensors(tmp_path / "3", {"msmigrate.run": b"x"}, {"format": "ms"})
+    found = read(index(tmp_path, {"own.a": "1.ckpt", "own.b": "2.ckpt", "optimizer.c": "2.ckpt", "msmigrate.run": "3"}))
+    assert list(found.tensors) == ["own.a", "own.b"]
+    assert list(found.training or {}) == ["optimizer.c", "msmigrate.run"]
+
+
 def test_wrappers_prefixes_are_taken_off_when_all_files_have_them(tmp_path: Path) -> None:
     safetensors(tmp_path / "a", {"module.x": b"x"})
     save(tmp_path / "b", {"module.y": floats(1), "n_averaged": floats(1)})

@@ -1,0 +1,169 @@
+"""What stands beside the weights of a torch training checkpoint, from inert values to entries of the plan."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any
+
+import pytest
+from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
+from msmigrate.migrate.formats.contents import ByteRange, Shape, Tensor, row_major
+from msmigrate.migrate.training_state import Maker, parameters_of, training_state
+
+PARAMETERS = {"fc.weight": (2, 3), "fc.bias": (2,)}
+GROUP = {"lr": 0.1, "momentum": 0.9, "params": [0, 1]}
+
+
+def tensor(*shape: int, dtype: str = "float32", at: int = 0) -> Tensor:
+    return Tensor(dtype, shape, row_major(shape), (ByteRange(at, 4),))
+
+
+class Made:
+    """Keeps what is made, and reads numbers from a list."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers = list(numbers)
+        self.made: dict[int, bytes] = {}
+
+    def constant(self, dtype: str, content: bytes, shape: Shape) -> Tensor:
+        at = 1000 + len(self.made)
+        self.made[at] = content
+        return tensor(*shape, dtype=dtype, at=at)
+
+    @property
+    def maker(self) -> Maker:
+        return Maker(describe, lambda _: self.numbers.pop(0), self.constant)
+
+
+def describe(value: Any) -> Tensor:
+    if isinstance(value, Tensor):
+        return value
+    raise BadCheckpoint(f"{value!r} stands where a tensor should")
+
+
+def momentum(**more: Any) -> dict[str, Any]:
+    state = {0: {"momentum_buffer": tensor(2, 3, at=8)}, 1: {"momentum_buffer": tensor(2, at=9)}}
+    return {"optimizer": {"state": state, "param_groups": [GROUP]}, **more}
+
+
+def test_momentum_goes_to_the_parameters_names() -> None:
+    made = Made()
+    found = training_state(momentum(global_step=7), PARAMETERS, None, made.maker)
+    targets = {entry.target: entry.tensor for entry in found.entries}
+    assert list(targets) == [
+        "optimizer.momentum_buffer.fc.weight",
+        "optimizer.momentum_buffer.fc.bias",
+        "msmigrate.training",
+        "msmigrate.steps",
+    ]
+    assert targets["optimizer.momentum_buffer.fc.bias"] == tensor(2, at=9)
+    told = json.loads(next(iter(made.made.values())))
+    assert told == {"param_groups": [{"lr": 0.1, "momentum": 0.9, "params": ["fc.weight", "fc.bias"]}]}
+    assert struct.unpack("<q", list(made.made.values())[-1]) == (7,)
+    assert (found.notes, found.read) == ([], {"optimizer", "global_step"})
+
+
+def test_steps_are_counted_once_for_all() -> None:
+    held = {index: {"exp_avg": tensor(*PARAMETERS[name]), "step": tensor()} for index, name in enumerate(PARAMETERS)}
+    optimizer = {"state": held, "param_groups": [GROUP]}
+    made = Made(5.0, 5.0)
+    found = training_state({"optimizer": optimizer, "step": 6}, PARAMETERS, None, made.maker)
+    assert "optimizer.step" in {entry.target for entry in found.entries}
+    assert found.notes == ["step is 6 and the optimizer has taken 5 steps; the optimizer's count is used"]
+    with pytest.raises(Unsupported, match=r"parameters have taken 4; 5 steps; MindSpore counts once"):
+        training_state({"optimizer": optimizer}, PARAMETERS, None, Made(5.0, 4.0).maker)
+
+
+def test_names_in_the_groups_are_believed() -> None:
+    swapped = {**GROUP, "param_names": ["module.fc.bias", "module.fc.weight"]}
+    state = {0: {"momentum_buffer": tensor(2)}, 1: {"momentum_buffer": tensor(2, 3)}}
+    found = training_state(
+        {"optimizer": {"state": state, "param_groups": [swapped]}, "iter": 1}, PARAMETERS, None, Made().maker
+    )
+    assert [entry.target for entry in found.entries][:2] == [
+        "optimizer.momentum_buffer.fc.bias",
+        "optimizer.momentum_buffer.fc.weight",
+    ]
+
+
+def test_schedule_scale_and_average() -> None:
+    made = Made()
+    found = training_state(
+        {
+            "lr_schedulers": [{"last_epoch": 3, "gamma": 0.1}],
+            "scaler": {"scale": 1024.0, "_growth_tracker": 2},
+            "ema": {"module": {"module.fc.weight": tensor(2, 3, at=4), "module.n_averaged": tensor()}},
+        },
+        PARAMETERS,
+        None,
+        made.maker,
+    )
+    values = {entry.target: made.made.get(entry.tensor.spans[0].offset) for entry in found.entries if entry.tensor}
+    assert values == {
+        "msmigrate.schedule_epoch": struct.pack("<q", 3),
+        "msmigrate.loss_scale": struct.pack("<f", 1024.0),
+        "msmigrate.growth_tracker": struct.pack("<i", 2),
+        "ema.fc.weight": None,
+    }
+    assert found.notes == ["the file does not say how many steps were taken"]
+
+
+DAMAGED: dict[str, tuple[dict[str, Any], str]] = {
+    "no groups": ({"optimizer": {"state": {}}}, "lacks state and param_groups"),
+    "params of texts": (
+        {"optimizer": {"state": {}, "param_groups": [{"params": ["a"]}]}},
+        "does not list its parameters by number",
+    ),
+    "a parameter twice": (
+        {"optimizer": {"state": {}, "param_groups": [{"params": [0, 0]}]}},
+        "count different parameters",
+    ),
+    "state of nobody": (
+        {"optimizer": {"state": {9: {}}, "param_groups": [GROUP]}},
+        "count different parameters",
+    ),
+    "state that is none": (
+        {"optimizer": {"state": {0: 5}, "param_groups": [GROUP]}},
+        "the state of parameter 0 is damaged",
+    ),
+    "an odd key": (
+        {"optimizer": {"state": {0: {"a b": tensor(2, 3)}}, "param_groups": [GROUP]}},
+        "is no key of an optimizer's state",
+    ),
+    "an object": (
+        {"optimizer": {"state": {0: {"exp_avg": object}}, "param_groups": [GROUP]}},
+        "stands where a tensor should",
+    ),
+    "a schedule before its start": ({"scheduler": {"last_epoch": -1}}, "its last_epoch is -1, not a count"),
+    "a scale of nothing": ({"scaler": {"scale": 0.0}}, "are no GradScaler's"),
+    "another shape": (
+        {"optimizer": {"state": {0: {"exp_avg": tensor(3, 3)}}, "param_groups": [GROUP]}},
+        "fit no usual order",
+    ),
+    "endless steps": (
+        {"optimizer": {"state": {0: {"step": 1e30}}, "param_groups": [GROUP]}},
+        "a parameter has taken 1e\\+30 steps",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+def test_a_damaged_state_is_refused_in_one_line(damage: str) -> None:
+    training, says = DAMAGED[damage]
+    with pytest.raises(MsmigrateError, match=says) as caught:
+        training_state(training, PARAMETERS, None, Made().maker)
+    assert "\n" not in str(caught.value)
+
+
+def test_parameters_are_told_from_statistics_and_counted_once() -> None:
+    weight = tensor(2, 3, at=1)
+    tensors = {
+        "a.weight": weight,
+        "bn.running_mean": tensor(2, at=2),
+        "bn.num_batches_tracked": tensor(dtype="int64", at=3),
+        "tied.weight": weight,
+        "mask": tensor(2, dtype="bool", at=4),
+        "bn.bias": tensor(2, at=5),
+    }
+    assert parameters_of(tensors) == {"a.weight": (2, 3), "bn.bias": (2,)}

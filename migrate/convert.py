@@ -193,8 +193,11 @@ def _settled(
             tensor=opened.tensor,
             number=lambda tensor: number([*opened.descriptors, *constants.descriptors], tensor),
             constant=constants.add,
+            weights=opened.weights,
         )
-        beside = _beside(opened, checkpoint, chosen, options, maker, notes)
+        beside, read = _beside(opened, checkpoint, chosen, options, maker, notes)
+        others = {name: what for name, what in checkpoint.others.items() if name not in read}
+        checkpoint = checkpoint._replace(others=others)
         plan = settle(
             opened.path,
             checkpoint,
@@ -216,22 +219,22 @@ def _settled(
 
 def _beside(
     opened: Source, checkpoint: Checkpoint, chosen: Form, options: Options, maker: Maker, notes: list[str]
-) -> list[Entry]:
-    """The training state of a torch checkpoint as entries, where it is asked for."""
+) -> tuple[list[Entry], set[str]]:
+    """The training state of a torch checkpoint as entries, where it is asked for, and the keys it stood under."""
     if not options.training:
         if options.optimizer is not None:
             raise BadInput("--optimizer tells how the optimizer's state is ordered, which --training converts")
-        return []
+        return [], set()
     if checkpoint.framework == chosen.holder.framework:
         raise Unsupported("--training takes the state from one framework to the other, and both are the same here")
     if checkpoint.framework != "torch":
-        return []
+        return [], set()
     names = None if options.optimizer is None else model_check.optimizer_groups(options.optimizer)
     found = training_state(checkpoint.training or {}, parameters_of(checkpoint.tensors), names, maker)
     if not found.entries:
         raise BadCheckpoint(f"{opened.path} holds no training state that --training could convert")
     notes += found.notes
-    return found.entries
+    return found.entries, found.read
 
 
 def _back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:

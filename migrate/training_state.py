@@ -46,12 +46,13 @@ class Beside(NamedTuple):
 
 
 class Maker(NamedTuple):
-    """How to describe an inert tensor of the file, to read a single number of it, and to make one that stands nowhere
-    yet (dtype, bytes, shape)."""
+    """How to describe an inert tensor of the file, to read a single number of it, to make one that stands nowhere yet
+    (dtype, bytes, shape), and to see the entries of a state dict or of a model that was saved whole."""
 
     tensor: Callable[[Any], Tensor]
     number: Callable[[Tensor], float]
     constant: Callable[[str, bytes, Shape], Tensor]
+    weights: Callable[[Any], Mapping[Any, Any]] = dict
 
 
 def parameters_of(tensors: Mapping[str, Tensor]) -> dict[str, Shape]:
@@ -99,10 +100,10 @@ def training_state(
     if key is not None and type(scaler) is dict and scaler:
         read.add(key)
         entries += _scaler(key, scaler, maker)
-    key, average = _first(training, AVERAGE)
+    key = next((name for name in AVERAGE if training.get(name) is not None), None)
     if key is not None:
         read.add(key)
-        entries += _average(key, average, parameters, maker)
+        entries += _average(key, training[key], maker)
     key = next((name for name in STEPS if type(training.get(name)) is int), None)
     if key is not None:
         read.add(key)
@@ -244,11 +245,12 @@ def _scaler(key: str, scaler: Mapping[Any, Any], maker: Maker) -> Iterator[Entry
     yield _constant("msmigrate.growth_tracker", "int32", tracker, maker)
 
 
-def _average(key: str, average: Mapping[Any, Any], parameters: Mapping[str, Shape], maker: Maker) -> Iterator[Entry]:
-    """A moving average's state dict, perhaps under one more key, or with its wrapper's prefix."""
+def _average(key: str, average: Any, maker: Maker) -> Iterator[Entry]:
+    """A moving average: a state dict, perhaps under one more key or with its wrapper's prefix, or a whole model."""
     for inner in ("module", "state_dict", "shadow", "model"):
-        if type(average.get(inner)) is dict:
+        if type(average) is dict and type(average.get(inner)) is dict:
             average = average[inner]
+    average = maker.weights(average)
     for name, value in average.items():
         if not isinstance(name, str) or isinstance(value, (int, float, type(None))):
             continue

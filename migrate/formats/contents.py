@@ -137,6 +137,12 @@ class Source:
             return value
         raise BadCheckpoint(f"{self.path}: a tensor was expected in the training state")
 
+    def weights(self, value: Any) -> Mapping[Any, Any]:
+        """The entries of an inert state dict of `Checkpoint.training`; raises BadCheckpoint for what is none."""
+        if type(value) is dict:
+            return value
+        raise BadCheckpoint(f"{self.path}: a state dict was expected in the training state")
+
 
 def open_file(path: str) -> BinaryIO:
     """Open a regular file for reading; raises BadCheckpoint, also for a pipe, at which opening would wait for ever."""

@@ -19,7 +19,7 @@ from msmigrate.train.inference.inference_batches import AHEAD, batches
 from msmigrate.train.inference.inference_images import ImageFiles, Prepared, image_files
 from msmigrate.train.inference.inference_process import infer
 from msmigrate.train.inference.inference_results import Results, Scores, log_softmax
-from msmigrate.train.inference.inference_weights import fit, is_torch
+from msmigrate.train.inference.inference_weights import fit, is_foreign
 from msmigrate.train.inference.request import Request, Subject, labelled, mode_of, preparation, source_named
 from msmigrate.train.recipe import Recipe
 from scipy.special import log_softmax as scipy_log_softmax
@@ -89,16 +89,18 @@ def test_another_number_of_classes_is_said_as_such() -> None:
     assert said.endswith("set model.args.num_classes to 1000")
 
 
-def test_torchs_files_are_known_by_their_content_or_name(tmp_path: Path) -> None:
+def test_what_is_no_ckpt_is_known_by_its_content_or_name(tmp_path: Path) -> None:
     for name, content, expected in (
         ("a.ckpt", b"PK\x03\x04", True),
         ("a.pth", b"\x80\x02", True),
+        ("b.pth", b"\x80\x02", True),
+        ("a.safetensors", b"\x40" + bytes(7) + b'{"a"', True),
         ("b.ckpt", b"\n", False),
     ):
         (tmp_path / name).write_bytes(content)
-        assert is_torch(tmp_path / name) is expected
+        assert is_foreign(tmp_path / name) is expected
     with pytest.raises(BadCheckpoint, match="there is no file"):
-        is_torch(tmp_path / "none.pth")
+        is_foreign(tmp_path / "none.pth")
 
 
 # data

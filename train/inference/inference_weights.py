@@ -9,18 +9,18 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadCheckpoint
+from ...migrate.formats.mindspore_ckpt import begins
 from ..models.model_names import num_classes
 from ..recipe import Recipe
 from ..run.checkpoints import BESIDE, EMA
 
-TORCH_SUFFIXES = (".pth", ".pt")
-ZIP = b"PK\x03\x04"
+HEAD = 512  # bytes that are looked at
 
 Shape = tuple[int, ...]
 
 
-def is_torch(path: Path) -> bool:
-    """Whether a file is for torch's reader: by its first bytes, or else by its name.
+def is_foreign(path: Path) -> bool:
+    """Whether a file is to be converted first: a zip, a pickle or safetensors by its first bytes, or not called .ckpt.
 
     Raises BadCheckpoint for a file that cannot be read.
     """
@@ -28,9 +28,11 @@ def is_torch(path: Path) -> bool:
         if not path.is_file():
             raise BadCheckpoint(f"there is no file {path}" if not path.exists() else f"{path} is not a regular file")
         with path.open("rb") as file:
-            return file.read(len(ZIP)) == ZIP or path.suffix.lower() in TORCH_SUFFIXES
+            head = file.read(HEAD)
     except OSError as error:
         raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
+    known = head[:4] == b"PK\x03\x04" or head[:1] == b"\x80" or head[8:9] == b"{"
+    return not begins(head) and (known or path.suffix.lower() != ".ckpt")
 
 
 def fit(

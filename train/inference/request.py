@@ -20,7 +20,7 @@ from ..recipe import FOLDER, Part, Recipe
 from ..recipe_parts import Strict
 from ..run.checkpoints import Checkpoint
 from ..run.checkpoints import read as read_checkpoint
-from .inference_weights import is_torch
+from .inference_weights import is_foreign
 
 Mode = Literal["RGB", "L"]
 Target = Literal["Ascend", "GPU", "CPU"]
@@ -86,7 +86,7 @@ def subject(checkpoint: Path, recipe_file: Path | None, *, ema: bool, folder: Pa
         hint = inside if inside.exists() else "a file in it"
         raise BadCheckpoint(f"{checkpoint} is a folder; a checkpoint is a file: name {hint}")
     given = recipes.load(recipe_file) if recipe_file is not None else None
-    torch = is_torch(checkpoint)
+    torch = is_foreign(checkpoint)
     if torch:
         if ema:
             raise BadInput(f"{checkpoint} is a torch checkpoint; --ema takes the moving average that msmigrate keeps")
@@ -111,7 +111,7 @@ def _converted(checkpoint: Path, folder: Path) -> Path:
     """The torch checkpoint as a MindSpore one in `folder`."""
     weights = folder / "converted.ckpt"
     try:
-        convert(checkpoint, weights)
+        convert(checkpoint, weights, to="mindspore")
     except Ambiguous as error:
         advice = "convert it with msmigrate convert-ckpt, which has options for this, and name the new file"
         raise Ambiguous(f"{error}; {advice}") from error

@@ -8,7 +8,7 @@ from mindspore import Tensor, nn
 
 from ...errors import BadCheckpoint, MsmigrateError
 from ...migrate.convert import convert
-from ..inference.inference_weights import fit, is_torch
+from ..inference.inference_weights import fit, is_foreign
 from ..models.mindspore_names import canonical_parameters
 from ..recipe import Recipe
 from ..step.mindspore_converted_state import completed
@@ -23,7 +23,7 @@ def opened(path: Path, folder: Path) -> checkpoints.Checkpoint:
     Raises BadCheckpoint, Ambiguous or Unsupported as convert-ckpt does.
     """
     stored = path
-    if is_torch(path):
+    if is_foreign(path):
         stored = folder / "start.ckpt"
         convert(path, stored, training=True, force=True)
     found = checkpoints.read(stored)

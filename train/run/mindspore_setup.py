@@ -13,7 +13,7 @@ from ...errors import BadCheckpoint, BadDestination, BadInput, Unsupported
 from ...migrate.convert import convert
 from ..data.data_sources import Source, open_source
 from ..data.mindspore_loader import Loader
-from ..inference.inference_weights import fit, is_torch
+from ..inference.inference_weights import fit, is_foreign
 from ..models import mindspore_models
 from ..models.mindspore_names import canonical_parameters
 from ..models.model_names import num_classes
@@ -195,9 +195,9 @@ def load_start(net: nn.Cell, recipe: Recipe, folder: Path) -> None:
     given = recipe.model.checkpoint
     assert given is not None
     stored = given
-    if is_torch(given):
+    if is_foreign(given):
         stored = folder / "start.ckpt"
-        convert(given, stored, force=True)
+        convert(given, stored, to="mindspore", force=True)
     _fill(net, checkpoints.read(stored).weights, str(given), recipe)
 
 

@@ -60,6 +60,23 @@ def test_a_run_is_cut_short_and_goes_on(folder: Path) -> None:
     assert "holds a run" in train(folder, "r.yaml", "--skip-parity").stderr
 
 
+def test_a_run_goes_to_torch_and_comes_back(folder: Path) -> None:
+    done = train(folder, "r.yaml", "--skip-parity", "--mode", "pynative", "--max-steps", "2")
+    assert done.returncode == 0, done
+    kept = folder / "runs" / "r" / "checkpoints" / "step-00000002.ckpt"
+    convert = [sys.executable, "-m", "msmigrate", "convert-ckpt", str(kept), "there.pth", "--training"]
+    done = subprocess.run(convert, capture_output=True, text=True, cwd=folder, timeout=100)
+    assert done.returncode == 0, done
+    options = ("--skip-parity", "--mode", "pynative", "--max-steps", "3", "--json")
+    done = train(folder, "r.yaml", "--out", "back", "--continue-from", "there.pth", *options)
+    assert done.returncode == 0, done
+    assert json.loads(done.stdout)["steps"] == 3
+    assert "going on from" in done.stderr and "after step 2" in done.stderr and "warning: there" not in done.stderr
+    assert [line.step for line in read(folder / "back" / "log.jsonl").steps] == [3]
+    done = train(folder, "r.yaml", "--out", "again", "--continue-from", str(kept), *options)
+    assert done.returncode == 2 and "go on from it with --resume" in done.stderr
+
+
 @pytest.mark.full
 def test_a_proven_run_is_interrupted_and_goes_on_without_another_proof(folder: Path) -> None:
     first = subprocess.Popen(

@@ -125,11 +125,17 @@ def _state(content: Any, where: str) -> State:
         verb=verb,
         buffer=fields.take("buffer", bool, default=False),
         fill=fields.take("fill", float, default=None),
+        drawn_otherwise=fields.take("drawn_otherwise", bool, default=False),
+        refused=fields.take("refused", bool, default=False),
         why=fields.take("why", str, default=None),
     )
     fields.done()
     if (state.mindspore is None or state.torch is None) and not state.why:
         raise BadInput(f"{fields.where}: a tensor that only one side has says `why`")
+    if state.drawn_otherwise and not state.why:
+        raise BadInput(f"{fields.where}: a tensor that is drawn otherwise says `why`")
+    if state.refused and state.mindspore is not None:
+        raise BadInput(f"{fields.where}: a tensor that is refused has no name in MindSpore")
     return state
 
 
@@ -139,6 +145,9 @@ def _case(content: Any, where: str) -> Case:
         args=fields.take("args", dict, default={}),
         inputs=tuple(fields.take("inputs", list, default=())),
         pack=fields.take("pack", bool, default=False),
+        paired=fields.take("paired", bool, default=False),
+        weights=fields.take("weights", float, default=1.0),
+        apart=fields.take("apart", float, type(None), default=None),
         groups=tuple(fields.take("groups", list, default=())),
         steps=fields.take("steps", int, default=6),
         shape=tuple(fields.take("shape", list, default=())),

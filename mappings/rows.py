@@ -73,13 +73,18 @@ class Written:
 
 @dataclass(frozen=True)
 class State:
-    """How one tensor of a module's (or an optimizer's) state crosses."""
+    """How one tensor of a module's (or an optimizer's) state crosses.
+
+    A `*` in the names stands for the same text on both sides: there are as many such tensors as the module has layers.
+    """
 
     torch: str | None  # None: MindSpore holds something torch does not
     mindspore: str | None  # None: dropped, see `why`
     verb: str | None = None  # a name in shapes.SHAPES
     buffer: bool = False  # not trained
     fill: float | None = None  # the value of a tensor that torch does not have
+    drawn_otherwise: bool = False  # a new layer's values are drawn from another distribution than torch's, see `why`
+    refused: bool = False  # MindSpore has no place for it, and without it the others mean something else, see `why`
     why: str | None = None
 
 
@@ -90,6 +95,9 @@ class Case:
     args: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Any, ...] = ()  # shapes, or mappings with shape and how to draw the values
     pack: bool = False  # the inputs are passed as one list, as torch.cat wants
+    paired: bool = False  # the inputs after the first are passed as one tuple, as an LSTM's h and c
+    weights: float = 1.0  # the deviation of the drawn weights
+    apart: float | None = None  # MindSpore is not as near as noise, and at most this share of a tensor's largest apart
     groups: tuple[Mapping[str, Any], ...] = ()  # options of the optimizer's parameter groups
     steps: int = 6
     shape: tuple[int, ...] = ()  # of the tensor an initializer fills

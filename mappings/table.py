@@ -23,6 +23,7 @@ from .verbs import VERBS
 
 KINDS = {
     "layer": "layers.yaml",
+    "module": "modules.yaml",
     "function": "functions.yaml",
     "loss": "losses.yaml",
     "optimizer": "optimizers.yaml",

@@ -72,6 +72,60 @@ def conv_padding(rank: int) -> Verb:
     return Verb("numbers on every side, written out", forward, inverse)
 
 
+def transposed_padding(rank: int) -> Verb:
+    """torch `padding` of a transposed convolution to MindSpore `(pad_mode, padding)`: every side, written out.
+
+    MindSpore's 'valid' is another size where the stride exceeds the kernel, so that no padding is written as numbers
+    too.
+    """
+
+    def forward(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
+        sides = spread(value, rank)
+        return "pad", sides[0] if rank == 1 else tuple(side for side in sides for _ in (0, 1))
+
+    def inverse(values: tuple[str, Any]) -> Any:
+        padding = values[1]
+        return padding if rank == 1 else tuple(padding[::2])
+
+    return Verb("numbers on every side, written out", forward, inverse)
+
+
+def _output_padding(value: Any, args: Mapping[str, Any]) -> tuple[int, ...]:
+    """torch `output_padding` of a transposed convolution over images, as less `padding` behind."""
+    sides: list[int] = []
+    for before, more in zip(spread(args["padding"], 2), spread(value, 2), strict=True):
+        if more > before:
+            raise ValueError("MindSpore fills what it adds with zeros, and only as much padding can be left out")
+        sides += [before, before - more]
+    return tuple(sides)
+
+
+def _from_output_padding(padding: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(before - behind for before, behind in zip(padding[::2], padding[1::2], strict=True))
+
+
+def _flat_dilation(value: Any, args: Mapping[str, Any]) -> tuple[int, ...]:
+    dilation = spread(value, 3)
+    if dilation[0] != 1:
+        raise ValueError("MindSpore's has no dilation in depth")
+    return dilation
+
+
+def _whole_factor(value: Any, args: Mapping[str, Any]) -> Any:
+    """torch `scale_factor` where it takes every size to a whole number."""
+    factors = value if isinstance(value, Sequence) else (value,)
+    if value is not None and any(factor != int(factor) for factor in factors):
+        raise ValueError("MindSpore takes the ratio of the sizes instead, which is another where that is rounded")
+    if value is None:
+        return None
+    return tuple(map(float, value)) if isinstance(value, Sequence) else float(value)
+
+
+def _recompute(value: Any, args: Mapping[str, Any]) -> bool | None:
+    """MindSpore wants True beside a factor; with whole factors it makes no difference."""
+    return True if args["scale_factor"] is not None else None
+
+
 def _pool_padding(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
     """torch `padding` to `(pad_mode, padding)`; MindSpore takes ceil_mode, dilation and divisors only with 'pad'."""
     plain = (
@@ -156,8 +210,17 @@ VERBS: dict[str, Verb] = {
     "conv1d_padding": conv_padding(1),
     "conv2d_padding": conv_padding(2),
     "conv3d_padding": conv_padding(3),
+    "transposed1d_padding": transposed_padding(1),
+    "transposed2d_padding": transposed_padding(2),
+    "transposed3d_padding": transposed_padding(3),
+    "output_padding": Verb("as much less padding behind", _output_padding, _from_output_padding),
+    "flat_dilation": Verb("one number for every dimension", _flat_dilation, _same),
+    "whole_factor": Verb("as a float", _whole_factor, _same),
+    "recompute": Verb("True beside a factor", _recompute, _same),
     "pool_padding": Verb("'valid' where nothing is padded, else 'pad'", _pool_padding, lambda values: values[1]),
     "stride_or_kernel": Verb("None becomes the kernel size", _kernel_if_none, _same),
+    "twice": Verb("for both", lambda value, args: (value, value), lambda values: values[0]),
+    "decimal": Verb("as a float", lambda value, args: float(value), _same),
     "single": Verb("one number, not a tuple of one", _single, lambda value: (value,)),
     "dims": Verb("numbers one by one or in a tuple", _dims, _same),
     "tensor": Verb("a list becomes a float32 tensor", _tensor, _from_tensor),

@@ -1,4 +1,4 @@
-"""Write layer_states.py, the names of layers' tensors, from layers.yaml.
+"""Write layer_states.py, the names of layers' tensors, from layers.yaml and modules.yaml.
 
     python -m msmigrate.mappings.write_layer_states
 
@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("layer_states.py")
 HEAD = '''\
 """How the tensors of every layer are called in MindSpore: torch class -> tensor -> where it goes.
 
-Generated from layers.yaml by `python -m msmigrate.mappings.write_layer_states`; do not edit.
+Generated from layers.yaml and modules.yaml by `python -m msmigrate.mappings.write_layer_states`; do not edit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LAYER_STATES: dict[str, dict[str, Crossing]] = {
 def source() -> str:
     """What layer_states.py has to hold."""
     lines = [HEAD]
-    for row in table.rows("layer"):
+    for row in (*table.rows("layer"), *table.rows("module")):
         for name in (row.torch, *row.aliases):
             lines += _layer(name, row)
     return "".join([*lines, "}\n"])
@@ -49,6 +49,7 @@ def _layer(name: str, row: Row) -> list[str]:
 def _crossing(state: State) -> str:
     given = {"verb": state.verb, "why": state.why if state.mindspore is None else None}
     options = [f"{key}={_text(value)}" for key, value in given.items() if value is not None]
+    options += ["refused=True"] if state.refused else []
     return f"Crossing({', '.join([_text(state.mindspore), *options])})"
 
 

@@ -57,6 +57,6 @@ def number(sources: Sequence[int], tensor: Tensor) -> float:
     form = NUMBERS.get(tensor.dtype)
     if form is None or product(tensor.shape) != 1:
         raise BadCheckpoint(f"a tensor of {tensor.dtype} {list(tensor.shape)} stands where a single number should")
-    (span,) = tensor.spans
-    value: float = form.unpack(read_range(sources[span.file], span.offset, span.length))[0]
+    content = b"".join(read_range(sources[span.file], span.offset, span.length) for span in tensor.spans)
+    value: float = form.unpack(content)[0]
     return value

@@ -31,24 +31,33 @@ def _family(label: str, *names: str) -> Family:
     return Family(label, tuple(f"torch.nn.{name}" for name in names or (label,)))
 
 
-BATCH_NORM = _family("BatchNorm", "BatchNorm2d", "BatchNorm1d", "SyncBatchNorm")
+INSTANCE_NORMS = ("InstanceNorm2d", "InstanceNorm1d", "InstanceNorm3d")
+BATCH_NORM = _family("BatchNorm", "BatchNorm2d", "BatchNorm1d", "SyncBatchNorm", *INSTANCE_NORMS)
 BATCH_NORM_3D = _family("BatchNorm3d")  # MindSpore's wraps a BatchNorm2d, whose name its tensors carry
-AFFINE_NORM = _family("LayerNorm or GroupNorm", "LayerNorm", "GroupNorm")
+AFFINE_NORM = _family("LayerNorm or GroupNorm", "LayerNorm", "GroupNorm", *INSTANCE_NORMS)
 CONVOLUTIONS = {  # by the rank of the weight
     rank: _family(f"Conv{rank - 2}d", f"Conv{rank - 2}d", f"ConvTranspose{rank - 2}d") for rank in (3, 4, 5)
 }
 LINEAR, EMBEDDING = _family("Linear"), _family("Embedding")
 PRELU, RMS_NORM = _family("PReLU"), _family("RMSNorm")
 RECURRENT = _family("LSTM, GRU or RNN", "LSTM", "GRU", "RNN")
+RECURRENT_CELL = _family("LSTMCell, GRUCell or RNNCell", "LSTMCell", "GRUCell", "RNNCell")
 ATTENTION = _family("MultiheadAttention")
+BILINEAR = _family("Bilinear")
+# Their linear layers have other names in MindSpore.
+ENCODER_LAYER, DECODER_LAYER = _family("TransformerEncoderLayer"), _family("TransformerDecoderLayer")
 FAMILIES = (
     *(BATCH_NORM, BATCH_NORM_3D, AFFINE_NORM, *CONVOLUTIONS.values(), LINEAR, EMBEDDING),
-    *(PRELU, RMS_NORM, RECURRENT, ATTENTION),
+    *(PRELU, RMS_NORM, RECURRENT, RECURRENT_CELL, ATTENTION, BILINEAR, ENCODER_LAYER, DECODER_LAYER),
 )
+# Too rare to make everybody name the model, though their tensors look the same: only a net can speak for them.
+RARE = {CONVOLUTIONS[3]: BILINEAR}
 
 STATISTICS = {"running_mean", "running_var"}
 NAMES_OF_LAYERS = {"weight", "num_batches_tracked", *STATISTICS}
+CELL_WEIGHTS = {"weight_ih", "weight_hh"}
 RECURRENT_NAME = re.compile(r"(weight_(ih|hh|hr)|bias_(ih|hh))_l\d+(_reverse)?")
+PARTS_OF_TRANSFORMER = {"self_attn", "linear1", "linear2", "norm1", "norm2"}
 REPARAMETRIZED = {"weight_g", "weight_v", "weight_orig", "weight_mask", "weight_u"}
 
 
@@ -56,7 +65,8 @@ class Module(NamedTuple):
     """The tensors under one module path, and the families the module may belong to.
 
     `families` is None for a module whose tensors are its own parameters or buffers, such as a class token, and empty
-    when it uses the names of a layer and fits none.
+    when it uses the names of a layer and fits none. A family may also be that of a module around it, whose row tells
+    how the tensors of its parts are called.
     """
 
     path: str
@@ -81,9 +91,27 @@ def modules(shapes: Mapping[str, Shape]) -> list[Module]:
         path, leaf = split(name)
         groups.setdefault(path, {})[leaf] = shape
     volumetric = any(len(shape) == 5 for shape in shapes.values())
-    found = [Module(path, leaves, families(leaves)) for path, leaves in groups.items()]
-    both = (BATCH_NORM, BATCH_NORM_3D)
-    return [m._replace(families=both) if volumetric and m.families == (BATCH_NORM,) else m for m in found]
+    found = {path: families(leaves) for path, leaves in groups.items()}
+    for path, alone in found.items():
+        if volumetric and alone == (BATCH_NORM,):
+            found[path] = (BATCH_NORM, BATCH_NORM_3D)
+        elif alone and LINEAR in alone:
+            found[path] = _part(path, alone, found)
+    return [Module(path, leaves, found[path]) for path, leaves in groups.items()]
+
+
+def _part(path: str, alone: tuple[Family, ...], found: Mapping[str, tuple[Family, ...] | None]) -> tuple[Family, ...]:
+    """The families of a linear layer, where it is part of an attention or of a transformer layer."""
+    outer, part = split(path)
+    if part == "out_proj" and found.get(outer) == (ATTENTION,):
+        return (LINEAR,)
+    inside = f"{outer}." if outer else ""
+    names = {name for name in PARTS_OF_TRANSFORMER if f"{inside}{name}" in found}
+    if part not in ("linear1", "linear2") or names != PARTS_OF_TRANSFORMER:
+        return alone
+    if found[f"{inside}self_attn"] != (ATTENTION,):
+        return alone
+    return (LINEAR, DECODER_LAYER if found.get(f"{inside}multihead_attn") == (ATTENTION,) else ENCODER_LAYER)
 
 
 def check_plain(module: Module) -> None:
@@ -100,6 +128,8 @@ def families(leaves: Mapping[str, Shape]) -> tuple[Family, ...] | None:
     names = set(leaves)
     if any(RECURRENT_NAME.fullmatch(name) for name in names):
         return (RECURRENT,)
+    if names >= CELL_WEIGHTS and names <= {*CELL_WEIGHTS, "bias_ih", "bias_hh"}:
+        return (RECURRENT_CELL,)
     if {"in_proj_weight", "q_proj_weight"} & names:
         return (ATTENTION,)
     if not names & NAMES_OF_LAYERS:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from . import model_spec
 from .formats.atomic_file import link_open
 from .formats.byte_copy import STRETCH, read_range
 from .formats.source import open_source
+from .formats.strays import beside
 from .plan import few
 
 
@@ -26,7 +26,8 @@ def linked(output: int, target: Path) -> Iterator[Path]:
 
     Let the block outlast the giving of the file's own name: a file without a name can be given one only once.
     """
-    folder = Path(tempfile.mkdtemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent))
+    folder = beside(target, "tmp")
+    folder.mkdir(0o700)
     try:
         path = folder / f"checkpoint{target.suffix}"
         try:

@@ -9,7 +9,7 @@ from ..errors import BadCheckpoint, BadInput, MsmigrateError, Unsupported
 from . import to_mindspore, to_torch
 from .against_net import Net, against
 from .formats.casts import castable
-from .formats.contents import Checkpoint, Shape, Tensor, check_name
+from .formats.contents import MAX_NAME, Checkpoint, Shape, Tensor, check_name
 from .name_map import Names
 from .plan import DROP, REFUSE, RESTORE, Entry, Plan, crossed, refuse, refuse_twins
 from .to_mindspore import Owners
@@ -116,6 +116,8 @@ def _held(entry: Entry, holder: Holder) -> Entry:
         return entry
     if entry.piece.dtype not in holder.dtypes:
         return refuse(entry, Unsupported, f"{holder.called} cannot hold {entry.piece.dtype}")
+    if len(entry.piece.name) > MAX_NAME:
+        return refuse(entry, Unsupported, f"its new name has more than {MAX_NAME:,} letters")
     if entry.target_shape == (0,) and not holder.empty_vectors:
         return refuse(entry, Unsupported, "MindSpore reads the empty shape (0,) as a single number")
     return entry

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from ..errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
-from ..mappings.crossing import Crossing
+from ..mappings.crossing import Crossing, find
 from ..mappings.layer_states import LAYER_STATES
 from ..mappings.shapes import SHAPES
 from . import owner_classes
 from .against_net import Net
 from .formats.contents import Checkpoint, Tensor
 from .name_map import Names
-from .owner_classes import Module
+from .owner_classes import DECODER_LAYER, ENCODER_LAYER, RARE, Family, Module, split
 from .plan import DROP, OWN, REFUSE, Entry, crossed, drop_tied, size
 
 # Bases that have no tensors of their own: what stands in a subclass is the subclass's.
 CONTAINERS = {f"torch.nn.{n}" for n in ("Module", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict")}
+
+AROUND = {ENCODER_LAYER, DECODER_LAYER}  # families of the module around one
 
 Owners = Mapping[str, tuple[str, ...]]  # module path -> its class and that class's bases, as --model learnt them
 
@@ -34,13 +36,14 @@ def entries(checkpoint: Checkpoint, owners: Owners | None, net: Net | None, name
     for module in owner_classes.modules(shapes | dict.fromkeys(checkpoint.refused, ())):
         try:
             owner_classes.check_plain(module)
-            there = module._replace(path=names.path(module.path))
-            known = owners is not None and module.path in owners  # a file of a whole model knows torch's classes alone
-            owner, states = _by_model(module, owners or {}) if known else _by_structure(there, net)
+            if owners is not None and module.path in owners:  # a file of a whole model knows torch's classes alone
+                owner, states = _by_model(module, names, net, owners)
+            else:
+                owner, states = _by_structure(module, names, net)
         except MsmigrateError as error:
             owner, states = OWN, dict.fromkeys(module.leaves, error)
         for leaf in module.leaves:
-            name = f"{module.path}.{leaf}" if module.path else leaf
+            name = joined(module.path, leaf)
             settled[name] = _entry(checkpoint, name, names, owner, states.get(leaf))
     names.check(shapes)
     found = [settled[name] for name in (*checkpoint.tensors, *checkpoint.refused)]
@@ -63,27 +66,32 @@ def _tied(found: list[Entry]) -> list[Entry]:
     return checked
 
 
-# How the tensors of one module cross, by their own names: as the row says, or not at all; what is missing is kept.
+# How the tensors of one module cross, by their own names: as the row says, with the whole name that they get, or not at
+# all; what is missing is kept.
 States = Mapping[str, "Crossing | MsmigrateError"]
+Choices = dict[Family, dict[str, Crossing]]
 
 
-def _by_structure(module: Module, net: Net | None) -> tuple[str, States]:
+def _by_structure(module: Module, names: Names, net: Net | None) -> tuple[str, States]:
     """Infer the class from the tensors that stand together; raises Ambiguous or Unsupported."""
     if module.families is None:
         return OWN, {}
     if not module.families:
         shapes = ", ".join(f"{leaf} {size(shape)}" for leaf, shape in module.leaves.items())
         raise Ambiguous(f"no torch layer holds just {shapes}")
-    labels = " or ".join(family.label for family in module.families)
-    choices = {family: found for family in module.families if (found := _states(family.classes))}
+    families = module.families
+    if _mapped(names, split(module.path)[0], module.path):
+        families = tuple(family for family in families if family not in AROUND)
+    labels = " or ".join(family.label for family in families)
+    choices = {family: found for family in families if (found := _places(family, module, names))}
     if not choices:
         raise Unsupported(f"the mapping table has no row for {labels} yet")
-    fitting = {family: found for family, found in choices.items() if net is not None and _fits(module, found, net)}
+    fitting = {} if net is None else _fitting(module, names, choices, net)
     if fitting:
         choices = fitting
-    elif net is not None and len(module.families) > 1:
+    elif net is not None and len(families) > 1:
         raise BadCheckpoint(f"it may belong to {labels}, and the net has no parameter for it under any of their names")
-    elif len(choices) < len(module.families):
+    elif len(choices) < len(families):
         raise Ambiguous(f"it may belong to {labels}")
     if len({tuple(map(found.get, module.leaves)) for found in choices.values()}) > 1:
         raise Ambiguous(f"it may belong to {labels}")
@@ -92,27 +100,81 @@ def _by_structure(module: Module, net: Net | None) -> tuple[str, States]:
     return family.label, {**unknown, **found}
 
 
-def _by_model(module: Module, owners: Owners) -> tuple[str, States]:
+def _by_model(module: Module, names: Names, net: Net | None, owners: Owners) -> tuple[str, States]:
     """Take the class from --model: the first of its bases that has a row; raises Unsupported when torch's has none.
 
-    A tensor that the row does not know belongs to a subclass, and keeps its name as any parameter of one's own does.
+    The row of a module around it comes first, unless the net has its parameters under the other names. A tensor that
+    the row does not know belongs to a subclass, and keeps its name as any parameter of one's own does.
     """
+    label, around = around_it(module.path, module.leaves, owners, names)
+    if around and (net is None or _fits(module, around, net)):
+        return label, around
     classes = owners.get(module.path, ())
     label = classes[0].removeprefix("torch.nn.") if classes else OWN
     for name in classes:
         if name in LAYER_STATES:
-            return label, _states((name,)) or {}
+            return label, row_states(name, module.path, module.path, module.leaves, names)
         if name.startswith("torch.nn.") and name not in CONTAINERS:
             raise Unsupported(f"the mapping table has no row for {name} yet")
     return label, {}
 
 
-def _states(classes: tuple[str, ...]) -> dict[str, Crossing] | None:
-    """How the tensors of the first of these classes that has a row cross; None when none has."""
-    for name in classes:
-        if name in LAYER_STATES:
-            return LAYER_STATES[name]
-    return None
+def around_it(path: str, leaves: Iterable[str], owners: Owners, names: Names) -> tuple[str, dict[str, Crossing]]:
+    """The outermost module around a path whose row tells how its parts' tensors cross, and how those of the path do."""
+    outer = ""
+    for part in path.split("."):
+        for name in owners.get(outer, ()):
+            found = row_states(name, outer, path, leaves, names) if outer != path else {}
+            if found:
+                return owners[outer][0].removeprefix("torch.nn."), found
+        outer = joined(outer, part)
+    return OWN, {}
+
+
+def row_states(name: str, outer: str, path: str, leaves: Iterable[str], names: Names) -> dict[str, Crossing]:
+    """How the tensors of the module `path` cross by the row of the class that `outer`, itself or around it, is of.
+
+    With the whole names that they get; nothing where the map speaks of `path` and the row of what is around it.
+    """
+    states = LAYER_STATES.get(name, {})
+    if _mapped(names, outer, path):
+        return {}
+    inside, there = path[len(outer) :].removeprefix("."), names.path(outer)
+    found = {leaf: find(states, joined(inside, leaf)) for leaf in leaves}
+    return {
+        leaf: state if state.mindspore is None else state._replace(mindspore=joined(there, state.mindspore))
+        for leaf, state in found.items()
+        if state is not None
+    }
+
+
+def _mapped(names: Names, outer: str, path: str) -> bool:
+    """Whether the map says of a module, or of one between, what it is called inside of `outer`."""
+    return names.path(path) != joined(names.path(outer), path[len(outer) :].removeprefix("."))
+
+
+def joined(path: str, name: str) -> str:
+    """A name inside a module, either of which may be empty."""
+    return f"{path}.{name}" if path and name else path or name
+
+
+def _places(family: Family, module: Module, names: Names) -> dict[str, Crossing]:
+    """How the module's tensors cross by the first class of the family that has a row; empty where none knows any.
+
+    The class is that of the module, or else of the one around it.
+    """
+    ways = [
+        row_states(name, outer, module.path, module.leaves, names)
+        for name in family.classes
+        for outer in (module.path, split(module.path)[0])
+    ]
+    return next(filter(None, ways), {})
+
+
+def _fitting(module: Module, names: Names, choices: Choices, net: Net) -> Choices:
+    """Those of the families, and of the rare ones that look the same, under whose names the net has parameters."""
+    rare = {RARE[family]: _places(RARE[family], module, names) for family in choices if family in RARE}
+    return {family: found for family, found in {**choices, **rare}.items() if _fits(module, found, net)}
 
 
 def _fits(module: Module, found: Mapping[str, Crossing], net: Net) -> bool:
@@ -123,8 +185,7 @@ def _fits(module: Module, found: Mapping[str, Crossing], net: Net) -> bool:
             return False
         if state.mindspore is not None:
             wanted = SHAPES[state.verb].forward(shape) if state.verb else shape
-            name = f"{module.path}.{state.mindspore}" if module.path else state.mindspore
-            if name not in net or net[name][0] != wanted:
+            if state.mindspore not in net or net[state.mindspore][0] != wanted:
                 return False
     return True
 
@@ -134,17 +195,17 @@ def _entry(
 ) -> Entry:
     """Settle one tensor."""
     tensor = checkpoint.tensors.get(name)
+    if isinstance(state, Crossing) and state.refused:
+        return Entry(REFUSE, name, tensor, owner=owner, why=state.why, error=Unsupported)
     if isinstance(state, Crossing) and state.mindspore is None:
         return Entry(DROP, name, tensor, owner=owner, why=state.why)
     if tensor is None:
         return Entry(REFUSE, name, None, owner=owner, why=checkpoint.refused[name], error=Unsupported)
     if isinstance(state, MsmigrateError):
         return Entry(REFUSE, name, tensor, owner=owner, why=str(state), error=type(state))
-    path, leaf = owner_classes.split(name)
-    shape = tensor.shape
+    path, leaf = split(name)
+    target, shape = joined(names.path(path), leaf), tensor.shape
     if state is not None and state.mindspore is not None:
-        leaf = state.mindspore
+        target = state.mindspore
         shape = SHAPES[state.verb].forward(shape) if state.verb else shape
-    path = names.path(path)
-    target = names.tensor(name) or (f"{path}.{leaf}" if path else leaf)
-    return crossed(name, tensor, target, shape, owner)
+    return crossed(name, tensor, names.tensor(name) or target, shape, owner)

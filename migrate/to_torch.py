@@ -15,9 +15,9 @@ from ..mappings.layer_states import LAYER_STATES
 from ..mappings.shapes import SHAPES
 from .formats.contents import MAX_NAME, Shape, product
 from .name_map import Names
-from .owner_classes import split
+from .owner_classes import ATTENTION, RECURRENT, RECURRENT_CELL, families, split
 from .plan import OWN, size
-from .to_mindspore import Owners
+from .to_mindspore import Owners, around_it, joined, row_states
 
 
 class Way(NamedTuple):
@@ -30,8 +30,10 @@ class Way(NamedTuple):
 
 Ways = dict[str, "Way | MsmigrateError"]  # MindSpore's name -> the way, or why there is none
 
+SAME_NAMES = {RECURRENT, RECURRENT_CELL, ATTENTION}
 NORM = {"gamma", "beta"}
 STATISTICS = {"moving_mean", "moving_variance"}
+TRANSFORMER = {"dense1": "linear1", "dense2": "linear2"}  # its parts that have another name in torch
 
 
 def by_structure(shapes: Mapping[str, Shape]) -> Ways:
@@ -45,6 +47,7 @@ def by_structure(shapes: Mapping[str, Shape]) -> Ways:
     found: Ways = {}
     for path, leaves in groups.items():
         owner, states = _class_of(path, set(leaves), leaves, volumetric=5 in ranks)
+        owner = _part_of_transformer(path, groups) or owner
         for leaf, shape in leaves.items():
             name = f"{path}.{leaf}" if path else leaf
             if isinstance(owner, MsmigrateError):
@@ -53,7 +56,7 @@ def by_structure(shapes: Mapping[str, Shape]) -> Ways:
                 # Beside kernels that are taller, one of 1×1 is taken for theirs.
                 found[name] = Ambiguous(f"it may belong to Conv1d, or to Conv2d with a kernel of 1×{shape[3]}")
             elif leaf in states:
-                found[name] = Way(_joined(_outer(path, states), states[leaf][0]), shape, owner)
+                found[name] = Way(joined(_outer(path, states), states[leaf][0]), shape, owner)
             else:
                 found[name] = Way(name, shape, owner)
     return found
@@ -90,16 +93,22 @@ def _class_of(
         return "Embedding", _inverse("torch.nn.Embedding")
     if names == {"w"} and len(leaves["w"]) == 1:
         return Ambiguous("it may belong to PReLU, or be a parameter of one's own"), {}
-    return OWN, {}
+    same = families(leaves)
+    return (same[0].label if same and len(same) == 1 and same[0] in SAME_NAMES else OWN), {}
+
+
+def _part_of_transformer(path: str, groups: Mapping[str, object]) -> Ambiguous | None:
+    """Why the torch name of a transformer layer's dense1 or dense2 is not certain; None for any other Cell."""
+    outer, part = split(path)
+    around = {joined(outer, name) for name in (*TRANSFORMER, "self_attn", "norm1", "norm2")}
+    if part not in TRANSFORMER or not around <= groups.keys():
+        return None
+    return Ambiguous(f"it may belong to a transformer layer of torch, as {TRANSFORMER[part]}, or to Linear, as {part}")
 
 
 def _outer(path: str, states: States) -> str:
     inner = next(iter(states.values()))[1]
     return path.removesuffix(inner).removesuffix(".") if inner else path
-
-
-def _joined(path: str, leaf: str) -> str:
-    return f"{path}.{leaf}" if path else leaf
 
 
 def by_model(
@@ -113,18 +122,17 @@ def by_model(
     found: Ways = {}
     for name, shape in wanted.items():
         path, leaf = split(name)
-        owner, state = _crossing(owners.get(path, ()), leaf)
-        if state is not None and state.mindspore is None:
-            continue
-        there_leaf = leaf if state is None or state.mindspore is None else state.mindspore
-        target = names.tensor(name) or _joined(names.path(path), there_leaf)
-        if target not in shapes:
-            continue
-        there = shapes[target]
-        if (SHAPES[state.verb].forward(shape) if state and state.verb else shape) == there:
-            found[target] = Way(name, shape, owner)
-        else:
-            found[target] = BadCheckpoint(f"it is {size(there)}, {name} of {model} is {size(shape)}")
+        spoken = names.tensor(name)
+        for owner, state in _crossings(owners, path, leaf, names):
+            target = joined(names.path(path), leaf) if state is None else state.mindspore
+            if target is None or (spoken or target) not in shapes:
+                continue
+            target = spoken or target
+            if (SHAPES[state.verb].forward(shape) if state and state.verb else shape) == shapes[target]:
+                found[target] = Way(name, shape, owner)
+            else:
+                found[target] = BadCheckpoint(f"it is {size(shapes[target])}, {name} of {model} is {size(shape)}")
+            break
     names.check(wanted)
     for name in shapes:
         found.setdefault(name, BadCheckpoint(f"{model} has nothing of that name"))
@@ -143,9 +151,11 @@ def by_record(record: Mapping[str, Any] | None, shapes: Mapping[str, Shape]) -> 
     return found
 
 
-def _crossing(classes: tuple[str, ...], leaf: str) -> tuple[str, Crossing | None]:
+def _crossings(owners: Owners, path: str, leaf: str, names: Names) -> list[tuple[str, Crossing | None]]:
+    """How a tensor crosses by the row of a module around its own, where one tells, and by that of its own module."""
+    label, around = around_it(path, (leaf,), owners, names)
+    found: list[tuple[str, Crossing | None]] = [(label, around[leaf])] if leaf in around else []
+    classes = owners.get(path, ())
     label = classes[0].removeprefix("torch.nn.") if classes else OWN
-    for name in classes:
-        if name in LAYER_STATES:
-            return label, LAYER_STATES[name].get(leaf)
-    return label, None
+    rows = [name for name in classes if name in LAYER_STATES]
+    return [*found, (label, row_states(rows[0], path, path, (leaf,), names).get(leaf) if rows else None)]

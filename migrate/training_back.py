@@ -16,7 +16,7 @@ from typing import Any
 
 from ..errors import BadCheckpoint, Unsupported
 from .formats.contents import Piece, Shape, Tensor, product
-from .training_state import Maker
+from .training_state import LARGEST_JSON, Maker, plain
 
 GROUPS, STEP = "msmigrate.training", "optimizer.step"
 NOT_TORCHS = ("stat",)  # slots that only MindSpore has
@@ -33,7 +33,7 @@ def training_back(
     """
     if GROUPS not in training:
         raise Unsupported(f"it holds no {GROUPS}, which names the optimizer's parameter groups; nothing else does")
-    told = _told(read(training[GROUPS]))
+    told = _told(read(training[GROUPS]) if training[GROUPS].nbytes <= LARGEST_JSON else b"")
     groups = told["param_groups"]
     slots: dict[str, dict[str, Tensor]] = {}  # parameter -> state key -> tensor
     for name, tensor in training.items():
@@ -61,18 +61,18 @@ def training_back(
         index += len(indices)
     found: dict[str, Any] = {"optimizer": {"state": state, "param_groups": numbered}}
     if "msmigrate.steps" in training:
-        found["global_step"] = int(maker.number(training["msmigrate.steps"]))
+        found["global_step"] = _count("msmigrate.steps", training, maker)
     if not found.get("global_step"):
         found["optimizer"]["state"] = {}  # before its first step torch's optimizer holds nothing
     if "msmigrate.schedule_epoch" in training:
-        last = int(maker.number(training["msmigrate.schedule_epoch"]))
+        last = _count("msmigrate.schedule_epoch", training, maker)
         rates = [group.get("lr") for group in groups]
         bases = [group.get("initial_lr", group.get("lr")) for group in groups]
         found["lr_scheduler"] = {"last_epoch": last, "_step_count": last + 1, "base_lrs": bases, "_last_lr": rates}
     if "msmigrate.loss_scale" in training:
         found["scaler"] = {
             "scale": float(maker.number(training["msmigrate.loss_scale"])),
-            "_growth_tracker": int(maker.number(training["msmigrate.growth_tracker"])),
+            "_growth_tracker": _count("msmigrate.growth_tracker", training, maker),
             **told.get("scaler", {}),
         }
     average = {
@@ -97,10 +97,20 @@ SWITCHES = {"momentum_buffer": "momentum", "grad_avg": "centered", "max_exp_avg_
 
 def _steps(training: Mapping[str, Tensor], maker: Maker) -> int:
     """How many steps were taken."""
-    counted = next((training[name] for name in (STEP, "msmigrate.steps") if name in training), None)
+    counted = next((name for name in (STEP, "msmigrate.steps") if name in training), None)
     if counted is None:
         raise BadCheckpoint("it does not say how many steps were taken, which torch's optimizer counts")
-    return int(maker.number(counted))
+    return _count(counted, training, maker)
+
+
+def _count(name: str, training: Mapping[str, Tensor], maker: Maker) -> int:
+    """A number of the run that counts something; raises BadCheckpoint where none does."""
+    if name not in training:
+        raise BadCheckpoint(f"it holds no {name}")
+    value = maker.number(training[name])
+    if not 0 <= value < 1 << 60 or value != int(value):
+        raise BadCheckpoint(f"{name} is {value}, not a count")
+    return int(value)
 
 
 def _counts(optimizer: str) -> bool:
@@ -127,9 +137,13 @@ def _told(content: bytes) -> dict[str, Any]:
             or any(type(name) is not str for name in names)
         ):
             raise ValueError
-        if len(set(names)) != len(names) or type(found.get("scaler", {})) is not dict:
+        scaler = found.get("scaler", {})
+        if len(set(names)) != len(names) or type(scaler) is not dict:
             raise ValueError
-    except (ValueError, KeyError, TypeError, RecursionError):
+        options = [value for group in groups for key, value in group.items() if key != "params"]
+        if not all(map(plain, (*options, *scaler.values()))):
+            raise ValueError
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadCheckpoint(f"{GROUPS} is damaged") from None
     result: dict[str, Any] = found
     return result

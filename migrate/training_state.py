@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 from ..errors import BadCheckpoint, MsmigrateError, Unsupported
 from .formats.casts import castable
-from .formats.contents import Shape, Tensor
+from .formats.contents import Shape, Tensor, check_name
+from .formats.torch_wrappers import describe as in_words
 from .optimizer_names import Groups, check_names, names_of
 from .plan import Entry, crossed, few
 
@@ -94,7 +95,7 @@ def training_state(
         read.add(key)
         last = schedule.get("last_epoch")
         if type(last) is not int or not 0 <= last < 1 << 60:
-            raise BadCheckpoint(f"{key}: its last_epoch is {last!r:.40}, not a count")
+            raise BadCheckpoint(f"{key}: its last_epoch is {in_words(last)}, not a count")
         entries.append(_constant("msmigrate.schedule_epoch", "int64", last, maker))
     key, scaler = _first(training, SCALER)
     if key is not None and type(scaler) is dict and scaler:
@@ -181,13 +182,13 @@ def _indices(key: str, group: Mapping[Any, Any]) -> list[int]:
 def _tensors(key: str, index: Any, held: Any, maker: Maker) -> dict[str, Any]:
     """State key -> tensor, or number, of one parameter; None is left out, as torch leaves what it does not hold."""
     if type(held) is not dict:
-        raise BadCheckpoint(f"{key}: the state of parameter {index!r:.20} is damaged")
+        raise BadCheckpoint(f"{key}: the state of parameter {in_words(index)} is damaged")
     found = {}
     for part, value in held.items():
         if value is None:
             continue
         if not isinstance(part, str) or not part.isidentifier() or len(part) > 100:
-            raise BadCheckpoint(f"{key}: {part!r:.40} is no key of an optimizer's state")
+            raise BadCheckpoint(f"{key}: {in_words(part)} is no key of an optimizer's state")
         found[part] = value if isinstance(value, (int, float)) else maker.tensor(value)
     return found
 
@@ -218,19 +219,22 @@ def _short(name: str) -> str:
 def _groups(groups: Sequence[Mapping[str, Any]], names: Groups, maker: Maker) -> Entry:
     """The parameter groups as JSON: their options, and the names instead of the numbers."""
     told = [
-        {**{k: v for k, v in group.items() if isinstance(k, str) and _plain(v)}, "params": list(inside)}
+        {**{k: v for k, v in group.items() if isinstance(k, str) and plain(v)}, "params": list(inside)}
         for group, inside in zip(groups, names, strict=True)
     ]
-    content = json.dumps({"param_groups": told}, allow_nan=False).encode()
-    if len(content) > LARGEST_JSON:
-        raise Unsupported(f"its parameter groups take {len(content):,} bytes of JSON, more than {LARGEST_JSON:,}")
-    tensor = maker.constant("uint8", content, (len(content),))
+    content = bytearray()
+    for part in json.JSONEncoder(allow_nan=False).iterencode({"param_groups": told}):
+        content += part.encode()
+        if len(content) > LARGEST_JSON:  # what a small file says once, it may say in many places
+            raise Unsupported(f"its parameter groups take more than {LARGEST_JSON:,} bytes of JSON")
+    tensor = maker.constant("uint8", bytes(content), (len(content),))
     return Entry("keep", "param_groups", tensor, "msmigrate.training", (len(content),), "")
 
 
-def _plain(value: Any) -> bool:
+def plain(value: Any, deep: int = 3) -> bool:
+    """Whether a value is an option of a parameter group: a number, a text, or a few of them."""
     if isinstance(value, (list, tuple)):
-        return len(value) <= 8 and all(_plain(item) for item in value)
+        return len(value) <= 8 and deep > 0 and all(plain(item, deep - 1) for item in value)
     if isinstance(value, float):
         return math.isfinite(value)
     return value is None or isinstance(value, (bool, str)) or (isinstance(value, int) and abs(value) < 1 << 60)
@@ -240,7 +244,8 @@ def _scaler(key: str, scaler: Mapping[Any, Any], maker: Maker) -> Iterator[Entry
     """GradScaler's state dict."""
     scale, tracker = scaler.get("scale"), scaler.get("_growth_tracker", 0)
     if not isinstance(scale, (int, float)) or not 0 < scale < math.inf or type(tracker) is not int or tracker < 0:
-        raise BadCheckpoint(f"{key}: scale {scale!r:.40} and growth tracker {tracker!r:.40} are no GradScaler's")
+        told = f"scale {in_words(scale)} and growth tracker {in_words(tracker)}"
+        raise BadCheckpoint(f"{key}: {told} are no GradScaler's")
     yield _constant("msmigrate.loss_scale", "float32", scale, maker)
     yield _constant("msmigrate.growth_tracker", "int32", tracker, maker)
 
@@ -258,7 +263,7 @@ def _average(key: str, average: Any, maker: Maker) -> Iterator[Entry]:
         short = _short(name)
         if short == "n_averaged" or short.rpartition(".")[2] == "num_batches_tracked":
             continue
-        yield crossed(f"{key}.{name}", tensor, f"ema.{short}", tensor.shape, "")
+        yield crossed(f"{key}.{name}", tensor, check_name(key, f"ema.{short}"), tensor.shape, "")
 
 
 def _constant(name: str, dtype: str, value: float, maker: Maker) -> Entry:

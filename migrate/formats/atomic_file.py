@@ -1,7 +1,8 @@
 """Write a file so that it appears whole or not at all.
 
 On Linux the new file has no name until it is complete (O_TMPFILE), so that not even a killed process leaves a partial
-one behind. Elsewhere, and on file systems without that, a hidden temporary name in the same folder is used.
+one behind. Elsewhere, and on file systems without that, a hidden temporary name in the same folder is used; what a
+killed process leaves under it, whoever next writes to the same target removes.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ...errors import BadDestination
+from . import strays
 
 RETRY = (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT)  # what kernels and file systems without it say
 
@@ -50,10 +52,12 @@ def atomic_file(target: Path, *, force: bool) -> Iterator[int]:
     On any exception, KeyboardInterrupt included, nothing is left and an old `target` stays as it was. OSErrors become
     BadDestination. The mode is 0666 less the umask, as for any new file.
     """
-    temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
+    temporary = strays.beside(target, "tmp")
     try:
+        _remove_strays(target)
         fd, named = _open(target.parent, temporary)
         try:
+            strays.lock(fd)
             yield fd
             os.fsync(fd)
             if not named and not force:
@@ -88,6 +92,17 @@ def _open(folder: Path, temporary: Path) -> tuple[int, bool]:
             if error.errno not in RETRY:
                 raise
     return os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666), True
+
+
+def _remove_strays(target: Path) -> None:
+    """Remove the files for this target that killed processes left, and the folders in which MindSpore read them."""
+    for path in strays.left(target, "tmp"):
+        with contextlib.suppress(OSError):
+            if path.is_dir():
+                (path / f"checkpoint{target.suffix}").unlink(missing_ok=True)
+                path.rmdir()
+            else:
+                path.unlink()
 
 
 def link_open(fd: int, path: Path) -> None:

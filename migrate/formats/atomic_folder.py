@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
-import re
 import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from ...errors import BadDestination
+from . import strays
+from .strays import beside
 
 REPLACEABLE = (".safetensors", ".json", ".bin", ".ckpt", ".md", ".txt")  # how the files of a checkpoint folder end
 THERE = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR, errno.EISDIR)  # what a rename onto something says
@@ -62,20 +62,20 @@ def atomic_folder(target: Path, *, force: bool) -> Iterator[Path]:
     On any exception, KeyboardInterrupt included, nothing is left and an old `target` stays as it was. OSErrors become
     BadDestination, and so does an old `target` that holds anything but the files of a checkpoint.
     """
-    temporary = _beside(target, "tmp")
+    temporary = beside(target, "tmp")
     try:
-        _remove_strays(target)
+        _remove_strays(target, "tmp")
         temporary.mkdir()
         lock = os.open(temporary, os.O_RDONLY)
         try:
-            # A process is known by its number only within its container; the lock is seen from all of them.
-            with contextlib.suppress(OSError):
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            strays.lock(lock)
             yield temporary
             for path in temporary.iterdir():
                 _sync(path)
             os.fsync(lock)
             _take_its_place(temporary, target, force=force)
+            if force:
+                _remove_strays(target, "old")
             with contextlib.suppress(OSError):  # a file system may know no fsync of folders
                 _sync(target.parent)
         finally:
@@ -89,10 +89,6 @@ def atomic_folder(target: Path, *, force: bool) -> Iterator[Path]:
             raise BadDestination(f"{target} appeared while it was being written; pass --force to replace it") from None
         left = "the old folder is unchanged" if target.exists() else "nothing was left behind"
         raise BadDestination(f"cannot write {target}: {error.strerror or error}; {left}") from None
-
-
-def _beside(target: Path, kind: str) -> Path:
-    return target.with_name(f".{target.name[:100]}.{os.getpid()}-{os.urandom(4).hex()}.{kind}")
 
 
 def _is(path: Path, fd: int) -> bool:
@@ -112,7 +108,7 @@ def _take_its_place(temporary: Path, target: Path, *, force: bool) -> None:
         _remove(temporary)
         return
     # Not under the name of a temporary, which the next run would remove: until the second step this is all there is.
-    old = _beside(target, "old")
+    old = beside(target, "old")
     target.rename(old)
     try:
         temporary.rename(target)
@@ -162,39 +158,11 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
 
 
-def _remove_strays(target: Path) -> None:
-    """Remove the temporary folders for this target whose processes are gone."""
-    name = re.compile(re.escape(f".{target.name[:100]}.") + r"(\d+)-[0-9a-f]{8}\.tmp")
-    for path in target.parent.iterdir():
-        found = name.fullmatch(path.name)
-        if found and path.is_dir() and not path.is_symlink() and not _runs(int(found[1])) and not _locked(path):
+def _remove_strays(target: Path, kind: str) -> None:
+    """Remove the folders for this target, as far as they are checkpoints, that killed processes left."""
+    for path in strays.left(target, kind):
+        if path.is_dir():
             _remove(path)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True
-
-
-def _locked(folder: Path) -> bool:
-    try:
-        fd = os.open(folder, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
-    finally:
-        os.close(fd)
-    return False
 
 
 def _sync(path: Path) -> None:

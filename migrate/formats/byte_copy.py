@@ -2,9 +2,10 @@
 
 Small tensors and headers are gathered in a buffer, since a system call for each would cost more than the bytes.
 Large ones are mapped, a window at a time, and written from there: one copy, from the source's page cache to the new
-file's. (Reading and writing copies twice. copy_file_range takes half as long again: it goes page by page, and every
-page of the source ends up on two pages of the new file, since headers shift the contents.) After each stretch the
-kernel is told to begin writing to the disk, so that the fsync at the end finds little left to wait for.
+file's; none where the file system can share the blocks (range_clone.py). (Reading and writing copies twice.
+copy_file_range takes half as long again: it goes page by page, and every page of the source ends up on two pages of the
+new file, since headers shift the contents.) After each stretch the kernel is told to begin writing to the disk, so that
+the fsync at the end finds little left to wait for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import os
 from collections.abc import Callable
 
 from ...errors import BadCheckpoint
+from .range_clone import BLOCK, WORTH, clone, shift
 
 BUFFER = 1 << 20  # bytes gathered before a write; a tensor smaller than SMALL goes through it
 SMALL = 64 << 10
@@ -38,6 +40,7 @@ class Copier:
         self.buffer = bytearray()
         self.at = self.hinted = 0
         self.unmappable: set[int] = set()  # sources
+        self.unclonable: set[int] = set()
         if size and hasattr(os, "posix_fallocate"):
             try:
                 os.posix_fallocate(output, 0, size)
@@ -57,6 +60,9 @@ class Copier:
             self.write(read_range(source, offset, length))
             return
         self.flush()
+        if length >= WORTH and not shift(offset, self.at) and source not in self.unclonable:
+            shared = self._clone(source, offset, length)
+            offset, length = offset + shared, length - shared
         while length:
             step = min(length, WINDOW)
             copied = self._copy_mapped(source, offset, step)
@@ -66,6 +72,21 @@ class Copier:
             self._advance(copied)
             offset += copied
             length -= copied
+
+    def _clone(self, source: int, offset: int, length: int) -> int:
+        """Append as much as can be shared with the source instead of copied; returns how many bytes were appended."""
+        before = -offset % BLOCK
+        whole = (length - before) // BLOCK * BLOCK
+        if before:
+            self.write(read_range(source, offset, before))
+            self.flush()
+        if os.fstat(source).st_size < offset + before + whole or not clone(
+            source, offset + before, self.output, self.at, whole
+        ):
+            self.unclonable.add(source)  # or it became shorter, and reading will tell
+            return before
+        self._advance(whole)
+        return before + whole
 
     def _copy_mapped(self, source: int, offset: int, length: int) -> int:
         """Copy bytes that this process never looks at; returns how many, 0 when reading has to tell what is wrong.

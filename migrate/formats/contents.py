@@ -158,13 +158,15 @@ def read_at(file: BinaryIO, path: str, offset: int, length: int) -> bytes:
     """Up to `length` bytes from an offset; raises BadCheckpoint when the disk cannot read."""
     try:
         return os.pread(file.fileno(), length, offset)
+    except OverflowError:  # an offset that no file has
+        return b""
     except OSError as error:
         raise BadCheckpoint(f"cannot read {path}: {error.strerror}") from None
 
 
 def check_name(path: str, name: object) -> str:
-    """The name, if it can be one of a tensor; raises BadCheckpoint."""
-    if not isinstance(name, str) or not name or not name.isprintable() or len(name) > MAX_NAME:
+    """The name, if it can be one of a tensor: printable, and no part between dots empty; raises BadCheckpoint."""
+    if not isinstance(name, str) or not name.isprintable() or len(name) > MAX_NAME or ".." in f".{name}.":
         raise BadCheckpoint(f"{path}: {ascii(name)[:80]} is no name of a tensor")
     return name
 

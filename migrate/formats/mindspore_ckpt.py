@@ -23,10 +23,25 @@ from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from ...errors import BadCheckpoint
+from .aligned_headers import KEY, PADDING, filled_up
 from .beside_net import beside_the_net, described
 from .byte_copy import Copier, Progress
 from .casts import Losses
-from .contents import ByteRange, Checkpoint, Piece, Source, Tensor, check_name, row_major, shown
+from .contents import (
+    MAX_DIM,
+    MAX_RANK,
+    ByteRange,
+    Checkpoint,
+    Piece,
+    Source,
+    Tensor,
+    check_name,
+    product,
+    row_major,
+    shown,
+)
+from .protobuf import Cursor, field_of, sized, varint
+from .range_clone import can_clone
 from .record import MAX_RECORD, packed, unpacked
 from .tensor_bytes import copy_content
 
@@ -59,8 +74,8 @@ class Value(NamedTuple):
 def header(tag: str, dims: tuple[int, ...], tensor_type: str, length: int) -> bytes:
     """Return the bytes that stand before `length` bytes of content; what follows the content is the next header."""
     tensor = b"".join(b"\x08" + varint(dim) for dim in dims)
-    tensor += b"\x12" + _sized(tensor_type.encode()) + b"\x1a" + varint(length)
-    value = b"\x0a" + _sized(tag.encode()) + b"\x12" + varint(len(tensor) + length) + tensor
+    tensor += b"\x12" + sized(tensor_type.encode()) + b"\x1a" + varint(length)
+    value = b"\x0a" + sized(tag.encode()) + b"\x12" + varint(len(tensor) + length) + tensor
     return b"\x0a" + varint(len(value) + length) + value
 
 
@@ -68,20 +83,6 @@ def pieces(nbytes: int) -> Iterator[tuple[int, int]]:
     """Cut a content of `nbytes` into (start, length) as MindSpore does; an empty one is one empty piece."""
     for start in range(0, max(nbytes, 1), CHUNK):
         yield start, min(CHUNK, nbytes - start)
-
-
-def varint(number: int) -> bytes:
-    """Encode a non-negative integer in protobuf's groups of seven bits, lowest first."""
-    encoded = bytearray()
-    while number > 0x7F:
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
-
-
-def _sized(content: bytes) -> bytes:
-    return varint(len(content)) + content
 
 
 def entries(fd: int, path: str) -> list[Value]:
@@ -103,31 +104,34 @@ def structure(fd: int, path: str) -> tuple[list[Value], bytes]:
     Raises BadCheckpoint as `entries` does, but for the unknown types.
     """
     end = os.fstat(fd).st_size
-    if end >= 17 and os.pread(fd, len(CRC_MARK), end - 17) == CRC_MARK:
-        end -= 17
-    values: list[Value] = []
-    record = b""
     message = _Message(fd, path, 0, end)
+    if end >= 17 and message.read(end - 17, len(CRC_MARK)) == CRC_MARK:
+        message.end = end = end - 17
+    values: list[Value] = []
+    cut: list[list[tuple[int, int]]] = []  # the pieces of each
+    record = b""
     while message.at < end:
         value = message.checkpoint()
         if isinstance(value, bytes):
             record = value
             continue
-        if values and values[-1].tag == value.tag:
-            if values[-1][1:3] != value[1:3]:
-                raise BadCheckpoint(f"{path}: the pieces of {shown(value.tag)} disagree about its shape or type")
-            value = value._replace(pieces=values.pop().pieces + value.pieces)
-        values.append(value)
+        if not values or values[-1].tag != value.tag:
+            values.append(value)
+            cut.append([])
+        if values[-1][1:3] != value[1:3]:
+            raise BadCheckpoint(f"{path}: the pieces of {shown(value.tag)} disagree about its shape or type")
+        cut[-1] += value.pieces
+    values = [value._replace(pieces=tuple(held)) for value, held in zip(values, cut, strict=True)]
     for value in values:
         expected = TYPE_SIZES.get(value.tensor_type)
         if expected is None:
             continue
-        for dim in value.dims if value.dims != (0,) else ():  # MindSpore reads dims (0,) as a single number
-            expected *= dim
+        expected *= product(value.dims if value.dims != (0,) else ())  # which MindSpore reads as a single number
         found = sum(length for _, length in value.pieces)
         if found != expected:
+            needs = f"{expected:,}" if expected < MAX_DIM else "absurdly many"
             raise BadCheckpoint(
-                f"{path}: {shown(value.tag)} holds {found:,} bytes, its shape {value.dims} needs {expected:,}"
+                f"{path}: {shown(value.tag)} holds {found:,} bytes, its shape {value.dims} needs {needs}"
             )
     if len({value.tag for value in values}) != len(values):
         raise BadCheckpoint(f"{path}: a name occurs twice")
@@ -140,6 +144,8 @@ BEGINNING = re.compile(rb"\x0a[\x80-\xff]{0,9}[\0-\x7f]\x0a([\x80-\xff]{0,9}[\0-
 
 def begins(head: bytes) -> bool:
     """Whether a file that begins so may be a MindSpore checkpoint; a line break before JSON or HTML begins alike."""
+    if head.startswith(KEY):
+        return True
     found = BEGINNING.match(head)
     if found is None or len(found[1]) > 1:  # no text, and the tag may be longer than what is looked at
         return found is not None
@@ -189,10 +195,15 @@ def write(
 ) -> int:
     """Write a checkpoint of these tensors to an empty file; returns its size. See destination.Writer."""
     assert framework == "mindspore"
-    parts = [(piece, _headers(piece)) for piece in content]
-    tail = b"" if record is None else _field(RECORD, packed(record))
-    size = sum(piece.nbytes + sum(map(len, heads.values())) for piece, heads in parts) + len(tail)
-    copier = Copier(output, size, progress)
+    shared = bool(sources) and can_clone(sources[0], output)
+    parts: list[tuple[Piece, dict[int, bytes]]] = []
+    at = 0
+    for piece in content:
+        heads = filled_up(_headers(piece), piece, at) if shared else _headers(piece)
+        parts.append((piece, heads))
+        at += piece.nbytes + sum(map(len, heads.values()))
+    tail = b"" if record is None else field_of(RECORD, packed(record))
+    copier = Copier(output, at + len(tail), progress)
     for piece, heads in parts:
         copy_content(copier, sources, piece, heads, losses)
     copier.write(tail)
@@ -216,20 +227,15 @@ def _headers(piece: Piece) -> dict[int, bytes]:
     return {start: header(piece.name, piece.shape, kind, length) for start, length in pieces(piece.nbytes)}
 
 
-def _field(number: int, content: bytes) -> bytes:
-    return varint(number << 3 | 2) + _sized(content)
-
-
-class _Message:
+class _Message(Cursor):
     """A cursor over one `Checkpoint` message that reads headers and steps over contents."""
-
-    def __init__(self, fd: int, path: str, at: int, end: int) -> None:
-        self.fd, self.path, self.at, self.end = fd, path, at, end
-        self.window, self.start = b"", at
 
     def checkpoint(self) -> Value | bytes:
         """The next value, or the record."""
         field = self.varint()
+        while field == PADDING << 3 | 2:
+            self.at = self.span()
+            field = self.varint()
         if field == RECORD << 3 | 2:
             return self.bytes_(MAX_RECORD)
         if field != 0x0A:
@@ -253,48 +259,6 @@ class _Message:
                 self.at = content_end
             else:
                 raise self.damaged()
-        if self.at != stop:
+        if self.at != stop or len(dims) > MAX_RANK or any(dim >= MAX_DIM for dim in dims):
             raise self.damaged()
         return Value(tag, tuple(dims), tensor_type, (piece,))
-
-    def byte(self) -> int:
-        index = self.at - self.start
-        if not 0 <= index < len(self.window):
-            self.window, self.start, index = os.pread(self.fd, min(4096, self.end - self.at), self.at), self.at, 0
-            if not self.window:
-                raise self.damaged()
-        self.at += 1
-        return self.window[index]
-
-    def varint(self) -> int:
-        number = shift = 0
-        while True:
-            byte = self.byte()
-            number |= (byte & 0x7F) << shift
-            if byte < 0x80:
-                return number
-            shift += 7
-            if shift > 63:
-                raise self.damaged()
-
-    def key(self, expected: int) -> None:
-        if self.byte() != expected:
-            raise self.damaged()
-
-    def span(self) -> int:
-        """Read a length and return where what follows ends."""
-        length = self.varint()
-        if self.at + length > self.end:
-            raise self.damaged()
-        return self.at + length
-
-    def bytes_(self, most: int = 1 << 20) -> bytes:
-        stop = self.span()
-        if stop - self.at > most:
-            raise self.damaged()
-        content = os.pread(self.fd, stop - self.at, self.at)
-        self.at = stop
-        return content
-
-    def damaged(self) -> BadCheckpoint:
-        return BadCheckpoint(f"{self.path} is not a MindSpore checkpoint, or it is damaged at byte {self.at:,}")

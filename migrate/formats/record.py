@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import BadCheckpoint
-from .contents import MAX_DIM
+from .contents import MAX_DIM, MAX_RANK, check_name
 
 MAX_RECORD = 16 << 20  # bytes
 FORMAT = 1
@@ -40,11 +40,12 @@ def unpacked(path: str, content: bytes | str) -> dict[str, Any] | None:
             named = found.setdefault(part, {})
             if type(named) is not dict or any(type(value) is not kind for value in named.values()):
                 raise ValueError
-        if any(
-            type(size) is not int or not 0 <= size < MAX_DIM for shape in found["shapes"].values() for size in shape
-        ):
-            raise ValueError
-    except (ValueError, RecursionError):
+            for name in (*named, *(named.values() if kind is str else ())):
+                check_name(path, name)
+        for shape in found["shapes"].values():
+            if len(shape) > MAX_RANK or any(type(size) is not int or not 0 <= size < MAX_DIM for size in shape):
+                raise ValueError
+    except (ValueError, RecursionError, BadCheckpoint):
         raise BadCheckpoint(f"{path}: what an earlier conversion noted in it is damaged") from None
     if found["format"] != FORMAT:
         raise BadCheckpoint(f"{path} was written by a later msmigrate; update this one")

@@ -91,7 +91,7 @@ class _Pickle:
             self.remember()
 
     def text(self, value: str) -> None:
-        encoded = value.encode()
+        encoded = value.encode("utf-8", "surrogatepass")  # as pickle does
         self.again(b"X" + struct.pack("<I", len(encoded)) + encoded)
 
     def name(self, module: str, name: str) -> None:

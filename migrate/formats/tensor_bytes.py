@@ -60,14 +60,18 @@ def _blocks_of(sources: Sequence[int], tensor: Tensor) -> Iterator[Any]:
 
     kind = np.dtype(f"u{tensor.item_size}") if tensor.item_size <= 8 else np.dtype("V16")
     if tensor.contiguous:
+        rest = b""  # of an element that the cut between two spans goes through
         for offset, length, file in tensor.spans:
             for start in range(0, length, STRETCH):
-                yield np.frombuffer(read_range(sources[file], offset + start, min(STRETCH, length - start)), kind)
+                held = rest + read_range(sources[file], offset + start, min(STRETCH, length - start))
+                whole = len(held) // tensor.item_size * tensor.item_size
+                rest = held[whole:]
+                yield np.frombuffer(held[:whole], kind)
         return
     (span,) = tensor.spans
-    held = np.frombuffer(read_range(sources[span.file], span.offset, span.length), kind)
+    elements = np.frombuffer(read_range(sources[span.file], span.offset, span.length), kind)
     view = np.lib.stride_tricks.as_strided(
-        held, tensor.shape, [stride * tensor.item_size for stride in tensor.strides], writeable=False
+        elements, tensor.shape, [stride * tensor.item_size for stride in tensor.strides], writeable=False
     )
     yield from _blocks(view)
 

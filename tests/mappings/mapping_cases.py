@@ -32,20 +32,22 @@ def runnable() -> Iterator[tuple[str, Row, Case]]:
 
 
 def draw(name: str, shape: tuple[int, ...], kind: Any = None) -> np.ndarray:
-    """Values for one input or weight: float32 normal, or as the mapping `kind` says (ints, uniform, simplex)."""
+    """Values for one input or weight: float32 normal, or as the mapping `kind` says (ints, uniform, simplex, mask)."""
     source = np.random.default_rng(zlib.crc32(name.encode()))
     if kind and "ints" in kind:
         return source.integers(0, kind["ints"], shape).astype(np.int32)
     if kind and "uniform" in kind:
         return source.uniform(*kind["uniform"], shape).astype(np.float32)
+    if kind and "mask" in kind:  # the share that is hidden; the first of each row never is
+        return (source.uniform(size=shape) < kind["mask"]) & (np.arange(shape[-1]) > 0)
     if kind and "simplex" in kind:
         return source.dirichlet(np.ones(shape[-1]), shape[:-1]).astype(np.float32)
     return source.normal(size=shape).astype(np.float32)
 
 
-def draw_weight(case_name: str, tensor_name: str, shape: tuple[int, ...]) -> np.ndarray:
+def draw_weight(case_name: str, case: Case, tensor_name: str, shape: tuple[int, ...]) -> np.ndarray:
     """A weight or buffer by its torch name; running variances are positive."""
-    values = draw(f"{case_name}/{tensor_name}", shape)
+    values = draw(f"{case_name}/{tensor_name}", shape) * np.float32(case.weights)
     return np.abs(values) + 0.5 if tensor_name.endswith("running_var") else values
 
 
@@ -56,6 +58,26 @@ def inputs(case_name: str, case: Case) -> list[np.ndarray]:
         shape, kind = (spec["shape"], spec) if isinstance(spec, dict) else (spec, None)
         drawn.append(draw(f"{case_name}/input{index}", tuple(shape), kind))
     return drawn
+
+
+def phases(row: Row, mode: str) -> tuple[str, ...]:
+    """What is run of a row in one of MindSpore's modes.
+
+    Compiling modules takes long, and but for dropout, which they have at 0 here, their eval is their train.
+    """
+    if row.kind not in ("layer", "module") or (row.kind == "module" and mode == "graph"):
+        return ("train",)
+    return ("train", "eval")
+
+
+def flat(result: Any) -> list[Any]:
+    """The tensors of an output: of a recurrent net the sequence, then its last states."""
+    return [tensor for part in result for tensor in flat(part)] if isinstance(result, (tuple, list)) else [result]
+
+
+def output_names(count: int) -> list[str]:
+    """The names of a result's tensors."""
+    return ["out", *(f"out{index}" for index in range(1, count))]
 
 
 def image(height: int, width: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from mapping_cases import Results, inputs
+from mapping_cases import Results, inputs, phases
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import EQUAL, SAME_DISTRIBUTION, Case, Row
 
@@ -52,6 +52,20 @@ def compare(name: str, phase: str, mode: str, found: dict[str, Results]) -> list
             trouble = f"{np.abs(values / ours[tensor] - 1).max():.3g} (relative) from torch"
         if trouble:
             wrong.append(f"{phase} {mode} {tensor}: {trouble}")
+    return wrong
+
+
+def apart(name: str, phase: str, mode: str, share: float, found: dict[str, Results]) -> list[str]:
+    """Further from torch than noise somewhere, as the row says, and nowhere further than `share` of a tensor."""
+    key = f"{name}/{phase}/{mode}"
+    if key in found["mindspore"].errors:
+        return [f"{phase} {mode}: {found['mindspore'].errors[key]}"]
+    wrong = [] if compare(name, phase, mode, found) else [f"{phase} {mode}: as near as noise, though the row says not"]
+    reference, theirs = found["torch"].of(f"{name}/{phase}/float64"), found["mindspore"].of(key)
+    for tensor, values in theirs.items():
+        far = float(np.abs(values - reference[tensor]).max() / np.abs(reference[tensor]).max())
+        if not far <= share:
+            wrong.append(f"{phase} {mode} {tensor}: {far:.3g} of its largest apart, the row says {share:.3g}")
     return wrong
 
 
@@ -102,26 +116,30 @@ def judge(name: str, row: Row, case: Case, mode: str, found: dict[str, Results])
     """The status that one case deserves in one mode, and what speaks against it."""
     if row.kind in ("initializer", "transform"):
         return judge_whole(name, row, found)
-    phases = ("train", "eval") if row.kind == "layer" else ("train",)
     wrong, status = [], EQUAL
-    for phase in phases:
+    for phase in phases(row, mode):
         if phase == "train" and not case.train:
             status = SAME_DISTRIBUTION
             wrong += dropped_alike(name, row, case, mode, found)
+        elif case.apart is not None:
+            wrong += apart(name, phase, mode, case.apart, found)
         else:
             wrong += compare(name, phase, mode, found)
-    return status, wrong + fresh_alike(name, found)
+    return status, wrong + fresh_alike(name, row, found)
 
 
-def fresh_alike(name: str, found: dict[str, Results]) -> list[str]:
-    """New layers draw their parameters from the same distributions."""
+def fresh_alike(name: str, row: Row, found: dict[str, Results]) -> list[str]:
+    """New layers draw their parameters from the same distributions, but for those of which the row says otherwise."""
     key = f"{name}/fresh"
     if key in found["mindspore"].errors:
         return [found["mindspore"].errors[key]]
     ours, theirs = (found[framework].of(key) for framework in ("torch", "mindspore"))
     if set(ours) != set(theirs):
         return [f"new layers in torch have {sorted(ours)}, in MindSpore {sorted(theirs)}"]
-    return [f"new {key}: {text}" for key in ours for text in distributed_alike(ours[key].ravel(), theirs[key].ravel())]
+    other = {key for key in ours for state in row.state if state.drawn_otherwise and key == state.torch}
+    wrong = {key: distributed_alike(ours[key].ravel(), theirs[key].ravel()) for key in ours}
+    alike = [f"new {key}: drawn as in torch, though the row says otherwise" for key in other if not wrong[key]]
+    return alike + [f"new {key}: {text}" for key in ours if key not in other for text in wrong[key]]
 
 
 def judge_whole(name: str, row: Row, found: dict[str, Results]) -> tuple[str, list[str]]:

@@ -28,23 +28,28 @@ from mapping_cases import (
     draw,
     draw_weight,
     extent,
+    flat,
     image,
     inputs,
+    output_names,
     patch,
+    phases,
     runnable,
 )
 from mindspore import nn, ops
 from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
 from msmigrate.mappings import table
+from msmigrate.mappings.crossing import renamed
 from msmigrate.mappings.resolve import build, resolve, value_of
-from msmigrate.mappings.rows import SAME_DISTRIBUTION, Call, Case, Row
+from msmigrate.mappings.rows import SAME_DISTRIBUTION, Call, Case, Row, State
 from msmigrate.mappings.verbs import SHAPES as SHAPE_VERBS
 from PIL import Image
 
 warnings.simplefilter("ignore")
 MODES = ("pynative", "graph")
 WRONG: dict[str, dict[str, Any]] = {}  # MindSpore arguments to set wrongly, by torch name
+RECURRENT = nn.LSTM.__mro__[1]  # private
 PAUSE = 3  # the step after which an optimizer's state crosses to torch and back
 
 
@@ -61,31 +66,30 @@ def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[
     modules = tuple(build(translate(child, args)) for child, args in inner)
     net = build(translate(row.torch, given, modules))
     owners = [(f"{index}.", table.row(child)) for index, (child, _) in enumerate(inner)] or [("", row)]
-    crossing = {
-        prefix + state.mindspore: (prefix + state.torch, state)
-        for prefix, owner in owners
-        for state in owner.state
-        if state.mindspore and state.torch
-    }
     nn.SequentialCell(net)  # a checkpoint's names are those that parameters take in their parent
     parameters = {}
     for theirs, parameter in net.parameters_and_names():
         assert parameter.name == f"0.{theirs}", parameter.name
-        ours, state = crossing[theirs]  # KeyError: the row does not know this parameter
+        ours, state = crossing(owners, theirs)
         if not parameter.requires_grad and not state.buffer:
             continue  # affine=False: torch has no such tensor, MindSpore leaves it at ones and zeros
-        values = draw_weight(name, ours, to_torch(parameter.shape, state.verb))
+        values = draw_weight(name, case, ours, to_torch(parameter.shape, state.verb))
         parameter.set_data(ms.Tensor(values.reshape(parameter.shape)))
         parameters[ours] = (parameter, state.verb)
     xs = [ms.Tensor(array) for array in inputs(name, case)]
+
+    def paired(x: Any, *state: Any) -> Any:
+        return net(x, state)
+
+    function = paired if case.paired else net
     net.set_train(False)
-    upstream = ms.Tensor(draw(f"{name}/upstream", tuple(net(*xs).shape)))
+    upstream = [ms.Tensor(draw(f"{name}/upstream", tuple(x.shape))) for x in flat(function(*xs))]
     net.set_train(train)
     if train and not case.train:
-        return {"random": (ms.jit(net) if mode == "graph" else net)(*xs).asnumpy()}
+        return {"random": (ms.jit(function) if mode == "graph" else function)(*xs).asnumpy()}
     trained = {ours: parameter for ours, (parameter, _) in parameters.items() if parameter.requires_grad}
     floating = [0] if row.kind == "loss" else [index for index, x in enumerate(xs) if x.dtype == ms.float32]
-    found = differentiate(net, xs, floating, list(trained.values()), upstream, mode)
+    found = differentiate(function, xs, floating, list(trained.values()), upstream, mode)
     for ours in trained:
         grad = found.pop(f"grad.weight{list(trained).index(ours)}")
         found[f"grad.{ours}"] = grad.reshape(to_torch(grad.shape, parameters[ours][1]))
@@ -95,15 +99,26 @@ def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[
     return found
 
 
+def crossing(owners: list[tuple[str, Row]], theirs: str) -> tuple[str, State]:
+    """Torch's name of a parameter and the state that tells it, by the rows of the modules under each prefix."""
+    for prefix, row in owners:
+        for state in row.state:
+            if state.mindspore and state.torch and theirs.startswith(prefix):
+                ours = renamed(theirs[len(prefix) :], state.mindspore, state.torch)
+                if ours is not None:
+                    return prefix + ours, state
+    raise KeyError(f"no row knows the parameter {theirs}")
+
+
 def run_fresh(row: Row, case: Case) -> dict[str, Any]:
     """What many new layers draw for each parameter, under torch's names."""
     ms.set_seed(3)
-    ours = {state.mindspore: state.torch for state in row.state}
+    np.random.seed(3)  # recurrent nets draw with NumPy
     drawn: dict[str, list[np.ndarray]] = {}
     for _ in range(FRESH):
         for theirs, parameter in build(translate(row.torch, case.args)).parameters_and_names():
             if parameter.requires_grad:
-                drawn.setdefault(ours[theirs], []).append(parameter.asnumpy())
+                drawn.setdefault(crossing([("", row)], theirs)[0], []).append(parameter.asnumpy())
     return {key: np.stack(values) for key, values in drawn.items()}
 
 
@@ -119,21 +134,35 @@ def to_torch(shape: Any, verb: str | None) -> tuple[int, ...]:
 def differentiate(
     function: Any, xs: list[Any], floating: list[int], weights: list[Any], upstream: Any, mode: str
 ) -> dict[str, Any]:
-    """Output, gradients of the inputs in `floating` and of the weights."""
+    """Outputs, gradients of the inputs in `floating` and of the weights; upstream: one tensor for each output."""
 
     def weighted(*tensors: Any) -> Any:
-        result = function(*tensors)
-        return ops.sum(result * upstream), result
+        results = level(function(*tensors))
+        total = ops.sum(results[0] * upstream[0])
+        for index in range(1, len(upstream)):
+            total = total + ops.sum(results[index] * upstream[index])
+        return total, results
 
     if not floating and not weights:
-        return {"out": (ms.jit(function) if mode == "graph" else function)(*xs).asnumpy()}
+        results = flat((ms.jit(function) if mode == "graph" else function)(*xs))
+        return {key: x.asnumpy() for key, x in zip(output_names(len(results)), results, strict=True)}
     grad = ms.value_and_grad(weighted, tuple(floating) or None, ms.ParameterTuple(weights) if weights else None, True)
-    (_, result), grads = (ms.jit(grad) if mode == "graph" else grad)(*xs)
+    (_, results), grads = (ms.jit(grad) if mode == "graph" else grad)(*xs)
     by_input, by_weight = grads if floating and weights else ((grads, ()) if floating else ((), grads))
     by_input, by_weight = (part if isinstance(part, (tuple, list)) else (part,) for part in (by_input, by_weight))
-    found = {"out": result.asnumpy()}
+    found = {key: x.asnumpy() for key, x in zip(output_names(len(results)), results, strict=True)}
     found.update({f"grad.input{index}": part.asnumpy() for index, part in zip(floating, by_input, strict=True)})
     found.update({f"grad.weight{index}": part.asnumpy() for index, part in enumerate(by_weight)})
+    return found
+
+
+def level(result: Any) -> tuple[Any, ...]:
+    """What `flat` does, in words that MindSpore compiles: one tensor, or a tuple of tensors and tuples of tensors."""
+    if not isinstance(result, tuple):
+        return (result,)
+    found = ()
+    for part in result:
+        found = found + (part if isinstance(part, tuple) else (part,))
     return found
 
 
@@ -157,7 +186,7 @@ def run_function(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     result = (ms.jit(function) if mode == "graph" and not case.train else function)(*xs)
     if not case.train:
         return {"random": result.asnumpy()}
-    upstream = ms.Tensor(draw(f"{name}/upstream", tuple(result.shape)))
+    upstream = [ms.Tensor(draw(f"{name}/upstream", tuple(result.shape)))]
     floating = [index for index, x in enumerate(xs) if x.dtype == ms.float32]
     return differentiate(function, xs, floating, [], upstream, mode)
 
@@ -275,11 +304,11 @@ def run(results: Results, name: str, row: Row, case: Case) -> None:
         function = run_initializer if row.kind == "initializer" else run_transform
         results.run(name, lambda: function(row, case))
         return
-    if row.kind == "layer" and "*args" not in case.args:
+    if row.kind in ("layer", "module") and "*args" not in case.args:
         results.run(f"{name}/fresh", lambda: run_fresh(row, case))
     for mode in MODES:
-        if row.kind in ("layer", "loss"):
-            for phase in ("train", "eval") if row.kind == "layer" else ("train",):
+        if row.kind in ("layer", "module", "loss"):
+            for phase in phases(row, mode):
                 train = phase == "train"
                 results.run(f"{name}/{phase}/{mode}", lambda m=mode, t=train: run_module(name, row, case, m, t))
         else:
@@ -291,12 +320,15 @@ def signature(row: Row) -> dict[str, str | None]:
     """Names of the MindSpore arguments and the source of their defaults (None: no default)."""
     target = resolve(row.mindspore or "")
     found = inspect.unwrap(target.__init__ if inspect.isclass(target) else target)
+    recurrent = inspect.isclass(target) and issubclass(target, RECURRENT)
+    if recurrent:  # which take what their base class does but for the first
+        found = RECURRENT.__init__
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     return {
         stars.get(p.kind, "") + p.name: None if p.default is p.empty else source(p.default)
         for p in inspect.signature(found).parameters.values()
-        if p.name != "self"
-    }
+        if p.name != "self" and not (recurrent and p.name == "mode")
+    } | ({"nonlinearity": repr("tanh")} if target is nn.RNN else {})
 
 
 def source(value: Any) -> str:

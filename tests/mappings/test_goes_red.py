@@ -1,13 +1,17 @@
-"""The judge sees a wrong argument: one is set in each of these rows, and the row has to fail."""
+"""The judge sees a wrong argument: one is set in each of these rows, and the row has to fail.
+
+And it sees a case that is nearer, or further away, than its row says.
+"""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 from mapping_cases import Results, runnable
-from mapping_judge import judge
+from mapping_judge import apart, judge
 from msmigrate.mappings.rows import NOT_APPLICABLE
 
 WRONG = json.loads((Path(__file__).parent / "wrong_arguments.json").read_text())
@@ -21,3 +25,18 @@ def test_a_wrong_argument_is_seen(torch_name: str, found_wrong: dict[str, Result
             complaints = [text for case in cases for text in judge(*case, mode, found_wrong)[1]]
             seen = [text for text in complaints if "Traceback" not in text]
             assert seen, complaints
+
+
+@pytest.mark.parametrize(
+    ("distance", "says"),
+    [(0.0, "as near as noise"), (1e-3, None), (3e-2, "0.03 of its largest apart, the row says 0.01")],
+)
+def test_a_case_that_is_not_as_far_off_as_its_row_says(distance: float, says: str | None) -> None:
+    name, exact = "torch.nn.Tanh[1]/train", np.linspace(-1, 1, 5)
+    torch, mindspore = Results(), Results()
+    torch.arrays = {f"{name}/float32|out": exact.astype(np.float32), f"{name}/float64|out": exact}
+    mindspore.arrays = {f"{name}/pynative|out": (exact + distance).astype(np.float32)}
+    found = {"torch": torch, "mindspore": mindspore}
+    wrong = apart("torch.nn.Tanh[1]", "train", "pynative", 0.01, found)
+    assert len(wrong) == (says is not None)
+    assert says is None or says in wrong[0]

@@ -19,6 +19,7 @@ def test_names_find_rows() -> None:
     assert table.row("operator.add").torch == table.row("torch.Tensor.add").torch == "torch.add"
     assert table.row("ReLU").kind == "layer"
     assert table.row("relu").kind == "function"
+    assert table.row("LSTM").kind == "module"
 
 
 def test_unknown_name_says_what_is_close() -> None:
@@ -137,6 +138,12 @@ ROW = """
         (("arguments: {}", "arguments: {p: {too: p}}"), "p: unknown key 'too'"),
         (("arguments: {}", "arguments: {p: {}}"), "p: an argument that goes nowhere says `why`"),
         (("arguments: {}", "arguments: {p: {to: p, verb: bend}}"), "there is no verb 'bend'"),
+        (("arguments: {}", "arguments: {}\n  state: [{torch: w, to: null}]"), "only one side has says `why`"),
+        (
+            ("arguments: {}", "arguments: {}\n  state: [{torch: w, to: w, drawn_otherwise: true}]"),
+            "drawn otherwise says",
+        ),
+        (("arguments: {}", "arguments: {}\n  state: [{torch: w, to: w, refused: true}]"), "has no name in MindSpore"),
         (("{torch: a, mindspore: b}", "{torch: a}"), "docs gives the pages"),
         (("- torch:", "- torch"), "expected keys and values|YAML|mapping"),
     ],

@@ -54,6 +54,52 @@ def test_conv_padding_writes_every_side() -> None:
     assert VERBS["conv2d_padding"].forward(0, args) == ("valid", 0)
 
 
+@given(padding=st.integers(0, 5) | st.tuples(*[st.integers(0, 5)] * 2), more=st.integers(0, 1))
+def test_transposed_padding(padding: object, more: int) -> None:
+    args = {"padding": padding, "output_padding": more}
+    for verb in ("transposed2d_padding", "transposed3d_padding"):
+        if isinstance(padding, int) or verb == "transposed2d_padding":
+            there_and_back(verb, padding, args)
+    if isinstance(padding, int):
+        there_and_back("transposed1d_padding", padding, args)
+
+
+@given(padding=st.tuples(*[st.integers(1, 5)] * 2), more=st.tuples(*[st.integers(0, 1)] * 2))
+def test_output_padding_is_padding_left_out(padding: tuple[int, int], more: tuple[int, int]) -> None:
+    call = table.translate(
+        "ConvTranspose2d", {"stride": 2, "padding": padding, "output_padding": more, "groups": 1}, (3, 4, 3)
+    )
+    (p, q), (a, b) = padding, more
+    assert call.kwargs["padding"] == (p, p - a, q, q - b)
+    assert call.kwargs["output_padding"] == 0
+    back = table.inverse("ConvTranspose2d", call.kwargs)
+    assert (back["padding"], back["output_padding"]) == (padding, more)
+
+
+def test_more_output_padding_than_padding_is_refused() -> None:
+    with pytest.raises(errors.Unsupported, match=r"output_padding=\(0, 2\).*with zeros"):
+        table.translate("ConvTranspose2d", {"stride": 3, "padding": 1, "output_padding": (0, 2)}, (3, 4, 3))
+
+
+@given(dilation=SIZES | st.tuples(SIZES, SIZES, SIZES))
+def test_flat_dilation(dilation: int | tuple[int, ...]) -> None:
+    if (dilation if isinstance(dilation, int) else dilation[0]) == 1:
+        there_and_back("flat_dilation", dilation, {})
+    else:
+        with pytest.raises(ValueError, match="depth"):
+            VERBS["flat_dilation"].forward(dilation, {})
+
+
+@given(factor=st.none() | st.integers(1, 9) | st.floats(0.1, 9) | st.tuples(SIZES, SIZES))
+def test_whole_factor(factor: int | float | tuple[int, ...] | None) -> None:
+    if isinstance(factor, float) and factor != int(factor):
+        with pytest.raises(ValueError, match="ratio"):
+            VERBS["whole_factor"].forward(factor, {})
+    else:
+        there_and_back("whole_factor", factor, {})
+    assert VERBS["recompute"].forward(None, {"scale_factor": factor}) is (None if factor is None else True)
+
+
 @given(padding=st.integers(0, 3), ceil_mode=st.booleans(), dilation=PAIRS, divisor=st.none() | SIZES)
 def test_pool_padding(padding: int, ceil_mode: bool, dilation: object, divisor: object) -> None:
     args = {"ceil_mode": ceil_mode, "dilation": dilation, "divisor_override": divisor}
@@ -77,7 +123,7 @@ def test_dims_one_by_one_or_together(dims: tuple[int, ...]) -> None:
     assert VERBS["dims"].forward((dims,), {}) == VERBS["dims"].forward(dims, {}) == dims
 
 
-@given(value=SIZES, verb=st.sampled_from(["single", "last_axis", "divisor", "negate"]))
+@given(value=SIZES, verb=st.sampled_from(["single", "last_axis", "divisor", "negate", "twice", "decimal"]))
 def test_small_verbs(value: int, verb: str) -> None:
     there_and_back(verb, value, {})
 

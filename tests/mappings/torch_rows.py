@@ -25,8 +25,10 @@ from mapping_cases import (
     draw,
     draw_weight,
     extent,
+    flat,
     image,
     inputs,
+    output_names,
     patch,
     runnable,
 )
@@ -72,14 +74,18 @@ def arguments(row: Row, case: Case, dtype: torch.dtype) -> tuple[list[Any], dict
 def tensors(name: str, case: Case, dtype: torch.dtype) -> list[torch.Tensor]:
     """The case's inputs; floating ones want a gradient."""
     made = [torch.from_numpy(array) for array in inputs(name, case)]
-    return [x.to(dtype).requires_grad_() if x.is_floating_point() else x.long() for x in made]
+    return [
+        x.to(dtype).requires_grad_() if x.is_floating_point() else x if x.dtype is torch.bool else x.long()
+        for x in made
+    ]
 
 
-def record(result: torch.Tensor, xs: list[torch.Tensor], name: str) -> dict[str, Any]:
-    """Output and input gradients, for an upstream gradient that both frameworks draw alike."""
-    upstream = torch.from_numpy(draw(f"{name}/upstream", tuple(result.shape))).to(result.dtype)
-    result.backward(upstream)
-    found = {"out": result.detach()}
+def record(result: Any, xs: list[torch.Tensor], name: str) -> dict[str, Any]:
+    """Outputs and input gradients, for upstream gradients that both frameworks draw alike."""
+    results = flat(result)
+    upstream = [torch.from_numpy(draw(f"{name}/upstream", tuple(x.shape))).to(x.dtype) for x in results]
+    torch.autograd.backward(results, upstream)
+    found = {key: x.detach() for key, x in zip(output_names(len(results)), results, strict=True)}
     found.update({f"grad.input{index}": x.grad for index, x in enumerate(xs) if x.grad is not None})
     return found
 
@@ -88,17 +94,17 @@ def run_module(name: str, row: Row, case: Case, dtype: torch.dtype, train: bool)
     """A layer or a loss: forward, gradients of inputs and parameters, buffers after."""
     first, given = arguments(row, case, dtype)
     module = find(row.torch)(*first, **given).to(dtype)
-    if row.kind == "layer":
+    if row.kind in ("layer", "module"):
         state = module.state_dict()
         drawn = {
-            key: torch.from_numpy(draw_weight(name, key, tuple(value.shape)))
+            key: torch.from_numpy(draw_weight(name, case, key, tuple(value.shape)))
             for key, value in state.items()
             if value.is_floating_point()
         }
         module.load_state_dict({**state, **drawn})
     module.train(train)
     xs = tensors(name, case, dtype)
-    result = module(*xs)
+    result = module(xs[0], tuple(xs[1:])) if case.paired else module(*xs)
     if train and not case.train:
         return {"random": result.detach()}
     if row.kind == "loss":  # the second input is the target, and weights of classes are no state
@@ -206,10 +212,10 @@ def run(results: Results, name: str, row: Row, case: Case) -> None:
         function = run_initializer if row.kind == "initializer" else run_transform
         results.run(name, lambda: function(name, row, case))
         return
-    if row.kind == "layer" and "*args" not in case.args:
+    if row.kind in ("layer", "module") and "*args" not in case.args:
         results.run(f"{name}/fresh", lambda: run_fresh(row, case))
     for label, dtype in DTYPES.items():
-        if row.kind in ("layer", "loss"):
+        if row.kind in ("layer", "module", "loss"):
             for mode in ("train", "eval"):
                 key = f"{name}/{mode}/{label}"
                 results.run(key, lambda mode=mode, dtype=dtype: run_module(name, row, case, dtype, mode == "train"))
@@ -226,6 +232,8 @@ def signature(row: Row) -> list[list[Any]]:
         parameters = list(inspect.signature(found).parameters.values())
     except ValueError:
         parameters = []
+    if inspect.isclass(found) and issubclass(found, torch.nn.RNNBase):
+        return recurrent_signature(found)
     if not parameters or parameters[0].kind is inspect.Parameter.VAR_POSITIONAL:
         hidden = getattr(torch.nn.functional, f"_{row.short}", None)
         if row.kind == "function" and hidden is not None:
@@ -247,10 +255,21 @@ def signature(row: Row) -> list[list[Any]]:
     return [[name, value] for name, value in merged.items()]
 
 
+def recurrent_signature(found: type) -> list[list[Any]]:
+    """The arguments of an LSTM, GRU or RNN, which take what their base class does but for the first."""
+    parameters = [p for p in inspect.signature(torch.nn.RNNBase).parameters.values() if p.name != "mode"]
+    names = [[p.name, default(p.default)] for p in parameters if found is torch.nn.LSTM or p.name != "proj_size"]
+    if found is torch.nn.RNN:
+        names.insert(3, ["nonlinearity", found(1, 1).nonlinearity])
+    return names
+
+
 def default(value: Any) -> Any:
     """A default as JSON holds it."""
     if value is inspect.Parameter.empty:
         return "required"
+    if inspect.isfunction(value):
+        return value.__name__
     return value.value if isinstance(value, Enum) else value
 
 

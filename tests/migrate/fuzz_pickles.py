@@ -123,9 +123,9 @@ def _around(rng: Random, ops: list[bytes], _: Sequence[bytes]) -> None:
 
 
 Mutation = Callable[[Random, list[bytes], Sequence[bytes]], None]
+KEEPING = (_integer, _integer, _near, _text, _text, _global, _value, _value, _bomb)  # what the machine's stack holds
 MUTATIONS: Sequence[Mutation] = (
-    *(_integer, _integer, _integer, _near, _text, _text, _global, _insert, _replace, _value, _value, _remove, _double),
-    *(_swap, _lend, _bomb, _around),
+    *(*KEEPING, *KEEPING, _insert, _replace, _remove, _double, _swap, _lend, _around),
 )
 
 

@@ -169,6 +169,9 @@ def _shard(kind: str, suffix: str, names: tuple[str, ...]) -> tuple[bytes, list[
             return target.read_bytes(), list(opened.checkpoint().tensors)
 
 
+TOLD = {"optimizer": "torch.optim.AdamW", "scaler": {"growth_factor": 2.0, "growth_interval": 2000}}
+
+
 def fields(kind: str) -> list[Field]:
     """The same, of kind ckpt or training, as the fields of its message."""
     content = converted(kind)
@@ -181,6 +184,11 @@ def fields(kind: str) -> list[Field]:
         for held in values
         for at, length in held.pieces
     ]
+    for at, part in enumerate(found):
+        whole = part.encoded()
+        if b"msmigrate.training" in whole:  # only a training run of MindSpore knows the class of the optimizer
+            told = json.dumps({**TOLD, **json.loads(whole[whole.index(b"{") :])}).encode()
+            found[at] = value("msmigrate.training", [len(told)], "UInt8", told)
     return [*found, *([record(noted)] if noted else [])]
 
 

@@ -9,7 +9,8 @@ from msmigrate.mappings.rows import Row
 from msmigrate.migrate import owner_classes as oc
 from msmigrate.migrate.owner_classes import Family, Shape
 
-ROWS: dict[str, Row] = {name: row for row in table.rows("layer") for name in (row.torch, *row.aliases)}
+LAYERS = [*table.rows("layer"), *table.rows("module")]
+ROWS: dict[str, Row] = {name: row for row in LAYERS for name in (row.torch, *row.aliases)}
 
 
 @pytest.mark.parametrize(
@@ -47,6 +48,8 @@ ROWS: dict[str, Row] = {name: row for row in table.rows("layer") for name in (ro
         ({"bias": (8,)}, None),
         ({"weight_ih_l0": (8, 2), "weight_hh_l0": (8, 2)}, (oc.RECURRENT,)),
         ({"weight_hr_l1_reverse": (8, 2)}, (oc.RECURRENT,)),
+        ({"weight_ih": (8, 2), "weight_hh": (8, 2), "bias_ih": (8,), "bias_hh": (8,)}, (oc.RECURRENT_CELL,)),
+        ({"weight_ih": (8, 2), "weight_hh": (8, 2), "weight_ch": (8, 2)}, None),
         ({"in_proj_weight": (24, 8), "in_proj_bias": (24,)}, (oc.ATTENTION,)),
     ],
 )
@@ -71,6 +74,37 @@ def test_beside_a_volumetric_convolution_a_batch_norm_may_be_either() -> None:
     assert with_volume[1].families == (oc.BATCH_NORM, oc.BATCH_NORM_3D)
 
 
+def attention(path: str) -> dict[str, Shape]:
+    return {f"{path}.in_proj_weight": (24, 8), f"{path}.out_proj.weight": (8, 8)}
+
+
+TRANSFORMER: dict[str, Shape] = {
+    **attention("e.self_attn"),
+    "e.linear1.weight": (9, 8),
+    "e.linear2.weight": (8, 9),
+    "e.norm1.weight": (8,),
+    "e.norm2.weight": (8,),
+}
+
+
+def test_the_output_of_an_attention_is_linear_and_no_embedding() -> None:
+    assert oc.modules(attention("a"))[1].families == (oc.LINEAR,)
+    assert oc.modules({"in_proj_weight": (24, 8), "out_proj.weight": (8, 8)})[1].families == (oc.LINEAR,)
+    assert oc.modules({"a.out_proj.weight": (8, 8)})[0].families == (oc.LINEAR, oc.EMBEDDING)
+
+
+def test_the_linear_layers_of_a_transformer_layer_may_be_its_own() -> None:
+    """torch's nn.TransformerEncoderLayer and classes that people write have the same names; MindSpore's has others."""
+    found = {module.path: module.families for module in oc.modules(TRANSFORMER)}
+    assert found["e.linear1"] == found["e.linear2"] == (oc.LINEAR, oc.ENCODER_LAYER)
+    decoder = {module.path: module.families for module in oc.modules({**TRANSFORMER, **attention("e.multihead_attn")})}
+    assert decoder["e.linear1"] == (oc.LINEAR, oc.DECODER_LAYER)
+    for missing in ("e.norm2.weight", "e.self_attn.in_proj_weight"):
+        less = {name: shape for name, shape in TRANSFORMER.items() if name != missing}
+        alone = {module.path: module.families for module in oc.modules(less)}
+        assert alone["e.linear1"] == (oc.LINEAR, oc.EMBEDDING)
+
+
 @pytest.mark.parametrize(
     "shapes",
     [
@@ -87,8 +121,12 @@ def test_computed_weights_are_unsupported(shapes: dict[str, Shape]) -> None:
 
 @pytest.mark.parametrize("family", oc.FAMILIES, ids=lambda family: family.label)
 def test_the_table_gives_the_classes_of_a_family_the_same_names(family: Family) -> None:
-    forms = {ROWS[name].state for name in family.classes if name in ROWS}
-    assert len(forms) <= 1
+    """As far as their tensors are the same: an InstanceNorm is in the families of those with and without statistics."""
+    found: dict[str | None, set[tuple[str | None, str | None]]] = {}
+    for row in {ROWS[name].torch: ROWS[name] for name in family.classes if name in ROWS}.values():
+        for state in row.state:
+            found.setdefault(state.torch, set()).add((state.mindspore, state.verb))
+    assert {torch: ways for torch, ways in found.items() if len(ways) > 1} == {}
 
 
 def test_every_layer_with_tensors_of_its_own_belongs_to_a_family() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, Unsupported
+from msmigrate.migrate import to_torch
 from msmigrate.migrate.against_net import Net
 from msmigrate.migrate.destination import form
 from msmigrate.migrate.formats.contents import ByteRange, Checkpoint, Tensor
+from msmigrate.migrate.name_map import Names, Rule
 from msmigrate.migrate.plan import Entry, Plan
 from msmigrate.migrate.settle import Model, settle
 from msmigrate.migrate.to_mindspore import Owners
@@ -28,6 +31,7 @@ def make(
     owners: Owners | None = None,
     net: Net | None = None,
     refused: dict[str, str] | None = None,
+    names: Names | None = None,
 ) -> Plan:
     places = enumerate(shapes.items())
     tensors = {name: it if isinstance(it, Tensor) else tensor(*it, at=100 * i) for i, (name, it) in places}
@@ -39,6 +43,7 @@ def make(
         model=None if owners is None else Model("model", owners),
         net=net,
         into="net" if net else None,
+        names=names,
         constant=lambda value: tensor(dtype="int64"),
         read=lambda tensor: 7,
     )
@@ -119,11 +124,200 @@ def test_parameters_in_containers_are_ones_own() -> None:
 
 
 def test_a_torch_layer_without_a_row_is_unsupported() -> None:
-    plan = make({"r.weight_ih_l0": (8, 2)}, owners={"r": ("torch.nn.LSTM", "torch.nn.RNNBase", MODULE)})
-    with pytest.raises(Unsupported, match=r"no row for torch\.nn\.LSTM"):
+    plan = make({"e.weight": (8, 2)}, owners={"e": ("torch.nn.EmbeddingBag", MODULE)})
+    with pytest.raises(Unsupported, match=r"no row for torch\.nn\.EmbeddingBag"):
         plan.check()
-    with pytest.raises(Unsupported, match="no row for LSTM"):
-        make({"r.weight_ih_l0": (8, 2)}).check()
+
+
+Shapes = dict[str, tuple[int, ...] | Tensor]
+
+
+def back(plan: Plan, owners: Owners | None = None, names: Names | None = None) -> dict[str, str | None]:
+    """The names of a written file, and torch's names of them, by structure or by --model."""
+    shapes = {entry.target: entry.target_shape for entry in plan.written}
+    if owners is None:
+        ways = to_torch.by_structure(shapes)
+    else:
+        wanted = {entry.name: entry.tensor.shape for entry in plan.entries}
+        ways = to_torch.by_model("model", owners, wanted, shapes, names)
+    return {name: way.name if isinstance(way, to_torch.Way) else None for name, way in ways.items()}
+
+
+LSTM = ("torch.nn.LSTM", "torch.nn.RNNBase", MODULE)
+LSTM_TENSORS: Shapes = {
+    f"r.{kind}_l{layer}": (16, 4) if kind.startswith("weight") else (16,)
+    for layer in ("0", "0_reverse", "11")
+    for kind in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+}
+
+
+@pytest.mark.parametrize("owners", [None, {"r": LSTM}], ids=["structure", "model"])
+def test_recurrent_nets_keep_their_names(owners: Owners | None) -> None:
+    plan = make(LSTM_TENSORS, owners=owners)
+    plan.check()
+    assert plan.totals["keep"] == len(LSTM_TENSORS)
+    assert entry(plan, "r.bias_hh_l11").owner == ("LSTM, GRU or RNN" if owners is None else "LSTM")
+    assert back(plan, owners) == {name: name for name in LSTM_TENSORS}
+
+
+@pytest.mark.parametrize("owners", [None, {"r": LSTM}], ids=["structure", "model"])
+def test_a_projection_is_refused_and_not_left_out(owners: Owners | None) -> None:
+    with pytest.raises(Unsupported, match=r"r\.weight_hr_l0_reverse: MindSpore's nn\.LSTM has no projection"):
+        make({**LSTM_TENSORS, "r.weight_hr_l0_reverse": (2, 4)}, owners=owners).check()
+
+
+def test_what_a_recurrent_net_does_not_have_is_unsupported_by_structure() -> None:
+    with pytest.raises(Unsupported, match="LSTM, GRU or RNN has no tensor of that name"):
+        make({**LSTM_TENSORS, "r.scale": (4,)}).check()
+
+
+ATTENTION: Owners = {
+    "a": ("torch.nn.MultiheadAttention", MODULE),
+    "a.out_proj": ("torch.nn.modules.linear.NonDynamicallyQuantizableLinear", LINEAR, MODULE),
+}
+
+
+@pytest.mark.parametrize("owners", [None, ATTENTION], ids=["structure", "model"])
+def test_attention_keeps_its_names_whatever_it_has(owners: Owners | None) -> None:
+    some: Shapes = {"a.in_proj_weight": (24, 8), "a.out_proj.weight": (8, 8)}
+    apart: Shapes = {f"a.{name}_proj_weight": (8, 8 if name == "q" else 5) for name in "qkv"}
+    others: Shapes = {"a.in_proj_bias": (24,), "a.bias_k": (1, 1, 8), "a.bias_v": (1, 1, 8), "a.out_proj.bias": (8,)}
+    for shapes in (some, {**some, **others}, {**apart, "a.out_proj.weight": (8, 8), **others}):
+        plan = make(shapes, owners=owners)
+        plan.check()
+        assert [e.target for e in plan.entries] == list(shapes)
+        assert back(plan, owners) == {name: name for name in shapes}
+
+
+def test_transposed_convolutions_cross_as_others_do() -> None:
+    """Their weights are (in, out/groups, …) on both sides."""
+    shapes: Shapes = {
+        "one.weight": (4, 3, 5),
+        "one.bias": (6,),
+        "two.weight": (4, 3, 2, 2),
+        "three.weight": (4, 3, 2, 2, 2),
+    }
+    owners = {name: (f"torch.nn.ConvTranspose{i}d", MODULE) for i, name in enumerate(("one", "two", "three"), 1)}
+    for plan in (make(shapes), make(shapes, owners=owners)):
+        plan.check()
+        assert {e.name: (e.action, e.target_shape) for e in plan.entries} == {
+            "one.weight": ("transform", (4, 3, 1, 5)),
+            "one.bias": ("keep", (6,)),
+            "two.weight": ("keep", (4, 3, 2, 2)),
+            "three.weight": ("keep", (4, 3, 2, 2, 2)),
+        }
+
+
+def test_instance_norms_and_cells_by_model() -> None:
+    shapes: Shapes = {"n.weight": (4,), "n.bias": (4,), "c.weight_ih": (12, 2), "c.weight_hh": (12, 4)}
+    owners = {"n": ("torch.nn.InstanceNorm2d", MODULE), "c": ("torch.nn.GRUCell", MODULE)}
+    for plan in (make(shapes), make(shapes, owners=owners)):
+        plan.check()
+        assert [e.target for e in plan.entries] == ["n.gamma", "n.beta", "c.weight_ih", "c.weight_hh"]
+
+
+TRANSFORMER = (
+    *("self_attn.in_proj_weight", "self_attn.in_proj_bias", "self_attn.out_proj.weight", "self_attn.out_proj.bias"),
+    *("linear1.weight", "linear1.bias", "linear2.weight", "linear2.bias"),
+    *("norm1.weight", "norm1.bias", "norm2.weight", "norm2.bias"),
+)
+SIZES: Shapes = {"in_proj_weight": (24, 8), "in_proj_bias": (24,), "weight": (8, 8), "bias": (8,)}
+
+
+def in_mindspore(name: str) -> str:
+    part, _, leaf = name.rpartition(".")
+    if part.startswith("norm"):
+        return f"{part}.{'gamma' if leaf == 'weight' else 'beta'}"
+    return name.replace("linear", "dense")
+
+
+IN_MINDSPORE = {name: in_mindspore(name) for name in TRANSFORMER}
+
+
+def transformer(outer: str) -> Shapes:
+    sizes = {name: SIZES[name.rpartition(".")[2]] for name in TRANSFORMER}
+    return {outer + name: (8,) if name.startswith("norm") else size for name, size in sizes.items()}
+
+
+def transformer_owners(outer: str, layer: str) -> Owners:
+    parts = {"self_attn": "MultiheadAttention", "norm1": "LayerNorm", "norm2": "LayerNorm"}
+    parts |= {"self_attn.out_proj": "Linear", "linear1": "Linear", "linear2": "Linear"}
+    classes = {f"{outer}.{part}".strip("."): (f"torch.nn.{name}", MODULE) for part, name in parts.items()}
+    return {**classes, outer: ("own.Layer", layer, MODULE)}
+
+
+@pytest.mark.parametrize("outer", ["", "layers.0"])
+def test_a_model_that_has_torchs_transformer_layer(outer: str) -> None:
+    """MindSpore's calls its linear layers dense1 and dense2."""
+    before = f"{outer}." if outer else ""
+    shapes, owners = transformer(before), transformer_owners(outer, "torch.nn.TransformerEncoderLayer")
+    plan = make(shapes, owners=owners)
+    plan.check()
+    assert {e.name: e.target for e in plan.entries} == {before + k: before + v for k, v in IN_MINDSPORE.items()}
+    assert back(plan, owners) == {before + v: before + k for k, v in IN_MINDSPORE.items()}
+    assert back(plan)[f"{before}dense1.weight"] is None
+    assert back(plan)[f"{before}norm2.gamma"] == f"{before}norm2.weight"
+
+
+def test_a_transformer_layer_of_ones_own_keeps_linear1() -> None:
+    shapes, owners = transformer("e."), transformer_owners("e", "torch.nn.ModuleDict")
+    plan = make(shapes, owners=owners)
+    plan.check()
+    assert entry(plan, "e.linear1.weight").target == "e.linear1.weight"
+    assert back(plan, owners)["e.linear1.weight"] == "e.linear1.weight"
+
+
+def test_a_transformer_layer_without_a_model_is_ambiguous() -> None:
+    with pytest.raises(Ambiguous, match=r"e\.linear1\.weight.*: it may belong to Linear or TransformerEncoderLayer"):
+        make(transformer("e.")).check()
+
+
+@pytest.mark.parametrize("model", [True, False])
+@pytest.mark.parametrize("name", ["dense", "linear"])
+def test_a_net_tells_how_the_parts_of_a_transformer_layer_are_called(name: str, model: bool) -> None:
+    """Also where the torch model's is torch's own, and the net's is not MindSpore's."""
+    shapes = transformer("e.")
+    targets = {k: v.replace("dense", name) for k, v in IN_MINDSPORE.items()}
+    net = {f"e.{target}": (shapes[f"e.{ours}"], "float32") for ours, target in targets.items()}
+    owners = transformer_owners("e", "torch.nn.TransformerEncoderLayer") if model else None
+    plan = make(shapes, net=net, owners=owners)
+    plan.check()
+    assert {e.name: e.target for e in plan.entries} == {f"e.{k}": f"e.{v}" for k, v in targets.items()}
+
+
+def test_a_map_moves_a_transformer_layer_and_wins_inside_of_it() -> None:
+    def rules() -> Names:
+        pairs = (r"e\.linear1", "there.first"), ("e", "there")
+        return Names([Rule(re.compile(ours), theirs, line, Path("map")) for line, (ours, theirs) in enumerate(pairs)])
+
+    shapes, owners = transformer("e."), transformer_owners("e", "torch.nn.TransformerEncoderLayer")
+    plan = make(shapes, owners=owners, names=rules())
+    plan.check()
+    targets = {f"e.{k}": f"there.{v}".replace("dense1", "first") for k, v in IN_MINDSPORE.items()}
+    assert {e.name: e.target for e in plan.entries} == targets
+    assert back(plan, owners, rules()) == {target: name for name, target in targets.items()}
+    some = {name: shape for name, shape in shapes.items() if "linear2" not in name}
+    assert entry(make(shapes, names=rules()), "e.linear1.weight").target == "there.first.weight"
+    assert entry(make(some, names=rules()), "e.norm1.weight").target == "there.norm1.gamma"
+    assert entry(make(shapes, names=rules()), "e.linear2.weight").error is Ambiguous
+
+
+def test_only_a_net_makes_a_bilinear_layer_of_what_looks_like_a_convolution() -> None:
+    shapes: Shapes = {"b.weight": (5, 3, 4), "b.bias": (5,)}
+    assert entry(make(shapes), "b.weight").target_shape == (5, 3, 1, 4)
+    for shape in ((5, 3, 4), (5, 3, 1, 4)):
+        plan = make(shapes, net={"b.weight": (shape, "float32"), "b.bias": ((5,), "float32")})
+        plan.check()
+        assert entry(plan, "b.weight").target_shape == shape
+    plan = make(shapes, owners={"b": ("torch.nn.Bilinear", MODULE)})
+    assert entry(plan, "b.weight").target_shape == (5, 3, 4)
+
+
+def test_an_rms_norm_keeps_its_name() -> None:
+    shapes: Shapes = {"n.weight": (4,)}
+    assert entry(make(shapes, owners={"n": ("torch.nn.RMSNorm", MODULE)}), "n.weight").target == "n.weight"
+    for name in ("n.weight", "n.gamma", "n.w"):
+        assert entry(make(shapes, net={name: ((4,), "float32")}), "n.weight").target == name
 
 
 def test_a_net_settles_the_class_too() -> None:

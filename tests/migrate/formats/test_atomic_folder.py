@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadDestination
-from msmigrate.migrate.formats import atomic_folder
+from msmigrate.migrate.formats import atomic_folder, strays
 from msmigrate.migrate.formats.atomic_folder import check_folder, check_not_read
 
 
@@ -233,7 +233,7 @@ def test_what_a_running_process_writes_stays(tmp_path: Path, monkeypatch: pytest
         assert other.is_dir()
         for told in ("_runs", "_locked"):  # of another container the number tells nothing, but the lock does
             with monkeypatch.context() as patch:
-                patch.setattr(atomic_folder, told, lambda _: False)
+                patch.setattr(strays, told, lambda _: False)
                 fill(tmp_path / "x", force=True)
             assert other.is_dir()
         process.kill()
@@ -245,10 +245,10 @@ def test_a_process_of_another_user_runs(monkeypatch: pytest.MonkeyPatch) -> None
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    assert atomic_folder._runs(os.getpid())
-    assert not atomic_folder._runs(10**30)
+    assert strays._runs(os.getpid())
+    assert not strays._runs(10**30)
     monkeypatch.setattr(os, "kill", refuse)
-    assert atomic_folder._runs(1)
+    assert strays._runs(1)
 
 
 @pytest.mark.parametrize(

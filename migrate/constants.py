@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 import tempfile
-from collections.abc import Sequence
-from typing import IO
+from collections.abc import Callable, Sequence
+from typing import IO, Any
 
 from ..errors import BadCheckpoint
 from .formats.byte_copy import read_range
-from .formats.contents import ByteRange, Shape, Tensor, product, row_major
+from .formats.casts import cast, castable, widened
+from .formats.contents import ByteRange, Piece, Shape, Tensor, product, row_major
+from .formats.tensor_bytes import chunks
 
 NUMBERS = {
     name: struct.Struct(f"<{code}")
@@ -47,6 +49,32 @@ class Constants:
     def add_integer(self, value: int) -> Tensor:
         """A tensor of one int64."""
         return self.add("int64", struct.pack("<q", value), ())
+
+    def arrays(self, sources: Sequence[int]) -> tuple[Callable[[Tensor], Any], Callable[[Any, str], Tensor]]:
+        """Functions that read a tensor of the sources as an array of float64, and keep such an array in a dtype.
+
+        The first one raises BadCheckpoint when a source ends before.
+        """
+        return lambda tensor: array(sources, tensor), self._keep
+
+    def _keep(self, values: Any, dtype: str) -> Tensor:
+        shape = tuple(values.shape)
+        wide = Tensor("float64", shape, row_major(shape), ())
+        return self.add(dtype, cast(values.view("u8"), Piece("", dtype, shape, wide)), shape)
+
+
+def array(sources: Sequence[int], tensor: Tensor) -> Any:
+    """A floating-point tensor of one of the sources, as float64, in its shape."""
+    import numpy as np
+
+    blocks = chunks(sources, Piece("", tensor.dtype, tensor.shape, tensor))
+    content = b"".join(
+        block if isinstance(block, bytes) else read_range(sources[block.file], block.offset, block.length)
+        for block in blocks
+    )
+    bits = np.frombuffer(content, f"u{tensor.item_size}")
+    wide = widened(bits, tensor.dtype) if castable(tensor.dtype) else np.frombuffer(content, tensor.dtype)
+    return wide.astype(np.float64).reshape(tensor.shape)
 
 
 def number(sources: Sequence[int], tensor: Tensor) -> float:

@@ -18,6 +18,7 @@ from . import model_check
 from .against_net import under_own_names
 from .constants import Constants, number
 from .destination import Form, form
+from .folded import folded
 from .formats.atomic_file import atomic_file, check_destination
 from .formats.atomic_folder import check_folder, check_not_read
 from .formats.byte_copy import Progress, read_range
@@ -195,6 +196,10 @@ def _settled(
             constant=constants.add,
             weights=opened.weights,
         )
+        dropped: list[Entry] = []
+        if (checkpoint.framework, chosen.holder.framework) == ("torch", "mindspore"):
+            checkpoint, dropped, remarks = folded(checkpoint, *constants.arrays(opened.descriptors))
+            notes += remarks
         beside, read = _beside(opened, checkpoint, chosen, options, maker, notes)
         others = {name: what for name, what in checkpoint.others.items() if name not in read}
         checkpoint = checkpoint._replace(others=others)
@@ -207,7 +212,7 @@ def _settled(
             into=options.into,
             names=None if options.name_map is None else Names(read_rules(options.name_map)),
             dtype=options.dtype,
-            beside=beside,
+            beside=[*dropped, *beside],
             constant=constants.add_integer,
             read=maker.number,
         )
@@ -230,7 +235,10 @@ def _beside(
     if checkpoint.framework != "torch":
         return [], set()
     names = None if options.optimizer is None else model_check.optimizer_groups(options.optimizer)
-    found = training_state(checkpoint.training or {}, parameters_of(checkpoint.tensors), names, maker)
+    try:
+        found = training_state(checkpoint.training or {}, parameters_of(checkpoint.tensors), names, maker)
+    except MsmigrateError as error:
+        raise type(error)(f"{opened.path}: {error}") from None
     if not found.entries:
         raise BadCheckpoint(f"{opened.path} holds no training state that --training could convert")
     notes += found.notes

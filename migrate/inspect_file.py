@@ -11,11 +11,13 @@ from ..errors import Ambiguous, BadCheckpoint, MsmigrateError
 from . import owner_classes, to_torch
 from .formats.contents import Checkpoint, Source, Tensor, product
 from .formats.source import open_source
+from .formats.torch_modules import is_module
 from .formats.torch_state_dict import TorchSource
 from .owner_classes import AFFINE_NORM, BATCH_NORM, BATCH_NORM_3D, EMBEDDING, LINEAR, PRELU, RMS_NORM, Family
 from .plan import OWN
 
 UNKNOWN = "no layer known"
+MOST = 20  # state dicts that are looked at in one file
 # In MindSpore, a Linear has another name, and the tensors of these have.
 CELLS = {LINEAR: "Dense"}
 OTHER_NAMES = {BATCH_NORM, BATCH_NORM_3D, AFFINE_NORM, EMBEDDING, PRELU, RMS_NORM}
@@ -86,13 +88,13 @@ def _nested(source: Source) -> dict[str, Sum]:
     """The state dicts under the keys of the file, and how much each is."""
     found = {}
     content = source.load() if isinstance(source, TorchSource) else None
-    for key in content if type(content) is dict else ():
+    held = content.items() if type(content) is dict else ()
+    keys = [key for key, value in held if isinstance(key, str) and (type(value) is dict or is_module(value))]
+    for key in [key for key in keys if key.isprintable()][:MOST]:
         try:
-            held = source.checkpoint(key) if isinstance(key, str) else None
+            found[key] = _sum(source.checkpoint(key).tensors.values())
         except MsmigrateError:
             continue
-        if held is not None:
-            found[key] = _sum(held.tensors.values())
     return found
 
 

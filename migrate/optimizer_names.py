@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..errors import Ambiguous, BadCheckpoint
-from .formats.contents import Shape
+from .formats.contents import Shape, shown
 from .plan import few, size
 
 Groups = list[list[str]]
@@ -64,7 +64,7 @@ def names_of(groups: Sequence[Sequence[int]], shapes: Mapping[int, Shape], param
         )
     if len(fitting) > 1:
         first, second = ([name for group in order for name in group] for order in fitting[:2])
-        apart = [one for one, other in zip(first, second, strict=True) if one != other]
+        apart = [shown(one) for one, other in zip(first, second, strict=True) if one != other]
         raise Ambiguous(
             f"its {_counted(wanted)} may be in more than one order, which differ in {few(apart, 3)}: {REMEDY}"
         )
@@ -74,7 +74,7 @@ def names_of(groups: Sequence[Sequence[int]], shapes: Mapping[int, Shape], param
 def _counted(wanted: Sequence[int]) -> str:
     if len(wanted) == 1:
         return f"{wanted[0]} parameters"
-    return f"groups of {', '.join(map(str, wanted))} parameters"
+    return f"groups of {few([str(count) for count in wanted], 8, ', ')} parameters"
 
 
 def _orders(wanted: Sequence[int], parameters: Mapping[str, Shape]) -> Iterable[Groups]:

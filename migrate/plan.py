@@ -87,6 +87,7 @@ class Plan(NamedTuple):
                     reasons.setdefault(entry.why or "", []).append(entry.name)
             if reasons:
                 found = few([f"{few(names, 3, ', ')}: {why}" for why, names in reasons.items()])
+                found = found if len(found) <= LONGEST else found[:LONGEST] + "…"
                 otherwise = any(why.startswith(NO_PARAMETER) for why in reasons)
                 raise kind(f"{self.source}: {found}{RENAMED if otherwise else self._remedy(kind)}")
         if self.unfilled:
@@ -100,6 +101,7 @@ class Plan(NamedTuple):
         return REMEDY + (", or the MindSpore net with --into" if self.framework == "mindspore" else "")
 
 
+LONGEST = 1500  # letters of what is said of refused tensors, whose names may have a thousand
 NO_PARAMETER = "the net has no parameter "
 RENAMED = "; if the net only calls them otherwise, --write-map FILE guesses how, for --map"
 REMEDY = (
@@ -116,7 +118,7 @@ def refuse_twins(entries: list[Entry]) -> list[Entry]:
             sources.setdefault(entry.target, []).append(entry.name)
     twins = {target: names for target, names in sources.items() if len(names) > 1}
     return [
-        refuse(entry, BadCheckpoint, f"{' and '.join(twins[entry.target])} would both be called {entry.target}")
+        refuse(entry, BadCheckpoint, f"{few(twins[entry.target], 3, ' and ')} would both be called {entry.target}")
         if entry.target in twins
         else entry
         for entry in entries

@@ -36,6 +36,8 @@ AVERAGE = ("ema", "model_ema", "state_dict_ema", "ema_state_dict", "ema_model", 
 STEPS = ("global_step", "step", "iteration", "iter", "num_updates", "num_steps")
 PREFIXES = ("module.", "_orig_mod.")
 LARGEST_JSON = 4 << 20  # bytes
+MAX_PARAMETERS = 200_000  # of an optimizer; the largest models have some thousands
+MAX_STATE = 100  # what an optimizer keeps of one parameter
 
 
 class Beside(NamedTuple):
@@ -137,9 +139,10 @@ def _optimizer(
     state, groups = optimizer.get("state"), optimizer.get("param_groups")
     if type(state) is not dict or type(groups) is not list or any(type(group) is not dict for group in groups):
         raise BadCheckpoint(f"{key} is no optimizer's state dict: it lacks state and param_groups")
-    indices = [_indices(key, group) for group in groups]
+    indices = _indices(key, groups)
     flat = [index for group in indices for index in group]
-    if len(set(flat)) != len(flat) or any(index not in set(flat) for index in state):
+    known = set(flat)
+    if len(known) != len(flat) or any(index not in known for index in state):
         raise BadCheckpoint(f"{key}: its state and its param_groups count different parameters")
     tensors = {index: _tensors(key, index, held, maker) for index, held in state.items()}
     shapes = {index: shape for index, held in tensors.items() if (shape := _shape(held)) is not None}
@@ -172,16 +175,26 @@ def _optimizer(
     return entries, taken
 
 
-def _indices(key: str, group: Mapping[Any, Any]) -> list[int]:
-    params = group.get("params")
-    if type(params) is not list or any(type(index) is not int for index in params):
-        raise BadCheckpoint(f"{key}: a parameter group does not list its parameters by number")
-    return params
+def _indices(key: str, groups: Sequence[Mapping[Any, Any]]) -> list[list[int]]:
+    """The numbers of each group's parameters."""
+    found = []
+    left = MAX_PARAMETERS
+    for group in groups:
+        params = group.get("params")
+        if type(params) is not list:
+            raise BadCheckpoint(f"{key}: a parameter group does not list its parameters by number")
+        left -= 1 + len(params)
+        if left < 0:  # a small file may say one list many times
+            raise BadCheckpoint(f"{key}: it has more than {MAX_PARAMETERS:,} parameters and groups of them")
+        if any(type(index) is not int for index in params):
+            raise BadCheckpoint(f"{key}: a parameter group does not list its parameters by number")
+        found.append(params)
+    return found
 
 
 def _tensors(key: str, index: Any, held: Any, maker: Maker) -> dict[str, Any]:
     """State key -> tensor, or number, of one parameter; None is left out, as torch leaves what it does not hold."""
-    if type(held) is not dict:
+    if type(held) is not dict or len(held) > MAX_STATE:
         raise BadCheckpoint(f"{key}: the state of parameter {in_words(index)} is damaged")
     found = {}
     for part, value in held.items():

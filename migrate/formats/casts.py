@@ -52,16 +52,16 @@ def cast(bits: Any, piece: Piece, losses: Losses | None = None) -> bytes:
     import numpy as np
 
     with np.errstate(all="ignore"):  # what is lost is counted
-        wide = _widened(bits, piece.tensor.dtype)
+        wide = widened(bits, piece.tensor.dtype)
         narrow = _bfloat16(wide) if piece.dtype == "bfloat16" else wide.astype(f"f{ITEM_SIZES[piece.dtype]}")
         if losses is not None and ITEM_SIZES[piece.dtype] <= ITEM_SIZES[piece.tensor.dtype]:
-            back = _widened(narrow, piece.dtype).astype(wide.dtype)
+            back = widened(narrow, piece.dtype).astype(wide.dtype)
             losses.count(piece.name, wide, back, piece.dtype)
     return bytes(narrow.tobytes())
 
 
-def _widened(bits: Any, dtype: str) -> Any:
-    """The numbers as float64, or as float32 where that holds them exactly."""
+def widened(bits: Any, dtype: str) -> Any:
+    """The numbers whose bits these are, as float64, or as float32 where that holds them exactly."""
     import numpy as np
 
     bits = np.ascontiguousarray(bits)

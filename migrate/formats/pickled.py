@@ -81,6 +81,7 @@ class Call:
         self.name, self.args, self.state = name, args, None
 
 
+MAX_KEY = 100  # items in a tuple that is a key
 SCALARS = (str, int, float, bytes, type(None), Global, Call)  # a Call is hashed by its identity
 
 
@@ -122,6 +123,8 @@ def hashable(key: Any) -> Any:
 
     Hashing a deeply nested tuple would overflow the C stack, and huge integers can be made to collide.
     """
+    if type(key) is tuple and len(key) > MAX_KEY:  # a long one would be hashed anew each time that it is said
+        raise TypeError
     for item in key if type(key) is tuple else (key,):
         if not isinstance(item, SCALARS) or (isinstance(item, int) and abs(item) >= 1 << 60):
             raise TypeError

@@ -33,9 +33,10 @@ def left(target: Path, kind: str) -> Iterator[Path]:
         return
     for path in paths:
         found = name.fullmatch(path.name)
-        if found and not path.is_symlink() and (path.is_dir() or path.is_file()):
-            if not _runs(int(found[1])) and not _locked(path):
-                yield path
+        if not found or path.is_symlink() or not (path.is_dir() or path.is_file()):
+            continue
+        if not _runs(int(found[1])) and not _locked(path):
+            yield path
 
 
 def _runs(process: int) -> bool:

@@ -70,9 +70,9 @@ def _blocks_of(sources: Sequence[int], tensor: Tensor) -> Iterator[Any]:
         return
     (span,) = tensor.spans
     elements = np.frombuffer(read_range(sources[span.file], span.offset, span.length), kind)
-    view = np.lib.stride_tricks.as_strided(
-        elements, tensor.shape, [stride * tensor.item_size for stride in tensor.strides], writeable=False
-    )
+    axes = [axis for axis, size in enumerate(tensor.shape) if size != 1]  # of others an array may not have as many
+    shape, strides = [tensor.shape[axis] for axis in axes], [tensor.strides[axis] * tensor.item_size for axis in axes]
+    view = np.lib.stride_tricks.as_strided(elements, shape, strides, writeable=False)
     yield from _blocks(view)
 
 

@@ -15,8 +15,9 @@ from .contents import MAX_NAME, shown
 from .pickled import Call
 
 MAX_DEPTH = 200  # modules inside one another
-MAX_NAMES = 1_000_000  # of modules and tensors, a shared one counted at each place where it stands
+MAX_NAMES = 500_000  # of modules and tensors, a shared one counted at each place where it stands
 MAX_LETTERS = 64 << 20  # of all names together
+TOO_MANY = "it names absurdly many modules and tensors; no model does"
 
 DICTS = ("_parameters", "_buffers", "_modules")
 # Classes that are pickled by a call of their own, and where it keeps their __dict__ or the module that they wrap.
@@ -64,7 +65,7 @@ def tree(top: Call) -> Tree:
         del around[depth:]
         parts = looked_at.get(id(module))
         if parts is None:
-            parts = looked_at[id(module)] = _checked(path, module)
+            parts = looked_at[id(module)] = _checked(path, module, names)
         elif id(module) in around:
             raise BadCheckpoint(f"its module {shown(path)} stands inside itself")
         around.append(id(module))
@@ -88,6 +89,12 @@ class _Names:
     def __init__(self) -> None:
         self.count, self.letters = MAX_NAMES, MAX_LETTERS
 
+    def passed(self, count: int) -> None:
+        """Count names that lead to nothing."""
+        self.count -= count
+        if self.count < 0:
+            raise BadCheckpoint(TOO_MANY)
+
     def joined(self, path: str, name: Any) -> str:
         if not isinstance(name, str) or len(path) + len(name) >= MAX_NAME:
             raise BadCheckpoint(f"{ascii(name)[:80]} in its module {shown(path)} is no name of a tensor or module")
@@ -95,7 +102,7 @@ class _Names:
         self.count -= 1
         self.letters -= len(full)
         if self.count < 0 or self.letters < 0:
-            raise BadCheckpoint("it names absurdly many modules and tensors; no model does")
+            raise BadCheckpoint(TOO_MANY)
         return full
 
 
@@ -127,7 +134,7 @@ def _dicts(value: Call) -> list[Any] | None:
     return [*(state[key] for key in DICTS), state.get("_non_persistent_buffers_set")]
 
 
-def _checked(path: str, module: Any) -> _Parts:
+def _checked(path: str, module: Any, names: _Names) -> _Parts:
     dicts = _dicts(module) if type(module) is Call else None
     if dicts is None:
         what = f"an object of {shown(module.name)}" if type(module) is Call else f"a {type(module).__name__}"
@@ -141,9 +148,12 @@ def _checked(path: str, module: Any) -> _Parts:
             "packed; save the model from before it was quantized"
         )
     parameters, buffers, modules, left_out = dicts
-    left_out = _names(left_out)
+    left_out = _names(left_out) if buffers else ()
+    names.passed(len(left_out))
     own = [*parameters.items(), *((name, value) for name, value in buffers.items() if name not in left_out)]
-    return _Parts([item for item in own if item[1] is not None], [m for m in modules.items() if m[1] is not None])
+    found = _Parts([item for item in own if item[1] is not None], [m for m in modules.items() if m[1] is not None])
+    names.passed(len(own) + len(modules) - len(found.own) - len(found.modules))
+    return found
 
 
 def _names(value: Any) -> set[Any]:

@@ -126,6 +126,7 @@ def _candidates(content: dict[Any, Any]) -> Iterator[Keys]:
     level: list[tuple[Keys, dict[Any, Any]]] = [((), content)]
     seen = {id(content)}
     holding: dict[int, bool] = {}
+    known: dict[int, bool] = {}
     for _ in range(MAX_SEARCH):
         below: list[tuple[Keys, dict[Any, Any]]] = []
         for keys, outer in level:
@@ -133,7 +134,7 @@ def _candidates(content: dict[Any, Any]) -> Iterator[Keys]:
                 if not isinstance(name, str) or name in BESIDE or not name.isprintable():
                     continue
                 if id(value) not in holding:
-                    holding[id(value)] = _holds_weights(value)
+                    holding[id(value)] = _holds_weights(value, known)
                 if holding[id(value)]:
                     yield (*keys, name)
                 elif type(value) is dict and id(value) not in seen:
@@ -142,22 +143,26 @@ def _candidates(content: dict[Any, Any]) -> Iterator[Keys]:
         level = below
 
 
-def _holds_weights(value: Any) -> bool:
+def _holds_weights(value: Any, known: dict[int, bool] | None = None) -> bool:
     """Whether a value is weights: a model, or a dict with tensors that is not there to hold other weights.
 
-    A training checkpoint may have a tensor of its own beside them, such as the best loss or the random state.
+    A training checkpoint may have a tensor of its own beside them, such as the best loss or the random state. known:
+    which dicts have tensors, as far as they were looked through; many may hold the same one.
     """
+    known = {} if known is None else known
     if type(value) is not dict:
         return is_module(value)
     return (
-        _has_tensors(value)
-        and not any(type(value.get(name)) is dict and _has_tensors(value[name]) for name in WRAPPERS)
+        _has_tensors(value, known)
+        and not any(type(value.get(name)) is dict and _has_tensors(value[name], known) for name in WRAPPERS)
         and not any(map(is_module, value.values()))
     )
 
 
-def _has_tensors(value: dict[Any, Any]) -> bool:
-    return any(is_tensor(item) and name not in BESIDE for name, item in value.items())
+def _has_tensors(value: dict[Any, Any], known: dict[int, bool]) -> bool:
+    if id(value) not in known:
+        known[id(value)] = any(is_tensor(item) and name not in BESIDE for name, item in value.items())
+    return known[id(value)]
 
 
 def _resolve(content: dict[Any, Any], key: str, deep: int) -> Keys | None:

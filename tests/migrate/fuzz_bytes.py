@@ -12,7 +12,18 @@ from typing import Any
 INTEGERS = (
     *(0, 1, -1, 2, 3, 4, 7, 8, 16, 63, 64, 100, 127, 128, 255, 256, 1000, 4095, 65535, 65536),
     *((1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 32, (1 << 32) + 1, (1 << 47) + 1, (1 << 48) - 1, 1 << 48, 1 << 53),
-    *((1 << 60) - 1, 1 << 60, 1 << 62, (1 << 63) - 1, 1 << 63, (1 << 64) - 1, 1 << 64, (1 << 70) - 1, 10**30, 1 << 7000),
+    *(
+        (1 << 60) - 1,
+        1 << 60,
+        1 << 62,
+        (1 << 63) - 1,
+        1 << 63,
+        (1 << 64) - 1,
+        1 << 64,
+        (1 << 70) - 1,
+        10**30,
+        1 << 7000,
+    ),
     *(-2, -(1 << 31), -(1 << 63), -(1 << 64), -(1 << 7000)),
 )
 WIDTHS = {"B": 1, "H": 2, "I": 4, "Q": 8}
@@ -20,7 +31,21 @@ TEXTS = (
     *("", "x", ".", "..", "/", "../../etc/passwd", "/etc/passwd", "a\nb", "a\r\nb", "\x1b[31mred", "\0", "weight"),
     *("module.", "module.module.weight", "_orig_mod.module.", "x" * 1001, "ä" * 300, "\ud800", "\u202e", "n_averaged"),
     *("own.ö", "__metadata__", "format", "pt", "ms", "msmigrate", "msmigrate.training", "optimizer.step", "ema.x"),
-    *("{}", "'", '"', "a'b\"c", "%s%n", "\u2028", "x\n" * 5000, "params", "state", "step", "lr", "running_mean", "bn.w"),
+    *(
+        "{}",
+        "'",
+        '"',
+        "a'b\"c",
+        "%s%n",
+        "\u2028",
+        "x\n" * 5000,
+        "params",
+        "state",
+        "step",
+        "lr",
+        "running_mean",
+        "bn.w",
+    ),
 )
 NUMBERS = (0.0, -0.0, 0.5, 1.0, -1.5, 1e308, 1e400, -1e400, float("nan"), 5e-324, 2.0**31, 2.0**63)
 
@@ -34,7 +59,11 @@ def integer(rng: Random) -> int:
 
 def text(rng: Random) -> str:
     """A name of a tensor or what no name should be."""
-    return rng.choice(TEXTS) if rng.random() < 0.8 else "".join(chr(rng.randrange(1, 300)) for _ in range(rng.randrange(9)))
+    return (
+        rng.choice(TEXTS)
+        if rng.random() < 0.8
+        else "".join(chr(rng.randrange(1, 300)) for _ in range(rng.randrange(9)))
+    )
 
 
 def damaged(rng: Random, data: bytes, other: bytes) -> bytes:
@@ -155,8 +184,18 @@ def anything(rng: Random) -> Any:
     return rng.choice(
         (
             *(integer(rng), integer(rng), integer(rng), rng.choice(NUMBERS), text(rng), text(rng), None, True, [], {}),
-            *([integer(rng)] * rng.randrange(5), [[]], {text(rng): integer(rng)}, deep(rng), [1] * rng.choice((65, 3000))),
-            *("x" * 100_000 if rng.random() < 0.1 else "x", 10**4000, {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}),
+            *(
+                [integer(rng)] * rng.randrange(5),
+                [[]],
+                {text(rng): integer(rng)},
+                deep(rng),
+                [1] * rng.choice((65, 3000)),
+            ),
+            *(
+                "x" * 100_000 if rng.random() < 0.1 else "x",
+                10**4000,
+                {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]},
+            ),
         )
     )
 

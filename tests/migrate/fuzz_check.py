@@ -7,6 +7,7 @@ in words, as the complaint of an Outcome.
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import json
 import os
@@ -27,7 +28,7 @@ from msmigrate.migrate.formats import mindspore_ckpt
 from msmigrate.migrate.formats.contents import Piece, Tensor, product
 from msmigrate.migrate.formats.source import open_source
 from msmigrate.migrate.plan import Plan
-from msmigrate.reports.inspect_report import inspect_json
+from msmigrate.reports.inspect_report import inspect_json, show_inspection
 from msmigrate.reports.plan import plan_json, plan_text, result_text
 
 SECONDS = 5
@@ -52,22 +53,25 @@ class Hang(BaseException):
 
 @contextlib.contextmanager
 def limits() -> Iterator[None]:
-    """Stop what takes too long or too much."""
+    """Stop what takes too long by the processor's time, or by the clock should it wait for something, or too much."""
 
     def stop(*_: object) -> None:
         raise Hang
 
-    before = signal.signal(signal.SIGALRM, stop)
+    before = [signal.signal(number, stop) for number in (signal.SIGPROF, signal.SIGALRM)]
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     pages = int(Path("/proc/self/statm").read_text().split()[0])
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
+    signal.setitimer(signal.ITIMER_REAL, 12 * SECONDS)
     try:
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, hard))
         yield
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
-        signal.signal(signal.SIGALRM, before)
+        for number, handler in zip((signal.SIGPROF, signal.SIGALRM), before, strict=True):
+            signal.signal(number, handler)
 
 
 def check(case: Case, folder: Path) -> Outcome:
@@ -77,14 +81,10 @@ def check(case: Case, folder: Path) -> Outcome:
         made.mkdir()
     for name, content in case.files.items():
         (source / name).write_bytes(content)
-    started = time.perf_counter()
     resident = _forget_peak()
-    try:
-        with limits(), mock.patch.object(mindspore_ckpt, "CHUNK", case.chunk), mock.patch.object(os, "fsync"):
-            kind, complaint, text = _tried(case, source / case.source, out)
-    except Hang:
-        kind, complaint, text = "hang", f"it takes longer than {SECONDS} s", ""
-    seconds, memory = time.perf_counter() - started, max(0, _peak() - resident)
+    with mock.patch.object(mindspore_ckpt, "CHUNK", case.chunk), mock.patch.object(os, "fsync"):
+        kind, complaint, text, seconds = _tried(case, source / case.source, out)
+    memory = max(0, _peak() - resident)
     found = {path.name: path.read_bytes() for path in source.iterdir()}
     if complaint is None and found != dict(case.files):
         complaint = "the source was changed"
@@ -95,38 +95,53 @@ def check(case: Case, folder: Path) -> Outcome:
     return Outcome(kind, seconds, memory, complaint, text)
 
 
-def _tried(case: Case, source: Path, out: Path) -> tuple[str, str | None, str]:
-    """The kind of outcome, what is wrong about it, and the message of the error."""
+def _tried(case: Case, source: Path, out: Path) -> tuple[str, str | None, str, float]:
+    """The kind of outcome, what is wrong about it, the message of the error, and the processor's time in seconds."""
     options = dict(case.options)
     shard = options.pop("max_shard_size", None)
-    looking = {"key": options.get("key")}
     target = f"{out}/{case.destination}"
     steps: tuple[Callable[[], Any], ...] = (
-        lambda: json.dumps(inspect_json(inspect_file.inspect_file(source, **looking)), ensure_ascii=False).encode(),
+        lambda: _shown(inspect_file.inspect_file(source, options.get("key"))),
         lambda: _printed(convert.make_plan(source, target, **options)),
         lambda: convert.convert(source, target, max_shard_size=shard, **options),
     )
-    for number, step in enumerate(steps):
+    kind, complaint, text, slowest, done = "converted", None, "", 0.0, None
+    for step in steps:
+        started = time.process_time()
         try:
-            done = step()
+            with limits():
+                done = step()
         except MsmigrateError as error:
-            complaint = _said_well(str(error))
-            if complaint or number == len(steps) - 1:
-                left = sorted(path.name for path in out.iterdir())
-                return type(error).__name__, complaint or (f"{left} was left behind" if left else None), str(error)
+            kind, text = type(error).__name__, str(error)
+            complaint = complaint or _said_well(text)
+        except Hang:
+            kind, complaint = "hang", f"it takes longer than {SECONDS} s"
         except Exception:
-            return "crash", f"step {number}: {traceback.format_exc(limit=-6)}", ""
+            kind, complaint = "crash", traceback.format_exc(limit=-6)
+        slowest = max(slowest, time.process_time() - started)
+    if done is None:
+        left = sorted(path.name for path in out.iterdir())
+        return kind, complaint or (f"{left} was left behind" if left else None), text, slowest
     try:
         result_text(done).encode()
-        return "converted", _written_well(done.plan, source, target), ""
+        complaint = complaint or _written_well(done.plan, source, target)
     except (MsmigrateError, AssertionError):
-        return "converted", f"reading it back: {traceback.format_exc(limit=-3)}", ""
+        complaint = f"reading it back: {traceback.format_exc(limit=-3)}"
+    return kind if complaint else "converted", complaint, text, slowest
 
 
 def _printed(plan: Plan) -> None:
     """What the command prints of a plan, whether or not it can be carried out."""
-    plan_text(plan).encode()
+    assert all(line.isprintable() for line in plan_text(plan).split("\n")), plan_text(plan)
     json.dumps(plan_json(plan), ensure_ascii=False).encode()
+
+
+def _shown(facts: inspect_file.Facts) -> None:
+    """What `inspect` prints: text of printable lines, and JSON."""
+    json.dumps(inspect_json(facts), ensure_ascii=False).encode()
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        show_inspection(facts, whole=True)
+    assert all(line.isprintable() for line in printed.getvalue().split("\n")), printed.getvalue()
 
 
 def _said_well(text: str) -> str | None:
@@ -172,7 +187,7 @@ def _held(piece: Piece, paths: list[str]) -> tuple[str, tuple[int, ...], bytes |
             file.seek(span.offset)
             content += file.read(span.length)
     size = tensor.item_size
-    if product(tensor.shape) <= 4096:
+    if 0 < product(tensor.shape) <= 4096:
         places = itertools.product(*map(range, tensor.shape))
         steps = [sum(at * stride for at, stride in zip(place, tensor.strides, strict=True)) for place in places]
         content = b"".join(content[step * size : (step + 1) * size] for step in steps)

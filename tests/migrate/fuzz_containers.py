@@ -22,7 +22,15 @@ END = ("disk", "first_disk", "here", "count", "size", "offset", "comment_length"
 WIDE_END = ("length", "made", "version", "disk", "first_disk", "here", "count", "size", "offset")
 NAMES = (
     *(b"../../etc/passwd", b"/etc/passwd", b"archive/data/../data.pkl", b"archive\\data\\0", b"", b"archive/", b"a\0b"),
-    *(b"archive/constants.pkl", b"other/data.pkl", b"data.pkl", b"a/b/data.pkl", b"\xff\xfe", b"x" * 5000, b"archive/\n"),
+    *(
+        b"archive/constants.pkl",
+        b"other/data.pkl",
+        b"data.pkl",
+        b"a/b/data.pkl",
+        b"\xff\xfe",
+        b"x" * 5000,
+        b"archive/\n",
+    ),
 )
 CODES = {"H": 0xFFFF, "I": 0xFFFFFFFF, "Q": (1 << 64) - 1}
 
@@ -53,7 +61,7 @@ class Member:
 
 
 def zipped(members: Sequence[Member], end: dict[str, int] | None = None, wide: dict[str, int] | None = None) -> bytes:
-    """A zip of these; end and wide override the end of the directory, and that for 64 bits, which is left out for None."""
+    """A zip of these; end overrides the end of the directory, wide that for 64 bits, which is left out for None."""
     out = b""
     entries = b""
     for member in members:
@@ -119,7 +127,9 @@ def lying_zip(rng: Random, members: list[Member]) -> bytes:
             one.crc = rng.getrandbits(32)
         else:  # the end again, in a comment or behind it
             again = zipped(rng.sample(members, len(members) // 2 + 1), {rng.choice(END): number})
-            return zipped(members, {"comment_length": rng.choice((len(again), 0, 22))}) + again[-rng.choice((22, 200)) :]
+            return (
+                zipped(members, {"comment_length": rng.choice((len(again), 0, 22))}) + again[-rng.choice((22, 200)) :]
+            )
     return zipped(members, end, wide)
 
 
@@ -128,7 +138,7 @@ def lying_zip(rng: Random, members: list[Member]) -> bytes:
 
 @dataclass
 class Field:
-    """A field of a message: its number and kind, and its content, or the fields in it; lie: what is added to its length."""
+    """A field of a message: its number, its kind, its content or the fields in it; lie is added to its length."""
 
     number: int
     kind: int

@@ -44,7 +44,9 @@ def case(form: str, seed: int, number: int) -> Case:
     if rng.random() < 0.2:
         name = rng.choice(sorted(files)) if files else ""
         other = FORMATS[rng.choice(sorted(FORMATS))](rng)
-        files = {**files, name: fuzz_bytes.damaged(rng, files[name], rng.choice(list(other.values())))} if files else files
+        files = (
+            {**files, name: fuzz_bytes.damaged(rng, files[name], rng.choice(list(other.values())))} if files else files
+        )
     destination = rng.choice(DESTINATIONS)
     options: dict[str, Any] = {}
     if rng.random() < (0.85 if "training" in form else 0.03):
@@ -111,7 +113,9 @@ def damaged_note(rng: Random, held: list[Field]) -> None:
     if isinstance(note.content, bytes):
         note.content = fuzz_bytes.json_text(rng, fuzz_bytes.damaged_json(rng, json.loads(note.content)))
         return
-    at = rng.choice([at for at, part in enumerate(held) if b"msmigrate." in part.encoded() or b".step" in part.encoded()])
+    at = rng.choice(
+        [at for at, part in enumerate(held) if b"msmigrate." in part.encoded() or b".step" in part.encoded()]
+    )
     whole = held[at].encoded()
     if b"msmigrate.training" in whole:
         groups = fuzz_bytes.damaged_json(rng, json.loads(whole[whole.index(b"{") :]))
@@ -127,8 +131,11 @@ def damaged_note(rng: Random, held: list[Field]) -> None:
 
 
 NUMBERS = {
-    **{"optimizer.step": "Int32", "msmigrate.steps": "Int64", "msmigrate.schedule_epoch": "Int64"},
-    **{"msmigrate.loss_scale": "Float32", "msmigrate.growth_tracker": "Int32"},
+    "optimizer.step": "Int32",
+    "msmigrate.steps": "Int64",
+    "msmigrate.schedule_epoch": "Int64",
+    "msmigrate.loss_scale": "Float32",
+    "msmigrate.growth_tracker": "Int32",
 }
 
 

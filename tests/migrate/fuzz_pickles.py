@@ -14,16 +14,16 @@ from hostile_pickles import attacks
 from tiny_checkpoints import integer, named, text
 
 GLOBALS = (
-    *("torch._utils._rebuild_tensor_v2 torch._utils._rebuild_tensor_v3 torch._utils._rebuild_tensor".split()),
-    *("torch._utils._rebuild_parameter torch._utils._rebuild_sparse_tensor torch._utils._rebuild_qtensor".split()),
-    *("torch.FloatStorage torch.HalfStorage torch.LongStorage torch.QInt8Storage torch.storage.UntypedStorage".split()),
-    *("torch.float32 torch.bfloat16 torch.float8_e4m3fn torch.nonsense torch.Size torch.device".split()),
-    *("torch.nn.parameter.Parameter torch._tensor._rebuild_from_type_v2 torch.nn.modules.linear.Linear".split()),
-    *("torch._dynamo.eval_frame.OptimizedModule torch.fx.graph_module.reduce_graph_module".split()),
-    *("collections.OrderedDict collections.defaultdict collections.Counter builtins.set builtins.getattr".split()),
-    *("builtins.dict builtins.object copyreg._reconstructor __builtin__.set numpy.core.multiarray.scalar".split()),
-    *("os.system posix.system builtins.eval builtins.__import__ torch.load torch.hub.load sys.exit a.b foo.Bar".split()),
-)
+    "torch._utils._rebuild_tensor_v2 torch._utils._rebuild_tensor_v3 torch._utils._rebuild_tensor "
+    "torch._utils._rebuild_parameter torch._utils._rebuild_sparse_tensor torch._utils._rebuild_qtensor "
+    "torch.FloatStorage torch.HalfStorage torch.LongStorage torch.QInt8Storage torch.storage.UntypedStorage "
+    "torch.float32 torch.bfloat16 torch.float8_e4m3fn torch.nonsense torch.Size torch.device "
+    "torch.nn.parameter.Parameter torch._tensor._rebuild_from_type_v2 torch.nn.modules.linear.Linear "
+    "torch._dynamo.eval_frame.OptimizedModule torch.fx.graph_module.reduce_graph_module "
+    "collections.OrderedDict collections.defaultdict collections.Counter builtins.set builtins.getattr "
+    "builtins.dict builtins.object copyreg._reconstructor __builtin__.set numpy.core.multiarray.scalar "
+    "os.system posix.system builtins.eval builtins.__import__ torch.load torch.hub.load sys.exit a.b foo.Bar"
+).split()
 CODES = bytes(op.code.encode("latin-1")[0] for op in pickletools.opcodes)
 KINDS = {op.code.encode("latin-1")[0]: op for op in pickletools.opcodes}
 
@@ -124,9 +124,7 @@ def _around(rng: Random, ops: list[bytes], _: Sequence[bytes]) -> None:
 
 Mutation = Callable[[Random, list[bytes], Sequence[bytes]], None]
 KEEPING = (_integer, _integer, _near, _text, _text, _global, _value, _value, _bomb)  # what the machine's stack holds
-MUTATIONS: Sequence[Mutation] = (
-    *(*KEEPING, *KEEPING, _insert, _replace, _remove, _double, _swap, _lend, _around),
-)
+MUTATIONS: Sequence[Mutation] = (*(*KEEPING, *KEEPING, _insert, _replace, _remove, _double, _swap, _lend, _around),)
 
 
 def said(number: int) -> bytes:
@@ -140,7 +138,10 @@ def said(number: int) -> bytes:
 def a_global(rng: Random) -> bytes:
     module, _, name = rng.choice(GLOBALS).rpartition(".")
     if rng.random() < 0.1:
-        module, name = rng.choice(("", "torch._utils", "a.b" * 400, "é")), rng.choice(("", "x" * 5000, "__class__", "a.b.c"))
+        module, name = (
+            rng.choice(("", "torch._utils", "a.b" * 400, "é")),
+            rng.choice(("", "x" * 5000, "__class__", "a.b.c")),
+        )
     if rng.random() < 0.2:
         return text(module) + text(name) + b"\x93"
     return named(module, name)
@@ -190,7 +191,9 @@ def bomb(rng: Random) -> bytes:
     if kind == 9:  # calls inside one another
         return named("foo", "Bar") + b"r\xfe\0\0\0" + b"j\xfe\0\0\0" * (deep - 1) + b"N" + b"\x85R" * deep
     if kind == 10:
-        return rng.choice((b"\x8b", b"X", b"T", b"B")) + struct.pack("<I", rng.choice((0xFFFFFFFF, 0x7FFFFFFF, 1 << 20)))
+        return rng.choice((b"\x8b", b"X", b"T", b"B")) + struct.pack(
+            "<I", rng.choice((0xFFFFFFFF, 0x7FFFFFFF, 1 << 20))
+        )
     return rng.choice((b"\x8d", b"\x8e", b"\x96")) + struct.pack("<Q", rng.choice(((1 << 64) - 1, 1 << 63, 1 << 40, 9)))
 
 
@@ -203,7 +206,9 @@ def opcode(rng: Random) -> bytes:
     if kind.n >= 0:
         return bytes([code]) + (rng.randbytes(kind.n) if rng.random() < 0.5 else bytes(kind.n))
     if kind.n == pickletools.UP_TO_NEWLINE:
-        return bytes([code]) + rng.choice((b"0\n", b"os\nsystem\n", b"x\n", b"'a'\n", b"\n", b"\xff\n", b"99999999999\n"))
+        return bytes([code]) + rng.choice(
+            (b"0\n", b"os\nsystem\n", b"x\n", b"'a'\n", b"\n", b"\xff\n", b"99999999999\n")
+        )
     width = {"1": 1, "4": 4, "8": 8}.get(kind.name[-1:], 4)
     length = rng.choice((0, 1, 3, (1 << 8 * width) - 1))
     return bytes([code]) + length.to_bytes(width, "little") + rng.randbytes(min(length, 3))

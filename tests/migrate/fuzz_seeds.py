@@ -44,6 +44,10 @@ KINDS = {f"own.{kind}": Tensor(bytes(range(3 * size)), (3,), kind) for kind, siz
 WRAPPED = {f"module.{name}": tensor for name, tensor in SMALL.items()}
 
 
+LONG = {f"{number}{'l' * 980}.weight": floats(2, 1 + number) for number in range(4)}
+LONG |= {"deep.turned": Tensor(floats(6).content, (1,) * 40 + (2, 3), strides=(0,) * 40 + (1, 2))}
+
+
 def said(value: Any, tensor: Callable[[Tensor], bytes]) -> bytes:
     """The opcodes of a plain value with tensors in it; bytes are opcodes already."""
     if isinstance(value, bytes):
@@ -55,7 +59,9 @@ def said(value: Any, tensor: Callable[[Tensor], bytes]) -> bytes:
         return b"}(" + b"".join(items) + b"u"
     if isinstance(value, (list, tuple)):
         items = (said(item, tensor) for item in value)
-        return (b"](" if isinstance(value, list) else b"(") + b"".join(items) + (b"e" if isinstance(value, list) else b"t")
+        return (
+            (b"](" if isinstance(value, list) else b"(") + b"".join(items) + (b"e" if isinstance(value, list) else b"t")
+        )
     if value is None or isinstance(value, bool):
         return {None: b"N", True: b"\x88", False: b"\x89"}[value]
     if isinstance(value, float):
@@ -72,7 +78,9 @@ def net(**more: bytes) -> Callable[[Callable[[Tensor], bytes]], bytes]:
         parts = {
             "conv": module("torch.nn.modules.conv.Conv2d", {"weight": tensor(floats(3, 2, 3, 3)), "bias": b"N"}),
             "bn": module("torch.nn.modules.batchnorm.BatchNorm2d", parameters, norm),
-            "own": module("my.Own", {"x": tensor(floats(2))}, {"y": tensor(floats(1))}, _non_persistent_buffers_set=KEPT),
+            "own": module(
+                "my.Own", {"x": tensor(floats(2))}, {"y": tensor(floats(1))}, _non_persistent_buffers_set=KEPT
+            ),
         }
         return module("my.Net", modules=parts, training=b"\x88", **more)
 
@@ -93,9 +101,14 @@ def training(tensor: Callable[[Tensor], bytes]) -> bytes:
     groups = [{**options, "params": list(range(len(parameters)))}]
     return said(
         {
-            **{"epoch": 3, "model": SMALL, "optimizer": {"state": state, "param_groups": groups}, "global_step": 5},
-            **{"lr_scheduler": {"last_epoch": 3, "base_lrs": [0.1]}, "scaler": {"scale": 65536.0, "_growth_tracker": 7}},
-            **{"model_ema": {f"module.{name}": held for name, held in SMALL.items()}, "rng_state": KINDS["own.uint8"]},
+            "epoch": 3,
+            "model": SMALL,
+            "optimizer": {"state": state, "param_groups": groups},
+            "global_step": 5,
+            "lr_scheduler": {"last_epoch": 3, "base_lrs": [0.1]},
+            "scaler": {"scale": 65536.0, "_growth_tracker": 7},
+            "model_ema": {f"module.{name}": held for name, held in SMALL.items()},
+            "rng_state": KINDS["own.uint8"],
         },
         tensor,
     )
@@ -108,8 +121,16 @@ def bodies(form: str) -> Sequence[Callable[[Callable[[Tensor], bytes]], bytes]]:
     if form == "training":
         return (training,)
     evil = tuple(attack.body for attack in attacks("canary").values())
-    dicts: tuple[Any, ...] = (SMALL, SMALL, VIEWS, KINDS, WRAPPED, {"state_dict": SMALL, "ema": WRAPPED, "epoch": 1})
-    dicts += tuple({"own.a": floats(2), "evil": body} for body in evil[::9])
+    dicts: tuple[Any, ...] = (
+        SMALL,
+        SMALL,
+        VIEWS,
+        KINDS,
+        WRAPPED,
+        LONG,
+        {"state_dict": SMALL, "ema": WRAPPED, "epoch": 1},
+    )
+    dicts += tuple({"own.a": floats(2), "evil": body} for body in evil[::20])
     return tuple(lambda tensor, held=held: said(held, tensor) for held in dicts)
 
 

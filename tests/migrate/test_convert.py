@@ -61,7 +61,6 @@ def test_torch_to_mindspore_bit_for_bit(
         ("sparse.pth", Unsupported, "sparse"),
         ("complex.pth", Unsupported, "complex64"),
         ("float8.pth", Unsupported, "float8_e4m3fn"),
-        ("weight_norm.pth", Unsupported, "computed from several tensors"),
         ("embed.pth", Ambiguous, "Linear or Embedding"),
     ],
 )

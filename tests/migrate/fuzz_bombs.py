@@ -1,0 +1,171 @@
+"""Small files that ask for a great deal, each in its own way: one thing said once and meant any number of times."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+
+from fuzz_containers import Member, record, value, zipped
+from fuzz_inputs import Case
+from tiny_checkpoints import floats, group, integer, mapping, named, rebuilt, text
+from tiny_legacy import module, pickled
+
+MANY = 20_000
+
+
+def keep(body: bytes, place: int) -> bytes:
+    """The opcodes of a value, remembered."""
+    return body + b"r" + struct.pack("<I", place)
+
+
+def again(place: int) -> bytes:
+    return b"j" + struct.pack("<I", place)
+
+
+def listed(items: list[bytes]) -> bytes:
+    return b"](" + b"".join(items) + b"e"
+
+
+def torch(body: bytes, *, training: bool = False) -> Case:
+    """A zip of torch with these opcodes beside, or around, one tensor."""
+    members = [Member(b"x/data.pkl", pickled(body)), Member(b"x/data/0", floats(2).content)]
+    return Case({"x": zipped(members)}, "x", "x.ckpt", {"training": True} if training else {}, 1 << 29)
+
+
+def state(*more: tuple[str, bytes]) -> bytes:
+    """A training checkpoint of one tensor, and what stands beside it."""
+    return mapping([("model", mapping([("a.x", rebuilt(floats(2), "0"))])), *more])
+
+
+def optimizer(held: bytes, groups: bytes) -> Case:
+    return torch(state(("optimizer", mapping([("state", held), ("param_groups", groups)]))), training=True)
+
+
+def numbered(items: list[bytes]) -> bytes:
+    return b"}(" + b"".join(integer(number) + item for number, item in enumerate(items)) + b"u"
+
+
+def many_keys() -> Case:
+    """A long tuple is the key of many dicts."""
+    key = keep(group(*[b"N"] * MANY), 0) + b"0"
+    return torch(key + b"}(" + b"".join(again(0) + b"N" for _ in range(MANY)) + b"u")
+
+
+def nothing_in_modules() -> Case:
+    """Many modules have the same many parameters, all of them None."""
+    nothing = keep(mapping((str(number), b"N") for number in range(MANY)), 0) + b"0"
+    rest = mapping([("_buffers", b"}"), ("_modules", b"}")])
+    dicts = keep(rest, 1) + text("_parameters") + again(0) + b"s0"
+    inner = mapping((str(number), named("a", "B") + b")\x81" + again(1) + b"b") for number in range(MANY))
+    return torch(nothing + dicts + module("a.B").replace(text("_modules") + b"}(u", text("_modules") + inner))
+
+
+def names_left_out() -> Case:
+    """Many modules leave the same many buffers out."""
+    left = keep(listed([text(str(number)) for number in range(MANY)]), 0) + b"0"
+    dicts = [("_parameters", b"}"), ("_buffers", mapping([("x", b"N")])), ("_modules", b"}")]
+    dicts.append(("_non_persistent_buffers_set", again(0)))
+    inner = mapping((str(number), named("a", "B") + b")\x81" + again(1) + b"b") for number in range(MANY))
+    whole = module("a.B").replace(text("_modules") + b"}(u", text("_modules") + inner)
+    return torch(left + keep(mapping(dicts), 1) + b"0" + whole)
+
+
+def modules_in_modules() -> Case:
+    """Ten modules in each of ten modules, and so on, all of a level the same."""
+    body = keep(module("a.B", {"w": rebuilt(floats(2), "0")}), 0)
+    for level in range(1, 12):
+        body += b"0" + keep(module("a.B", modules={str(at): again(level - 1) for at in range(10)}), level)
+    return torch(body)
+
+
+def weights_in_dicts() -> Case:
+    """Many dicts hold the same many numbers as a model that is none."""
+    held = keep(mapping((str(number), b"N") for number in range(MANY)), 0) + b"0"
+    some = rebuilt(floats(2), "0")
+    dicts = ((str(number), mapping([("x", some), ("model", again(0))])) for number in range(2_000))
+    return torch(held + mapping(dicts))
+
+
+def state_dicts_under_keys() -> Case:
+    """Many keys lead to a state dict each, so that all of them could be meant."""
+    held = keep(mapping([("x", rebuilt(floats(2), "0"))]), 0) + b"0"
+    return torch(held + mapping((str(number), again(0)) for number in range(MANY)))
+
+
+def groups_of_parameters() -> Case:
+    """Many groups list the same many parameters."""
+    numbers = keep(listed([integer(number) for number in range(MANY)]), 0) + b"0"
+    groups = keep(mapping([("params", again(0))]), 1) + b"0"
+    return torch(numbers + groups + optimizer_body(b"}", listed([again(1)] * MANY)), training=True)
+
+
+def optimizer_body(held: bytes, groups: bytes) -> bytes:
+    return state(("optimizer", mapping([("state", held), ("param_groups", groups)])))
+
+
+def groups_of_nothing() -> Case:
+    """The same group again and again."""
+    one = keep(mapping([("params", b"]"), ("note", text("x" * 900))]), 0) + b"0"
+    return torch(one + optimizer_body(b"}", listed([again(0)] * 10 * MANY)), training=True)
+
+
+def states_of_parameters() -> Case:
+    """Many parameters have the same state of many parts."""
+    parts = keep(mapping((f"p{number}", integer(1)) for number in range(MANY)), 0) + b"0"
+    groups = listed([mapping([("params", listed([integer(number) for number in range(MANY)]))])])
+    return torch(parts + optimizer_body(numbered([again(0)] * MANY), groups), training=True)
+
+
+def many_parameters() -> Case:
+    """As many parameters as an optimizer may have, in an order that fits none."""
+    groups = listed([mapping([("params", listed([integer(number) for number in range(MANY)]))])])
+    return torch(optimizer_body(numbered([b"}"] * MANY), groups), training=True)
+
+
+def options_of_pairs(code: bytes) -> Callable[[], Case]:
+    """An option of a group is a pair of the same pair of the same pair, or a tuple in a tuple in a tuple."""
+
+    def made() -> Case:
+        group_ = mapping([("params", listed([integer(0)])), ("lr", b"K\x01" + code)])
+        last = mapping([("last_epoch", b"K\x01" + code)])
+        body = state(
+            ("optimizer", mapping([("state", b"}"), ("param_groups", listed([group_]))])), ("lr_scheduler", last)
+        )
+        return torch(body, training=True)
+
+    return made
+
+
+def pieces_of_a_tensor() -> Case:
+    """A tensor in a hundred thousand pieces."""
+    piece = value("a", [100_000], "Int8", b"x").encoded()
+    return Case({"x": piece * 100_000}, "x", "x.pth", {}, 1 << 29)
+
+
+def sizes_of_a_shape() -> Case:
+    """The note for the way back gives a tensor a shape of many sizes."""
+    note = {"format": 1, "names": {"b": "a"}, "shapes": {"b": [9] * 500_000}}
+    tensor = value("a", [4], "Int8", b"xxxx").encoded()
+    return Case({"x": tensor + record(json.dumps(note).encode()).encoded()}, "x", "x.pth", {}, 1 << 29)
+
+
+def groups_in_json() -> Case:
+    """The parameter groups of a training run are deeper than any stack, or hold an integer of thousands of digits."""
+    told = {"optimizer": "torch.optim.SGD", "param_groups": [{"params": ["a"], "lr": 10**4000, "x": "\ud800"}]}
+    content = json.dumps(told).replace('"x"', '"y": ' + "[" * 400 + "]" * 400 + ', "x"').encode()
+    fields = [value("a", [1], "Int8", b"x"), value("msmigrate.training", [len(content)], "UInt8", content)]
+    fields.append(value("optimizer.step", [], "Int32", bytes(4)))
+    return Case({"x": b"".join(f.encoded() for f in fields)}, "x", "x.pth", {"training": True}, 1 << 29)
+
+
+BOMBS: dict[str, Callable[[], Case]] = {
+    made.__name__: made
+    for made in (
+        *(many_keys, nothing_in_modules, names_left_out, modules_in_modules, weights_in_dicts, state_dicts_under_keys),
+        *(groups_of_parameters, groups_of_nothing, states_of_parameters, many_parameters, pieces_of_a_tensor),
+        *(sizes_of_a_shape, groups_in_json),
+    )
+}
+BOMBS["options_of_pairs"] = options_of_pairs(b"2\x86" * 60)
+BOMBS["options_of_depth"] = options_of_pairs(b"\x85" * 100_000)

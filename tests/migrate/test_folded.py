@@ -64,7 +64,7 @@ def test_tensors_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         convert.convert(tmp_path / "x.pth", tmp_path / "x.ckpt")
     vectors = {
         "fc.weight_orig": floats(2, 2, start=1.0),
-        "fc.weight_u": floats(2),
+        "fc.weight_u": floats(2, start=-1.0),
         "fc.weight_v": floats(2, start=-9.0),
     }
     save(tmp_path / "y.pth", vectors)

@@ -198,7 +198,10 @@ def _settled(
         )
         dropped: list[Entry] = []
         if (checkpoint.framework, chosen.holder.framework) == ("torch", "mindspore"):
-            checkpoint, dropped, remarks = folded(checkpoint, *constants.arrays(opened.descriptors))
+            try:
+                checkpoint, dropped, remarks = folded(checkpoint, *constants.arrays(opened.descriptors))
+            except MsmigrateError as error:
+                raise type(error)(f"{opened.path}: {error}") from None
             notes += remarks
         beside, read = _beside(opened, checkpoint, chosen, options, maker, notes)
         others = {name: what for name, what in checkpoint.others.items() if name not in read}

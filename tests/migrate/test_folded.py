@@ -68,6 +68,6 @@ def test_tensors_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
         "fc.weight_v": floats(2, start=-9.0),
     }
     save(tmp_path / "y.pth", vectors)
-    with pytest.raises(Unsupported, match=r"fc\.weight: the vectors of its spectral norm are not those of the weight"):
+    with pytest.raises(Unsupported, match=r"y\.pth: fc\.weight: its spectral norm's vectors are not those"):
         convert.convert(tmp_path / "y.pth", tmp_path / "x.ckpt")
     assert not (tmp_path / "x.ckpt").exists()

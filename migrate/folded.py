@@ -129,13 +129,9 @@ def _spectral_norm(weight: Any, u: Any, v: Any = None) -> Any:
             sigma = u @ (matrix @ (v if v is not None else _unit(matrix.T @ u)))
             found.append(weight / sigma)
     if len(found) > 1:
-        raise Ambiguous(
-            f"its spectral norm of {size(weight.shape)} may be along either dimension; take it off in torch"
-        )
+        raise Ambiguous(f"its spectral norm of {size(weight.shape)} may be along either dimension; {TAKE_OFF}")
     if not found:
-        raise Unsupported(
-            "its spectral norm's vectors are not those of the weight; take it off in torch and save again"
-        )
+        raise Unsupported(f"its spectral norm's vectors are not those of the weight; {TAKE_OFF}")
     return found[0]
 
 

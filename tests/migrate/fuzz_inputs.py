@@ -111,7 +111,7 @@ def damaged_note(rng: Random, held: list[Field]) -> None:
     """Damage what was noted for the way back, or what a training run has: a number, or the parameter groups."""
     note = held[-1]
     if isinstance(note.content, bytes):
-        note.content = fuzz_bytes.json_text(rng, fuzz_bytes.damaged_json(rng, json.loads(note.content)))
+        note.content = fuzz_bytes.json_text(rng, damaged_record(rng, note.content))
         return
     at = rng.choice(
         [at for at, part in enumerate(held) if b"msmigrate." in part.encoded() or b".step" in part.encoded()]
@@ -130,6 +130,25 @@ def damaged_note(rng: Random, held: list[Field]) -> None:
     held[at] = fuzz_containers.value(tag, [], kind, content * rng.choice((1, 1, 1, 2)))
 
 
+def damaged_record(rng: Random, noted: str | bytes) -> Any:
+    """A note for the way back that is damaged, or sound and not about these tensors."""
+    if rng.random() < 0.4:
+        return fuzz_bytes.damaged_json(rng, json.loads(noted))
+    names = [*header_and_data(converted("ms"))[0], "new.x", "new.y", fuzz_bytes.text(rng)]
+    shapes = ([3], [1, 3], [3, 1, 1], [4, 3, 5], [60], [0, 3], [], [1] * 70, [fuzz_bytes.integer(rng)])
+    note: dict[str, Any] = {"format": 1, "names": {}, "shapes": {}, "aliases": {}, "counters": {}}
+    for _ in range(rng.randrange(1, 6)):
+        one, other = rng.choice(names), rng.choice(names)
+        note["names"][one] = other
+        note[rng.choice(("shapes", "names"))][one] = rng.choice(shapes) if rng.random() < 0.5 else other
+        note["aliases"][rng.choice(names)] = rng.choice(names)
+        note["counters"][rng.choice(names)] = fuzz_bytes.integer(rng)
+    for name in list(note["shapes"]):
+        note["shapes"][name] = rng.choice(shapes)
+    note["names"] = {name: other for name, other in note["names"].items() if isinstance(other, str)}
+    return note
+
+
 NUMBERS = {
     "optimizer.step": "Int32",
     "msmigrate.steps": "Int64",
@@ -144,7 +163,7 @@ def safetensors_file(rng: Random, kind: str) -> bytes:
     header, data = header_and_data(converted(kind))
     draw = rng.random()
     if kind == "ms" and draw < 0.3:
-        noted = fuzz_bytes.damaged_json(rng, json.loads(header["__metadata__"]["msmigrate"]))
+        noted = damaged_record(rng, header["__metadata__"]["msmigrate"])
         header["__metadata__"]["msmigrate"] = fuzz_bytes.json_text(rng, noted).decode("utf-8", "surrogatepass")
     if draw > 0.25:
         header = fuzz_bytes.damaged_json(rng, header)

@@ -13,68 +13,21 @@ from fuzz_bytes import NUMBERS
 from hostile_pickles import attacks
 from tiny_checkpoints import integer, named, text
 
-GLOBALS = (
-    *(
-        "torch._utils._rebuild_tensor_v2",
-        "torch._utils._rebuild_tensor_v3",
-        "torch._utils._rebuild_tensor",
-    ),
-    *(
-        "torch._utils._rebuild_parameter",
-        "torch._utils._rebuild_sparse_tensor",
-        "torch._utils._rebuild_qtensor",
-    ),
-    *(
-        "torch.FloatStorage",
-        "torch.HalfStorage",
-        "torch.LongStorage",
-        "torch.QInt8Storage",
-    ),
-    *(
-        "torch.storage.UntypedStorage",
-        "torch.float32",
-        "torch.bfloat16",
-        "torch.float8_e4m3fn",
-        "torch.nonsense",
-    ),
-    *(
-        "torch.Size",
-        "torch.device",
-        "torch.nn.parameter.Parameter",
-        "torch._tensor._rebuild_from_type_v2",
-    ),
-    *(
-        "torch.nn.modules.linear.Linear",
-        "torch._dynamo.eval_frame.OptimizedModule",
-    ),
-    *(
-        "torch.fx.graph_module.reduce_graph_module",
-        "collections.OrderedDict",
-        "collections.defaultdict",
-    ),
-    *(
-        "collections.Counter",
-        "builtins.set",
-        "builtins.getattr",
-        "builtins.dict",
-        "builtins.object",
-    ),
-    *(
-        "copyreg._reconstructor",
-        "__builtin__.set",
-        "numpy.core.multiarray.scalar",
-        "os.system",
-        "posix.system",
-    ),
-    *(
-        "builtins.eval",
-        "builtins.__import__",
-        "torch.load",
-        "torch.hub.load",
-        "sys.exit",
-        "a.b",
-        "foo.Bar",
-    ),
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+GLOBALS = _words(
+    "torch._utils._rebuild_tensor_v2 torch._utils._rebuild_tensor_v3 torch._utils._rebuild_tensor "
+    "torch._utils._rebuild_parameter torch._utils._rebuild_sparse_tensor torch._utils._rebuild_qtensor "
+    "torch.FloatStorage torch.HalfStorage torch.LongStorage torch.QInt8Storage torch.storage.UntypedStorage "
+    "torch.float32 torch.bfloat16 torch.float8_e4m3fn torch.nonsense torch.Size torch.device "
+    "torch.nn.parameter.Parameter torch._tensor._rebuild_from_type_v2 torch.nn.modules.linear.Linear "
+    "torch._dynamo.eval_frame.OptimizedModule torch.fx.graph_module.reduce_graph_module collections.OrderedDict "
+    "collections.defaultdict collections.Counter builtins.set builtins.getattr builtins.dict builtins.object "
+    "copyreg._reconstructor __builtin__.set numpy.core.multiarray.scalar os.system posix.system builtins.eval "
+    "builtins.__import__ torch.load torch.hub.load sys.exit a.b foo.Bar"
 )
 CODES = bytes(op.code.encode("latin-1")[0] for op in pickletools.opcodes)
 KINDS = {op.code.encode("latin-1")[0]: op for op in pickletools.opcodes}

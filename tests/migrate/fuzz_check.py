@@ -205,3 +205,13 @@ def _forget_peak() -> int:
 def _peak() -> int:
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) << 10
+
+
+def keep(case: Case, told: str, folder: Path) -> Path:
+    """Write a case to a folder of its own, with what is wrong about it; returns that folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in case.files.items():
+        (folder / (name or "empty")).write_bytes(content)
+    rest = {"source": case.source, "destination": case.destination, "options": case.options, "chunk": case.chunk}
+    (folder / "case.json").write_text(json.dumps({**rest, "told": told}, indent=1))
+    return folder

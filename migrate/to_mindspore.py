@@ -163,11 +163,11 @@ def _places(family: Family, module: Module, names: Names) -> dict[str, Crossing]
 
     The class is that of the module, or else of the one around it.
     """
-    ways = [
+    ways = (
         row_states(name, outer, module.path, module.leaves, names)
         for name in family.classes
         for outer in (module.path, split(module.path)[0])
-    ]
+    )
     return next(filter(None, ways), {})
 
 

@@ -7,6 +7,7 @@ model saved whole, a script's own configuration beside the weights.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ...errors import BadCheckpoint
@@ -139,6 +140,7 @@ def python2_text(content: bytes) -> str | bytes:
         return content
 
 
+@lru_cache(maxsize=4096)  # a state dict names a few things ten thousand times
 def allow(module: str, name: str) -> Global:
     """Return the inert global, or raise BadCheckpoint naming it, if only attacks have a use for it."""
     module = RENAMED.get(module, module)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import struct
-import tempfile
-from collections.abc import Callable, Sequence
-from typing import IO, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import IO, Any, NamedTuple
 
 from ..errors import BadCheckpoint
 from .formats.byte_copy import read_range
@@ -17,6 +16,16 @@ NUMBERS = {
     name: struct.Struct(f"<{code}")
     for name, code in {"float64": "d", "float32": "f", "int64": "q", "int32": "i", "int16": "h", "uint8": "B"}.items()
 }
+
+
+class Maker(NamedTuple):
+    """How to describe an inert tensor of the file, to read a single number of it, to make one that stands nowhere yet
+    (dtype, bytes, shape), and to see the entries of a state dict or of a model that was saved whole."""
+
+    tensor: Callable[[Any], Tensor]
+    number: Callable[[Tensor], float]
+    constant: Callable[[str, bytes, Shape], Tensor]
+    weights: Callable[[Any], Mapping[Any, Any]] = dict
 
 
 class Constants:
@@ -40,6 +49,8 @@ class Constants:
     def add(self, dtype: str, content: bytes, shape: Shape) -> Tensor:
         """A tensor of this content."""
         if self.file is None:
+            import tempfile  # here, and others elsewhere: a small conversion is mostly imports
+
             self.file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 (closed by __exit__)
         self.file.write(content)
         span = ByteRange(self.at, len(content), self.number)

@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported
 from . import model_check
 from .against_net import under_own_names
-from .constants import Constants, number
+from .constants import Constants, Maker, number
 from .destination import Form, form
 from .folded import folded
 from .formats.atomic_file import atomic_file, check_destination
@@ -26,13 +26,12 @@ from .formats.casts import Losses
 from .formats.contents import Checkpoint, Source, Tensor
 from .formats.sharded import MAX_SHARD, check_shards, write_folder
 from .formats.source import open_source
-from .infer_map import Inferred, infer
 from .name_map import Names, read_rules
 from .plan import Entry, Plan
-from .read_back import check_loads, linked
 from .settle import check_dtype, settle
-from .training_back import training_back
-from .training_state import Maker, parameters_of, training_state
+
+if TYPE_CHECKING:
+    from .infer_map import Inferred
 
 
 class Options(NamedTuple):
@@ -150,6 +149,8 @@ def convert(
                 )
                 chosen.writer.verify(output, str(target), content)
                 if plan.into is not None and plan.parameters is not None:
+                    from .read_back import check_loads, linked
+
                     check_loads(at_last.enter_context(linked(output, target)), plan.into, plan.filled)
     return Result(plan, str(destination), size, time.perf_counter() - started, losses)
 
@@ -159,6 +160,8 @@ def inferred_map(source: str | Path, into: str, *, key: str | None = None, model
 
     Raises BadCheckpoint, Ambiguous, BadInput, WorkerFailed.
     """
+    from .infer_map import infer
+
     with open_source(str(source)) as opened:
         checkpoint = opened.checkpoint(key)
     if checkpoint.framework != "torch":
@@ -237,6 +240,8 @@ def _beside(
         raise Unsupported("--training takes the state from one framework to the other, and both are the same here")
     if checkpoint.framework != "torch":
         return [], set()
+    from .training_state import parameters_of, training_state
+
     names = None if options.optimizer is None else model_check.optimizer_groups(options.optimizer)
     try:
         found = training_state(checkpoint.training or {}, parameters_of(checkpoint.tensors), names, maker)
@@ -250,6 +255,8 @@ def _beside(
 
 def _back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:
     """What stands beside the weights in a torch file."""
+    from .training_back import training_back
+
     shapes = {entry.target: entry.target_shape or () for entry in plan.written if entry.target is not None}
 
     def read(tensor: Tensor) -> bytes:

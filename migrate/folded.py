@@ -9,7 +9,7 @@ w · mask.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import Ambiguous, MsmigrateError, Unsupported
@@ -18,6 +18,8 @@ from .formats.contents import Checkpoint, Tensor
 from .plan import DROP, Entry, size
 
 TAKE_OFF = "take it off in torch and save again"
+WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")  # what a mask may be too
+MAX_AXES = 32  # of an array
 CLOSE = 0.9  # cosine of u and W·v along the dimension that they were computed along
 
 
@@ -48,6 +50,7 @@ def folded(checkpoint: Checkpoint, read: Read, store: Store) -> Folded:
     Raises Ambiguous where a spectral norm may have been along either of two dimensions.
     """
     tensors = dict(checkpoint.tensors)
+    instead: dict[str, tuple[str, Tensor]] = {}  # name of a tensor that is gone -> name and weight
     dropped: list[Entry] = []
     counts: dict[str, int] = {}
     for name in checkpoint.tensors:
@@ -60,10 +63,10 @@ def folded(checkpoint: Checkpoint, read: Read, store: Store) -> Folded:
             if any(part not in tensors for part in parts) or target in tensors:
                 continue
             held = [tensors[part] for part in parts]
-            if not castable(held[0].dtype):
+            if not _can_be_computed(form, target, held):
                 continue
             try:
-                weight = form.compute(*map(read, held))
+                weight = _computed(form, map(read, held))
             except MsmigrateError as error:
                 raise type(error)(f"{target}: {error}") from None
             if weight is None:
@@ -74,14 +77,18 @@ def folded(checkpoint: Checkpoint, read: Read, store: Store) -> Folded:
                 for part in gone
             ]
             made = store(weight, held[-1].dtype if form.called == "weight norm" else held[0].dtype)
-            tensors = _replaced(tensors, gone, target, made)
+            for part in gone:
+                del tensors[part]
+            tensors[target] = made
+            instead.update(dict.fromkeys(gone, (target, made)))
             counts[form.called] = counts.get(form.called, 0) + 1
             break
     notes = [
         f"{called} is folded into {count} weight{'s' if count > 1 else ''}; MindSpore has none to train on with"
         for called, count in counts.items()
     ]
-    return Folded(checkpoint._replace(tensors=tensors), dropped, notes)
+    weights = [instead.get(name, (name, tensor)) for name, tensor in checkpoint.tensors.items()]
+    return Folded(checkpoint._replace(tensors=dict(weights)), dropped, notes)
 
 
 def _stem(name: str, form: Form) -> str | None:
@@ -89,15 +96,22 @@ def _stem(name: str, form: Form) -> str | None:
     return name.removesuffix(form.ends[0]) if name.endswith(form.ends[0]) else None
 
 
-def _replaced(tensors: Mapping[str, Tensor], gone: list[str], name: str, made: Tensor) -> dict[str, Tensor]:
-    """The tensors with the new one where the first of the old ones stood."""
-    found = {}
-    for key, tensor in tensors.items():
-        if key not in gone:
-            found[key] = tensor
-        elif name not in found:
-            found[name] = made
-    return found
+def _can_be_computed(form: Form, name: str, held: Sequence[Tensor]) -> bool:
+    """Whether a weight may have this name, and these are numbers that an array can hold."""
+    return (
+        ".." not in f".{name}."
+        and all(castable(tensor.dtype) for tensor in (held[:1] if form.called == "pruning" else held))
+        and all(castable(tensor.dtype) or tensor.dtype in WHOLE for tensor in held)
+        and all(tensor.nbytes and len(tensor.shape) <= MAX_AXES for tensor in held)
+    )
+
+
+def _computed(form: Form, arrays: Iterable[Any]) -> Any:
+    """The weight; what is too large becomes infinite, as in torch."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return form.compute(*arrays)
 
 
 def _weight_norm(g: Any, v: Any) -> Any:
@@ -109,8 +123,7 @@ def _weight_norm(g: Any, v: Any) -> Any:
         return None
     axes = tuple(axis for axis in range(v.ndim) if g.ndim == 0 or g.shape[axis] == 1)
     norm = np.sqrt((v * v).sum(axis=axes, keepdims=True))
-    with np.errstate(divide="ignore", invalid="ignore"):  # a row of zeros is not a number in torch either
-        return v * (g / norm)
+    return v * (g / norm)  # of a row of zeros, no number in torch either
 
 
 def _spectral_norm(weight: Any, u: Any, v: Any = None) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..errors import BadCheckpoint
-from . import model_spec
 from .against_net import Net
 from .formats.contents import Checkpoint
 from .plan import few, size
@@ -14,12 +13,16 @@ from .to_mindspore import Owners
 def mindspore_net(into: str) -> tuple[Net, dict[str, str]]:
     """The parameters of the net by path, and path -> own name of those that have another one, by which MindSpore's
     loader goes. Raises BadInput, WorkerFailed."""
+    from . import model_spec
+
     answer = model_spec.ask("mindspore_target", into, "--into")
     return {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}, answer["misnamed"]
 
 
 def optimizer_groups(optimizer: str) -> list[list[str]]:
     """The names of each parameter group, of the function that --optimizer names. Raises BadInput, WorkerFailed."""
+    from . import model_spec
+
     answer = model_spec.ask("torch_optimizer", optimizer, "--optimizer")
     return [[str(name) for name in group] for group in answer["groups"]]
 
@@ -34,6 +37,8 @@ def torch_model(path: str, checkpoint: Checkpoint, model: str, notes: list[str])
 
     Raises BadInput, WorkerFailed, and BadCheckpoint when it is not.
     """
+    from . import model_spec
+
     answer = model_spec.ask("torch_classes", model, "--model")
     shapes = {name: tuple(shape) for name, shape in answer["shapes"].items()}
     found = Model(model, {path: tuple(classes) for path, classes in answer["classes"].items()}, shapes)

@@ -10,7 +10,6 @@ everything alignment finds by itself.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -168,6 +167,8 @@ def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[st
 
 def near(name: str, among: Iterable[str]) -> str:
     """The names that look most like one, as the end of a message."""
+    import difflib
+
     close = difflib.get_close_matches(name, list(among), n=3, cutoff=0.5)
     return f"; the nearest: {', '.join(close)}" if close else ""
 

@@ -15,8 +15,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import BadCheckpoint, Unsupported
+from .constants import Maker
 from .formats.contents import Piece, Shape, Tensor, product
-from .training_state import LARGEST_JSON, Maker, plain
+from .training_state import LARGEST_JSON, plain
 
 GROUPS, STEP = "msmigrate.training", "optimizer.step"
 NOT_TORCHS = ("stat",)  # slots that only MindSpore has

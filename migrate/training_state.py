@@ -16,10 +16,11 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import BadCheckpoint, MsmigrateError, Unsupported
+from .constants import Maker
 from .formats.casts import castable
 from .formats.contents import Shape, Tensor, check_name
 from .formats.torch_wrappers import describe as in_words
@@ -46,16 +47,6 @@ class Beside(NamedTuple):
     entries: list[Entry]
     notes: list[str]
     read: set[str]
-
-
-class Maker(NamedTuple):
-    """How to describe an inert tensor of the file, to read a single number of it, to make one that stands nowhere yet
-    (dtype, bytes, shape), and to see the entries of a state dict or of a model that was saved whole."""
-
-    tensor: Callable[[Any], Tensor]
-    number: Callable[[Tensor], float]
-    constant: Callable[[str, bytes, Shape], Tensor]
-    weights: Callable[[Any], Mapping[Any, Any]] = dict
 
 
 def parameters_of(tensors: Mapping[str, Tensor]) -> dict[str, Shape]:

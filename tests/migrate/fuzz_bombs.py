@@ -11,7 +11,7 @@ from fuzz_inputs import Case
 from tiny_checkpoints import floats, group, integer, mapping, named, rebuilt, text
 from tiny_legacy import module, pickled
 
-MANY = 20_000
+MANY = 10_000
 
 
 def keep(body: bytes, place: int) -> bytes:
@@ -138,9 +138,9 @@ def options_of_pairs(code: bytes) -> Callable[[], Case]:
 
 
 def pieces_of_a_tensor() -> Case:
-    """A tensor in a hundred thousand pieces."""
-    piece = value("a", [100_000], "Int8", b"x").encoded()
-    return Case({"x": piece * 100_000}, "x", "x.pth", {}, 1 << 29)
+    """A tensor in a very many pieces."""
+    piece = value("a", [50_000], "Int8", b"x").encoded()
+    return Case({"x": piece * 50_000}, "x", "x.pth", {}, 1 << 29)
 
 
 def sizes_of_a_shape() -> Case:

@@ -47,6 +47,21 @@ WRAPPED = {f"module.{name}": tensor for name, tensor in SMALL.items()}
 LONG = {f"{number}{'l' * 980}.weight": floats(2, 1 + number) for number in range(4)}
 LONG |= {"deep.turned": Tensor(floats(6).content, (1,) * 40 + (2, 3), strides=(0,) * 40 + (1, 2))}
 
+COMPUTED = {  # weight norm in its two forms, spectral norm and pruning
+    "c.weight_g": floats(3, 1, start=1),
+    "c.weight_v": floats(3, 2, start=1),
+    "c.bias": floats(3),
+    "d.parametrizations.weight.original0": floats(2, 1, 1, start=1),
+    "d.parametrizations.weight.original1": floats(2, 2, 1, start=1),
+    "e.parametrizations.weight.original": floats(2, 1, start=1),
+    "e.parametrizations.weight.0._u": floats(2, start=1),
+    "e.parametrizations.weight.0._v": floats(1, start=1),
+    "e.bias": floats(2),
+    "f.weight_orig": floats(2, 3),
+    "f.weight_mask": floats(2, 3),
+    "f.bias": floats(2),
+}
+
 
 def said(value: Any, tensor: Callable[[Tensor], bytes]) -> bytes:
     """The opcodes of a plain value with tensors in it; bytes are opcodes already."""

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
+from msmigrate.migrate.constants import Maker
 from msmigrate.migrate.formats.contents import ByteRange, Shape, Tensor, row_major
-from msmigrate.migrate.training_state import Maker, parameters_of, training_state
+from msmigrate.migrate.training_state import parameters_of, training_state
 
 PARAMETERS = {"fc.weight": (2, 3), "fc.bias": (2,)}
 GROUP = {"lr": 0.1, "momentum": 0.9, "params": [0, 1]}

@@ -202,7 +202,8 @@ def _settled(
         dropped: list[Entry] = []
         if (checkpoint.framework, chosen.holder.framework) == ("torch", "mindspore"):
             try:
-                checkpoint, dropped, remarks = folded(checkpoint, *constants.arrays(opened.descriptors))
+                owners = None if model is None else model.owners
+                checkpoint, dropped, remarks = folded(checkpoint, owners, *constants.arrays(opened.descriptors))
             except MsmigrateError as error:
                 raise type(error)(f"{opened.path}: {error}") from None
             notes += remarks

@@ -9,7 +9,7 @@ w · mask.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import Ambiguous, MsmigrateError, Unsupported
@@ -44,10 +44,11 @@ Read = Callable[[Tensor], Any]  # a tensor as an array of float64
 Store = Callable[[Any, str], Tensor]  # an array of float64 as a tensor of a dtype
 
 
-def folded(checkpoint: Checkpoint, read: Read, store: Store) -> Folded:
+def folded(checkpoint: Checkpoint, owners: Mapping[str, tuple[str, ...]] | None, read: Read, store: Store) -> Folded:
     """Fold what can be folded; a computed weight whose tensors do not fit together stays, and is refused later.
 
-    Raises Ambiguous where a spectral norm may have been along either of two dimensions.
+    owners: module path -> class and bases, where they are known: two originals may be those of somebody's own. Raises
+    Ambiguous where a spectral norm may have been along either of two dimensions.
     """
     tensors = dict(checkpoint.tensors)
     instead: dict[str, tuple[str, Tensor]] = {}  # name of a tensor that is gone -> name and weight
@@ -57,6 +58,8 @@ def folded(checkpoint: Checkpoint, read: Read, store: Store) -> Folded:
         for form in FORMS:
             stem = _stem(name, form)
             if stem is None:
+                continue
+            if not _is_of(form, (owners or {}).get(f"{stem}0", ())):
                 continue
             parts = [f"{stem}{end}" for end in form.ends]
             target = PARAMETRIZED.sub(r"\1\2", stem)
@@ -91,6 +94,12 @@ def folded(checkpoint: Checkpoint, read: Read, store: Store) -> Folded:
     return Folded(checkpoint._replace(tensors=dict(weights)), dropped, notes)
 
 
+def _is_of(form: Form, classes: tuple[str, ...]) -> bool:
+    """Whether a parametrization of these classes is the form's; nobody knows of one without any."""
+    ours = {"weight norm": "_WeightNorm", "spectral norm": "_SpectralNorm"}.get(form.called, "")
+    return not classes or any(name.endswith(ours) for name in classes)
+
+
 def _stem(name: str, form: Form) -> str | None:
     """The name without the first of the form's ends, or None where it ends otherwise."""
     return name.removesuffix(form.ends[0]) if name.endswith(form.ends[0]) else None
@@ -117,9 +126,8 @@ def _computed(form: Form, arrays: Iterable[Any]) -> Any:
 def _weight_norm(g: Any, v: Any) -> Any:
     import numpy as np
 
-    if g.ndim not in (0, v.ndim) or any(
-        ours not in (1, theirs) for ours, theirs in zip(g.shape, v.shape, strict=False)
-    ):
+    fits = all(ours in (1, theirs) for ours, theirs in zip(g.shape, v.shape, strict=False))
+    if v.ndim < 2 or g.ndim not in (0, v.ndim) or not fits or sum(length != 1 for length in g.shape) > 1:
         return None
     axes = tuple(axis for axis in range(v.ndim) if g.ndim == 0 or g.shape[axis] == 1)
     norm = np.sqrt((v * v).sum(axis=axes, keepdims=True))

@@ -98,11 +98,15 @@ def _is(path: Path, fd: int) -> bool:
 def _take_its_place(temporary: Path, target: Path, *, force: bool) -> None:
     """Rename; with force, what stood there is removed afterwards."""
     if not force or not target.exists():
-        if not _renameat2(temporary, target, NOREPLACE):
-            if target.exists():
-                raise FileExistsError(errno.EEXIST, "File exists")
-            temporary.rename(target)
-        return
+        try:
+            if not _renameat2(temporary, target, NOREPLACE):
+                if target.exists():
+                    raise FileExistsError(errno.EEXIST, "File exists")
+                temporary.rename(target)
+            return
+        except OSError as error:
+            if not force or error.errno not in THERE:
+                raise
     _check_replaceable(target)
     if _renameat2(temporary, target, EXCHANGE):
         _remove(temporary)

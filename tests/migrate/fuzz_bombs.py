@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from fuzz_containers import Member, record, value, zipped
 from fuzz_inputs import Case
-from tiny_checkpoints import floats, group, integer, mapping, named, rebuilt, text
+from tiny_checkpoints import Tensor, floats, group, integer, mapping, named, rebuilt, text
 from tiny_legacy import module, pickled
 
 MANY = 10_000
@@ -158,6 +158,28 @@ def groups_in_json() -> Case:
     fields.append(value("optimizer.step", [], "Int32", bytes(4)))
     return Case({"x": b"".join(f.encoded() for f in fields)}, "x", "x.pth", {"training": True}, 1 << 29)
 
+
+def doubles(shape: tuple[int, ...], *values: float) -> Tensor:
+    return Tensor(struct.pack(f"<{len(values)}d", *values), shape, "float64")
+
+
+# Tensors from which a weight is computed, which do not fit together or lead to no number.
+ODD: dict[str, dict[str, Tensor]] = {
+    "more axes than an array has": {"c.weight_g": floats(), "c.weight_v": floats(*[1] * 40, 2, 3)},
+    "no elements": {"c.weight_g": floats(3, 1), "c.weight_v": floats(3, 0)},
+    "no rows": {"c.weight_orig": floats(0, 3), "c.weight_u": floats(0), "c.weight_v": floats(3)},
+    "no axes": {"c.weight_orig": floats(), "c.weight_u": floats(1)},
+    "overflow": {"c.weight_g": doubles((1, 1), 1e300), "c.weight_v": doubles((1, 2), 1e300, 1e300)},
+    "overflow in a product": {
+        "c.weight_orig": doubles((2, 1), 1e300, 1e300),
+        "c.weight_u": doubles((2,), 1e300, 1e300),
+    },
+    "no number": {"c.weight_orig": doubles((1, 1), float("nan")), "c.weight_u": doubles((1,), 1)},
+    "infinity without a mask": {"c.weight_orig": doubles((1,), float("inf")), "c.weight_mask": doubles((1,), 0)},
+    "whole numbers": {"c.weight_g": floats(2, 1), "c.weight_v": Tensor(bytes(32), (2, 2), "int64")},
+    "no name": {"_g": floats(2, 1), "_v": floats(2, 2)},
+    "no name in a module": {"a._g": floats(2, 1), "a._v": floats(2, 2)},
+}
 
 BOMBS: dict[str, Callable[[], Case]] = {
     made.__name__: made

@@ -15,6 +15,7 @@ import resource
 import signal
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -109,7 +110,8 @@ def _tried(case: Case, source: Path, out: Path) -> tuple[str, str | None, str, f
     for step in steps:
         started = time.process_time()
         try:
-            with limits():
+            with limits(), warnings.catch_warnings():
+                warnings.simplefilter("error")  # it would stand on stderr
                 done = step()
         except MsmigrateError as error:
             kind, text = type(error).__name__, str(error)

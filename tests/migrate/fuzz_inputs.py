@@ -87,7 +87,7 @@ def legacy_file(rng: Random, held: Torch, lie: bool) -> bytes:
     storages = [struct.pack("<q", numel) + content for _, numel, content in held.storages]
     if lie and rng.random() < 0.5:
         at = rng.choice((0, 1, 2, 2, 4, 4, 4))
-        parts[at] = fuzz_pickles.damaged(rng, parts[at], parts)
+        parts[at] = fuzz_pickles.damaged(rng, parts[at], [*parts[:3], keys])
     elif lie and storages:
         at = rng.randrange(len(storages))
         number = struct.pack("<q", rng.choice((fuzz_bytes.integer(rng), -1)) % (1 << 62))

@@ -58,6 +58,23 @@ def test_a_computed_weight_becomes_what_torch_computes(files: Path, tmp_path: Pa
     assert len(dropped) >= 2 and all("folded into net.0.weight" in (entry.why or "") for entry in dropped)
 
 
+def test_two_originals_of_somebody_s_own_are_not_folded(files: Path, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(
+        "import torch\n"
+        "class Own(torch.nn.Module):\n"
+        "    def forward(self, a, b):\n        return a * b\n"
+        "    def right_inverse(self, w):\n        return torch.ones(len(w), 1), w\n"
+        "def build():\n"
+        "    fc = torch.nn.Linear(3, 4)\n"
+        "    torch.nn.utils.parametrize.register_parametrization(fc, 'weight', Own())\n"
+        "    return fc\n"
+    )
+    held = {"bias": floats(4), **{f"parametrizations.weight.original{n}": floats(4, 3 if n else 1) for n in (0, 1)}}
+    save(tmp_path / "own.pth", held)
+    with pytest.raises(Unsupported, match="computed from several tensors"):
+        convert.convert(tmp_path / "own.pth", tmp_path / "x.ckpt", model=f"{tmp_path / 'net.py'}:build")
+
+
 def test_tensors_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     save(tmp_path / "x.pth", {"fc.weight_g": floats(3, 1), "fc.weight_v": floats(4, 5), "fc.bias": floats(4)})
     with pytest.raises(Unsupported, match="computed from several tensors"):

@@ -16,7 +16,7 @@ from typing import Any
 
 import fuzz_check
 import pytest
-from fuzz_bombs import BOMBS
+from fuzz_bombs import BOMBS, ODD
 from fuzz_check import Outcome, check
 from fuzz_inputs import FORMATS, Case, case
 from fuzz_seeds import converted
@@ -65,6 +65,14 @@ def test_very_many_damaged_files_are_converted_or_refused(form: str, empty: Path
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_small_file_that_asks_for_a_great_deal_gets_an_answer(name: str, empty: Path) -> None:
     outcome = check(BOMBS[name](), empty)
+    assert outcome.complaint is None, outcome.complaint
+
+
+@pytest.mark.parametrize("destination", ["x.ckpt", "x.pth"])
+@pytest.mark.parametrize("name", ODD)
+def test_a_weight_that_cannot_be_computed_is_no_crash(name: str, destination: str, empty: Path, tmp_path: Path) -> None:
+    content = save(tmp_path / "x", ODD[name]).read_bytes()
+    outcome = check(Case({"x": content}, "x", destination, {"to": None}, 1 << 29), empty)
     assert outcome.complaint is None, outcome.complaint
 
 

@@ -1,0 +1,103 @@
+"""Files at the edge of what makes sense, one fault in each: what fuzzing found, made small; and what becomes of them."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import Any, NamedTuple
+
+from fuzz_bombs import optimizer_body, state
+from fuzz_containers import Field, Member, record, value, zipped
+from fuzz_inputs import Case
+from tiny_checkpoints import Tensor, floats, integer, mapping, rebuilt, state_dict, text
+from tiny_legacy import pickled
+
+
+class Edge(NamedTuple):
+    """An input, and what its refusal says; None where it is converted."""
+
+    case: Case
+    says: str | None
+
+
+def mindspore(fields: list[Field], says: str | None, destination: str = "x.pth", **options: Any) -> Edge:
+    return Edge(Case({"x": b"".join(f.encoded() for f in fields)}, "x", destination, options, 1 << 29), says)
+
+
+def run(says: str | None, told: dict[str, Any] | None = None, **numbers: tuple[str, bytes]) -> Edge:
+    """A MindSpore checkpoint of a training run with these numbers in it."""
+    groups = {"optimizer": "torch.optim.Adam", "param_groups": [{"params": ["a.x"], "lr": 0.1}], **(told or {})}
+    content = json.dumps(groups).encode()
+    given = {"optimizer_step": ("Int32", struct.pack("<i", 3)), **numbers}
+    fields = [value("a.x", [1], "Float32", bytes(4)), value("msmigrate.training", [len(content)], "UInt8", content)]
+    for name, (kind, held) in given.items():
+        fields.append(value(name.replace("_", ".", 1), [], kind, held))
+    return mindspore(fields, says, training=True)
+
+
+def noted(says: str | None, **note: Any) -> Edge:
+    content = json.dumps({"format": 1, **note}).encode()
+    return mindspore([value("a", [3], "Int8", b"abc"), record(content)], says)
+
+
+def torch(tensors: dict[str, Tensor], says: str | None, **options: Any) -> Edge:
+    body, storages = state_dict(tensors)
+    members = [Member(b"x/data.pkl", pickled(body))]
+    members += [Member(f"x/data/{key}".encode(), content) for key, content in storages.items()]
+    return Edge(Case({"x": zipped(members)}, "x", "x.ckpt", options, 1 << 29), says)
+
+
+def training(body: bytes, says: str) -> Edge:
+    members = [Member(b"x/data.pkl", pickled(body)), Member(b"x/data/0", floats(2).content)]
+    return Edge(Case({"x": zipped(members)}, "x", "x.ckpt", {"training": True}, 1 << 29), says)
+
+
+def far_away() -> Edge:
+    """A member of a zip that begins behind what any file has."""
+    wide = struct.pack("<HHQ", 1, 8, (1 << 63) + 5)
+    members = [Member(b"x/data.pkl", pickled(b"}")), Member(b"x/data/0", b"", extra=wide, entry={"offset": 0xFFFFFFFF})]
+    members[0].extra, members[0].entry = wide, {"offset": 0xFFFFFFFF}
+    return Edge(Case({"x": zipped(members)}, "x", "x.ckpt", {}, 1 << 29), "damaged|too early")
+
+
+HALVES = [value("a", [2], "Float32", part) for part in (b"\0\0\x80", b"\x3f\0", b"\0\0\x40")]
+NAN = struct.pack("<f", float("nan"))
+GROUP = b"](" + mapping([("params", b"](" + integer(0) + b"e"), ("name", text("\ud800"))]) + b"e"
+
+EDGES: dict[str, Edge] = {
+    "more sizes than a tensor has": mindspore([value("a", [1] * 65, "Int8", b"x")], "damaged at byte"),
+    "a size beyond all memory": mindspore([value("a", [0, 1 << 63], "Int8", b"")], "damaged at byte"),
+    "sizes whose product is beyond all": mindspore([value("a", [1 << 40] * 60, "Int8", b"x")], "needs absurdly many"),
+    "elements cut in two, and cast": mindspore(HALVES, None, dtype="float16", destination="x.safetensors"),
+    "a number cut in two": mindspore(
+        [*run(None).case_fields(), value("msmigrate.steps", [], "Int64", bytes(3)), value("msmigrate.steps", [], "Int64", bytes(5))]
+        if hasattr(Edge, "case_fields")
+        else [value("a", [1], "Int8", b"x")],
+        None,
+    ),
+    "no number of steps": run("is nan, not a count", msmigrate_steps=("Float32", NAN)),
+    "half a step": run("is 0.5, not a count", msmigrate_steps=("Float32", struct.pack("<f", 0.5))),
+    "a step before the first": run("not a count", optimizer_step=("Int32", struct.pack("<i", -3))),
+    "a scale without its tracker": run("holds no msmigrate.growth_tracker", msmigrate_loss__scale=("Float32", bytes(4))),
+    "an integer of thousands of digits": run("msmigrate.training is damaged", {"scaler": {"x": 10**4000}}),
+    "a group in a group in a group": run(
+        "msmigrate.training is damaged", {"param_groups": [{"params": ["a.x"], "lr": [[[[[1]]]]]}]}
+    ),
+    "half a letter": run(None, {"param_groups": [{"params": ["a.x"], "note": "\ud800"}]}),
+    "a name that cannot be printed, noted": noted("noted in it is damaged", names={"\x1b[2J": "a"}),
+    "half a letter, noted": noted("noted in it is damaged", aliases={"b": "\ud800"}),
+    "more sizes than a tensor has, noted": noted("noted in it is damaged", names={"b": "a"}, shapes={"b": [1] * 65}),
+    "a name that begins with a dot": torch({".weight": floats(2)}, "is no name of a tensor"),
+    "a name of dots": torch({"..": floats(2)}, "is no name of a tensor"),
+    "a name that ends with a dot": torch({"a.": floats(2)}, "is no name of a tensor"),
+    "more axes than an array has": torch(
+        {"a.x": Tensor(floats(6).content, (1,) * 40 + (2, 3), strides=(0,) * 40 + (1, 2))}, None
+    ),
+    "very long names": torch({f"{n}{'l' * 980}.weight": floats(2, n + 1) for n in range(9)}, "…; the tensors alone"),
+    "a name that gets too long": torch({f"{'l' * 990}.{n}": floats(3) for n in ("weight", "bias", "running_mean", "running_var")}, "more than 1,000 letters"),
+    "half a letter in a group": training(optimizer_body(b"}", GROUP), "x"),
+    "an average of no name": training(
+        state(("ema", mapping([("a\x1b", rebuilt(floats(2), "0"))]))), "is no name of a tensor"
+    ),
+    "far away": far_away(),
+}

@@ -200,7 +200,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "a folder": (lambda t, d: (d, {}), BadCheckpoint, "is a folder"),
     "cut short": (lambda t, d: (cut(t, d), {}), BadCheckpoint, "damaged"),
     "a flipped bit": (lambda t, d: (damaged(t, d), {}), BadCheckpoint, "checksum"),
-    "no checkpoint": (lambda t, d: (RECIPE, {}), BadCheckpoint, "is not a MindSpore checkpoint"),
+    "no checkpoint": (lambda t, d: (RECIPE, {}), BadCheckpoint, "is no checkpoint of torch or MindSpore"),
     "torch without recipe": (lambda t, d: (t.torch, {}), BadInput, "add --recipe FILE"),
     "torch with ema": (lambda t, d: (t.torch, {"ema": True, "recipe": RECIPE}), BadInput, "--ema"),
     "recipe in the checkpoint": (

@@ -76,12 +76,17 @@ for command in COMMANDS:
     cli.add_command(command)
 
 
+def _one_line(text: str) -> str:
+    """The text with what cannot be printed on one line escaped: names of files may hold anything."""
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
 def main() -> None:
     """Run the command line and exit: 2 with one line on stderr for errors msmigrate can explain, 130 for Ctrl-C."""
     try:
         cli(prog_name="msmigrate", standalone_mode=False)
     except MsmigrateError as error:
-        click.echo(f"msmigrate: {error}", err=True)
+        click.echo(f"msmigrate: {_one_line(str(error))}", err=True)
         sys.exit(2)
     except click.ClickException as error:
         error.show()

@@ -1,4 +1,4 @@
-"""Files at the edge of what makes sense, one fault in each: what fuzzing found, made small; and what becomes of them."""
+"""Files at the edge of what makes sense, one fault in each, as fuzzing found them; and what becomes of them."""
 
 from __future__ import annotations
 
@@ -24,15 +24,17 @@ def mindspore(fields: list[Field], says: str | None, destination: str = "x.pth",
     return Edge(Case({"x": b"".join(f.encoded() for f in fields)}, "x", destination, options, 1 << 29), says)
 
 
-def run(says: str | None, told: dict[str, Any] | None = None, **numbers: tuple[str, bytes]) -> Edge:
-    """A MindSpore checkpoint of a training run with these numbers in it."""
+def run(told: dict[str, Any] | None = None, numbers: dict[str, tuple[str, bytes]] | None = None) -> list[Field]:
+    """A MindSpore checkpoint of a training run; told: of its parameter groups. numbers: name -> type and bytes."""
     groups = {"optimizer": "torch.optim.Adam", "param_groups": [{"params": ["a.x"], "lr": 0.1}], **(told or {})}
     content = json.dumps(groups).encode()
-    given = {"optimizer_step": ("Int32", struct.pack("<i", 3)), **numbers}
     fields = [value("a.x", [1], "Float32", bytes(4)), value("msmigrate.training", [len(content)], "UInt8", content)]
-    for name, (kind, held) in given.items():
-        fields.append(value(name.replace("_", ".", 1), [], kind, held))
-    return mindspore(fields, says, training=True)
+    given = {"optimizer.step": ("Int32", struct.pack("<i", 3)), **(numbers or {})}
+    return fields + [value(name, [], kind, held) for name, (kind, held) in given.items()]
+
+
+def trained(says: str | None, *given: Any) -> Edge:
+    return mindspore(run(*given), says, training=True)
 
 
 def noted(says: str | None, **note: Any) -> Edge:
@@ -47,7 +49,7 @@ def torch(tensors: dict[str, Tensor], says: str | None, **options: Any) -> Edge:
     return Edge(Case({"x": zipped(members)}, "x", "x.ckpt", options, 1 << 29), says)
 
 
-def training(body: bytes, says: str) -> Edge:
+def training(body: bytes, says: str | None) -> Edge:
     members = [Member(b"x/data.pkl", pickled(body)), Member(b"x/data/0", floats(2).content)]
     return Edge(Case({"x": zipped(members)}, "x", "x.ckpt", {"training": True}, 1 << 29), says)
 
@@ -61,6 +63,7 @@ def far_away() -> Edge:
 
 
 HALVES = [value("a", [2], "Float32", part) for part in (b"\0\0\x80", b"\x3f\0", b"\0\0\x40")]
+NORM = ("weight", "bias", "running_mean", "running_var")
 NAN = struct.pack("<f", float("nan"))
 GROUP = b"](" + mapping([("params", b"](" + integer(0) + b"e"), ("name", text("\ud800"))]) + b"e"
 
@@ -70,20 +73,17 @@ EDGES: dict[str, Edge] = {
     "sizes whose product is beyond all": mindspore([value("a", [1 << 40] * 60, "Int8", b"x")], "needs absurdly many"),
     "elements cut in two, and cast": mindspore(HALVES, None, dtype="float16", destination="x.safetensors"),
     "a number cut in two": mindspore(
-        [*run(None).case_fields(), value("msmigrate.steps", [], "Int64", bytes(3)), value("msmigrate.steps", [], "Int64", bytes(5))]
-        if hasattr(Edge, "case_fields")
-        else [value("a", [1], "Int8", b"x")],
-        None,
+        [*run(), *(value("msmigrate.steps", [], "Int64", bytes(size)) for size in (3, 5))], None, training=True
     ),
-    "no number of steps": run("is nan, not a count", msmigrate_steps=("Float32", NAN)),
-    "half a step": run("is 0.5, not a count", msmigrate_steps=("Float32", struct.pack("<f", 0.5))),
-    "a step before the first": run("not a count", optimizer_step=("Int32", struct.pack("<i", -3))),
-    "a scale without its tracker": run("holds no msmigrate.growth_tracker", msmigrate_loss__scale=("Float32", bytes(4))),
-    "an integer of thousands of digits": run("msmigrate.training is damaged", {"scaler": {"x": 10**4000}}),
-    "a group in a group in a group": run(
-        "msmigrate.training is damaged", {"param_groups": [{"params": ["a.x"], "lr": [[[[[1]]]]]}]}
+    "no number of steps": trained("is nan, not a count", {}, {"msmigrate.steps": ("Float32", NAN)}),
+    "half a step": trained("is 0.5, not a count", {}, {"msmigrate.steps": ("Float32", struct.pack("<f", 0.5))}),
+    "a step before the first": trained("not a count", {}, {"optimizer.step": ("Int32", struct.pack("<i", -3))}),
+    "a scale without its tracker": trained(
+        "holds no msmigrate.growth_tracker", {}, {"msmigrate.loss_scale": ("Float32", bytes(4))}
     ),
-    "half a letter": run(None, {"param_groups": [{"params": ["a.x"], "note": "\ud800"}]}),
+    "an integer of thousands of digits": trained("training is damaged", {"scaler": {"x": 10**4000}}),
+    "lists in lists in a group": trained("training is damaged", {"param_groups": [{"params": [], "lr": [[[[[1]]]]]}]}),
+    "half a letter": trained(None, {"param_groups": [{"params": ["a.x"], "note": "\ud800"}]}),
     "a name that cannot be printed, noted": noted("noted in it is damaged", names={"\x1b[2J": "a"}),
     "half a letter, noted": noted("noted in it is damaged", aliases={"b": "\ud800"}),
     "more sizes than a tensor has, noted": noted("noted in it is damaged", names={"b": "a"}, shapes={"b": [1] * 65}),
@@ -94,8 +94,8 @@ EDGES: dict[str, Edge] = {
         {"a.x": Tensor(floats(6).content, (1,) * 40 + (2, 3), strides=(0,) * 40 + (1, 2))}, None
     ),
     "very long names": torch({f"{n}{'l' * 980}.weight": floats(2, n + 1) for n in range(9)}, "…; the tensors alone"),
-    "a name that gets too long": torch({f"{'l' * 990}.{n}": floats(3) for n in ("weight", "bias", "running_mean", "running_var")}, "more than 1,000 letters"),
-    "half a letter in a group": training(optimizer_body(b"}", GROUP), "x"),
+    "a name that gets too long": torch({f"{'l' * 985}.{n}": floats(3) for n in NORM}, "more than 1,000 letters"),
+    "half a letter in a group": training(optimizer_body(b"}", GROUP), None),
     "an average of no name": training(
         state(("ema", mapping([("a\x1b", rebuilt(floats(2), "0"))]))), "is no name of a tensor"
     ),

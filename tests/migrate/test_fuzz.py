@@ -7,6 +7,7 @@ benchmarks/fuzz_convert.py runs any number of inputs.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import fuzz_check
 import pytest
 from fuzz_bombs import BOMBS, ODD
 from fuzz_check import Outcome, check
+from fuzz_edges import EDGES
 from fuzz_inputs import FORMATS, Case, case
 from fuzz_seeds import converted
 from msmigrate.errors import BadCheckpoint
@@ -66,6 +68,15 @@ def test_very_many_damaged_files_are_converted_or_refused(form: str, empty: Path
 def test_a_small_file_that_asks_for_a_great_deal_gets_an_answer(name: str, empty: Path) -> None:
     outcome = check(BOMBS[name](), empty)
     assert outcome.complaint is None, outcome.complaint
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_what_stands_at_the_edge_is_refused_for_what_it_is(name: str, empty: Path) -> None:
+    made, says = EDGES[name]
+    outcome = check(made, empty)
+    assert outcome.complaint is None, outcome.complaint
+    assert (outcome.kind == "converted") == (says is None), outcome.text
+    assert re.search(says or "", outcome.text)
 
 
 @pytest.mark.parametrize("destination", ["x.ckpt", "x.pth"])
@@ -205,6 +216,14 @@ def refused(empty: Path) -> list[tuple[Case, Outcome]]:
 def run(command: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "msmigrate", command, *map(str, arguments)]
     return subprocess.run(line, capture_output=True, text=True, check=False, env=dict(os.environ))
+
+
+@pytest.mark.parametrize("name", ["a\nb.pth", "a\x1b[2Jb.pth", "a\u2028b.pth"])
+def test_the_name_of_a_file_does_not_break_the_line(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(b"")
+    for done in (run("convert-ckpt", tmp_path / name, tmp_path / "x.ckpt"), run("inspect", tmp_path / name)):
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert done.stderr[:-1].isprintable() and "b.pth is empty" in done.stderr
 
 
 def test_the_command_says_one_line_and_writes_nothing(empty: Path, tmp_path: Path) -> None:

@@ -43,9 +43,7 @@ def test_two_groups_are_told_by_the_shapes_of_their_state(groups: list[list[str]
 
 def test_two_orders_that_fit_are_asked_about() -> None:
     """Without a state nothing tells them apart."""
-    with pytest.raises(
-        Ambiguous, match=r"in more than one order, which differ in .*--optimizer FILE\.py:FUNCTION"
-    ):
+    with pytest.raises(Ambiguous, match=r"in more than one order, which differ in .*--optimizer FILE\.py:FUNCTION"):
         names_of([[0, 1], [2, 3, 4]], {}, PARAMETERS)
 
 

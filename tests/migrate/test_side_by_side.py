@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadDestination
 from msmigrate.migrate import convert
+from msmigrate.migrate.formats import atomic_folder
 from tiny_checkpoints import SMALL, floats, save
 
 SCRIPT = Path(__file__).parent / "told_conversion.py"
@@ -91,6 +92,24 @@ def test_with_force_all_succeed_and_one_of_them_stays(
     assert [path.name for path in tmp_path.iterdir()] == [name.rstrip("/")]
 
 
+def test_a_folder_that_appears_at_the_last_moment_is_replaced_with_force(
+    sources: list[Path], wanted: dict[str, list[Listing]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another process has it ready between the look whether it is there and the rename."""
+    convert.convert(sources[1], f"{tmp_path}/rival/")
+    real = atomic_folder._renameat2
+
+    def late(old: Path, new: Path, flag: int) -> bool:
+        if not new.exists():
+            (tmp_path / "rival").rename(new)
+        return real(old, new, flag)
+
+    monkeypatch.setattr(atomic_folder, "_renameat2", late)
+    convert.convert(sources[0], f"{tmp_path}/x/", force=True, max_shard_size=4_000_000)
+    assert held(tmp_path / "x") == wanted["x/"][0]
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
+
+
 @pytest.mark.parametrize(("name", "flags"), WAYS)
 def test_without_force_exactly_one_succeeds(
     sources: list[Path], wanted: dict[str, list[Listing]], tmp_path: Path, name: str, flags: tuple[str, ...]
@@ -157,6 +176,7 @@ AS_NOBODY = """
 import os, sys
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate import convert
+from msmigrate.migrate.formats import atomic_folder
 if os.geteuid() == 0:  # whom no mode stops
     os.setgid(65534)
     os.setuid(65534)

@@ -5,6 +5,7 @@ The workers run as scripts, so this file is found beside them; the tests load it
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from step_cases import COSINE, Case
@@ -40,3 +41,14 @@ CASES: dict[str, Case] = {
     "rmsprop": _case("RMSprop", args={"lr": 0.003, "momentum": 0.9, "centered": True}, schedule=COSINE),
     "resnet": _case("SGD", "resnet_tiny", args={"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01}, schedule=COSINE),
 }
+QUICK = ("sgd", "everything", "dampening", "adam", "adamw")
+
+
+def chosen() -> dict[str, Case]:
+    """The cases that the worker runs."""
+    return CASES if os.environ.get("EXTENT") == "all" else {name: CASES[name] for name in QUICK}
+
+
+def modes(name: str) -> tuple[str, ...]:
+    """The modes in which MindSpore goes on: operator by operator, and compiled where that is the point."""
+    return ("graph", "pynative") if os.environ.get("EXTENT") == "all" or name == "everything" else ("pynative",)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from continue_cases import AFTER, BEFORE, CASES, STEPS_PER_EPOCH
+from continue_cases import AFTER, BEFORE, CASES, STEPS_PER_EPOCH, chosen, modes
 from msmigrate.errors import MsmigrateError
 from msmigrate.train.mindspore_environment import leave, prepare
 from step_cases import Case, batches, sampled
@@ -53,7 +53,7 @@ def record(found: dict[str, np.ndarray], place: str, step: TrainStep) -> None:
 
 def kept(found: dict[str, np.ndarray], folder: Path, name: str, case: Case) -> None:
     """Begin here: keep a checkpoint as `msmigrate train` does, go on, and convert what was kept."""
-    step = TrainStep(case.recipe, start(case), "graph")
+    step = TrainStep(case.recipe, start(case), modes(name)[0])
     for index, batch in enumerate(batches(case)):
         if index == BEFORE:
             weights = {each.parameter.name: each.parameter.asnumpy() for each in canonical_parameters(step.net)}
@@ -82,8 +82,8 @@ def main(folder: Path) -> None:
     """Go on, compiled and operator by operator."""
     arrays: dict[str, np.ndarray] = {}
     facts: dict[str, Any] = {"notes": {}, "progress": {}}
-    for name, case in CASES.items():
-        for mode in ("graph", "pynative"):
+    for name, case in chosen().items():
+        for mode in modes(name):
             step, progress, facts["notes"][name] = started(case, folder / f"{name}.pth", mode)
             facts["progress"][name] = [progress.step, progress.epoch, progress.step_in_epoch]
             for index, batch in enumerate(batches(case)):

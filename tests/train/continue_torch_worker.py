@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from continue_cases import AFTER, BEFORE, CASES, SCALER
+from continue_cases import AFTER, BEFORE, SCALER, chosen
 from step_cases import Case, batches, sampled
 from step_torch_models import start
 from timm.utils import ModelEmaV2
@@ -124,7 +124,7 @@ def steps(run: Run, first: int, last: int, found: dict[str, np.ndarray], place: 
 def main(folder: Path) -> None:
     """Train, keep, go on in both precisions."""
     found: dict[str, np.ndarray] = {}
-    for name, case in CASES.items():
+    for name, case in chosen().items():
         run = Run(case, torch.float32)
         steps(run, 0, BEFORE, found, f"{name}/before")
         torch.save(run.state(), folder / f"{name}.pth")
@@ -138,7 +138,7 @@ def main(folder: Path) -> None:
 def back(folder: Path) -> None:
     """Go on from what MindSpore kept, in both precisions."""
     found: dict[str, np.ndarray] = {}
-    for name, case in CASES.items():
+    for name, case in chosen().items():
         for dtype in (torch.float32, torch.float64):
             on = Run(case, dtype)
             on.load(torch.load(folder / f"{name}.back.pth", weights_only=True))

@@ -16,16 +16,20 @@ from test_step import beside
 
 HERE = Path(__file__).parent
 cases = beside("continue_cases")
+full = pytest.mark.full
+NAMES = [pytest.param(name, marks=() if name in cases.QUICK else full) for name in cases.CASES]
 
 RATIO = 4.0
 FLOOR = 2e-6  # of a tensor's size: what torch's float32 is not known better than over seven steps
 
 
 @pytest.fixture(scope="module")
-def sides(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What both went on to."""
+def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What both went on to, in the cases that are run."""
+    selected = [item for item in request.session.items if item.fspath == request.node.fspath]
+    extent = "all" if any(item.get_closest_marker("full") for item in selected) else "quick"
     folder = tmp_path_factory.mktemp("continue")
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "EXTENT": extent}
     for name, *more in (("torch",), ("mindspore",), ("torch", "back")):
         command = [sys.executable, str(HERE / f"continue_{name}_worker.py"), str(folder), *more]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
@@ -51,20 +55,26 @@ def compared(
         yield rest, ours, RATIO * max(torch32, FLOOR)
 
 
-@pytest.mark.parametrize("mode", ["graph", "pynative"])
-@pytest.mark.parametrize("name", cases.CASES)
+MODES = [
+    pytest.param(name, mode, marks=() if name == "everything" or (name in cases.QUICK and mode == "pynative") else full)
+    for name in cases.CASES
+    for mode in ("graph", "pynative")
+]
+
+
+@pytest.mark.parametrize(("name", "mode"), MODES)
 def test_it_goes_on_as_torch_does(sides: dict[str, Any], name: str, mode: str) -> None:
     off = {rest: (ours, may) for rest, ours, may in compared(sides, name, mode) if not ours <= may}
     assert not off
 
 
-@pytest.mark.parametrize("name", cases.CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_torch_goes_on_from_mindspore_s_checkpoint_as_mindspore_does(sides: dict[str, Any], name: str) -> None:
     off = {rest: (ours, may) for rest, ours, may in compared(sides, name, "began", "back") if not ours <= may}
     assert not off
 
 
-@pytest.mark.parametrize("name", cases.CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_the_steps_move_what_is_compared(sides: dict[str, Any], name: str) -> None:
     """A state that were left out would show: without it the next step is another one."""
     before, after = (
@@ -73,7 +83,7 @@ def test_the_steps_move_what_is_compared(sides: dict[str, Any], name: str) -> No
     assert np.linalg.norm(after - before) > 100 * FLOOR * np.linalg.norm(before)
 
 
-@pytest.mark.parametrize("name", cases.CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_it_stands_where_torch_stood(sides: dict[str, Any], name: str) -> None:
     assert sides["facts"]["progress"][name] == [3, 3, 0]
     assert sides["facts"]["notes"][name] == []

@@ -59,6 +59,8 @@ def united(path: str, called: str, headers: Sequence[Header]) -> Checkpoint:
     if len(said) > 1:
         raise BadCheckpoint(f"{path}: some of its files say that they are torch's, and some that they are MindSpore's")
     record = _record(headers)
+    if record is not None and not said:
+        said = {"ms"}
     if "ms" in said or (not said and any(name.endswith(MINDSPORES) for name in (*tensors, *refused))):
         for name in [name for header in headers for name, value in header.metadata.items() if value == "Int4"]:
             if tensors.pop(name, None) is not None:
@@ -154,11 +156,14 @@ def header(content: Sequence[Piece], framework: str, record: Mapping[str, Any] |
     if any(piece.name == "__metadata__" for piece in content):
         raise Unsupported("a safetensors file cannot hold a tensor called __metadata__; that name is the format's own")
     metadata["format"] = FORMATS[framework]
+    names = {piece.name for piece in pieces} if framework == "mindspore" else ()
+    if "format" in names:  # MindSpore's loader takes what is noted under a tensor's name for a dtype
+        del metadata["format"]
+        record = record or {}  # which says too whose file it is
     if record is not None:
+        if RECORD in names:
+            raise Unsupported(f"a safetensors file of MindSpore's cannot hold a tensor called {RECORD}; give a .ckpt")
         metadata[RECORD] = packed(record).decode()
-    if framework == "mindspore":  # its loader takes what is noted under a tensor's name for a dtype
-        names = {piece.name for piece in pieces}
-        metadata = {name: value for name, value in metadata.items() if name not in names}
     described: dict[str, Any] = {"__metadata__": metadata}
     at = 0
     for piece in pieces:

@@ -42,11 +42,11 @@ def noted(says: str | None, **note: Any) -> Edge:
     return mindspore([value("a", [3], "Int8", b"abc"), record(content)], says)
 
 
-def torch(tensors: dict[str, Tensor], says: str | None, **options: Any) -> Edge:
+def torch(tensors: dict[str, Tensor], says: str | None, destination: str = "x.ckpt") -> Edge:
     body, storages = state_dict(tensors)
     members = [Member(b"x/data.pkl", pickled(body))]
     members += [Member(f"x/data/{key}".encode(), content) for key, content in storages.items()]
-    return Edge(Case({"x": zipped(members)}, "x", "x.ckpt", options, 1 << 29), says)
+    return Edge(Case({"x": zipped(members)}, "x", destination, {}, 1 << 29), says)
 
 
 def training(body: bytes, says: str | None) -> Edge:
@@ -64,6 +64,7 @@ def far_away() -> Edge:
 
 HALVES = [value("a", [2], "Float32", part) for part in (b"\0\0\x80", b"\x3f\0", b"\0\0\x40")]
 NORM = ("weight", "bias", "running_mean", "running_var")
+SAME = floats(3)._replace(storage="s")
 NAN = struct.pack("<f", float("nan"))
 GROUP = b"](" + mapping([("params", b"](" + integer(0) + b"e"), ("name", text("\ud800"))]) + b"e"
 
@@ -95,6 +96,12 @@ EDGES: dict[str, Edge] = {
     ),
     "very long names": torch({f"{n}{'l' * 980}.weight": floats(2, n + 1) for n in range(9)}, "…; the tensors alone"),
     "a name that gets too long": torch({f"{'l' * 985}.{n}": floats(3) for n in NORM}, "more than 1,000 letters"),
+    "a tensor called as a note": torch({"format": floats(2)}, None, destination="x.safetensors"),
+    "a tensor called as the other note": torch(
+        {"msmigrate": floats(2), "a.tied": SAME, "b.tied": SAME},
+        "a tensor called msmigrate",
+        destination="x.safetensors",
+    ),
     "half a letter in a group": training(optimizer_body(b"}", GROUP), None),
     "an average of no name": training(
         state(("ema", mapping([("a\x1b", rebuilt(floats(2), "0"))]))), "is no name of a tensor"

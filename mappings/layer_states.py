@@ -1,6 +1,6 @@
 """How the tensors of every layer are called in MindSpore: torch class -> tensor -> where it goes.
 
-Generated from layers.yaml and modules.yaml by `python -m msmigrate.mappings.write_layer_states`; do not edit.
+Generated from the tables of layers and modules by `python -m msmigrate.mappings.write_layer_states`; do not edit.
 """
 
 from __future__ import annotations

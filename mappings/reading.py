@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ..errors import BadInput
-from .rows import STATUSES, Argument, Case, Fault, Fields, Row, State, Written, constant, read_yaml
+from .rows import (
+    MEASURED,
+    MISSING,
+    NOT_RUN,
+    STATUSES,
+    Argument,
+    Case,
+    Fault,
+    Fields,
+    Row,
+    State,
+    Variation,
+    Written,
+    constant,
+    read_yaml,
+)
 from .shapes import SHAPES
 from .verbs import VERBS
 
+DTYPES = ("float32", "float16", "float64", "int32", "int64", "bool")
 MODES = ("pynative", "graph", "ascend")
 STAGES = ("data", "load", "init", "forward", "loss", "grad", "update", "buffers", "state", "schedule", "crash")
 
 
-def read_rows(path: Path, kind: str) -> tuple[Row, ...]:
-    """Read all rows of one kind; raises BadInput naming file, row and key."""
-    rows = tuple(_row(entry, kind, path.name) for entry in read_yaml(path))
+def read_rows(paths: Sequence[Path], kind: str) -> tuple[Row, ...]:
+    """Read all rows of one kind from its files; raises BadInput naming file, row and key."""
+    rows: list[Row] = []
     seen: dict[str, str] = {}
-    for row in rows:
-        for name in (row.torch, *row.aliases):
-            if name in seen:
-                raise BadInput(f"{path.name}: {name} stands in the rows {seen[name]} and {row.torch}")
-            seen[name] = row.torch
-    return rows
+    for path in paths:
+        for entry in read_yaml(path):
+            row = _row(entry, kind, path.name)
+            for name in (row.torch, *row.aliases):
+                if name in seen:
+                    raise BadInput(f"{path.name}: {name} stands in the rows {seen[name]} and {row.torch}")
+                seen[name] = row.torch
+            rows.append(row)
+    return tuple(rows)
 
 
 def read_faults(path: Path) -> tuple[Fault, ...]:
@@ -70,12 +90,17 @@ def _row(entry: Any, kind: str, file: str) -> Row:
         pitfalls=tuple(fields.take("pitfalls", list, default=())),
         docs=fields.take("docs", dict),
         cases=tuple(_case(content, fields.where) for content in fields.take("cases", list, default=())),
+        vary=tuple(_variation(content, fields.where) for content in fields.take("vary", list, default=())),
+        versions=fields.take("versions", str, default=MEASURED),
+        rewrite=fields.take("rewrite", str, default=None),
     )
     fields.done()
     if (not row.exact or row.mindspore is None) and not row.why:
         raise BadInput(f"{fields.where}: a row that is not exact says `why`")
     if tuple(row.status) != MODES or any(status not in STATUSES for status in row.status.values()):
         raise BadInput(f"{fields.where}: status gives {', '.join(MODES)}, each one of: {'; '.join(STATUSES)}")
+    if row.mindspore is None and not set(row.status.values()) <= {MISSING, NOT_RUN}:
+        raise BadInput(f"{fields.where}: without a counterpart its status is '{MISSING}' or '{NOT_RUN}'")
     if set(row.docs) != {"torch", "mindspore"}:
         raise BadInput(f"{fields.where}: docs gives the pages of torch and mindspore")
     return row
@@ -156,6 +181,34 @@ def _case(content: Any, where: str) -> Case:
     )
     fields.done()
     return case
+
+
+def _variation(content: Any, where: str) -> Variation:
+    fields = Fields(content, f"{where}: vary")
+    variation = Variation(
+        sizes=fields.take("sizes", dict, default={}),
+        inputs=tuple(fields.take("inputs", list, default=())),
+        args=fields.take("args", dict, default={}),
+        dtypes=tuple(fields.take("dtypes", list, default=("float32",))),
+        pack=fields.take("pack", bool, default=False),
+        paired=fields.take("paired", bool, default=False),
+    )
+    fields.done()
+    wrong = [name for name, ends in variation.sizes.items() if not _is_range(ends)]
+    if wrong:
+        raise BadInput(f"{fields.where}: size {wrong[0]}: expected the smallest and the largest, [1, 9]")
+    unlisted = [name for name, values in variation.args.items() if not isinstance(values, list) or not values]
+    if unlisted:
+        raise BadInput(f"{fields.where}: {unlisted[0]}: expected a list of the values to draw from")
+    unknown = set(variation.dtypes) - set(DTYPES)
+    if unknown:
+        raise BadInput(f"{fields.where}: dtypes are some of {', '.join(DTYPES)}")
+    return variation
+
+
+def _is_range(ends: Any) -> bool:
+    """Whether it is the smallest and the largest value of a size."""
+    return isinstance(ends, list) and [type(end) for end in ends] == [int, int] and 0 <= ends[0] <= ends[1]
 
 
 def _fault(entry: Any, file: str) -> Fault:

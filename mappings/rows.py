@@ -18,7 +18,9 @@ EQUAL = "equal"  # every tensor within the measured noise of torch itself
 SAME_DISTRIBUTION = "equal in distribution"  # random streams differ, the distribution agrees
 NOT_RUN = "documented, not run"  # here
 NOT_APPLICABLE = "does not apply"  # there is no such mode for this kind of row
-STATUSES = (EQUAL, SAME_DISTRIBUTION, NOT_RUN, NOT_APPLICABLE)
+MISSING = "missing"  # MindSpore has nothing for it, or nothing that computes the same; `why` says what to do
+STATUSES = (EQUAL, SAME_DISTRIBUTION, NOT_RUN, NOT_APPLICABLE, MISSING)
+MEASURED = ">=2.10,<2.11"  # the versions of MindSpore in which the rows ran
 
 
 class Name(str):
@@ -106,6 +108,21 @@ class Case:
 
 
 @dataclass(frozen=True)
+class Variation:
+    """What may be drawn for a row: hypothesis makes Cases of it, and shrinks those that fail.
+
+    An input's shape holds numbers and names of sizes ("n", or "2*n", "n+1"); an argument is one of the listed values.
+    """
+
+    sizes: Mapping[str, Any] = field(default_factory=dict)  # name -> [smallest, largest]
+    inputs: tuple[Any, ...] = ()  # as those of a Case
+    args: Mapping[str, Any] = field(default_factory=dict)  # argument -> the values to draw from
+    dtypes: tuple[str, ...] = ("float32",)  # of every input that does not say how it is drawn
+    pack: bool = False
+    paired: bool = False
+
+
+@dataclass(frozen=True)
 class Row:
     """One torch thing, its MindSpore counterpart, and how everything crosses."""
 
@@ -124,6 +141,9 @@ class Row:
     state: tuple[State, ...] = ()
     pitfalls: tuple[str, ...] = ()
     cases: tuple[Case, ...] = ()
+    vary: tuple[Variation, ...] = ()
+    versions: str = MEASURED  # of MindSpore
+    rewrite: str | None = None  # how one writes it in MindSpore, where the arguments do not tell
 
     @property
     def short(self) -> str:

@@ -4,7 +4,7 @@
     translate("torch.optim.SGD", {"lr": 0.1, "momentum": 0.9})
                                              # Call("mindspore.experimental.optim.SGD", {... every argument ...})
 
-Rows are read from one YAML file per kind, and only when they are asked for.
+Rows are read from tables/*.yaml, a kind's files and no others when only that kind is asked for.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from .reading import read_examples, read_faults, read_rows
 from .rows import Argument, Call, Fault, Row
 from .verbs import VERBS
 
-KINDS = {
-    "layer": "layers.yaml",
-    "module": "modules.yaml",
-    "function": "functions.yaml",
-    "loss": "losses.yaml",
-    "optimizer": "optimizers.yaml",
-    "schedule": "schedules.yaml",
-    "initializer": "initializers.yaml",
-    "transform": "transforms.yaml",
-    "distribution": "distribution.yaml",
+KINDS = {  # kind -> how the names of its files begin: layers.yaml, layers_pooling.yaml
+    "layer": "layers",
+    "module": "modules",
+    "function": "functions",
+    "loss": "losses",
+    "optimizer": "optimizers",
+    "schedule": "schedules",
+    "initializer": "initializers",
+    "transform": "transforms",
+    "distribution": "distribution",
+    "script": "scripts",
 }
 HERE = Path(__file__).parent
 # what a row points to stands in the first; what diagnosis tries on every recipe, and no row has, in the last
@@ -39,10 +40,16 @@ FAULTS = ("faults.yaml", "faults_unmapped.yaml", "faults_general.yaml")
 
 @cache
 def load(kind: str) -> tuple[Row, ...]:
-    """Return the rows of one kind, in the order of its file; raises BadInput for an unknown kind or a bad file."""
+    """Return the rows of one kind, in the order of its files; raises BadInput for an unknown kind or a bad file."""
     if kind not in KINDS:
         raise BadInput(f"there is no kind of row '{kind}'; there are {', '.join(KINDS)}")
-    return read_rows(HERE / KINDS[kind], kind)
+    return read_rows(files(kind), kind)
+
+
+def files(kind: str) -> list[Path]:
+    """Return the files that hold the rows of one kind: its own, then those of a part of it."""
+    folder = HERE / "tables"
+    return [folder / f"{KINDS[kind]}.yaml", *sorted(folder.glob(f"{KINDS[kind]}_*.yaml"))]
 
 
 @cache

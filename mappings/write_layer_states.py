@@ -1,4 +1,4 @@
-"""Write layer_states.py, the names of layers' tensors, from layers.yaml and modules.yaml.
+"""Write layer_states.py, the names of layers' tensors, from the tables of layers and modules.
 
     python -m msmigrate.mappings.write_layer_states
 
@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("layer_states.py")
 HEAD = '''\
 """How the tensors of every layer are called in MindSpore: torch class -> tensor -> where it goes.
 
-Generated from layers.yaml and modules.yaml by `python -m msmigrate.mappings.write_layer_states`; do not edit.
+Generated from the tables of layers and modules by `python -m msmigrate.mappings.write_layer_states`; do not edit.
 """
 
 from __future__ import annotations

@@ -6,25 +6,22 @@ byte ranges into the new file (formats/byte_copy.py), which appears only when it
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported
+from ..errors import BadCheckpoint, BadInput, MsmigrateError, Unsupported
 from . import model_check
 from .against_net import under_own_names
 from .constants import Constants, Maker, number
-from .destination import Form, form
+from .destination import Form, check_not_read, check_room, check_shards, form
 from .folded import folded
 from .formats.atomic_file import atomic_file, check_destination
-from .formats.atomic_folder import check_folder, check_not_read
 from .formats.byte_copy import Progress, read_range
 from .formats.casts import Losses
 from .formats.contents import Checkpoint, Source, Tensor
-from .formats.sharded import MAX_SHARD, check_shards, write_folder
 from .formats.source import open_source
 from .name_map import Names, read_rules
 from .plan import Entry, Plan
@@ -115,6 +112,8 @@ def convert(
     """
     started = time.perf_counter()
     if form(destination, "torch", None).folder:  # a name that nobody knows is refused before anything is read
+        from .formats.atomic_folder import check_folder
+
         target = check_folder(Path(destination), [Path(source)], force=force)
     else:
         target = check_destination(Path(destination), Path(source), force=force)
@@ -127,12 +126,14 @@ def convert(
         plan.check()
         check_not_read(target, [file.name for file in opened.files])
         check_shards(destination, chosen.folder, plan.nbytes, max_shard_size)
-        _check_room(target, plan)
+        check_room(target, plan.nbytes)
         content = [entry.piece for entry in plan.written]
         sources = [*opened.descriptors, *constants.descriptors]
         record = None if plan.record is None else dict(plan.record)
         names = plan.framework
         if chosen.folder:
+            from .formats.sharded import MAX_SHARD, write_folder
+
             size = write_folder(
                 *(target, sources, content),
                 most=max_shard_size or MAX_SHARD,
@@ -267,30 +268,3 @@ def _back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:
         return training_back(plan.checkpoint.training or {}, shapes, maker, read)
     except MsmigrateError as error:
         raise type(error)(f"{opened.path}: {error}") from None
-
-
-def _check_sources(target: Path, opened: Source) -> None:
-    """Raise BadDestination when the new file or folder would take the place of what is read."""
-    for file in opened.files:
-        read = Path(file.name)
-        if (target.exists() and read.samefile(target)) or (target.is_dir() and target in read.resolve().parents):
-            raise BadDestination(f"{target} is the source itself, or holds it; name another destination")
-
-
-def _check_shards(destination: str | Path, plan: Plan, chosen: Form, most: int | None) -> None:
-    """Raise BadDestination when one file was named for what needs several."""
-    if most is not None and not chosen.folder and plan.nbytes > most:
-        raise BadDestination(
-            f"{destination} is one file, and the tensors take {plan.nbytes:,} bytes, more than --max-shard-size "
-            f"{most:,}: name a folder, with a slash at its end"
-        )
-
-
-def _check_room(target: Path, plan: Plan) -> None:
-    """Raise BadDestination at once when the disk cannot hold the file."""
-    room = os.statvfs(target.parent)
-    free = room.f_bavail * room.f_frsize
-    if room.f_blocks and plan.nbytes > free:
-        raise BadDestination(
-            f"cannot write {target}: it needs {plan.nbytes:,} bytes and the disk has {free:,} left; nothing was written"
-        )

@@ -1,17 +1,20 @@
-"""Where a conversion goes: which format a name asks for, whose names the file gets, and what such a file can hold."""
+"""Where a conversion goes: which format a name asks for, whose names the file gets, what such a file can hold,
+and whether it may be written.
+
+A format's writer is imported when a name asks for it, so that a small conversion does not wait for the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from ..errors import BadDestination
-from .formats import mindspore_ckpt, safetensors_file, torch_zip_writer
 from .formats.byte_copy import Progress
 from .formats.casts import Losses
 from .formats.contents import ITEM_SIZES, Piece
-from .formats.mindspore_ckpt import TENSOR_TYPES
 from .settle import Holder
 
 
@@ -48,8 +51,6 @@ class Form(NamedTuple):
     folder: bool = False
 
 
-MINDSPORE = frozenset(TENSOR_TYPES)
-TORCH = frozenset(ITEM_SIZES)
 FRAMEWORKS = ("torch", "mindspore")
 # whose names a file of this kind has
 SUFFIXES = {".ckpt": "mindspore", ".pth": "torch", ".pt": "torch", ".bin": "torch"}
@@ -59,8 +60,11 @@ SAFETENSORS = ".safetensors"  # which may have either's
 
 def safetensors_form(framework: str, *, folder: bool) -> Form:
     """Safetensors with this framework's names, as one file or a folder of them."""
+    from .formats import mindspore_ckpt, safetensors_file
+
     if framework == "mindspore":
-        holder = Holder("mindspore", MINDSPORE, "MindSpore's safetensors files")
+        types = frozenset(mindspore_ckpt.TENSOR_TYPES)
+        holder = Holder("mindspore", types, "MindSpore's safetensors files")
     else:
         holder = Holder("torch", frozenset(safetensors_file.NAMES), "safetensors files", record=False)
     return Form(safetensors_file, holder, folder)
@@ -88,5 +92,45 @@ def form(destination: str | Path, source: str, to: str | None) -> Form:
         kind, other = ("MindSpore's", ".pth") if framework == "mindspore" else ("torch's", ".ckpt")
         raise BadDestination(f"{destination}: a {suffix} is {kind}; for --to {to} give a name in {other}")
     if framework == "mindspore":
-        return Form(mindspore_ckpt, Holder("mindspore", MINDSPORE, "MindSpore checkpoints", empty_vectors=False))
-    return Form(torch_zip_writer, Holder("torch", TORCH, "torch checkpoints", record=False))
+        from .formats import mindspore_ckpt
+
+        types = frozenset(mindspore_ckpt.TENSOR_TYPES)
+        return Form(mindspore_ckpt, Holder("mindspore", types, "MindSpore checkpoints", empty_vectors=False))
+    from .formats import torch_zip_writer
+
+    return Form(torch_zip_writer, Holder("torch", frozenset(ITEM_SIZES), "torch checkpoints", record=False))
+
+
+def check_not_read(target: Path, sources: Iterable[str]) -> None:
+    """Raise BadDestination when the file or folder to replace is one of the sources' files, or holds one."""
+    for source in sources:
+        real = Path(os.path.realpath(source))
+        if target in (real, real.parent) and target.exists():
+            raise BadDestination(f"{target} would replace {real}, which is read; give another name")
+
+
+def check_shards(destination: str | Path, folder: bool, nbytes: int, most: int | None) -> None:
+    """Raise BadDestination when --max-shard-size makes no sense, or is for a folder and one file is to be written.
+
+    nbytes: of all tensors.
+    """
+    if most is not None and most < 1:
+        raise BadDestination(f"--max-shard-size {most}: a file holds at least one byte")
+    if most is not None and not folder and nbytes > most:
+        raise BadDestination(
+            f"{destination} is one file and would hold {nbytes:,} bytes, --max-shard-size allows {most:,}; give the "
+            "name of a folder, which ends in a slash"
+        )
+
+
+def check_room(target: Path, nbytes: int) -> None:
+    """Raise BadDestination at once when the disk cannot hold what is to be written.
+
+    nbytes: of all tensors.
+    """
+    room = os.statvfs(target.parent)
+    free = room.f_bavail * room.f_frsize
+    if room.f_blocks and nbytes > free:
+        raise BadDestination(
+            f"cannot write {target}: it needs {nbytes:,} bytes and the disk has {free:,} left; nothing was written"
+        )

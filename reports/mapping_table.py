@@ -24,7 +24,7 @@ Cells = tuple[str, str, str]  # torch, MindSpore, note
 INTRODUCTION = """\
 # The mapping table
 
-Generated from `mappings/*.yaml` by `python -m msmigrate.reports.mapping_table docs/mappings.md`; do not edit.
+Generated from `mappings/tables/*.yaml` by `python -m msmigrate.reports.mapping_table docs/mappings.md`; do not edit.
 
 Every row that can run is a test that runs both frameworks, and `msmigrate mappings NAME` prints one. Statuses:
 **equal**: every output, gradient, buffer, update and state tensor of MindSpore is as near to torch in float64 as

@@ -198,7 +198,8 @@ def everything_is_packaged(checkout: Path) -> list[str]:
         name = ".".join(("msmigrate", *folder.parts))
         if folder.parts[:1] not in (("build",), ("tests",)) and name not in tool["packages"]:
             complaints.append(f"{folder}/ is not in tool.setuptools.packages")
-    for folder in (checkout, *(checkout / room for room in (*ROOMS, "recipes"))):
+    inside = (folder for room in (*ROOMS, "recipes") for folder in (checkout / room, *(checkout / room).rglob("*")))
+    for folder in (checkout, *(folder for folder in inside if folder.is_dir() and "examples" not in folder.parts)):
         name = ".".join(("msmigrate", *folder.relative_to(checkout).parts))
         patterns = tool["package-data"].get(name, []) if name in tool["packages"] else []
         for file in sorted(folder.glob("*")):

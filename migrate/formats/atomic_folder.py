@@ -47,14 +47,6 @@ def check_folder(destination: Path, sources: Iterable[Path], *, force: bool) -> 
     return target
 
 
-def check_not_read(target: Path, sources: Iterable[str]) -> None:
-    """Raise BadDestination when the file or folder to replace is one of the sources' files, or holds one."""
-    for source in sources:
-        real = Path(os.path.realpath(source))
-        if target in (real, real.parent) and target.exists():
-            raise BadDestination(f"{target} would replace {real}, which is read; give another name")
-
-
 @contextlib.contextmanager
 def atomic_folder(target: Path, *, force: bool) -> Iterator[Path]:
     """Give an empty folder to fill; on a clean exit its files are fsynced and it becomes `target`.

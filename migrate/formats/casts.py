@@ -6,7 +6,6 @@ bfloat16 is the upper half of a float32 (Wang and Kanwar, "BFloat16: The secret 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from .contents import ITEM_SIZES, Piece
@@ -15,14 +14,14 @@ FLOATS = ("float64", "float32", "float16", "bfloat16")
 SMALLEST_NORMAL = {"float64": 2.0**-1022, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
 
 
-@dataclass
 class Losses:
     """What casts lost, by the name of the new tensor: how many finite numbers became infinite, how many others than
     zero became zero, and how many became subnormal, with fewer digits than the format has."""
 
-    overflowed: dict[str, int] = field(default_factory=dict)
-    vanished: dict[str, int] = field(default_factory=dict)
-    subnormal: dict[str, int] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.overflowed: dict[str, int] = {}
+        self.vanished: dict[str, int] = {}
+        self.subnormal: dict[str, int] = {}
 
     def count(self, name: str, before: Any, after: Any, dtype: str) -> None:
         """Compare an array of float64 or float32 with what it became, back in its own format."""

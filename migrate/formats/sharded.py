@@ -168,20 +168,6 @@ def _renumbered(header: Header, first: int) -> Header:
     return header._replace(tensors=tensors)
 
 
-def check_shards(destination: str | Path, folder: bool, nbytes: int, most: int | None) -> None:
-    """Raise BadDestination when --max-shard-size makes no sense, or is for a folder and one file is to be written.
-
-    nbytes: of all tensors.
-    """
-    if most is not None and most < 1:
-        raise BadDestination(f"--max-shard-size {most}: a file holds at least one byte")
-    if most is not None and not folder and nbytes > most:
-        raise BadDestination(
-            f"{destination} is one file and would hold {nbytes:,} bytes, --max-shard-size allows {most:,}; give the "
-            "name of a folder, which ends in a slash"
-        )
-
-
 def plan_shards(content: Sequence[Piece], most: int, left_out: Mapping[str, str] | None = None) -> list[list[Piece]]:
     """Divide tensors among files of at most `most` bytes of data each, in order.
 

@@ -1,4 +1,7 @@
-"""Open any checkpoint: what kind of file it is says its beginning, never its name."""
+"""Open any checkpoint: what kind of file it is says its beginning, never its name.
+
+Each format is imported when a file turns out to be of it: a small conversion takes hardly longer than the imports.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ...errors import BadCheckpoint
-from . import mindspore_ckpt, safetensors_header, torch_legacy
 from .contents import Source, open_file, read_at
-from .safetensors_file import SafetensorsFile
-from .sharded import Shards, open_folder
-from .torch_zip import TorchZip
 
 HEAD = 512  # bytes that are looked at
 
@@ -22,10 +21,14 @@ def open_source(path: str) -> Source:
     BadCheckpoint when it cannot be read, or is no checkpoint, and then says what it looks like instead.
     """
     if _is_folder(path):
+        from .sharded import open_folder
+
         return open_folder(path, open_one)
     file = open_file(path)
     try:
         if _is_json(read_at(file, path, 0, HEAD)):
+            from .sharded import Shards
+
             return Shards(path, file, open_one)
         return _opened(path, file)
     except BaseException:
@@ -45,10 +48,16 @@ def open_one(path: str) -> Source:
 
 def _opened(path: str, file: BinaryIO) -> Source:
     head = read_at(file, path, 0, HEAD)
-    if safetensors_header.begins(head):  # first, since its length may look like any other beginning
-        return SafetensorsFile(path, file)
-    if head[:4] == b"PK\x03\x04":
+    if head[:4] == b"PK\x03\x04" and head[8:9] != b"{":  # there stands how a member is compressed
+        from .torch_zip import TorchZip
+
         return TorchZip(path, file)
+    from . import mindspore_ckpt, safetensors_header, torch_legacy
+
+    if safetensors_header.begins(head):  # first, since its length may look like any other beginning
+        from .safetensors_file import SafetensorsFile
+
+        return SafetensorsFile(path, file)
     if torch_legacy.begins(head):
         return torch_legacy.TorchLegacy(path, file)
     if mindspore_ckpt.begins(head):
@@ -65,8 +74,11 @@ def _is_folder(path: str) -> bool:
 
 
 def _is_json(head: bytes) -> bool:
-    binary = safetensors_header.begins(head) or mindspore_ckpt.begins(head)
-    return head.lstrip()[:1] == b"{" and not binary
+    if head.lstrip()[:1] != b"{":
+        return False
+    from . import mindspore_ckpt, safetensors_header
+
+    return not (safetensors_header.begins(head) or mindspore_ckpt.begins(head))
 
 
 def looks_like(head: bytes) -> str | None:

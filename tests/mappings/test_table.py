@@ -151,10 +151,10 @@ ROW = """
 def test_a_damaged_table_names_file_row_and_key(tmp_path: Path, change: tuple[str, str], text: str) -> None:
     path = tmp_path / "layers.yaml"
     path.write_text(ROW)
-    assert len(reading.read_rows(path, "layer")) == 1
+    assert len(reading.read_rows([path], "layer")) == 1
     path.write_text(ROW.replace(*change))
     with pytest.raises(errors.BadInput, match=text) as raised:
-        reading.read_rows(path, "layer")
+        reading.read_rows([path], "layer")
     assert "layers.yaml" in str(raised.value)
 
 
@@ -162,7 +162,7 @@ def test_two_rows_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "layers.yaml"
     path.write_text(ROW + ROW)
     with pytest.raises(errors.BadInput, match="stands in the rows"):
-        reading.read_rows(path, "layer")
+        reading.read_rows([path], "layer")
 
 
 def test_reading_the_layers_loads_nothing_heavy() -> None:

@@ -32,7 +32,7 @@ def test_line_ends_and_caches_do_not_count(copy: Path) -> None:
     assert code_digest(copy) == code_digest()
 
 
-@pytest.mark.parametrize("name", ["train/step/groups.py", "mappings/optimizers.yaml", "migrate/plan.py"])
+@pytest.mark.parametrize("name", ["train/step/groups.py", "mappings/tables/optimizers.yaml", "migrate/plan.py"])
 def test_one_letter_counts_wherever_it_stands(copy: Path, name: str) -> None:
     with (copy / name).open("a") as file:
         file.write("#")

@@ -14,8 +14,9 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadDestination
+from msmigrate.migrate.destination import check_not_read
 from msmigrate.migrate.formats import atomic_folder, strays
-from msmigrate.migrate.formats.atomic_folder import check_folder, check_not_read
+from msmigrate.migrate.formats.atomic_folder import check_folder
 
 
 def listing(folder: Path) -> dict[str, bytes | None]:

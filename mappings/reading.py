@@ -93,8 +93,11 @@ def _row(entry: Any, kind: str, file: str) -> Row:
         vary=tuple(_variation(content, fields.where) for content in fields.take("vary", list, default=())),
         versions=fields.take("versions", str, default=MEASURED),
         rewrite=fields.take("rewrite", str, default=None),
+        recipe=fields.take("recipe", dict, default={}),
     )
     fields.done()
+    if row.recipe and not {"key"} <= set(row.recipe) <= {"key", "value"}:
+        raise BadInput(f"{fields.where}: recipe gives a recipe's `key` and, where it is fixed, the `value`")
     if (not row.exact or row.mindspore is None) and not row.why:
         raise BadInput(f"{fields.where}: a row that is not exact says `why`")
     if tuple(row.status) != MODES or any(status not in STATUSES for status in row.status.values()):

@@ -144,6 +144,7 @@ class Row:
     vary: tuple[Variation, ...] = ()
     versions: str = MEASURED  # of MindSpore
     rewrite: str | None = None  # how one writes it in MindSpore, where the arguments do not tell
+    recipe: Mapping[str, Any] = field(default_factory=dict)  # key of a recipe that says it, and its value where fixed
 
     @property
     def short(self) -> str:

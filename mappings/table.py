@@ -30,7 +30,8 @@ KINDS = {  # kind -> how the names of its files begin: layers.yaml, layers_pooli
     "schedule": "schedules",
     "initializer": "initializers",
     "transform": "transforms",
-    "distribution": "distribution",
+    "distribution": "distributions",
+    "parallel": "parallel",
     "script": "scripts",
 }
 HERE = Path(__file__).parent
@@ -109,6 +110,8 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
     found = row(name)
     if found.mindspore is None:
         raise Unsupported(f"{found.torch} has no MindSpore counterpart: {found.why}")
+    if found.kind == "script":
+        raise Unsupported(f"{found.torch} does not cross argument by argument; write: {found.rewrite}")
     given = _bind(found, args, positional)
     values = _filled(found, given, complete=not partial)
     kwargs: dict[str, Any] = {}

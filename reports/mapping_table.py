@@ -181,7 +181,7 @@ def _section(row: Row) -> list[str]:
 
 
 def _title(kind: str) -> str:
-    return {"loss": "Losses", "distribution": "Distribution"}.get(kind, f"{kind.capitalize()}s")
+    return {"loss": "Losses", "parallel": "Data parallelism"}.get(kind, f"{kind.capitalize()}s")
 
 
 def _grid(head: tuple[str, ...]) -> list[str]:

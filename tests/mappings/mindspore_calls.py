@@ -1,0 +1,54 @@
+"""How the MindSpore workers make a row's call, and how they differentiate it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore as ms
+from mapping_cases import flat, output_names
+from mindspore import ops
+from msmigrate.mappings import table
+from msmigrate.mappings.rows import Call
+
+WRONG: dict[str, dict[str, Any]] = {}  # MindSpore arguments to set wrongly, by torch name
+
+
+def translate(name: str, *args: Any, **kwargs: Any) -> Call:
+    """What the table says, with the faults that the third argument of this program asks for."""
+    call = table.translate(name, *args, **kwargs)
+    return Call(call.target, call.kwargs | WRONG.get(table.row(name).torch, {}))
+
+
+def differentiate(
+    function: Any, xs: list[Any], floating: list[int], weights: list[Any], upstream: Any, mode: str
+) -> dict[str, Any]:
+    """Outputs, gradients of the inputs in `floating` and of the weights; upstream: one tensor for each output."""
+
+    def weighted(*tensors: Any) -> Any:
+        results = level(function(*tensors))
+        total = ops.sum(results[0] * upstream[0])
+        for index in range(1, len(upstream)):
+            total = total + ops.sum(results[index] * upstream[index])
+        return total, results
+
+    if not floating and not weights:
+        results = flat((ms.jit(function) if mode == "graph" else function)(*xs))
+        return {key: x.asnumpy() for key, x in zip(output_names(len(results)), results, strict=True)}
+    grad = ms.value_and_grad(weighted, tuple(floating) or None, ms.ParameterTuple(weights) if weights else None, True)
+    (_, results), grads = (ms.jit(grad) if mode == "graph" else grad)(*xs)
+    by_input, by_weight = grads if floating and weights else ((grads, ()) if floating else ((), grads))
+    by_input, by_weight = (part if isinstance(part, (tuple, list)) else (part,) for part in (by_input, by_weight))
+    found = {key: x.asnumpy() for key, x in zip(output_names(len(results)), results, strict=True)}
+    found.update({f"grad.input{index}": part.asnumpy() for index, part in zip(floating, by_input, strict=True)})
+    found.update({f"grad.weight{index}": part.asnumpy() for index, part in enumerate(by_weight)})
+    return found
+
+
+def level(result: Any) -> tuple[Any, ...]:
+    """What `flat` does, in words that MindSpore compiles: one tensor, or a tuple of tensors and tuples of tensors."""
+    if not isinstance(result, tuple):
+        return (result,)
+    found = ()
+    for part in result:
+        found = found + (part if isinstance(part, tuple) else (part,))
+    return found

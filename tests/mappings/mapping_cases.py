@@ -32,10 +32,17 @@ def runnable() -> Iterator[tuple[str, Row, Case]]:
 
 
 def draw(name: str, shape: tuple[int, ...], kind: Any = None) -> np.ndarray:
-    """Values for one input or weight: float32 normal, or as the mapping `kind` says (ints, uniform, simplex, mask)."""
+    """Values for one input or weight: float32 normal, or as the mapping `kind` says (ints, uniform, simplex, mask,
+    choices, values)."""
     source = np.random.default_rng(zlib.crc32(name.encode()))
-    if kind and "ints" in kind:
-        return source.integers(0, kind["ints"], shape).astype(np.int32)
+    if kind and "values" in kind:  # written out
+        given = np.array(kind["values"])
+        return given.astype(np.int32 if given.dtype.kind == "i" else np.float32).reshape(shape)
+    if kind and "choices" in kind:
+        return source.choice(np.array(kind["choices"], np.float32), shape)
+    if kind and "ints" in kind:  # below a number, or from the first of two up to the second
+        lowest, end = kind["ints"] if isinstance(kind["ints"], list) else (0, kind["ints"])
+        return source.integers(lowest, end, shape).astype(np.int32)
     if kind and "uniform" in kind:
         return source.uniform(*kind["uniform"], shape).astype(np.float32)
     if kind and "mask" in kind:  # the share that is hidden; the first of each row never is
@@ -58,6 +65,14 @@ def inputs(case_name: str, case: Case) -> list[np.ndarray]:
         shape, kind = (spec["shape"], spec) if isinstance(spec, dict) else (spec, None)
         drawn.append(draw(f"{case_name}/input{index}", tuple(shape), kind))
     return drawn
+
+
+def differentiated(row: Row, case: Case, arrays: list[np.ndarray]) -> list[int]:
+    """Which inputs' gradients are compared: all of floats, of a loss the first; `grad` in an input says otherwise."""
+    told = [spec.get("grad") if isinstance(spec, dict) else None for spec in case.inputs]
+    usual = [row.kind != "loss" or index == 0 for index in range(len(arrays))]
+    wanted = [usual[index] if told[index] is None else told[index] for index in range(len(arrays))]
+    return [index for index, array in enumerate(arrays) if wanted[index] and array.dtype.kind == "f"]
 
 
 def phases(row: Row, mode: str) -> tuple[str, ...]:

@@ -69,6 +69,17 @@ def apart(name: str, phase: str, mode: str, share: float, found: dict[str, Resul
     return wrong
 
 
+def random_alike(name: str, row: Row, case: Case, mode: str, found: dict[str, Results]) -> list[str]:
+    """A layer that is random in training: of one distribution, and Dropout itself value by value."""
+    if row.short == "Dropout":
+        return dropped_alike(name, row, case, mode, found)
+    key = f"{name}/train/{mode}"
+    if key in found["mindspore"].errors:
+        return [found["mindspore"].errors[key]]
+    ours, theirs = found["torch"].of(f"{name}/train/float32")["random"], found["mindspore"].of(key)["random"]
+    return distributed_alike(ours, theirs) if ours.shape == theirs.shape else [f"{mode}: shape {theirs.shape}"]
+
+
 def dropped_alike(name: str, row: Row, case: Case, mode: str, found: dict[str, Results]) -> list[str]:
     """Dropout: the share that is dropped within five standard deviations, the rest scaled by 1/(1-p)."""
     key = f"{name}/train/{mode}"
@@ -120,7 +131,7 @@ def judge(name: str, row: Row, case: Case, mode: str, found: dict[str, Results])
     for phase in phases(row, mode):
         if phase == "train" and not case.train:
             status = SAME_DISTRIBUTION
-            wrong += dropped_alike(name, row, case, mode, found)
+            wrong += random_alike(name, row, case, mode, found)
         elif case.apart is not None:
             wrong += apart(name, phase, mode, case.apart, found)
         else:

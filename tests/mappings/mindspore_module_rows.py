@@ -6,7 +6,7 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mapping_cases import FRESH, draw, draw_weight, flat, inputs
+from mapping_cases import FRESH, differentiated, draw, draw_weight, flat, inputs
 from mindspore import nn
 from mindspore_calls import differentiate, translate
 from msmigrate.mappings import table
@@ -33,7 +33,8 @@ def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[
         values = draw_weight(name, case, ours, to_torch(parameter.shape, state.verb))
         parameter.set_data(ms.Tensor(values.reshape(parameter.shape)))
         parameters[ours] = (parameter, state.verb)
-    xs = [ms.Tensor(array) for array in inputs(name, case)]
+    arrays = inputs(name, case)
+    xs = [ms.Tensor(array) for array in arrays]
 
     def paired(x: Any, *state: Any) -> Any:
         return net(x, state)
@@ -45,7 +46,7 @@ def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[
     if train and not case.train:
         return {"random": (ms.jit(function) if mode == "graph" else function)(*xs).asnumpy()}
     trained = {ours: parameter for ours, (parameter, _) in parameters.items() if parameter.requires_grad}
-    floating = [0] if row.kind == "loss" else [index for index, x in enumerate(xs) if x.dtype == ms.float32]
+    floating = differentiated(row, case, arrays)
     found = differentiate(function, xs, floating, list(trained.values()), upstream, mode)
     for ours in trained:
         grad = found.pop(f"grad.weight{list(trained).index(ours)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from mapping_cases import FRESH, draw_weight
+from mapping_cases import FRESH, differentiated, draw_weight, inputs
 from msmigrate.mappings.rows import Case, Row
 from torch_calls import arguments, find, record, tensors
 
@@ -23,12 +23,13 @@ def run_module(name: str, row: Row, case: Case, dtype: torch.dtype, train: bool)
         }
         module.load_state_dict({**state, **drawn})
     module.train(train)
-    xs = tensors(name, case, dtype)
+    wanted = differentiated(row, case, inputs(name, case))
+    xs = [x if index in wanted else x.detach() for index, x in enumerate(tensors(name, case, dtype))]
     result = module(xs[0], tuple(xs[1:])) if case.paired else module(*xs)
     if train and not case.train:
         return {"random": result.detach()}
-    if row.kind == "loss":  # the second input is the target, and weights of classes are no state
-        return record(result, xs[:1], name)
+    if row.kind == "loss":  # weights of classes are no state
+        return record(result, xs, name)
     found = record(result, xs, name)
     found.update({f"grad.{key}": value.grad for key, value in module.named_parameters()})
     found.update({f"buffer.{key}": value for key, value in module.named_buffers() if value.is_floating_point()})

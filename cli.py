@@ -12,6 +12,7 @@ import click
 
 from . import __version__, cli_ckpt, cli_data, cli_parity, cli_train
 from .cli_ckpt import json_text
+from .cli_mappings_option import mappings_option
 from .errors import MsmigrateError
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -26,6 +27,7 @@ def cli() -> None:
 @cli.command("mappings")
 @click.argument("name", required=False)
 @click.option("--kind", metavar="KIND", help="Only the rows of one kind, such as layer, loss or optimizer.")
+@mappings_option
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON, with every argument and pitfall.")
 def mappings(name: str | None, kind: str | None, as_json: bool) -> None:
     """Print what corresponds in torch and MindSpore: the table, or the row of NAME with its pitfalls.

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from .cli_mappings_option import mappings_option
+
 FILE = click.Path(path_type=Path)
 
 UNITS = {
@@ -40,6 +42,7 @@ class Size(click.ParamType):
 @click.option("--into", metavar="SPEC", help="A MindSpore net that must be filled: every parameter, nothing left over.")
 @click.option("--map", "name_map", metavar="FILE", type=FILE, help="What modules are called in MindSpore (YAML).")
 @click.option("--write-map", metavar="FILE", type=FILE, help="Write such a map for the net of --into, and no DST.")
+@mappings_option
 @click.option("--dtype", metavar="DTYPE", help="Cast what is floating-point to float64, float32, float16 or bfloat16.")
 @click.option("--training", is_flag=True, help="Convert optimizer, schedule, loss scale and moving average too.")
 @click.option(
@@ -114,6 +117,7 @@ def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:
 @click.command("inspect")
 @click.argument("path", metavar="FILE")
 @click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
+@mappings_option
 @click.option("--all", "whole", is_flag=True, help="List all tensors, not the first twenty.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON, with all tensors.")
 def inspect(path: str, key: str | None, whole: bool, as_json: bool) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from .cli_mappings_option import mappings_option
+
 FILE = click.Path(path_type=Path)
 STAGES = click.Choice(["data", "init", "forward", "loss", "gradients", "update"])
 
@@ -81,6 +83,7 @@ _file_options = _together(
 @click.argument("recipe", required=False, type=FILE)
 @_pair_options
 @click.option("--write-map", metavar="FILE", type=FILE, help="Write the alignment that was found, for editing.")
+@mappings_option
 @_size_options
 @click.option("--stages", multiple=True, type=STAGES, help="Judge only these stages; may be repeated.")
 @click.option("--no-diagnosis", is_flag=True, help="Do not look for the causes of what fails.")
@@ -111,6 +114,7 @@ def parity_step(recipe: Path | None, **asked: Any) -> None:
 @click.option("-o", "--out", metavar="TRACE", type=FILE, required=True, help="The new folder that the trace becomes.")
 @click.option("--with", "other", metavar="TRACE", type=FILE, help="The half that the other machine recorded.")
 @_pair_options
+@mappings_option
 @_size_options
 def record(recipe: Path | None, framework: str, out: Path, other: Path | None, **asked: Any) -> None:
     """Record one framework's half of parity-step, on the machine that has it.
@@ -135,6 +139,7 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
 @click.command("compare")
 @click.argument("one", metavar="TRACE", type=FILE)
 @click.argument("other", metavar="[TRACE]", required=False, type=FILE)
+@mappings_option
 @_file_options
 def compare(one: Path, other: Path | None, **asked: Any) -> None:
     """Judge two recorded halves, or one run that `parity-step --keep` left; nothing runs again.

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from .cli_mappings_option import mappings_option
+
 FILE = click.Path(path_type=Path)
 TARGETS = click.Choice(["Ascend", "GPU", "CPU"], case_sensitive=False)
 
@@ -32,6 +34,7 @@ TARGETS = click.Choice(["Ascend", "GPU", "CPU"], case_sensitive=False)
 @click.option("--node-rank", type=click.IntRange(0), default=0, show_default=True, help="Which of them this is.")
 @click.option("--master-addr", default="127.0.0.1", show_default=True, help="The first machine's address.")
 @click.option("--master-port", type=click.IntRange(1, 65535), help="[default: a free one, 8118 on several machines]")
+@mappings_option
 @click.option("--dry-run", is_flag=True, help="Print the whole plan and start nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan or the summary as JSON.")
 def train(**options: Any) -> None:
@@ -54,6 +57,7 @@ def train(**options: Any) -> None:
 @click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
 @click.option("--batch", type=click.IntRange(1), help="[default: the recipe's eval_batch]")
 @click.option("--target", type=TARGETS, help="[default: what is there]")
+@mappings_option
 @click.option("--out", metavar="DIR", type=FILE, help="Write report.json, predictions.json, confusion.png here.")
 @click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
 def evaluate(**options: Any) -> None:
@@ -76,6 +80,7 @@ def evaluate(**options: Any) -> None:
 @click.option("--recipe", type=FILE, help="Model and transforms.  [default: what CKPT was trained with]")
 @click.option("--classes", metavar="FILE|DIR", type=FILE, help="Class names: one a line, or a tree of class folders.")
 @click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
+@mappings_option
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="How many classes to list.")
 @click.option("--batch", type=click.IntRange(1), help="[default: the recipe's eval_batch]")
 @click.option("--target", type=TARGETS, help="[default: what is there]")

@@ -39,7 +39,7 @@ def read_rows(paths: Sequence[Path], kind: str) -> tuple[Row, ...]:
     seen: dict[str, str] = {}
     for path in paths:
         for entry in read_yaml(path):
-            row = _row(entry, kind, path.name)
+            row = read_row(entry, kind, path.name)
             for name in (row.torch, *row.aliases):
                 if name in seen:
                     raise BadInput(f"{path.name}: {name} stands in the rows {seen[name]} and {row.torch}")
@@ -67,7 +67,8 @@ def read_examples(path: Path) -> dict[str, tuple[str, str, str]]:
     return {str(name): (texts[0], texts[1], texts[2]) for name, texts in content.items()}
 
 
-def _row(entry: Any, kind: str, file: str) -> Row:
+def read_row(entry: Any, kind: str, file: str) -> Row:
+    """Read one row from its YAML entry; raises BadInput naming file, row and key."""
     torch = entry.get("torch") if isinstance(entry, dict) else None
     fields = Fields(entry, f"{file}: {torch or entry!r}")
     row = Row(
@@ -114,7 +115,7 @@ def _argument(name: str, content: Any, where: str) -> Argument:
     required = "default" not in fields.content
     to = fields.take("to", str, list, default=())
     verb = fields.take("verb", str, default=None)
-    if verb is not None and verb not in VERBS:
+    if verb is not None and not VERBS.knows(verb):
         raise BadInput(f"{fields.where}: there is no verb '{verb}'; there are {', '.join(sorted(VERBS))}")
     argument = Argument(
         torch=name,
@@ -145,7 +146,7 @@ def _written(name: str, content: Any, where: str) -> Written:
 def _state(content: Any, where: str) -> State:
     fields = Fields(content, f"{where}: state")
     verb = fields.take("verb", str, default=None)
-    if verb is not None and verb not in SHAPES:
+    if verb is not None and not SHAPES.knows(verb):
         raise BadInput(f"{fields.where}: there is no state verb '{verb}'; there are {', '.join(sorted(SHAPES))}")
     state = State(
         torch=fields.take("torch", str, type(None)),

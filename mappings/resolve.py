@@ -6,6 +6,8 @@ Nothing is imported until a name is resolved, so this module belongs to neither 
 from __future__ import annotations
 
 import importlib
+import sys
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 from ..errors import BadInput
@@ -26,6 +28,8 @@ def resolve(target: str) -> Any:
         try:
             for part in parts[cut:]:
                 found = getattr(found, part)
+                if isinstance(found, ModuleType) and found.__name__.partition(".")[0] != parts[0]:
+                    raise BadInput(f"{target} leads out of {parts[0]}, into {found.__name__}")
         except AttributeError:
             break
         return found
@@ -42,7 +46,15 @@ def value_of(value: Any) -> Any:
 
 
 def build(call: Call, *first: Any) -> Any:
-    """Make the call, with `first` before the arguments it names: `build(call, optimizer)`, `build(call, params)`."""
+    """Make the call, with `first` before the arguments it names: `build(call, optimizer)`, `build(call, params)`.
+
+    Raises BadInput for a target that is of Python's standard library under another package's name.
+    """
     kwargs = {name: value_of(value) for name, value in call.kwargs.items()}
     rest = kwargs.pop("*args", ())
-    return resolve(call.target)(*first, *rest, **kwargs)
+    target = resolve(call.target)
+    if isinstance(target, (type, FunctionType, BuiltinFunctionType)):
+        home = (target.__module__ or "").partition(".")[0]
+        if home in sys.stdlib_module_names and home != call.target.partition(".")[0]:
+            raise BadInput(f"{call.target} is {target.__module__}.{target.__qualname__}, which no row may name")
+    return target(*first, *rest, **kwargs)

@@ -144,6 +144,8 @@ class Row:
     vary: tuple[Variation, ...] = ()
     versions: str = MEASURED  # of MindSpore
     rewrite: str | None = None  # how one writes it in MindSpore, where the arguments do not tell
+    origin: str | None = None  # the user's file that it stands in; None for msmigrate's own
+    replaces: str | None = None  # the MindSpore side of the built-in row in whose place a user's row stands
     recipe: Mapping[str, Any] = field(default_factory=dict)  # key of a recipe that says it, and its value where fixed
 
     @property

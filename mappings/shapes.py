@@ -5,8 +5,12 @@ Apart from the other verbs, so that a checkpoint's conversion imports nothing el
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
+
+from ..errors import Unsupported
+from .user_verbs import Verbs
 
 Shape = tuple[int, ...]
 
@@ -29,8 +33,29 @@ def _squeeze(shape: Shape) -> Shape:
     return (*shape[:-2], *shape[-1:])
 
 
-SHAPES: dict[str, ShapeVerb] = {
-    # A one-dimensional convolution is computed as a two-dimensional one of height 1.
-    "expand_dims": ShapeVerb("(..., k) becomes (..., 1, k)", _expand, _squeeze),
-    "shared": ShapeVerb("one for the whole optimizer", lambda shape: shape, lambda shape: shape),
-}
+def _brought(says: str, forward: Callable[[Shape], Shape], inverse: Callable[[Shape], Shape]) -> ShapeVerb:
+    """A shape verb of another distribution, held to what conversions count on: the elements stay as many."""
+
+    def checked(function: Callable[[Shape], Shape]) -> Callable[[Shape], Shape]:
+        def call(shape: Shape) -> Shape:
+            try:
+                made = tuple(function(shape))
+            except ValueError as error:
+                raise Unsupported(f"{says}: {error}") from None
+            if math.prod(made) != math.prod(shape):
+                raise Unsupported(f"{says}: the shape {shape} became {made}, which has another number of elements")
+            return made
+
+        return call
+
+    return ShapeVerb(says, checked(forward), checked(inverse))
+
+
+SHAPES: Verbs[ShapeVerb] = Verbs(
+    {
+        # A one-dimensional convolution is computed as a two-dimensional one of height 1.
+        "expand_dims": ShapeVerb("(..., k) becomes (..., 1, k)", _expand, _squeeze),
+        "shared": ShapeVerb("one for the whole optimizer", lambda shape: shape, lambda shape: shape),
+    },
+    _brought,
+)

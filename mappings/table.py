@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, UnknownRow, Unsupported
+from . import user_files, user_rows
 from .reading import read_examples, read_faults, read_rows
 from .rows import Argument, Call, Fault, Row
 from .verbs import VERBS
@@ -39,12 +40,39 @@ HERE = Path(__file__).parent
 FAULTS = ("faults.yaml", "faults_unmapped.yaml", "faults_general.yaml")
 
 
-@cache
 def load(kind: str) -> tuple[Row, ...]:
-    """Return the rows of one kind, in the order of its files; raises BadInput for an unknown kind or a bad file."""
+    """Return the rows of one kind, in the order of its files, then the user's own; raises BadInput for an unknown kind
+    or a bad file."""
     if kind not in KINDS:
         raise BadInput(f"there is no kind of row '{kind}'; there are {', '.join(KINDS)}")
+    return _with_own(kind, user_files.paths())
+
+
+@cache
+def built_in(kind: str) -> tuple[Row, ...]:
+    """Return the rows of one kind that msmigrate brings."""
     return read_rows(files(kind), kind)
+
+
+@cache
+def _with_own(kind: str, own: tuple[Path, ...]) -> tuple[Row, ...]:
+    return tuple(user_rows.among(built_in(kind), kind, _own(own))) if own else built_in(kind)
+
+
+def own_rows() -> tuple[Row, ...]:
+    """Return the rows of the user's own files in force; raises BadInput for a bad file."""
+    return _own(user_files.paths())
+
+
+@cache
+def _own(paths: tuple[Path, ...]) -> tuple[Row, ...]:
+    """The user's rows; raises BadInput where one points to a fault that nobody knows."""
+    own = user_rows.read(paths, tuple(KINDS))
+    for row in own:
+        unknown = [name for name in row.pitfalls if name not in faults()]
+        if unknown:
+            raise BadInput(f"{row.origin}: {row.torch}: pitfalls: there is no fault {unknown[0]!r}")
+    return own
 
 
 def files(kind: str) -> list[Path]:
@@ -70,9 +98,16 @@ def rows(kind: str | None = None) -> list[Row]:
     return [row for name in ([kind] if kind else KINDS) for row in load(name)]
 
 
-@cache
 def row(name: str) -> Row:
-    """Return the row of a torch name: qualified, an alias, or short (`Conv2d`); raises UnknownRow."""
+    """Return the row of a torch name: qualified, an alias, or short (`Conv2d`); raises UnknownRow.
+
+    A short name that both a built-in row and a user's own have means the built-in one.
+    """
+    return _row(name, user_files.paths())
+
+
+@cache
+def _row(name: str, own: tuple[Path, ...]) -> Row:
     for kind in KINDS:
         for candidate in load(kind):
             if name == candidate.torch or name in candidate.aliases:
@@ -82,6 +117,8 @@ def row(name: str) -> Row:
         [candidate for candidate in everything if name == candidate.short],
         [candidate for candidate in everything if name.lower() == candidate.short.lower()],
     ):
+        if len(matches) > 1:
+            matches = [candidate for candidate in matches if candidate.origin is None] or matches
         if len(matches) == 1:
             return matches[0]
         if matches:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from .rows import Call, Name
 from .shapes import SHAPES as SHAPES
+from .user_verbs import Verbs
 
 
 class Verb(NamedTuple):
@@ -205,7 +206,7 @@ def _same(value: Any) -> Any:
     return value
 
 
-VERBS: dict[str, Verb] = {
+_BUILT_IN: dict[str, Verb] = {
     "complement": Verb("1 - value", lambda value, args: complement(value), complement),
     "conv1d_padding": conv_padding(1),
     "conv2d_padding": conv_padding(2),
@@ -230,3 +231,4 @@ VERBS: dict[str, Verb] = {
     "divisor": Verb("None becomes 0", lambda value, args: 0 if value is None else value, lambda value: value or None),
     "schedules": Verb("every schedule by its own row", _schedules, _from_schedules),
 }
+VERBS: Verbs[Verb] = Verbs(_BUILT_IN, Verb)

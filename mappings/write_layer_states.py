@@ -32,7 +32,7 @@ LAYER_STATES: dict[str, dict[str, Crossing]] = {
 def source() -> str:
     """What layer_states.py has to hold."""
     lines = [HEAD]
-    for row in (*table.rows("layer"), *table.rows("module")):
+    for row in (*table.built_in("layer"), *table.built_in("module")):
         for name in (row.torch, *row.aliases):
             lines += _layer(name, row)
     return "".join([*lines, "}\n"])

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from ..mappings.layer_states import LAYER_STATES
 from ..mappings.shapes import SHAPES
+from ..mappings.user_layers import layer_states
 from . import owner_classes
 from .against_net import Net
 from .formats.contents import Shape
@@ -78,7 +78,8 @@ def _signatures(module: Module, classes: Sequence[str] | None) -> list[Signature
     names = [classes] if classes else [family.classes for family in module.families or ()]
     found = []
     for candidates in names:
-        states = next((LAYER_STATES[name] for name in candidates if name in LAYER_STATES), None)
+        known = layer_states()
+        states = next((known[name] for name in candidates if name in known), None)
         if states is None or not set(module.leaves) <= set(states):
             continue
         there = {

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from ..errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
 from ..mappings.crossing import Crossing, find
-from ..mappings.layer_states import LAYER_STATES
 from ..mappings.shapes import SHAPES
+from ..mappings.user_layers import layer_states
 from . import owner_classes
 from .against_net import Net
 from .formats.contents import Checkpoint, Tensor
@@ -112,7 +112,7 @@ def _by_model(module: Module, names: Names, net: Net | None, owners: Owners) -> 
     classes = owners.get(module.path, ())
     label = classes[0].removeprefix("torch.nn.") if classes else OWN
     for name in classes:
-        if name in LAYER_STATES:
+        if name in layer_states():
             return label, row_states(name, module.path, module.path, module.leaves, names)
         if name.startswith("torch.nn.") and name not in CONTAINERS:
             raise Unsupported(f"the mapping table has no row for {name} yet")
@@ -136,7 +136,7 @@ def row_states(name: str, outer: str, path: str, leaves: Iterable[str], names: N
 
     With the whole names that they get; nothing where the map speaks of `path` and the row of what is around it.
     """
-    states = LAYER_STATES.get(name, {})
+    states = layer_states().get(name, {})
     if _mapped(names, outer, path):
         return {}
     inside, there = path[len(outer) :].removeprefix("."), names.path(outer)

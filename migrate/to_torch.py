@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ..errors import Ambiguous, BadCheckpoint, MsmigrateError
 from ..mappings.crossing import Crossing
-from ..mappings.layer_states import LAYER_STATES
 from ..mappings.shapes import SHAPES
+from ..mappings.user_layers import layer_states
 from .formats.contents import MAX_NAME, Shape, product
 from .name_map import Names
 from .owner_classes import ATTENTION, RECURRENT, RECURRENT_CELL, families, split
@@ -72,7 +72,7 @@ States = Mapping[str, tuple[str, str]]
 
 def _inverse(name: str) -> States:
     found = {}
-    for torch, state in LAYER_STATES[name].items():
+    for torch, state in layer_states()[name].items():
         if state.mindspore is not None:
             inner, leaf = split(state.mindspore)
             found[leaf] = (torch, inner)
@@ -157,5 +157,5 @@ def _crossings(owners: Owners, path: str, leaf: str, names: Names) -> list[tuple
     found: list[tuple[str, Crossing | None]] = [(label, around[leaf])] if leaf in around else []
     classes = owners.get(path, ())
     label = classes[0].removeprefix("torch.nn.") if classes else OWN
-    rows = [name for name in classes if name in LAYER_STATES]
+    rows = [name for name in classes if name in layer_states()]
     return [*found, (label, row_states(rows[0], path, path, (leaf,), names).get(leaf) if rows else None)]

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -17,6 +18,7 @@ from rich.table import Table
 
 from ..mappings import table
 from ..mappings.rows import Argument, Row, State
+from ..mappings.user_files import VARIABLE
 from ..mappings.verbs import SHAPES, VERBS
 
 Cells = tuple[str, str, str]  # torch, MindSpore, note
@@ -96,6 +98,9 @@ def show(rows: Iterable[Row], *, whole: bool) -> None:
 def show_row(row: Row, console: Console) -> None:
     """Print one row: arguments, state, status, pitfalls with symptom and fix, pages."""
     console.print(f"[bold]{row.torch}[/] → [bold]{row.mindspore or 'no counterpart'}[/]", highlight=False)
+    if row.origin:
+        instead = f", in place of msmigrate's own → {row.replaces}" if row.replaces else ""
+        console.print(f"from {row.origin}{instead}", soft_wrap=True, highlight=False, markup=False)
     if row.aliases:
         console.print(f"also {', '.join(row.aliases)}", highlight=False)
     if row.why:
@@ -119,8 +124,10 @@ def show_row(row: Row, console: Console) -> None:
         lines = (f"torch: {fault.torch}", f"MindSpore: {fault.mindspore}", f"symptom: {fault.symptom}")
         for text in (*lines, f"fix: {fault.fix}"):
             console.print(Padding(text.replace("[", "\\["), (0, 0, 0, 4)), highlight=False)
-    console.print("\n[bold]Pages[/]")
-    for page in row.docs.values():
+    pages = [page for page in row.docs.values() if page]
+    if pages:
+        console.print("\n[bold]Pages[/]")
+    for page in pages:
         console.print(f"  {page}", soft_wrap=True, highlight=False)
 
 
@@ -202,4 +209,5 @@ def _anchor(heading: str) -> str:
 
 
 if __name__ == "__main__":
+    os.environ.pop(VARIABLE, None)  # the page is of msmigrate's own rows
     Path(sys.argv[1]).write_text(markdown(), encoding="utf-8")

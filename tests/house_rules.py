@@ -22,7 +22,9 @@ else:  # mypy and pytest bring it where Python does not have it yet
 ROOMS = ("mappings", "migrate", "train", "parity", "reports")
 ORDER = {
     name: place
-    for place, name in enumerate((*ROOMS, "cli_ckpt", "cli_data", "cli_parity", "cli_train", "cli", "__main__"))
+    for place, name in enumerate(
+        (*ROOMS, "cli_mappings_option", "cli_ckpt", "cli_data", "cli_parity", "cli_train", "cli", "__main__")
+    )
 }  # imports run from right to left
 FRAMEWORKS = {"torch": "torch", "torchvision": "torch", "mindspore": "mindspore"}
 LONGEST = 300  # lines

@@ -43,7 +43,7 @@ SORTS = (
 
 @cache
 def _rows() -> dict[str, Row]:
-    return {row.short: row for row in table.rows("layer")}
+    return {row.short: row for row in reversed(table.rows("layer"))}  # the built-in one, where a user's is called alike
 
 
 @cache

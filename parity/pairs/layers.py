@@ -191,7 +191,7 @@ def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, th
 def fits(ours: Shape, theirs: Shape, verb: str | None = None) -> bool:
     """Whether a torch tensor's elements fill a MindSpore tensor: the shapes are the verb's, or one
     has axes of 1 that the other lacks."""
-    if verb is not None and verb in SHAPES and SHAPES[verb].forward(ours) == theirs:
+    if verb is not None and SHAPES[verb].forward(ours) == theirs:
         return True
     alike = len(ours) != len(theirs) and _squeezed(ours) == _squeezed(theirs)  # a (1, 7) filter is no (7, 1) filter
     return ours == theirs or (alike and math.prod(ours) > 0)

@@ -139,7 +139,7 @@ class Alone:
             return array.reshape(held.shape)
         rows = [row for row in table.rows("layer") if row.short == held.owner]
         states = [state for row in rows for state in row.state if state.torch == name.rpartition(".")[2]]
-        verb = SHAPES.get(states[0].verb) if states and states[0].verb else None
+        verb = SHAPES[states[0].verb] if states and states[0].verb else None
         return array.reshape(verb.inverse(array.shape)) if verb else array
 
     @contextmanager

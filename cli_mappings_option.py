@@ -1,0 +1,45 @@
+"""The option --mappings, of every command that reads the mapping table."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+VARIABLE = "MSMIGRATE_MAPPINGS"
+
+
+def _in_force(context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]) -> None:
+    """Put the files in force for this process and its workers, and check them, so that no worker has to complain."""
+    before = os.environ.get(VARIABLE)
+    if not files and not before:
+        return
+
+    from .mappings import table, user_files
+
+    context.call_on_close(lambda: _back(before))
+    user_files.use(files)
+    table.load("layer")
+
+
+def _back(before: str | None) -> None:
+    """Leave the environment as it was: a program may call several commands in one process."""
+    if before is None:
+        os.environ.pop(VARIABLE, None)
+    else:
+        os.environ[VARIABLE] = before
+
+
+def mappings_option(function: Any) -> Any:
+    """Add --mappings to a command."""
+    return click.option(
+        "--mappings",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        expose_value=False,
+        callback=_in_force,
+        help="Rows of your own for the mapping table (YAML); may be repeated.  [env: MSMIGRATE_MAPPINGS]",
+    )(function)

@@ -1,0 +1,145 @@
+"""The rows of a user's own files, checked key by key, and how they stand among the built-in ones.
+
+A file has the form of tables/*.yaml. Each row says its `kind`, or an entry `- kind: layer` before it says that of all
+rows that follow. `status` and `docs` may be left out: the row then says "documented, not run". Reading a file runs
+nothing; what a row names in MindSpore is imported where a net is made of it, and is never of Python's own library.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, MsmigrateError
+from .reading import MODES, read_row
+from .rows import NOT_RUN, Row, read_yaml
+from .shapes import SHAPES
+from .user_verbs import described, find
+from .verbs import VERBS
+
+DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
+OBJECTS = ("mindspore", "msmigrate")  # what constants may name, besides the package of the row's own target
+
+
+@cache
+def read(files: tuple[Path, ...], kinds: tuple[str, ...]) -> tuple[Row, ...]:
+    """Return the rows of all files, in their order; raises BadInput naming file, row and key."""
+    rows = [row for path in files for row in _file(path, kinds)]
+    seen: dict[str, Row] = {}
+    for row in rows:
+        for name in (row.torch, *row.aliases):
+            other = seen.setdefault(name, row)
+            if other is not row:
+                raise BadInput(
+                    f"{row.origin}: {row.torch}: {name} stands in the row {other.torch} of {other.origin} too"
+                )
+    return tuple(rows)
+
+
+def _file(path: Path, kinds: Sequence[str]) -> Iterator[Row]:
+    if not path.is_file():
+        raise BadInput(f"{path}: there is no such file of rows")
+    kind = None
+    for number, entry in enumerate(read_yaml(path), 1):
+        if isinstance(entry, dict) and set(entry) == {"kind"}:
+            kind = _kind(entry["kind"], kinds, f"{path}: entry {number}")
+        elif not isinstance(entry, dict) or not isinstance(entry.get("torch"), str):
+            raise BadInput(f"{path}: entry {number}: expected a row with the key 'torch', or a 'kind' alone")
+        else:
+            yield _row(dict(entry), kind, kinds, path)
+
+
+def _row(entry: dict[Any, Any], kind: str | None, kinds: Sequence[str], path: Path) -> Row:
+    where = f"{path}: {entry['torch']}"
+    own = entry.pop("kind", kind)
+    if own is None:
+        raise BadInput(f"{where}: the key 'kind' is missing, here and before; there are {', '.join(kinds)}")
+    entry.setdefault("status", dict.fromkeys(MODES, NOT_RUN))
+    entry.setdefault("docs", {"torch": "", "mindspore": ""})
+    _check_names(entry, where)
+    try:
+        return replace(read_row(entry, _kind(own, kinds, where), str(path)), origin=str(path))
+    except MsmigrateError:
+        raise
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
+        raise BadInput(f"{where}: a value has not the form that rows have: {' '.join(str(error).split())}") from None
+
+
+def _kind(kind: Any, kinds: Sequence[str], where: str) -> str:
+    if kind not in kinds:
+        raise BadInput(f"{where}: there is no kind of row {kind!r}; there are {', '.join(kinds)}")
+    return str(kind)
+
+
+def _check_names(entry: dict[Any, Any], where: str) -> None:
+    """Refuse names that are none, and those that lead to what no table should call."""
+    aliases = entry.get("aliases", [])
+    for name in (entry["torch"], *(aliases if isinstance(aliases, list) else [])):
+        if not isinstance(name, str) or not name or not name.isprintable() or " " in name:
+            raise BadInput(f"{where}: {name!r} is no name of a torch class or function")
+    target = entry.get("mindspore")
+    roots = set(OBJECTS)
+    if isinstance(target, str):
+        _check_dotted(target, f"{where}: mindspore")
+        roots.add(target.partition(".")[0])
+    for name in _named(entry):
+        _check_dotted(name, where)
+        if name.partition(".")[0] not in roots:
+            raise BadInput(f"{where}: {name}: a constant is of {' or '.join(sorted(roots))}")
+
+
+def _check_dotted(name: Any, where: str) -> None:
+    if not isinstance(name, str) or not DOTTED.fullmatch(name):
+        raise BadInput(f"{where}: {name!r} is no qualified name such as mindspore.nn.Dense")
+    root = name.partition(".")[0]
+    if root in sys.stdlib_module_names:
+        raise BadInput(f"{where}: {name} is of Python's own library, which no row may name")
+
+
+def _named(value: Any) -> Iterator[Any]:
+    """The qualified names inside a row's constants: `{name: …}` and `{call: …}`."""
+    if isinstance(value, dict):
+        if set(value) == {"name"} or set(value) == {"call", "kwargs"}:
+            yield value.get("name", value.get("call"))
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _named(item)
+
+
+def among(built_in: Iterable[Row], kind: str, own: Sequence[Row]) -> Iterator[Row]:
+    """The built-in rows of one kind with the user's among them: one of the same name stands in the place of the other.
+
+    It then also has the other's further names. A further name that a user's row takes, a built-in row loses. Raises
+    BadInput for a user's row that takes a built-in row's first name as one of its further names.
+    """
+    placed = {row.torch: row for row in own}
+    further = {alias: row for row in own for alias in row.aliases}
+    there = set()
+    for row in built_in:
+        if row.torch in further:
+            taker = further[row.torch]
+            raise BadInput(
+                f"{taker.origin}: {taker.torch}: aliases: {row.torch} has a built-in row; to replace that, write a row "
+                f"with `torch: {row.torch}`"
+            )
+        left = tuple(name for name in row.aliases if name not in placed and name not in further)
+        mine = placed.get(row.torch)
+        if mine is None:
+            yield row if left == row.aliases else replace(row, aliases=left)
+        elif mine.kind == kind:
+            there.add(mine.torch)
+            yield replace(mine, aliases=(*mine.aliases, *left), replaces=row.mindspore or "no counterpart")
+    yield from (row for row in own if row.kind == kind and row.torch not in there)
+
+
+def verbs(rows: Sequence[Row]) -> list[str]:
+    """Which verbs of other distributions the rows use, each with its distribution and that one's version, sorted."""
+    arguments = {item.verb for row in rows for item in row.arguments if item.verb and item.verb not in VERBS}
+    states = {item.verb for row in rows for item in row.state if item.verb and item.verb not in SHAPES}
+    return sorted(described(entry) for name in arguments | states if (entry := find(name)) is not None)

@@ -1,0 +1,90 @@
+"""Verbs that other distributions bring, by entry points of the group `msmigrate.verbs`: name -> an object that has
+`forward` and `inverse`, as those in verbs.py (arguments) and shapes.py (shapes of state) have.
+
+An entry point is looked for when a row names a verb that is not built in, and loaded when that verb is first needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..errors import BadInput
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+GROUP = "msmigrate.verbs"
+T = TypeVar("T")
+
+
+class Verbs(dict[str, T]):
+    """The built-in verbs of one kind; any other name is taken from an entry point. `make(says, forward, inverse)`."""
+
+    def __init__(self, built_in: dict[str, T], make: Callable[[str, Any, Any], T]) -> None:
+        super().__init__(built_in)
+        self._make = make
+        self._brought: dict[str, T] = {}
+
+    def __missing__(self, name: str) -> T:
+        if name not in self._brought:
+            self._brought[name] = self._load(name)
+        return self._brought[name]
+
+    def knows(self, name: str) -> bool:
+        """Whether it is built in or an entry point brings it; loads nothing. Raises BadInput where two bring it."""
+        return name in self or find(name) is not None
+
+    def _load(self, name: str) -> T:
+        entry = find(name)
+        if entry is None:
+            raise BadInput(f"there is no verb '{name}': no installed distribution has it as an entry point of {GROUP}")
+        where = described(entry)
+        try:
+            brought = entry.load()
+        except Exception as error:  # other people's code may fail in any way
+            raise BadInput(f"{where} cannot be loaded: {_said(error)}") from error
+        forward, inverse = (getattr(brought, part, None) for part in ("forward", "inverse"))
+        if isinstance(brought, type) or not callable(forward) or not callable(inverse):
+            raise BadInput(f"{where}: expected an object with the methods forward and inverse, got {brought!r}")
+        says = getattr(brought, "says", None)
+        says = says if isinstance(says, str) else f"{name}, of {_distribution(entry)}"
+        return self._make(says, _guarded(forward, f"{where}: forward"), _guarded(inverse, f"{where}: inverse"))
+
+
+def find(name: str) -> EntryPoint | None:
+    """Return the entry point of that name, None where there is none; raises BadInput where there are two."""
+    from importlib.metadata import entry_points  # takes longer than converting a small checkpoint
+
+    found = {(entry.value, _distribution(entry)): entry for entry in entry_points(group=GROUP, name=name)}
+    if len(found) > 1:
+        both = " and ".join(sorted(f"{value} ({distribution})" for value, distribution in found))
+        raise BadInput(f"the verb '{name}' is brought by {both}: uninstall one of them")
+    return next(iter(found.values()), None)
+
+
+def described(entry: EntryPoint) -> str:
+    """Say which entry point it is and which distribution, in what version, has it."""
+    return f"the verb '{entry.name}' (entry point {entry.value} of {_distribution(entry)})"
+
+
+def _distribution(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist is not None else "an unknown distribution"
+
+
+def _guarded(function: Any, where: str) -> Any:
+    """The function, with any exception but ValueError (no counterpart for that value) told as where it comes from."""
+
+    def call(*args: Any) -> Any:
+        try:
+            return function(*args)
+        except ValueError:
+            raise
+        except Exception as error:
+            raise BadInput(f"{where} failed: {_said(error)}") from error
+
+    return call
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ..errors import BadInput
+from . import expressions
 from .rows import (
     MEASURED,
     MISSING,
@@ -193,9 +194,11 @@ def _variation(content: Any, where: str) -> Variation:
         sizes=fields.take("sizes", dict, default={}),
         inputs=tuple(fields.take("inputs", list, default=())),
         args=fields.take("args", dict, default={}),
+        where=tuple(fields.take("where", list, default=())),
         dtypes=tuple(fields.take("dtypes", list, default=("float32",))),
         pack=fields.take("pack", bool, default=False),
         paired=fields.take("paired", bool, default=False),
+        weights=fields.take("weights", float, default=1.0),
     )
     fields.done()
     wrong = [name for name, ends in variation.sizes.items() if not _is_range(ends)]
@@ -207,7 +210,24 @@ def _variation(content: Any, where: str) -> Variation:
     unknown = set(variation.dtypes) - set(DTYPES)
     if unknown:
         raise BadInput(f"{fields.where}: dtypes are some of {', '.join(DTYPES)}")
+    shapes = [spec.get("shape") if isinstance(spec, dict) else spec for spec in variation.inputs]
+    for shape in shapes:
+        if not isinstance(shape, list):
+            raise BadInput(f"{fields.where}: inputs: expected shapes, or mappings with one, got {shape!r}")
+        _check_sizes([size for size in shape if type(size) is not int], variation.sizes, f"{fields.where}: inputs")
+    _check_sizes(variation.where, {**variation.sizes, **variation.args}, f"{fields.where}: where")
     return variation
+
+
+def _check_sizes(texts: Sequence[Any], known: Mapping[str, Any], where: str) -> None:
+    """Raise BadInput for what is no expression over the known names."""
+    for text in texts:
+        try:
+            unknown = expressions.names(str(text)) - set(known)
+        except ValueError as error:
+            raise BadInput(f"{where}: {error}") from None
+        if unknown:
+            raise BadInput(f"{where}: there is no size '{min(unknown)}' in {text!r}; there are {', '.join(known)}")
 
 
 def _is_range(ends: Any) -> bool:

@@ -111,15 +111,18 @@ class Case:
 class Variation:
     """What may be drawn for a row: hypothesis makes Cases of it, and shrinks those that fail.
 
-    An input's shape holds numbers and names of sizes ("n", or "2*n", "n+1"); an argument is one of the listed values.
+    Wherever a number stands, in the inputs (a shape, the bound of whole numbers) and in the arguments, an expression
+    over sizes may stand instead: "n", "2*n", "n+1". An argument is one of the listed values.
     """
 
     sizes: Mapping[str, Any] = field(default_factory=dict)  # name -> [smallest, largest]
     inputs: tuple[Any, ...] = ()  # as those of a Case
     args: Mapping[str, Any] = field(default_factory=dict)  # argument -> the values to draw from
+    where: tuple[str, ...] = ()  # what has to hold between sizes and arguments that are numbers: "h >= kernel_size"
     dtypes: tuple[str, ...] = ("float32",)  # of every input that does not say how it is drawn
     pack: bool = False
     paired: bool = False
+    weights: float = 1.0  # the deviation of the drawn weights
 
 
 @dataclass(frozen=True)

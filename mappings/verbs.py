@@ -128,13 +128,14 @@ def _recompute(value: Any, args: Mapping[str, Any]) -> bool | None:
 
 
 def _pool_padding(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
-    """torch `padding` to `(pad_mode, padding)`; MindSpore takes ceil_mode, dilation and divisors only with 'pad'."""
+    """torch `padding` to `(pad_mode, padding)`; MindSpore takes ceil_mode, dilation, divisors and indices only with 'pad'."""
     plain = (
         not any(spread(value, 2))
         and not args["ceil_mode"]
         and spread(args.get("dilation", 1), 2) == (1, 1)
         and args.get("count_include_pad", True)
         and args.get("divisor_override") is None
+        and not args.get("return_indices", False)
     )
     return ("valid", 0) if plain else ("pad", value)
 

@@ -41,7 +41,10 @@ def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[
 
     function = paired if case.paired else net
     net.set_train(False)
-    upstream = [ms.Tensor(draw(f"{name}/upstream", tuple(x.shape))) for x in flat(function(*xs))]
+    upstream = [
+        ms.Tensor(draw(f"{name}/upstream", tuple(x.shape))) if x.dtype == ms.float32 else None
+        for x in flat(function(*xs))
+    ]
     net.set_train(train)
     if train and not case.train:
         return {"random": (ms.jit(function) if mode == "graph" else function)(*xs).asnumpy()}

@@ -9,8 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...errors import BadRecipe
+from ...errors import BadInput, BadRecipe
 from ...mappings import table
+from ...mappings.resolve import resolve
 from ..recipe import Part, Recipe, table_args
 from . import torch_amp
 from .groups import parameter_groups
@@ -185,15 +186,17 @@ def build_schedule(part: Part, optimizer: torch.optim.Optimizer) -> Any:
 
 
 def _construct(part: Part, *positional: Any, **args: Any) -> Any:
-    """Make the torch object that a part names; only names the mapping table knows are ever looked up.
+    """Make the torch (or timm) object that a part names; only names the mapping table knows are ever looked up.
 
     Raises BadRecipe where torch does not have it or refuses a value.
     """
-    found: Any = torch
-    for name in table.row(part.name).torch.split(".")[1:]:
-        found = getattr(found, name, None)
-    if found is None:
-        raise BadRecipe(f"this torch ({torch.__version__}) has no {part.name}")
+    name = table.row(part.name).torch
+    try:
+        found = resolve(name)
+    except BadInput:
+        package = name.partition(".")[0]
+        version = f" ({torch.__version__})" if package == "torch" else ""
+        raise BadRecipe(f"this {package}{version} has no {part.name}") from None
     try:
         return found(*positional, **args)
     except (TypeError, ValueError) as error:

@@ -26,15 +26,17 @@ warnings.simplefilter("ignore")
 MODES = ("pynative", "graph")
 
 
-def run(results: Results, name: str, row: Row, case: Case) -> None:
-    """Run one case in every mode that its kind has."""
+def run(
+    results: Results, name: str, row: Row, case: Case, *, modes: tuple[str, ...] = MODES, fresh: bool = True
+) -> None:
+    """Run one case in these modes, as far as its kind has them; fresh: also see what new layers draw."""
     if row.kind in ("initializer", "transform"):
         function = run_initializer if row.kind == "initializer" else run_transform
         results.run(name, lambda: function(row, case))
         return
-    if row.kind in ("layer", "module") and "*args" not in case.args:
+    if fresh and row.kind in ("layer", "module") and "*args" not in case.args:
         results.run(f"{name}/fresh", lambda: run_fresh(row, case))
-    for mode in MODES:
+    for mode in modes:
         if row.kind in ("layer", "module", "loss"):
             for phase in phases(row, mode):
                 train = phase == "train"

@@ -23,13 +23,13 @@ warnings.simplefilter("ignore")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-def run(results: Results, name: str, row: Row, case: Case) -> None:
-    """Run one case in every precision and mode that its kind has."""
+def run(results: Results, name: str, row: Row, case: Case, *, fresh: bool = True) -> None:
+    """Run one case in every precision and mode that its kind has; fresh: also see what new layers draw."""
     if row.kind in ("initializer", "transform"):
         function = run_initializer if row.kind == "initializer" else run_transform
         results.run(name, lambda: function(name, row, case))
         return
-    if row.kind in ("layer", "module") and "*args" not in case.args:
+    if fresh and row.kind in ("layer", "module") and "*args" not in case.args:
         results.run(f"{name}/fresh", lambda: run_fresh(row, case))
     for label, dtype in DTYPES.items():
         if row.kind in ("layer", "module", "loss"):

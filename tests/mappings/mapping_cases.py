@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import traceback
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,24 +32,54 @@ def runnable() -> Iterator[tuple[str, Row, Case]]:
 
 
 def draw(name: str, shape: tuple[int, ...], kind: Any = None) -> np.ndarray:
-    """Values for one input or weight: float32 normal, or as the mapping `kind` says (ints, uniform, simplex, mask,
-    choices, values)."""
+    """Values for one input or weight: float32 normal, or as the mapping `kind` says.
+
+    kind: `values` (written out), `ints` (below a number, or in a range), `choices` (some of these), `uniform` (bounds),
+    `simplex`, `mask` (the share that is True), `definite` (symmetric and positive definite matrices), and the `dtype`.
+    """
     source = np.random.default_rng(zlib.crc32(name.encode()))
-    if kind and "values" in kind:  # written out
-        given = np.array(kind["values"])
-        return given.astype(np.int32 if given.dtype.kind == "i" else np.float32).reshape(shape)
+    dtype = kind.get("dtype") if kind else None
+    if kind and "values" in kind:
+        values = np.array(kind["values"])
+        return values.astype(dtype or {"f": np.float32, "i": np.int32}.get(values.dtype.kind, values.dtype))
+    if kind and ("ints" in kind or dtype in ("int32", "int64")):
+        limits = kind.get("ints", (-9, 10))
+        low, high = limits if isinstance(limits, (list, tuple)) else (0, limits)
+        return source.integers(low, high, shape).astype(dtype or np.int32)
     if kind and "choices" in kind:
-        return source.choice(np.array(kind["choices"], np.float32), shape)
-    if kind and "ints" in kind:  # below a number, or from the first of two up to the second
-        lowest, end = kind["ints"] if isinstance(kind["ints"], list) else (0, kind["ints"])
-        return source.integers(lowest, end, shape).astype(np.int32)
+        return source.choice(np.array(kind["choices"], dtype or "float32"), shape)
     if kind and "uniform" in kind:
-        return source.uniform(*kind["uniform"], shape).astype(np.float32)
+        return source.uniform(*kind["uniform"], shape).astype(dtype or np.float32)
     if kind and "mask" in kind:  # the share that is hidden; the first of each row never is
         return (source.uniform(size=shape) < kind["mask"]) & (np.arange(shape[-1]) > 0)
     if kind and "simplex" in kind:
         return source.dirichlet(np.ones(shape[-1]), shape[:-1]).astype(np.float32)
-    return source.normal(size=shape).astype(np.float32)
+    values = source.normal(size=shape)
+    if kind and "definite" in kind:
+        values = values @ values.swapaxes(-1, -2) + np.eye(shape[-1])
+    return values > 0 if dtype == "bool" else values.astype(dtype or np.float32)
+
+
+def bind(row: Row, case: Case, xs: Sequence[Any]) -> dict[str, Any]:
+    """The arguments of one call by their torch names: those of the case, and its inputs in torch's order between them.
+
+    An argument that the case gives is none of its inputs: `{args: {min: null}, inputs: [[3], [3]]}` of torch.clamp
+    gives `input` and `max`.
+    """
+    given, waiting = dict(case.args), [list(xs)] if case.pack else list(xs)
+    if case.paired:
+        waiting = [waiting[0], tuple(waiting[1:])]
+    for argument in row.arguments:
+        if waiting and argument.torch not in given:
+            given[argument.torch] = tuple(waiting) if argument.rest else waiting[0]
+            waiting = [] if argument.rest else waiting[1:]
+    assert not waiting, "more inputs than arguments"
+    return given
+
+
+def without_gradient(case: Case) -> set[int]:
+    """The inputs of which a case says that torch gives them no gradient: `{shape: [3], fixed: true}`."""
+    return {index for index, spec in enumerate(case.inputs) if isinstance(spec, dict) and spec.get("fixed")}
 
 
 def draw_weight(case_name: str, case: Case, tensor_name: str, shape: tuple[int, ...]) -> np.ndarray:
@@ -62,7 +92,7 @@ def inputs(case_name: str, case: Case) -> list[np.ndarray]:
     """The inputs of a case, from its shapes."""
     drawn = []
     for index, spec in enumerate(case.inputs):
-        shape, kind = (spec["shape"], spec) if isinstance(spec, dict) else (spec, None)
+        shape, kind = (spec.get("shape", ()), spec) if isinstance(spec, dict) else (spec, None)
         drawn.append(draw(f"{case_name}/input{index}", tuple(shape), kind))
     return drawn
 

@@ -1,7 +1,8 @@
 """Whether what MindSpore did agrees with what torch did.
 
 The judge is the noise that torch itself has: MindSpore's distance from torch in float64 may be four times torch
-float32's own distance, plus 1e-6 of the tensor's scale for where torch happens to be nearly exact.
+float32's own distance, plus 1e-6 of the tensor's scale for where torch happens to be nearly exact. Results in float16
+and float64 are judged alike, by the noise that torch has in them. Integers and truth values have none: they are equal.
 """
 
 from __future__ import annotations
@@ -10,25 +11,45 @@ import math
 
 import numpy as np
 from mapping_cases import Results, inputs, phases
-from msmigrate.mappings import table
 from msmigrate.mappings.rows import EQUAL, SAME_DISTRIBUTION, Case, Row
 
-NOISE, FLOOR = 4.0, 1e-6
+NOISE, FLOORS = 4.0, {"float16": 1e-3, "float32": 1e-6, "float64": 1e-12}
+PLAIN = (np.float32, np.float64, np.int32, np.int64)  # of what layers and training give
 
 
 def complaint(ours: np.ndarray, reference: np.ndarray, theirs: np.ndarray) -> str | None:
     """Why a MindSpore tensor does not agree (torch float32, torch float64, MindSpore), or None."""
     if theirs.shape != ours.shape:
         return f"shape {theirs.shape}, torch has {ours.shape}"
-    if not np.isfinite(theirs).all():
+    if "f" not in (theirs.dtype.kind, ours.dtype.kind):
+        apart = int((theirs != ours).sum())
+        return f"{apart} of {theirs.size} differ: {theirs.ravel()[:8]}, torch has {ours.ravel()[:8]}" if apart else None
+    finite = np.isfinite(ours)
+    if not np.isfinite(theirs[finite]).all():
         return "not finite"
-    noise = float(np.abs(ours - reference).max(initial=0))
-    error = float(np.abs(theirs - reference).max(initial=0))
-    allowed = NOISE * noise + FLOOR * float(np.abs(reference).max(initial=0))
+    if not np.array_equal(ours[~finite], theirs[~finite], equal_nan=True):
+        return f"{theirs[~finite][:8]} where torch has {ours[~finite][:8]}"
+    noise = float(np.abs(ours[finite] - reference[finite]).max(initial=0))
+    error = float(np.abs(theirs[finite] - reference[finite]).max(initial=0))
+    scale = float(np.abs(reference[finite]).max(initial=0))
+    allowed = NOISE * noise + FLOORS.get(theirs.dtype.name, FLOORS["float32"]) * scale
     return None if error <= allowed else f"{error:.3g} from float64, allowed {allowed:.3g}, torch's own {noise:.3g}"
 
 
-def compare(name: str, phase: str, mode: str, found: dict[str, Results]) -> list[str]:
+def other_dtype(row: Row, case: Case, ours: np.ndarray, theirs: np.ndarray) -> str | None:
+    """Why the dtype of a result is another than torch's, or None.
+
+    Integers may be narrower where the row says that it is not exact, or where the case leaves their width to the
+    framework: int64 for torch, int32 for MindSpore.
+    """
+    if theirs.dtype.kind in "iu" and ours.dtype.kind in "iu":
+        specs = [spec for spec in case.inputs if isinstance(spec, dict)]
+        if not row.exact or any("ints" in spec and "dtype" not in spec for spec in specs):
+            return None
+    return None if theirs.dtype == ours.dtype else f"dtype {theirs.dtype}, torch has {ours.dtype}"
+
+
+def compare(name: str, row: Row, case: Case, phase: str, mode: str, found: dict[str, Results]) -> list[str]:
     """Every tensor of one run in both frameworks; a missing or an additional one is a complaint."""
     key = f"{name}/{phase}/{mode}"
     if key in found["mindspore"].errors:
@@ -36,7 +57,7 @@ def compare(name: str, phase: str, mode: str, found: dict[str, Results]) -> list
     ours = found["torch"].of(f"{name}/{phase}/float32")
     reference = found["torch"].of(f"{name}/{phase}/float64")
     theirs = found["mindspore"].of(key)
-    dropped = {f"state.{state.torch}" for state in table.row(name.partition("[")[0]).state if not state.mindspore}
+    dropped = {f"state.{state.torch}" for state in row.state if not state.mindspore}
     ours = {tensor: values for tensor, values in ours.items() if tensor.rpartition(".")[0] not in dropped}
     # torch makes optimizer state only when a formula reads it; MindSpore always does.
     made = {tensor.rpartition(".")[0] for tensor in ours}
@@ -45,27 +66,32 @@ def compare(name: str, phase: str, mode: str, found: dict[str, Results]) -> list
         return [f"{phase} {mode}: torch has {sorted(ours)}, MindSpore {sorted(theirs)}"]
     wrong = []
     for tensor, values in theirs.items():
-        if values.dtype not in (np.float32, np.float64, np.int32):
-            wrong.append(f"{phase} {mode} {tensor}: dtype {values.dtype}")
-        trouble = complaint(ours[tensor], reference[tensor], values)
-        if tensor == "rates" and not np.allclose(values, ours[tensor], rtol=2e-7, atol=1e-12):
+        trouble = None
+        if row.kind == "function" and (other := other_dtype(row, case, ours[tensor], values)):
+            wrong.append(f"{phase} {mode} {tensor}: {other}")
+        if row.kind != "function" and not (np.isfinite(values).all() and values.dtype in PLAIN):
+            wrong.append(f"{phase} {mode} {tensor}: dtype {values.dtype}, or not finite")
+        if tensor != "rates":
+            trouble = complaint(ours[tensor], reference[tensor], values)
+        elif not np.allclose(values, ours[tensor], rtol=2e-7, atol=1e-12):
             trouble = f"{np.abs(values / ours[tensor] - 1).max():.3g} (relative) from torch"
         if trouble:
             wrong.append(f"{phase} {mode} {tensor}: {trouble}")
     return wrong
 
 
-def apart(name: str, phase: str, mode: str, share: float, found: dict[str, Results]) -> list[str]:
-    """Further from torch than noise somewhere, as the row says, and nowhere further than `share` of a tensor."""
+def apart(name: str, row: Row, case: Case, phase: str, mode: str, found: dict[str, Results]) -> list[str]:
+    """Further from torch than noise somewhere, as the case says, and nowhere further than its share of a tensor."""
     key = f"{name}/{phase}/{mode}"
     if key in found["mindspore"].errors:
         return [f"{phase} {mode}: {found['mindspore'].errors[key]}"]
-    wrong = [] if compare(name, phase, mode, found) else [f"{phase} {mode}: as near as noise, though the row says not"]
+    near = not compare(name, row, case, phase, mode, found)
+    wrong = [f"{phase} {mode}: as near as noise, though the row says not"] if near else []
     reference, theirs = found["torch"].of(f"{name}/{phase}/float64"), found["mindspore"].of(key)
     for tensor, values in theirs.items():
         far = float(np.abs(values - reference[tensor]).max() / np.abs(reference[tensor]).max())
-        if not far <= share:
-            wrong.append(f"{phase} {mode} {tensor}: {far:.3g} of its largest apart, the row says {share:.3g}")
+        if not far <= (case.apart or 0):
+            wrong.append(f"{phase} {mode} {tensor}: {far:.3g} of its largest apart, the row says {case.apart:.3g}")
     return wrong
 
 
@@ -97,6 +123,18 @@ def dropped_alike(name: str, row: Row, case: Case, mode: str, found: dict[str, R
         if not np.allclose(result[kept], values[kept] / (1 - p), rtol=1e-6):
             wrong.append(f"{framework} {mode}: the values that stay are not scaled by 1/(1-p)")
     return wrong
+
+
+def drawn_alike(name: str, row: Row, case: Case, mode: str, found: dict[str, Results]) -> list[str]:
+    """A function that draws: shape, dtype and distribution of what it draws are torch's."""
+    key = f"{name}/train/{mode}"
+    if key in found["mindspore"].errors:
+        return [found["mindspore"].errors[key]]
+    ours, theirs = found["torch"].of(f"{name}/train/float32")["random"], found["mindspore"].of(key)["random"]
+    if ours.shape != theirs.shape or (other := other_dtype(row, case, ours, theirs)):
+        return [f"shape {theirs.shape}, torch has {ours.shape}" if ours.shape != theirs.shape else other]
+    alike = distributed_alike(ours.astype(np.float64).ravel(), theirs.astype(np.float64).ravel())
+    return [f"{mode}: {text}" for text in alike]
 
 
 def distance(ours: np.ndarray, theirs: np.ndarray) -> tuple[float, float]:
@@ -133,9 +171,9 @@ def judge(name: str, row: Row, case: Case, mode: str, found: dict[str, Results])
             status = SAME_DISTRIBUTION
             wrong += random_alike(name, row, case, mode, found)
         elif case.apart is not None:
-            wrong += apart(name, phase, mode, case.apart, found)
+            wrong += apart(name, row, case, phase, mode, found)
         else:
-            wrong += compare(name, phase, mode, found)
+            wrong += compare(name, row, case, phase, mode, found)
     return status, wrong + fresh_alike(name, row, found)
 
 

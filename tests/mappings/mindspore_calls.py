@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import mindspore as ms
+import numpy as np
 from mapping_cases import flat, output_names
 from mindspore import ops
 from msmigrate.mappings import table
@@ -22,33 +23,42 @@ def translate(name: str, *args: Any, **kwargs: Any) -> Call:
 def differentiate(
     function: Any, xs: list[Any], floating: list[int], weights: list[Any], upstream: Any, mode: str
 ) -> dict[str, Any]:
-    """Outputs, gradients of the inputs in `floating` and of the weights; upstream: one tensor for each output."""
+    """Outputs, gradients of the inputs in `floating` and of the weights.
+
+    upstream: for each output a tensor, or None where the output has no gradient.
+    """
+    reached = [index for index, tensor in enumerate(upstream) if tensor is not None]
 
     def weighted(*tensors: Any) -> Any:
         results = level(function(*tensors))
-        total = ops.sum(results[0] * upstream[0])
-        for index in range(1, len(upstream)):
+        total = ops.sum(results[reached[0]] * upstream[reached[0]])
+        for index in reached[1:]:
             total = total + ops.sum(results[index] * upstream[index])
         return total, results
 
-    if not floating and not weights:
+    if not reached or (not floating and not weights):
         results = flat((ms.jit(function) if mode == "graph" else function)(*xs))
-        return {key: x.asnumpy() for key, x in zip(output_names(len(results)), results, strict=True)}
+        return {key: array(x) for key, x in zip(output_names(len(results)), results, strict=True)}
     grad = ms.value_and_grad(weighted, tuple(floating) or None, ms.ParameterTuple(weights) if weights else None, True)
     (_, results), grads = (ms.jit(grad) if mode == "graph" else grad)(*xs)
     by_input, by_weight = grads if floating and weights else ((grads, ()) if floating else ((), grads))
     by_input, by_weight = (part if isinstance(part, (tuple, list)) else (part,) for part in (by_input, by_weight))
-    found = {key: x.asnumpy() for key, x in zip(output_names(len(results)), results, strict=True)}
+    found = {key: array(x) for key, x in zip(output_names(len(results)), results, strict=True)}
     found.update({f"grad.input{index}": part.asnumpy() for index, part in zip(floating, by_input, strict=True)})
     found.update({f"grad.weight{index}": part.asnumpy() for index, part in enumerate(by_weight)})
     return found
 
 
+def array(result: Any) -> np.ndarray:
+    """A tensor's values, or a number's."""
+    return result.asnumpy() if isinstance(result, ms.Tensor) else np.asarray(result)
+
+
 def level(result: Any) -> tuple[Any, ...]:
     """What `flat` does, in words that MindSpore compiles: one tensor, or a tuple of tensors and tuples of tensors."""
-    if not isinstance(result, tuple):
+    if not isinstance(result, (tuple, list)):
         return (result,)
     found = ()
     for part in result:
-        found = found + (part if isinstance(part, tuple) else (part,))
+        found = found + (tuple(part) if isinstance(part, (tuple, list)) else (part,))
     return found

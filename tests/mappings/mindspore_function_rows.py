@@ -6,32 +6,74 @@ import inspect
 from typing import Any
 
 import mindspore as ms
-from mapping_cases import draw, inputs
-from mindspore_calls import differentiate, translate
+from mapping_cases import bind, draw, flat, inputs, without_gradient
+from mindspore_calls import array, differentiate, translate
 from msmigrate.mappings.resolve import resolve, value_of
 from msmigrate.mappings.rows import Case, Row
+
+FLOATING = (ms.float32, ms.float16, ms.float64)
+CONSTANT = -1
 
 
 def run_function(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     """A function: forward and input gradients."""
-    xs = [ms.Tensor(array) for array in inputs(name, case)]
-    call = translate(row.torch, case.args, (xs,) if case.pack else tuple(xs))
-    tensors = [argument.to[0] for argument in row.arguments[: 1 if case.pack else len(xs)]]
-    fixed = {key: value_of(value) for key, value in call.kwargs.items() if key not in tensors}
-    target = resolve(call.target)
-
-    def spread(*values: Any) -> Any:
-        return target(*values, **fixed)
-
-    def packed(*values: Any) -> Any:
-        return target(list(values), **fixed)
-
-    function = packed if case.pack else spread
-    # In these rows the tensors come first on both sides, in the same order.
-    assert list(inspect.signature(target).parameters)[: len(tensors)] == tensors
-    result = (ms.jit(function) if mode == "graph" and not case.train else function)(*xs)
+    ms.set_seed(3)
+    xs = [ms.Tensor(values) for values in inputs(name, case)]
+    call = translate(row.torch, bind(row, case, xs))
+    function = over_inputs(resolve(call.target), call.kwargs, xs)
+    results = flat((ms.jit(function) if mode == "graph" and not case.train else function)(*xs))
     if not case.train:
-        return {"random": result.asnumpy()}
-    upstream = [ms.Tensor(draw(f"{name}/upstream", tuple(result.shape)))]
-    floating = [index for index, x in enumerate(xs) if x.dtype == ms.float32]
+        return {"random": array(results[0])}
+    upstream = [
+        ms.Tensor(draw(f"{name}/upstream", tuple(x.shape))).astype(x.dtype)
+        if isinstance(x, ms.Tensor) and x.dtype in FLOATING
+        else None
+        for x in results
+    ]
+    fixed = without_gradient(case)
+    floating = [index for index, x in enumerate(xs) if x.dtype in FLOATING and index not in fixed]
     return differentiate(function, xs, floating, [], upstream, mode)
+
+
+def over_inputs(target: Any, kwargs: dict[str, Any], xs: list[Any]) -> Any:
+    """The call as a function of its input tensors alone; the other arguments are constants, which a graph needs.
+
+    The arguments up to the last that holds an input are passed one by one, in MindSpore's order, the rest by name.
+    """
+    values = {key: value_of(value) for key, value in kwargs.items()}
+    stars = {p.name: "*" if p.kind is p.VAR_POSITIONAL else "" for p in signature(target).values()}
+    order = [f"{star}{key}" for key, star in stars.items()]
+    places = {key: place(value, xs) for key, value in values.items()}
+    last = max((order.index(key) for key, where in places.items() if where != CONSTANT), default=-1)
+    leading = order[: last + 1]
+    spread = leading[-1].startswith("*") if leading else False
+    where = tuple(places[key] for key in leading)
+    constants = tuple(values[key] if places[key] == CONSTANT else None for key in leading)
+    rest = {key: value for key, value in values.items() if key not in leading}
+
+    def function(*tensors: Any) -> Any:
+        arranged = ()
+        for index in range(len(where)):
+            if where[index] == CONSTANT:
+                arranged = (*arranged, constants[index])
+            elif isinstance(where[index], tuple):
+                several = [tensors[one] for one in where[index]]
+                arranged = arranged + (tuple(several) if spread else (several,))
+            else:
+                arranged = (*arranged, tensors[where[index]])
+        return target(*arranged, **rest)
+
+    return function
+
+
+def place(value: Any, xs: list[Any]) -> Any:
+    """Which of the inputs a value is, or which ones a list holds; CONSTANT when none."""
+    if isinstance(value, (list, tuple)):
+        found = tuple(place(item, xs) for item in value)
+        return found if found and CONSTANT not in found else CONSTANT
+    return next((index for index, x in enumerate(xs) if value is x), CONSTANT)
+
+
+def signature(target: Any) -> dict[str, inspect.Parameter]:
+    """The arguments of a MindSpore function, in its order."""
+    return dict(inspect.signature(inspect.unwrap(target)).parameters)

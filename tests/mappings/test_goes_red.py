@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from mapping_cases import Results, runnable
 from mapping_judge import apart, judge
-from msmigrate.mappings.rows import NOT_APPLICABLE
+from msmigrate.mappings import table
+from msmigrate.mappings.rows import NOT_APPLICABLE, Case
 
 WRONG = json.loads((Path(__file__).parent / "wrong_arguments.json").read_text())
 
@@ -37,6 +38,6 @@ def test_a_case_that_is_not_as_far_off_as_its_row_says(distance: float, says: st
     torch.arrays = {f"{name}/float32|out": exact.astype(np.float32), f"{name}/float64|out": exact}
     mindspore.arrays = {f"{name}/pynative|out": (exact + distance).astype(np.float32)}
     found = {"torch": torch, "mindspore": mindspore}
-    wrong = apart("torch.nn.Tanh[1]", "train", "pynative", 0.01, found)
+    wrong = apart("torch.nn.Tanh[1]", table.row("torch.nn.Tanh"), Case(apart=0.01), "train", "pynative", found)
     assert len(wrong) == (says is not None)
     assert says is None or says in wrong[0]

@@ -46,14 +46,12 @@ def test_every_row_ran_or_says_that_it_did_not() -> None:
 @pytest.mark.parametrize("row", table.rows(), ids=lambda row: row.torch)
 def test_every_argument_of_torch_is_in_its_row(row: Row, found: dict[str, Results]) -> None:
     known = {argument.torch: argument for argument in row.arguments if not argument.torch.startswith("*")}
-    signature = dict(found["torch"].notes["signatures"][row.torch])
-    assert [name for name in signature if name not in known] == []
-    if row.torch != "torch.mean":  # several overloads, each with an order of its own
-        assert [name for name in known if name in signature] == list(signature), "the order of torch"
-    for name, default in signature.items():
+    signature = found["torch"].notes["signatures"][row.torch]
+    assert [name for name in signature["defaults"] if name not in known] == []
+    for overload in signature["orders"]:
+        assert [name for name in known if name in overload] == overload, "the order of torch"
+    for name, default in signature["defaults"].items():
         argument = known[name]
-        if (row.torch, name) == ("torch.mean", "dim"):
-            continue  # required in one overload, absent in another
         if name in ("params", "optimizer", "tensor", "module"):
             continue  # the caller's part
         assert ("required" if argument.required else argument.default) == default, name

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 import torch
-from mapping_cases import draw, flat, inputs, output_names
+from mapping_cases import draw, flat, inputs, output_names, without_gradient
 from msmigrate.mappings.rows import Case, Row
 from torchvision import transforms
 
@@ -35,25 +35,40 @@ def arguments(row: Row, case: Case, dtype: torch.dtype) -> tuple[list[Any], dict
             given[argument.torch] = torch.tensor(value, dtype=dtype)
         elif argument.torch == "interpolation" and value is not None:
             given[argument.torch] = transforms.InterpolationMode(value)
+        elif isinstance(value, str) and value.startswith("torch."):  # a dtype; the reference is exact all along
+            asked = find(value)
+            given[argument.torch] = dtype if asked.is_floating_point and dtype is torch.float64 else asked
         elif isinstance(value, list) and argument.verb != "schedules":
             given[argument.torch] = tuple(value)
     return first, given
 
 
 def tensors(name: str, case: Case, dtype: torch.dtype) -> list[torch.Tensor]:
-    """The case's inputs; floating ones want a gradient."""
-    made = [torch.from_numpy(array) for array in inputs(name, case)]
-    return [
-        x.to(dtype).requires_grad_() if x.is_floating_point() else x if x.dtype is torch.bool else x.long()
-        for x in made
-    ]
+    """The case's inputs; floating ones want a gradient. A dtype that the case writes stays, but in float64's run."""
+    made, fixed = [torch.from_numpy(array) for array in inputs(name, case)], without_gradient(case)
+    written = [isinstance(spec, dict) and "dtype" in spec for spec in case.inputs]
+    for index, x in enumerate(made):
+        if x.is_floating_point():
+            x = x.to(x.dtype if written[index] and dtype is torch.float32 else dtype)
+            made[index] = x.requires_grad_(index not in fixed)
+        elif x.dtype is not torch.bool and not written[index]:
+            made[index] = x.long()
+    return made
 
 
 def record(result: Any, xs: list[torch.Tensor], name: str) -> dict[str, Any]:
     """Outputs and input gradients, for upstream gradients that both frameworks draw alike."""
-    results = flat(result)
-    upstream = [torch.from_numpy(draw(f"{name}/upstream", tuple(x.shape))).to(x.dtype) for x in results]
-    torch.autograd.backward(results, upstream)
+    results = [torch.as_tensor(part) for part in flat(result)]
     found = {key: x.detach() for key, x in zip(output_names(len(results)), results, strict=True)}
-    found.update({f"grad.input{index}": x.grad for index, x in enumerate(xs) if x.grad is not None})
+    floating = [index for index, x in enumerate(results) if x.is_floating_point()]
+    upstream = {
+        index: torch.from_numpy(draw(f"{name}/upstream", tuple(results[index].shape))).to(results[index].dtype)
+        for index in floating
+    }
+    reached = [index for index in floating if results[index].requires_grad]
+    if reached:
+        torch.autograd.backward([results[index] for index in reached], [upstream[index] for index in reached])
+    wanted = {index: x for index, x in enumerate(xs) if floating and x.requires_grad}
+    zero = {index: torch.zeros_like(x) if x.grad is None else x.grad for index, x in wanted.items()}
+    found.update({f"grad.input{index}": gradient for index, gradient in zero.items()})
     return found

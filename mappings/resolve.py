@@ -51,7 +51,7 @@ def build(call: Call, *first: Any) -> Any:
     Raises BadInput for a target that is of Python's standard library under another package's name.
     """
     kwargs = {name: value_of(value) for name, value in call.kwargs.items()}
-    rest = kwargs.pop("*args", ())
+    rest = [item for name in list(kwargs) if name.startswith("*") for item in kwargs.pop(name)]
     target = resolve(call.target)
     if isinstance(target, (type, FunctionType, BuiltinFunctionType)):
         home = (target.__module__ or "").partition(".")[0]

@@ -21,6 +21,8 @@ def span(name: str, args: dict[str, Any]) -> int | None:
             return int(args["T_max"])
         if short == "PolynomialLR":
             return int(args.get("total_iters", 5))
+        if short == "OneCycleLR":
+            return int(args.get("total_steps") or args["epochs"] * args["steps_per_epoch"])
         if short == "SequentialLR":
             last = args["schedulers"][-1]
             after = span(last["name"], last.get("args", {}))

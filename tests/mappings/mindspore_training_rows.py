@@ -7,7 +7,7 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, patch
+from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, measured, patch, rules
 from mindspore import ops
 from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
@@ -91,14 +91,15 @@ def run_schedule(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
     parameters = grouped(name, len(RATES))
     groups = [{"params": some, "lr": rate} for some, rate in zip(parameters, RATES, strict=True)]
     optimizer = optim.SGD(groups, lr=1.0)
-    schedule = build(translate(row.torch, case.args), optimizer)
+    schedule = build(translate(row.torch, rules(case.args)), optimizer)
+    metric = row.short == "ReduceLROnPlateau"
     update = ms.jit(optimizer) if mode == "graph" else optimizer
     ones = tuple(ops.ones_like(parameter) for some in parameters for parameter in some)
     rates = []
-    for _ in range(case.steps):
+    for step in range(case.steps):
         rates.append([float(rate.asnumpy()) for rate in optimizer.lrs])
         update(ones)
-        schedule.step()
+        schedule.step(*[measured(step)] * metric)
     return {"rates": np.array(rates), "weight": np.stack([some[0].asnumpy() for some in parameters])}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, patch
+from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, measured, patch, rules
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 from PIL import Image
 from torch_calls import arguments, find
@@ -53,15 +53,16 @@ def run_schedule(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[st
     _, given = arguments(row, case, dtype)
     if "schedulers" in given:
         given["schedulers"] = [find(inner)(optimizer, **args) for inner, args in given["schedulers"]]
-    schedule = find(row.torch)(optimizer, **given)
+    schedule = find(row.torch)(optimizer=optimizer, **rules(given))
+    metric = row.short == "ReduceLROnPlateau"
     rates = []
-    for _ in range(case.steps):
+    for step in range(case.steps):
         rates.append([group["lr"] for group in optimizer.param_groups])
         for some in parameters:
             for parameter in some:
                 parameter.grad = torch.ones_like(parameter)
         optimizer.step()
-        schedule.step()
+        schedule.step(*[measured(step)] * metric)
     return {"rates": np.array(rates), "weight": torch.stack([some[0].detach() for some in parameters])}
 
 

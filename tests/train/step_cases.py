@@ -100,6 +100,9 @@ WEIGHTS = [0.5, 1.0, 2.0, 0.25, 1.5, 1.0, 3.0, 0.1, 1.0, 0.7]
 WARM = {"name": "LinearLR", "args": {"start_factor": 0.1, "total_iters": 5}}
 COSINE = {"name": "CosineAnnealingLR", "args": {"T_max": 8}}
 MULTI = {"name": "MultiStepLR", "args": {"milestones": [1, 2], "gamma": 0.5}}
+ONE_CYCLE = {"name": "OneCycleLR", "args": {"max_lr": 0.01, "total_steps": 8, "cycle_momentum": False}}
+RESTARTS = {"name": "CosineAnnealingWarmRestarts", "args": {"T_0": 2}}
+CHAINED = {"name": "ChainedScheduler", "args": {"schedulers": [{"name": "ConstantLR"}, MULTI]}}
 SEQUENTIAL = {"name": "SequentialLR", "args": {"schedulers": [WARM, COSINE, MULTI], "milestones": [4, 11]}}
 
 
@@ -121,6 +124,13 @@ CASES: dict[str, Case] = {
     "adamw": Case(_optimizer("AdamW", lr=0.003, weight_decay=0.1)),
     "rmsprop": Case(_optimizer("RMSprop", lr=0.003), graph=False),
     "rmsprop centered": Case(_optimizer("RMSprop", lr=0.003, centered=True, momentum=0.9), graph=False),
+    "nadam": Case({**_optimizer("NAdam", lr=0.003), "schedule": ONE_CYCLE}, graph=False),
+    "radam": Case(_optimizer("RAdam", lr=0.003, betas=[0.9, 0.9]), graph=False),
+    "adagrad": Case({**_optimizer("Adagrad", lr=0.01), "schedule": CHAINED}, graph=False),
+    "asgd": Case(_optimizer("ASGD", lr=0.01, t0=1), graph=False),
+    "rprop": Case(_optimizer("Rprop", lr=0.001), graph=False),
+    "lamb": Case({**_optimizer("Lamb", lr=0.01), "schedule": RESTARTS}),
+    "lars": Case(_optimizer("Lars", lr=0.1, momentum=0.9, weight_decay=0.01), graph=False),
     "clip inactive": Case({"clip": CLIP_INACTIVE}, graph=False),
     "clip active": Case({"clip": CLIP_ACTIVE}, graph=False),
     "accumulate 2": Case({"accumulate": 2}, graph=False),

@@ -133,6 +133,49 @@ class LinearLR(Schedule):
         return rate * (1 + slope / (self.total_iters * self.start_factor + (self.epoch - 1) * slope))
 
 
+class ConstantLR(Schedule):
+    """Multiply by `factor` until `total_iters` epochs have passed."""
+
+    def __init__(self, optimizer: Any, factor: float = 1.0 / 3, total_iters: int = 5) -> None:
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer)
+
+    def first(self, base: float) -> float:
+        """See Schedule."""
+        return base * self.factor
+
+    def following(self, rate: float, base: float) -> float:
+        """See Schedule."""
+        return rate * (1.0 / self.factor) if self.epoch == self.total_iters else rate
+
+
+class ExponentialLR(Schedule):
+    """Multiply by `gamma` every epoch."""
+
+    def __init__(self, optimizer: Any, gamma: float) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer)
+
+    def following(self, rate: float, base: float) -> float:
+        """See Schedule."""
+        return rate * self.gamma
+
+
+class PolynomialLR(Schedule):
+    """Come down to 0 over `total_iters` epochs, as a power of what is left of them."""
+
+    def __init__(self, optimizer: Any, total_iters: int = 5, power: float = 1.0) -> None:
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer)
+
+    def following(self, rate: float, base: float) -> float:
+        """See Schedule."""
+        if self.epoch > self.total_iters:
+            return rate
+        left, before = (1.0 - epoch / self.total_iters for epoch in (self.epoch, self.epoch - 1))
+        return rate * (left / before) ** self.power
+
+
 class CosineAnnealingLR(Schedule):
     """Half a cosine from the initial rate down to `eta_min` over `T_max` epochs, and up again after."""
 

@@ -146,6 +146,11 @@ class TrainStep:
             for key, value in values.items():
                 if isinstance(value, torch.Tensor):
                     state.setdefault(key, {})[names[id(parameter)]] = value
+        for group in self.optimizer.param_groups:
+            if isinstance(group.get("step"), torch.Tensor):  # timm counts for the whole group
+                state.setdefault("step", {}).update(
+                    (names[id(parameter)], group["step"]) for parameter in group["params"]
+                )
         return state
 
     def _by_name(self, key: str) -> dict[str, float]:
@@ -177,12 +182,12 @@ def build_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
 
 
 def build_schedule(part: Part, optimizer: torch.optim.Optimizer) -> Any:
-    """The recipe's schedule; the schedules inside a SequentialLR are made first, on the same optimizer."""
+    """The recipe's schedule; the schedules inside another are made first, on the same optimizer."""
     args = table_args(part)
     if "schedulers" in args:
         inner = [Part(name=name, args=given) for name, given in args["schedulers"]]
         args["schedulers"] = [build_schedule(each, optimizer) for each in inner]
-    return _construct(part, optimizer, **args)
+    return _construct(part, optimizer=optimizer, **args)
 
 
 def _construct(part: Part, *positional: Any, **args: Any) -> Any:

@@ -19,6 +19,16 @@ from .recipe import Data, Part, Recipe, explain, table_args, worst
 
 HANDED_OVER = ("params", "optimizer")  # what the step itself gives to an optimizer and to a schedule
 REDUCTIONS = ("mean", "sum")
+OUTSIDE = {  # rows of the table that a step cannot run
+    "torch.optim.lr_scheduler.LambdaLR": "takes a Python function, which a recipe cannot hold",
+    "torch.optim.lr_scheduler.MultiplicativeLR": "takes a Python function, which a recipe cannot hold",
+    "torch.optim.lr_scheduler.ReduceLROnPlateau": "moves by what is measured, a recipe's schedule by steps or epochs",
+}
+# what a step can give its labels to: class indices to the first, one-hot rows to the others
+LOSSES = (
+    *("CrossEntropyLoss", "MSELoss", "BCEWithLogitsLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"),
+    "MultiLabelSoftMarginLoss",
+)
 Loc = tuple[Any, ...]
 
 
@@ -48,6 +58,9 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
             yield from _source(key, source)
     yield from _transforms(recipe.data)
     yield from _part("loss", recipe.loss, ("loss",))
+    if (loss := table.row(recipe.loss.name).short) not in LOSSES:
+        message = f"loss: {loss} wants other targets than a step has; it can have {', '.join(LOSSES)}"
+        yield Problem(("loss", "name"), BadRecipe(message))
     if recipe.loss.args.get("reduction", "mean") not in REDUCTIONS:
         message = f"loss.args.reduction: a step needs one number, so {' or '.join(REDUCTIONS)}"
         yield Problem(("loss", "args", "reduction"), BadRecipe(message))
@@ -98,6 +111,8 @@ def _schedule(schedule: Part) -> Iterator[Problem]:
             return
         yield from _part("schedule", part, (*loc, index))
     yield from _part("schedule", schedule, ("schedule",))
+    if schedule.name.rpartition(".")[2] == "ChainedScheduler":
+        return
     milestones = schedule.args.get("milestones", [])
     if len(milestones) != len(inside) - 1 or sorted(set(milestones)) != milestones:
         message = f"{len(inside)} schedules need {len(inside) - 1} milestones between them, in rising order"
@@ -115,6 +130,9 @@ def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Pr
     if row.kind != kind:
         message = f"{where}: {part.name} is {_article(row.kind)}, not {_article(kind)}; {_closest(kind, part)}"
         yield Problem((*loc, "name"), BadRecipe(message))
+        return
+    if row.torch in OUTSIDE:
+        yield Problem((*loc, "name"), BadRecipe(f"{where}: {row.short} {OUTSIDE[row.torch]}"))
         return
     known = {argument.torch: argument for argument in row.arguments if argument.torch not in HANDED_OVER}
     for name, value in part.args.items():
@@ -144,6 +162,7 @@ def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Pr
 # arguments that torch requires, and so has no default to tell the type from
 _REQUIRED = {
     "T_max": "a whole number above 0",
+    "T_0": "a whole number above 0",
     "step_size": "a whole number above 0",
     "milestones": "a list of whole numbers",
 }

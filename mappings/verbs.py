@@ -186,7 +186,9 @@ def _schedules(value: Any, args: Mapping[str, Any]) -> list[tuple[str, dict[str,
     calls = []
     for name, inner in value:
         found = table.row(name)
-        if found.kind != "schedule" or any(argument.verb == "schedules" for argument in found.arguments):
+        # those that hold others, set the optimizer's own rates, or move by what is measured
+        alone = any(argument.torch in ("schedulers", "max_lr", "patience") for argument in found.arguments)
+        if found.kind != "schedule" or alone:
             raise ValueError(f"{found.torch} cannot stand inside another schedule")
         calls.append(table.translate(name, inner))
     return [(call.target, call.kwargs) for call in calls]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import traceback
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,11 @@ from msmigrate.mappings import table
 from msmigrate.mappings.rows import Case, Row
 
 RATES = (0.1, 0.013)  # the learning rates of the two groups that every schedule drives
+RULES = {  # the functions of an epoch that a schedule's case names
+    "warm": lambda epoch: min(1.0, (epoch + 1) / 7) * 0.98**epoch,
+    "halved": lambda epoch: 0.5 ** (epoch // 4),
+    "shrunk": lambda epoch: 0.9 + 0.001 * epoch,
+}
 SHAPES = ((4, 3), (5,), (2, 3, 2))  # the parameters of every optimizer group
 FRESH = 60  # new layers whose initial values are compared
 IMAGES = ((64, 48), (50, 71), (33, 33))  # height and width
@@ -136,6 +141,19 @@ def extent(crop: np.ndarray) -> np.ndarray:
     """Where a crop of `image` came from: column and row, smallest, largest, mean and first; float64 (8,)."""
     pixels = np.asarray(crop)[..., :2].reshape(-1, 2).astype(np.float64)
     return np.concatenate([pixels.min(0), pixels.max(0), pixels.mean(0), pixels[0]])
+
+
+def measured(step: int) -> float:
+    """What a validation might give: a loss that falls, and falls no more."""
+    return float(1.0 / (1 + min(step, 14)) + 0.02 * np.sin(step))
+
+
+def rules(args: Mapping[str, Any]) -> dict[str, Any]:
+    """A schedule's arguments, with functions in the place of their names."""
+    named = args.get("lr_lambda")
+    if named is None:
+        return dict(args)
+    return {**args, "lr_lambda": [RULES[name] for name in named] if isinstance(named, (list, tuple)) else RULES[named]}
 
 
 UNTOUCHED = 9.0  # a value that no erased patch has

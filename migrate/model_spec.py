@@ -19,13 +19,15 @@ import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput, WorkerFailed
 
 FORM = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
+# a line of code in one of these is not the user's own
+NOT_THEIRS = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parent, Path(os.__file__).parent))
 
 
 class Spec(NamedTuple):
@@ -89,17 +91,28 @@ def ask(worker: str, spec: str, what: str, *more: str) -> dict[str, Any]:
     Raises BadInput for a name that does not lead to a model, WorkerFailed with the last line of its error otherwise.
     """
     parse(spec)
-    command = [sys.executable, "-m", f"msmigrate.migrate.{worker}", spec, *more]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    return ask_worker(worker, [spec, *more], f"{what} {spec}")
+
+
+def ask_worker(worker: str, words: Sequence[str], what: str, seconds: float | None = None) -> dict[str, Any]:
+    """Run `python -m msmigrate.migrate.WORKER WORDS…`, at most so many seconds, and return what it reports.
+
+    what: the words that begin the error's text. Raises BadInput and WorkerFailed.
+    """
+    command = [sys.executable, "-m", f"msmigrate.migrate.{worker}", *words]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise WorkerFailed(f"{what} failed: it was stopped after {seconds:g} s") from None
     try:
         answer = json.loads(done.stdout.splitlines()[-1])
     except (IndexError, ValueError):
         lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise WorkerFailed(f"{what} {spec} failed: {lines[-1] if lines else f'exit code {done.returncode}'}") from None
+        raise WorkerFailed(f"{what} failed: {lines[-1] if lines else f'exit code {done.returncode}'}") from None
     if "bad_input" in answer:
-        raise BadInput(f"{what} {spec}: {answer['bad_input']}")
+        raise BadInput(f"{what}: {answer['bad_input']}")
     if "failed" in answer:
-        raise WorkerFailed(f"{what} {spec} failed: {answer['failed']}")
+        raise WorkerFailed(f"{what} failed: {answer['failed']}")
     return answer
 
 
@@ -114,11 +127,23 @@ def serve(report: Callable[..., dict[str, Any]]) -> None:
         answer = report(*sys.argv[1:])
     except BadInput as error:
         answer = {"bad_input": str(error)}
-    except Exception as error:  # the user's own code may fail in any way; its last frame says where
-        frames = traceback.extract_tb(error.__traceback__)
-        place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-        answer = {"failed": " ".join(f"{type(error).__name__}: {error}".split())[:500] + place}
+    except Exception as error:  # the user's own code may fail in any way
+        answer = {"failed": " ".join(f"{type(error).__name__}: {error}".split())[:500] + place_of(error)}
     os.write(out, (json.dumps(answer) + "\n").encode())
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(0)  # MindSpore prints noise when it is torn down
+
+
+def place_of(error: BaseException) -> str:
+    """Say where the user's own code stopped: its last line that ran, not the library's that it called."""
+    if isinstance(error, SyntaxError):
+        return ""  # its text says
+    frames = traceback.extract_tb(error.__traceback__)
+    theirs = [
+        frame
+        for frame in frames
+        if not frame.filename.startswith(("<", *NOT_THEIRS)) and "site-packages" not in Path(frame.filename).parts
+    ]
+    frame = (theirs or frames)[-1:]
+    return f" ({Path(frame[0].filename).name}, line {frame[0].lineno})" if frame else ""

@@ -23,7 +23,7 @@ ROOMS = ("mappings", "migrate", "train", "parity", "reports")
 ORDER = {
     name: place
     for place, name in enumerate(
-        (*ROOMS, "cli_mappings_option", "cli_ckpt", "cli_data", "cli_parity", "cli_train", "cli", "__main__")
+        (*ROOMS, "cli_mappings_option", "cli_ckpt", "cli_analyze", "cli_data", "cli_parity", "cli_train", "cli", "__main__")
     )
 }  # imports run from right to left
 FRAMEWORKS = {"torch": "torch", "torchvision": "torch", "mindspore": "mindspore"}

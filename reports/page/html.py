@@ -137,8 +137,9 @@ def _recipe_text(report: Report) -> str | None:
 
 def _policy(style: str, script: str) -> str:
     """The Content-Security-Policy: this style and this script, by their digests, and nothing else."""
-    return f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; base-uri 'none'"
+    return f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; base-uri 'none'"
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """The digest by which a Content-Security-Policy allows a style or a script."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

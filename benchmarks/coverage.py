@@ -1,0 +1,31 @@
+"""How many models of torchvision and timm move: the coverage table of the README.
+
+    python benchmarks/coverage.py [--graph] [--json] [PATTERN …]
+
+Patterns are those of `msmigrate analyze --coverage`: torchvision by default; timm:resnet*, timm for all of timm.
+Prints markdown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from msmigrate.migrate.analyze.coverage import cover
+from msmigrate.reports import coverage_report
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("patterns", nargs="*", metavar="PATTERN", default=["torchvision"])
+    parser.add_argument("--graph", action="store_true", help="the statuses of graph mode")
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    mode = "graph" if arguments.graph else "pynative"
+    with coverage_report.Progress() as progress:
+        found = cover(arguments.patterns, mode=mode, target="CPU", progress=progress)
+    print(json.dumps(coverage_report.as_json(found)) if arguments.json else coverage_report.markdown(found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Worker: read an ONNX file and report its operators; nothing in it is run, and no other file is read.
+
+    python -m msmigrate.migrate.analyze.onnx_operators model.onnx
+
+Prints one line of JSON: `nodes` (operator, how often, where, with how many axes, with which attributes), `costs`,
+`inputs`. A process of its own, as ONNX's library reads the file in C++ and nobody knows what a damaged one does to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import onnx
+from google.protobuf.message import DecodeError
+
+from ...errors import BadInput
+from ..model_spec import serve
+from .onnx_costs import flops, known_shapes
+
+LARGEST = 2**31 - 1  # bytes: what protobuf can hold; larger models keep their tensors in files beside
+MOST_NODES = 1_000_000
+MOST_PLACES = 1000  # of one operator that are told
+OWN_DOMAINS = ("", "ai.onnx")
+READ = (1, 2, 3, 7)  # the kinds of attribute that are looked at: a number, a text, a list of whole numbers
+Key = tuple[str, str, int, str]
+Counts = dict[Key, int]
+BITS = {"UNDEFINED": 0, "STRING": 0, "COMPLEX128": 128, "COMPLEX64": 64, "BOOL": 8}
+
+
+def report(path: str) -> dict[str, Any]:
+    """Read the file and say what is in it; raises BadInput for what is no model of ONNX, or not all of one."""
+    model = read(Path(path))
+    tensors = list(_tensors(model.graph))
+    for tensor in tensors:
+        _check(tensor, Path(path))
+    shapes = known_shapes(model)
+    weights = [tensor for tensor in tensors if _is_float(tensor)]
+    return {
+        "nodes": Nodes(model, shapes).as_json(model.graph.node),
+        "costs": {
+            "parameters": sum(prod(tensor.dims) for tensor in weights),
+            "parameter_bytes": sum(prod(tensor.dims) * _bits(tensor) // 8 for tensor in weights),
+            "flops": flops(model, shapes),
+            "activation_bytes": None,
+        },
+        "inputs": " and ".join(_inputs(model)) or "no inputs",
+        "versions": {
+            "onnx opset": ", ".join(f"{item.domain or 'ai.onnx'} {item.version}" for item in model.opset_import),
+            **(
+                {"written by": f"{model.producer_name} {model.producer_version}".strip()} if model.producer_name else {}
+            ),
+        },
+    }
+
+
+def read(path: Path) -> onnx.ModelProto:
+    """Read the model without the tensors that lie in other files; raises BadInput."""
+    try:
+        size = path.stat().st_size
+        if size > LARGEST:
+            raise BadInput(f"it has {size:,} bytes, and no file of ONNX has more than {LARGEST:,}")
+        content = path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"it cannot be read: {error.strerror}") from None
+    try:
+        model = onnx.load_model_from_string(content)
+    except DecodeError:
+        raise BadInput("it is no ONNX file, or a damaged one: its protobuf does not end where it should") from None
+    if not model.opset_import or not model.HasField("graph"):
+        raise BadInput("it is no ONNX file: it says neither which operators it uses (opset_import) nor has it a graph")
+    if not model.graph.node:
+        raise BadInput("its graph has no nodes")
+    return model
+
+
+class Nodes:
+    """Counts the nodes of a graph, those inside others' branches and inside functions of the file included.
+
+    A function is counted once, however often it is called: a few that call each other twice are any number of nodes.
+    """
+
+    def __init__(self, model: onnx.ModelProto, shapes: dict[str, list[int] | None]) -> None:
+        self.functions = {(function.domain, function.name): function for function in model.functions}
+        self.counted: dict[tuple[str, str], Counts] = {}  # what one call of a function comes to
+        self.shapes = shapes
+        self.told: dict[Key, dict[str, Any]] = {}
+        self.places: dict[Key, list[str]] = {}
+
+    def as_json(self, nodes: Any) -> list[dict[str, Any]]:
+        """Every distinct node of a graph, with how often it is there and where; raises BadInput."""
+        counts = self._count(nodes, "", ())
+        return [{**self.told[key], "calls": calls, "places": self.places.get(key, [])} for key, calls in counts.items()]
+
+    def _count(self, nodes: Any, place: str, within: tuple[tuple[str, str], ...]) -> Counts:
+        if len(nodes) > MOST_NODES:
+            raise BadInput(f"it has more than {MOST_NODES:,} nodes")
+        found: Counts = {}
+        for node in nodes:
+            name = "/".join(part for part in (place, node.name or node.op_type) if part)
+            inner = self._called(node, within) if (node.domain, node.op_type) in self.functions else self._own(node)
+            for attribute in node.attribute:
+                for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                    for key, calls in self._count(graph.node, name, within).items():
+                        inner[key] = inner.get(key, 0) + calls
+            for key, calls in inner.items():
+                found[key] = found.get(key, 0) + calls
+                if not within and len(self.places.setdefault(key, [])) < MOST_PLACES:
+                    self.places[key].append(name)
+        return found
+
+    def _called(self, node: Any, within: tuple[tuple[str, str], ...]) -> Counts:
+        key = (node.domain, node.op_type)
+        if key in within:
+            raise BadInput(f"its function {node.op_type} calls itself")
+        if key not in self.counted:
+            self.counted[key] = self._count(self.functions[key].node, "", (*within, key))
+        return dict(self.counted[key])
+
+    def _own(self, node: Any) -> Counts:
+        attributes = {item.name: _value(item) for item in node.attribute if item.type in READ}
+        axes = self._axes(node, attributes)
+        domain = "" if node.domain in OWN_DOMAINS else node.domain
+        told = {name: value for name, value in attributes.items() if isinstance(value, (str, int))}
+        key = (domain, node.op_type, axes, repr(sorted(told.items())))
+        self.told[key] = {"op": node.op_type, "domain": domain, "axes": axes, "attributes": told}
+        return {key: 1}
+
+    def _axes(self, node: Any, attributes: dict[str, Any]) -> int:
+        """How many axes the node's image (or sequence) has, 0 where that is not said."""
+        kernel = attributes.get("kernel_shape")
+        if isinstance(kernel, list):
+            return len(kernel) + 2
+        shapes = [self.shapes.get(name) for name in node.input[:2]]
+        shape = shapes[0] if shapes and shapes[0] is not None else None
+        if node.op_type in ("Conv", "ConvTranspose") and len(shapes) > 1 and shapes[1] is not None:
+            shape = shapes[1]
+        return len(shape) if shape is not None else 0
+
+
+def _value(attribute: Any) -> Any:
+    value = onnx.helper.get_attribute_value(attribute)
+    return value.decode(errors="replace")[:100] if isinstance(value, bytes) else value
+
+
+def _tensors(graph: Any) -> Iterator[Any]:
+    """All tensors that are stored in a graph, and in the branches of its nodes."""
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            for inner in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                yield from _tensors(inner)
+
+
+def _bits(tensor: Any) -> int:
+    name = onnx.TensorProto.DataType.Name(tensor.data_type)
+    if name in BITS:
+        return BITS[name]
+    digits = "".join(letter for letter in name.partition("E")[0] if letter.isdigit())
+    return {"FLOAT": 32, "DOUBLE": 64}.get(name, int(digits or 0))
+
+
+def _is_float(tensor: Any) -> bool:
+    name = onnx.TensorProto.DataType.Name(tensor.data_type)
+    return name.startswith(("FLOAT", "DOUBLE", "BFLOAT", "COMPLEX"))
+
+
+def _check(tensor: Any, path: Path) -> None:
+    """Raise BadInput for a tensor whose values are not all there."""
+    if tensor.data_type not in onnx.TensorProto.DataType.values() or any(size < 0 for size in tensor.dims):
+        raise BadInput(f"its tensor {tensor.name!r} has no known dtype, or a negative size")
+    expected = -(-prod(tensor.dims) * _bits(tensor) // 8)
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        _check_external(tensor, path, expected)
+    elif tensor.raw_data and _bits(tensor) and len(tensor.raw_data) != expected:
+        raise BadInput(f"its tensor {tensor.name!r} needs {expected:,} bytes and has {len(tensor.raw_data):,}")
+
+
+def _check_external(tensor: Any, path: Path, expected: int) -> None:
+    said = {entry.key: entry.value for entry in tensor.external_data}
+    location = PurePosixPath(said.get("location", ""))
+    if not location.parts or location.is_absolute() or ".." in location.parts:
+        raise BadInput(f"its tensor {tensor.name!r} points to {str(location)!r}, outside the file's folder")
+    try:
+        start, length = int(said.get("offset") or 0), int(said.get("length") or expected)
+    except ValueError:
+        raise BadInput(f"its tensor {tensor.name!r} has an offset or a length that is no number") from None
+    file = path.parent / location
+    if not file.is_file():
+        raise BadInput(f"its tensor {tensor.name!r} lies in {location}, which is not there; put it beside the file")
+    if start < 0 or length != expected or file.stat().st_size < start + length:
+        raise BadInput(f"its tensor {tensor.name!r} is not whole in {location}: {expected:,} bytes from {start:,}")
+
+
+def _inputs(model: onnx.ModelProto) -> Iterator[str]:
+    stored = {tensor.name for tensor in model.graph.initializer}
+    for value in model.graph.input:
+        if value.name not in stored:
+            sizes = value.type.tensor_type.shape.dim
+            yield f"{value.name} {'×'.join(size.dim_param or str(size.dim_value) for size in sizes)}".strip()[:100]
+
+
+if __name__ == "__main__":
+    serve(report)

@@ -1,0 +1,185 @@
+"""Hold what a model uses against the mapping table: one `Operator` for each row, or for each name without one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import BadInput, Unsupported
+from ...mappings import table
+from ...mappings.rows import EQUAL, MISSING, NOT_RUN, SAME_DISTRIBUTION, Argument, Call, Row
+from ...mappings.verbs import VERBS
+from .names import find, rows_by_name, shown
+from .places import patterns
+from .values import decode
+
+MODES = ("pynative", "graph")
+TARGETS = ("CPU", "Ascend", "GPU")
+DIRECT, COMPOSED, BY_HAND = "direct", "composed", "by hand"  # MindSpore's own; msmigrate's; with a change that is told
+NO_ROW = "no row"  # nobody has looked for a counterpart yet; `missing` is that there is none
+OURS = "msmigrate.migrate.composed."
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One operator of a model, and what becomes of it.
+
+    way: DIRECT, COMPOSED, BY_HAND, MISSING or NO_ROW. status: the row's, for the asked mode and target. calls: in one
+    pass in eval mode; train_calls: in one in train mode.
+    """
+
+    torch: str
+    way: str
+    mindspore: str | None = None
+    status: str = NO_ROW
+    kind: str = "function"
+    calls: int = 0
+    train_calls: int = 0
+    places: tuple[str, ...] = ()  # module paths
+    lines: tuple[str, ...] = ()  # of source, as file:line
+    call: str | None = None  # the first use, as one writes it in MindSpore
+    differs: tuple[str, ...] = ()  # how its arguments cross, where that is not by the same name
+    changes: tuple[str, ...] = ()  # what has to be changed by hand
+    why: str | None = None  # why it is missing, or not exact
+    exact: bool = True
+    pitfalls: tuple[str, ...] = ()  # ids of faults
+    docs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> bool:
+        """Whether it has no counterpart, as far as the table knows."""
+        return self.way in (MISSING, NO_ROW)
+
+    @property
+    def measured(self) -> bool:
+        """Whether its row ran where it was asked for, and agreed."""
+        return self.status in (EQUAL, SAME_DISTRIBUTION)
+
+
+def operators(uses: Iterable[Mapping[str, Any]], mode: str, target: str) -> list[Operator]:
+    """Judge recorded uses, one operator for each row or unknown name, in the order in which they were first called."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for use in uses:
+        groups.setdefault(_name(use), []).append(use)
+    return [_judge(name, group, mode, target) for name, group in groups.items()]
+
+
+def status_of(row: Row, mode: str, target: str) -> str:
+    """The row's status for a mode on a target; for GPU no row knows more than that MindSpore documents it."""
+    if row.mindspore is None:
+        return MISSING
+    if target == "Ascend":
+        return row.status["ascend"]
+    return row.status[mode] if target == "CPU" else NOT_RUN
+
+
+def _name(use: Mapping[str, Any]) -> str:
+    row = find(use["name"]).row
+    if row is not None:
+        return row.torch
+    owners = use.get("owners", [])
+    if len(owners) == 1 and owners[0].startswith("torch.nn."):
+        return str(owners[0])  # the function is what a module of torch calls inside
+    return shown(use["name"])
+
+
+def _judge(name: str, uses: list[Mapping[str, Any]], mode: str, target: str) -> Operator:
+    found: dict[str, Any] = {
+        "torch": name,
+        "calls": sum(use["eval"] for use in uses),
+        "train_calls": sum(use["train"] for use in uses),
+        "places": _merged(use["paths"] for use in uses),
+        "lines": _merged(use.get("lines", ()) for use in uses),
+    }
+    row = rows_by_name().get(name)
+    if row is None:
+        kind = "module" if name.startswith("torch.nn.") and name.split(".")[2][:1].isupper() else "function"
+        return Operator(way=NO_ROW, kind=kind, why="the mapping table has no row of it", **found)
+    status = status_of(row, mode, target)
+    found |= {"mindspore": row.mindspore, "status": status, "kind": row.kind, "exact": row.exact}
+    found |= {"pitfalls": row.pitfalls, "docs": row.docs, "why": row.why, "lines": found["lines"]}
+    if status == MISSING:
+        return Operator(way=MISSING, changes=(row.rewrite,) if row.rewrite else (), **found)
+    calls, changes, hopeless = _crossed(row, uses)
+    if row.rewrite:
+        changes.append(row.rewrite)
+    if any(find(use["name"]).in_place for use in uses):
+        changes.append("torch writes the result into its first argument; in MindSpore use what is returned")
+    way = MISSING if hopeless else BY_HAND if changes_by_value(changes) else COMPOSED if row.composed else DIRECT
+    if hopeless:
+        found["why"] = "; ".join(hopeless)
+    return Operator(
+        way=way,
+        call=source(calls[0]) if calls else None,
+        differs=tuple(differences(row)),
+        changes=tuple(dict.fromkeys(changes)),
+        **found,
+    )
+
+
+def changes_by_value(changes: Iterable[str]) -> bool:
+    """Whether one of the changes is that a value has no counterpart, as `Unsupported` says it."""
+    return any(" has no counterpart in " in text for text in changes)
+
+
+def _crossed(row: Row, uses: Iterable[Mapping[str, Any]]) -> tuple[list[Call], list[str], list[str]]:
+    """Translate every distinct use: the calls, the values to change by hand, and those that nothing replaces."""
+    calls: list[Call] = []
+    changes: list[str] = []
+    hopeless: list[str] = []
+    for use in uses:
+        positional = [decode(value) for value in use["args"]]
+        if find(use["name"]).swapped:
+            positional[:2] = reversed(positional[:2])
+        named = {key: decode(value) for key, value in use["kwargs"].items()}
+        try:
+            calls.append(table.translate(row.torch, named, tuple(positional)))
+        except Unsupported as error:
+            text = str(error).removeprefix(f"{row.torch}: ")
+            where = ", ".join(patterns(use["paths"], 2))
+            (changes if _remedied(row, text) else hopeless).append(f"{text} (in {where})")
+        except BadInput as error:
+            if use["kind"] == "function":
+                changes.append(f"look at its arguments: {error}")
+        except (TypeError, ValueError, AttributeError, KeyError, IndexError):
+            continue  # a verb met a tensor where the row's own cases have a number: nothing can be said of it
+    return calls, list(dict.fromkeys(changes)), list(dict.fromkeys(hopeless))
+
+
+def _remedied(row: Row, text: str) -> bool:
+    return any(argument.remedy and text.endswith(argument.remedy) for argument in row.arguments)
+
+
+def _merged(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(item for items in lists for item in items))
+
+
+def differences(row: Row) -> list[str]:
+    """Say how a row's arguments cross, those left out that cross by their own name."""
+    told = [_difference(argument) for argument in row.arguments]
+    return [text for text in told if text] + [f"{item.mindspore}={item.value!r} is written" for item in row.written]
+
+
+def _difference(argument: Argument) -> str | None:
+    theirs = ", ".join(argument.to)
+    says = f" ({VERBS[argument.verb].says})" if argument.verb else ""
+    if not argument.to or (theirs == argument.torch and not says and not argument.values):
+        return None
+    values = f" ({', '.join(f'{ours!r} → {other!r}' for ours, other in argument.values)})" if argument.values else ""
+    return f"{argument.torch} → {theirs}{says}{values}"
+
+
+def source(call: Call) -> str:
+    """Write a MindSpore call as source; a tensor is the name of its argument."""
+    words = [_argument(name, value) for name, value in call.kwargs.items()]
+    return f"{call.target}({', '.join(words)})"
+
+
+def _argument(name: str, value: Any) -> str:
+    if isinstance(value, Call):
+        return f"{name}={source(value)}"
+    text = repr(value)
+    if "a tensor" in text:
+        return name
+    return f"{name}={text}"

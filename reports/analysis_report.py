@@ -1,0 +1,205 @@
+"""Say what becomes of a model's operators in MindSpore: for a terminal, as JSON, as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..mappings import table
+from ..migrate.analyze.operators import BY_HAND, NO_ROW, OURS, Operator
+from ..migrate.analyze.places import patterns
+from ..migrate.analyze.verdict import Analysis
+from .page.still_page import still_page
+
+COLOURS = {"direct": "green", "composed": "green", BY_HAND: "yellow", "missing": "red", NO_ROW: "red"}
+MARKS = {"direct": "pass", "composed": "pass", BY_HAND: "none", "missing": "fail", NO_ROW: "fail"}
+FLOPS = "matrix products, convolutions and attention of one forward pass; a multiply-add is two"
+LEGEND = {
+    "direct": "MindSpore has it, under the name shown.",
+    "composed": "MindSpore lacks it or gets it wrong, on the CPU at least: msmigrate brings it, built from what works.",
+    BY_HAND: "MindSpore has it, but not with one of the values used here: the change is told.",
+    "missing": "MindSpore has nothing for it; the row says what to do instead.",
+    NO_ROW: "The mapping table has no row of it: nobody has looked for a counterpart yet.",
+}
+
+
+def show(analysis: Analysis, console: Console, *, whole: bool = False) -> None:
+    """Print the verdict, the operators, what is missing, what has to change, and the pitfalls; whole: the calls too."""
+    with console.capture() as captured:
+        _show(analysis, console, whole)
+    console.file.write("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+
+
+def _show(analysis: Analysis, console: Console, whole: bool) -> None:
+    colour = "red" if analysis.missing or not analysis.operators else "green"
+    console.print(Text(analysis.verdict, style=f"bold {colour}"), soft_wrap=True)
+    console.print(Text(_conditions(analysis), style="dim"), soft_wrap=True)
+    for line in costs(analysis):
+        console.print(Text(f"{line[0]:12}{line[1]}"), soft_wrap=True)
+    if analysis.operators:
+        console.print()
+        console.print(_overview(analysis.operators))
+    _list(console, "Missing", ((o.torch, ["; ".join((_lack(o), *_at(o))), *o.changes]) for o in analysis.missing))
+    _list(
+        console,
+        "To change",
+        ((o.torch, list(o.changes)) for o in analysis.operators if o.changes and not o.missing),
+    )
+    if whole:
+        _list(console, "Calls", ((o.torch, [o.call, *o.differs]) for o in analysis.operators if o.call))
+    _list(console, "Pitfalls", ((fault, [_pitfall(fault, of)]) for fault, of in analysis.pitfalls.items()))
+    _list(console, "Notes", (("", [note]) for note in notes(analysis)))
+
+
+def as_json(analysis: Analysis) -> dict[str, Any]:
+    """The analysis as plain values, the pitfalls with what they say."""
+    return {
+        "model": analysis.name,
+        "kind": analysis.kind,
+        "mode": analysis.mode,
+        "target": analysis.target,
+        "verdict": analysis.verdict,
+        "moves": bool(analysis.operators) and not analysis.missing,
+        "missing": [operator.torch for operator in analysis.missing],
+        "operators": [_plain(operator) for operator in analysis.operators],
+        "pitfalls": {
+            fault: {"symptom": table.faults()[fault].symptom, "fix": table.faults()[fault].fix, "operators": of}
+            for fault, of in analysis.pitfalls.items()
+        },
+        "costs": dict(analysis.costs),
+        "inputs": analysis.inputs,
+        "ran_on": analysis.device,
+        "family": analysis.family,
+        "never_ran": list(analysis.never_ran),
+        "notes": list(analysis.notes),
+        "versions": dict(analysis.versions),
+    }
+
+
+def html(analysis: Analysis) -> str:
+    """The analysis as one self-contained page."""
+    return still_page(
+        "analysis.html.j2",
+        analysis=analysis,
+        costs=costs(analysis),
+        conditions=_conditions(analysis),
+        operators=[
+            {"operator": o, "mark": MARKS[o.way], "places": patterns(o.places), "at": _at(o), "lack": _lack(o)}
+            for o in sorted(analysis.operators, key=lambda o: not o.missing)
+        ],
+        counts={way: sum(o.way == way for o in analysis.operators) for way in LEGEND},
+        marks=MARKS,
+        legend=LEGEND,
+        pitfalls=[(fault, table.faults()[fault], of) for fault, of in analysis.pitfalls.items()],
+        notes=notes(analysis),
+    )
+
+
+def _plain(operator: Operator) -> dict[str, Any]:
+    content = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(operator).items()}
+    return {**content, "measured": operator.measured}
+
+
+def costs(analysis: Analysis) -> list[tuple[str, str]]:
+    """What the model costs, in words; what could not be told is left out."""
+    told = analysis.costs
+    lines = []
+    if (parameters := told.get("parameters")) is not None:
+        lines.append(("parameters", f"{amount(parameters)} ({size(told.get('parameter_bytes') or 0)})"))
+    if (flops := told.get("flops")) is not None:
+        lines.append(("FLOPs", f"{amount(flops)} ({FLOPS})"))
+    if (kept := told.get("activation_bytes")) is not None:
+        lines.append(("activations", f"{size(kept)} kept for the backward pass, in train mode"))
+    return lines
+
+
+def amount(number: int) -> str:
+    """A number in three digits and a prefix: 11.7 M, 3.63 G."""
+    for power, prefix in ((12, "T"), (9, "G"), (6, "M"), (3, "k")):
+        if number >= 10**power:
+            return f"{float(f'{number / 10**power:.3g}'):g} {prefix}"
+    return str(number)
+
+
+def size(number: int) -> str:
+    """So many bytes: 46.8 MB."""
+    return f"{amount(number)}{'' if number >= 1000 else ' '}B"
+
+
+def notes(analysis: Analysis) -> list[str]:
+    """What else a reader has to know."""
+    told = list(analysis.notes)
+    if analysis.never_ran:
+        named = "; ".join(patterns(analysis.never_ran))
+        told.append(f"never ran as modules on these inputs (functions may use their parameters): {named}")
+    if analysis.device == "cpu":
+        told.append("it looks at values, so it ran on the CPU with random ones: other values may lead elsewhere")
+    if analysis.target == "Ascend":
+        told.append("Ascend: every status is read from MindSpore's documentation; nothing of it ran")
+    if analysis.target == "GPU":
+        told.append("GPU: the rows say nothing of it; that MindSpore has the operator is all that is known")
+    return told
+
+
+def _conditions(analysis: Analysis) -> str:
+    mode = {"pynative": "PyNative", "graph": "graph"}[analysis.mode]
+    ran = {"cpu": "run on the CPU", "meta": "run without values"}.get(analysis.device, analysis.device)
+    return f"{analysis.kind}, {ran}, input {analysis.inputs}; for MindSpore on {analysis.target}, {mode} mode"
+
+
+def _overview(operators: Iterable[Operator]) -> Table:
+    shown = Table("operator", "calls", "MindSpore", "", "status", "where", box=None, pad_edge=False, header_style="dim")
+    shown.columns[1].justify = "right"
+    for o in operators:
+        way = Text(o.way, style=COLOURS[o.way])
+        status = "" if o.missing else o.status
+        left, right = (short(o.torch), _calls(o), short(o.mindspore or "–")), (status, ", ".join(patterns(o.places, 2)))
+        shown.add_row(*(Text(cell) for cell in left), way, *(Text(cell) for cell in right))
+    return shown
+
+
+def short(name: str) -> str:
+    """A name without the part that all share; a composed one without where msmigrate keeps it."""
+    if name.startswith(OURS):
+        return name.rpartition(".")[2]
+    return name.removeprefix("mindspore.").removeprefix("torch.")
+
+
+def _calls(operator: Operator) -> str:
+    return str(operator.calls) if operator.calls or not operator.train_calls else f"{operator.train_calls} in training"
+
+
+def _lack(operator: Operator) -> str:
+    if operator.way == NO_ROW:
+        return "no row: the mapping table does not know it"
+    said = " ".join((operator.why or "").split())
+    return said if " has no counterpart in " in said else f"no counterpart: {said}"
+
+
+def _at(operator: Operator) -> list[str]:
+    places = [f"in {', '.join(patterns(operator.places))}"] if operator.places else []
+    return places + ([f"at {', '.join(operator.lines[:5])}"] if operator.lines else [])
+
+
+def _pitfall(fault: str, of: list[str]) -> str:
+    return f"{' '.join(table.faults()[fault].symptom.split())} ({', '.join(short(name) for name in of[:4])})"
+
+
+def _list(console: Console, title: str, entries: Iterable[tuple[str, Iterable[str | None]]]) -> None:
+    first = True
+    for name, lines in entries:
+        if first:
+            console.print(Text(f"\n{title}", style="bold"))
+            first = False
+        text = Text(name, style="bold")
+        for line in lines:
+            text.append(
+                f"{': ' if name and len(text) == len(name) else chr(10) if len(text) else ''}{line}", style="not bold"
+            )
+        console.print(Padding(text, (0, 0, 0, 2)))

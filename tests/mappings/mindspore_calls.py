@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 from typing import Any
 
 import mindspore as ms
@@ -18,6 +20,24 @@ def translate(name: str, *args: Any, **kwargs: Any) -> Call:
     """What the table says, with the faults that the third argument of this program asks for."""
     call = table.translate(name, *args, **kwargs)
     return Call(call.target, call.kwargs | WRONG.get(table.row(name).torch, {}))
+
+
+def parameters(target: Any) -> list[inspect.Parameter]:
+    """The arguments of a MindSpore thing; of functions that hide them, from the first line of their help."""
+    found = list(inspect.signature(inspect.unwrap(target)).parameters.values())
+    if [p.kind for p in found] != [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]:
+        return found
+    line = (target.__doc__ or "").strip().partition("\n")[0].partition(" ->")[0]
+    spec = ast.parse(f"def {line}: ...").body[0].args
+    values = [inspect.Parameter.empty] * (len(spec.args) - len(spec.defaults))
+    values += [ast.literal_eval(value) for value in spec.defaults]
+    return [
+        inspect.Parameter(name.arg, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=value)
+        for name, value in zip(spec.args, values, strict=True)
+    ] + [
+        inspect.Parameter(name.arg, inspect.Parameter.KEYWORD_ONLY, default=ast.literal_eval(value))
+        for name, value in zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    ]
 
 
 def differentiate(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 import mindspore as ms
 from mapping_cases import bind, draw, flat, inputs, without_gradient
-from mindspore_calls import array, differentiate, translate
+from mindspore_calls import array, differentiate, parameters, translate
 from msmigrate.mappings.resolve import resolve, value_of
 from msmigrate.mappings.rows import Case, Row
 
@@ -41,7 +40,7 @@ def over_inputs(target: Any, kwargs: dict[str, Any], xs: list[Any]) -> Any:
     The arguments up to the last that holds an input are passed one by one, in MindSpore's order, the rest by name.
     """
     values = {key: value_of(value) for key, value in kwargs.items()}
-    stars = {p.name: "*" if p.kind is p.VAR_POSITIONAL else "" for p in signature(target).values()}
+    stars = {p.name: "*" if p.kind is p.VAR_POSITIONAL else "" for p in parameters(target)}
     order = [f"{star}{key}" for key, star in stars.items()]
     places = {key: place(value, xs) for key, value in values.items()}
     last = max((order.index(key) for key, where in places.items() if where != CONSTANT), default=-1)
@@ -72,8 +71,3 @@ def place(value: Any, xs: list[Any]) -> Any:
         found = tuple(place(item, xs) for item in value)
         return found if found and CONSTANT not in found else CONSTANT
     return next((index for index, x in enumerate(xs) if value is x), CONSTANT)
-
-
-def signature(target: Any) -> dict[str, inspect.Parameter]:
-    """The arguments of a MindSpore function, in its order."""
-    return dict(inspect.signature(inspect.unwrap(target)).parameters)

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Any
 
 from mindspore import nn
+from mindspore_calls import parameters
 from msmigrate.mappings.resolve import resolve
 from msmigrate.mappings.rows import Row
 
@@ -23,7 +24,7 @@ def signature(row: Row) -> dict[str, str | None]:
     stars = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
     return {
         stars.get(p.kind, "") + p.name: None if p.default is p.empty else source(p.default)
-        for p in inspect.signature(found).parameters.values()
+        for p in parameters(found)
         if p.name != "self" and not (recurrent and p.name == "mode")
     } | ({"nonlinearity": repr("tanh")} if target is nn.RNN else {})
 

@@ -199,6 +199,7 @@ def _variation(content: Any, where: str) -> Variation:
         pack=fields.take("pack", bool, default=False),
         paired=fields.take("paired", bool, default=False),
         weights=fields.take("weights", float, default=1.0),
+        apart=fields.take("apart", float, type(None), default=None),
     )
     fields.done()
     wrong = [name for name, ends in variation.sizes.items() if not _is_range(ends)]

@@ -123,6 +123,7 @@ class Variation:
     pack: bool = False
     paired: bool = False
     weights: float = 1.0  # the deviation of the drawn weights
+    apart: float | None = None  # MindSpore may be this share of a tensor's largest off, where torch's noise is less
 
 
 @dataclass(frozen=True)

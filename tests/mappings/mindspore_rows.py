@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mapping_cases import Results, phases, runnable
+from mindspore.graph.api import _pynative_executor
 from mindspore_calls import WRONG
 from mindspore_function_rows import run_function
 from mindspore_module_rows import run_fresh, run_module
@@ -29,7 +30,12 @@ MODES = ("pynative", "graph")
 def run(
     results: Results, name: str, row: Row, case: Case, *, modes: tuple[str, ...] = MODES, fresh: bool = True
 ) -> None:
-    """Run one case in these modes, as far as its kind has them; fresh: also see what new layers draw."""
+    """Run one case in these modes, as far as its kind has them; fresh: also see what new layers draw.
+
+    MindSpore forgets the gradients that it has compiled: once it has seen several shapes of the same operations, it
+    would take the gradient of a softmax over one axis for that over another.
+    """
+    _pynative_executor.clear_res()
     if row.kind in ("initializer", "transform"):
         function = run_initializer if row.kind == "initializer" else run_transform
         results.run(name, lambda: function(row, case))

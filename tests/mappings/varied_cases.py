@@ -47,6 +47,7 @@ def case_of(row: Row, variation: Variation, sizes: Mapping[str, int], args: Mapp
         pack=variation.pack,
         paired=variation.paired,
         weights=variation.weights,
+        apart=variation.apart,
         groups=GROUPS if row.kind == "optimizer" else (),
     )
 

@@ -106,8 +106,6 @@ LAYER_STATES: dict[str, dict[str, Crossing]] = {
     "torch.nn.ReflectionPad2d": {},
     "torch.nn.ReplicationPad2d": {},
     "torch.nn.Unflatten": {},
-    "torch.nn.SELU": {},
-    "torch.nn.Softplus": {},
     "torch.nn.MaxPool2d": {},
     "torch.nn.AvgPool2d": {},
     "torch.nn.AdaptiveAvgPool2d": {},
@@ -115,6 +113,17 @@ LAYER_STATES: dict[str, dict[str, Crossing]] = {
     "torch.nn.Dropout": {},
     "torch.nn.Identity": {},
     "torch.nn.Sequential": {},
+    "torch.nn.SELU": {},
+    "torch.nn.Softplus": {},
+    "torch.nn.Tanhshrink": {},
+    "torch.nn.Softmin": {},
+    "torch.nn.Softmax2d": {},
+    "torch.nn.RReLU": {},
+    "torch.nn.Dropout1d": {},
+    "torch.nn.Dropout2d": {},
+    "torch.nn.Dropout3d": {},
+    "torch.nn.AlphaDropout": {},
+    "torch.nn.FeatureAlphaDropout": {},
     "torch.nn.ZeroPad1d": {},
     "torch.nn.ZeroPad3d": {},
     "torch.nn.ConstantPad1d": {},
@@ -163,9 +172,6 @@ LAYER_STATES: dict[str, dict[str, Crossing]] = {
         "running_mean": Crossing("moving_mean"),
         "running_var": Crossing("moving_variance"),
         "num_batches_tracked": Crossing(None, why="only torch's cumulative average reads it"),
-    },
-    "torch.nn.RMSNorm": {
-        "weight": Crossing("weight"),
     },
     "torch.nn.LSTM": {
         "weight_ih_l*": Crossing("weight_ih_l*"),
@@ -251,4 +257,57 @@ LAYER_STATES: dict[str, dict[str, Crossing]] = {
     },
     "torch.nn.GLU": {},
     "torch.nn.Upsample": {},
+    "torch.nn.RMSNorm": {
+        "weight": Crossing("weight"),
+    },
+    "torch.nn.LocalResponseNorm": {},
+    "torch.nn.CrossMapLRN2d": {},
+    "torchvision.ops.FrozenBatchNorm2d": {
+        "weight": Crossing("weight"),
+        "bias": Crossing("bias"),
+        "running_mean": Crossing("running_mean"),
+        "running_var": Crossing("running_var"),
+    },
+    "torchvision.ops.misc.FrozenBatchNorm2d": {
+        "weight": Crossing("weight"),
+        "bias": Crossing("bias"),
+        "running_mean": Crossing("running_mean"),
+        "running_var": Crossing("running_var"),
+    },
+    "timm.layers.LayerNorm2d": {
+        "weight": Crossing("gamma"),
+        "bias": Crossing("beta"),
+    },
+    "timm.layers.norm.LayerNorm2d": {
+        "weight": Crossing("gamma"),
+        "bias": Crossing("beta"),
+    },
+    "timm.layers.RmsNorm": {
+        "weight": Crossing("weight"),
+    },
+    "timm.layers.norm.RmsNorm": {
+        "weight": Crossing("weight"),
+    },
+    "timm.layers.RmsNorm2d": {
+        "weight": Crossing("weight"),
+    },
+    "timm.layers.norm.RmsNorm2d": {
+        "weight": Crossing("weight"),
+    },
+    "timm.layers.SimpleNorm": {
+        "weight": Crossing("weight"),
+    },
+    "timm.layers.norm.SimpleNorm": {
+        "weight": Crossing("weight"),
+    },
+    "timm.layers.SimpleNorm2d": {
+        "weight": Crossing("weight"),
+    },
+    "timm.layers.norm.SimpleNorm2d": {
+        "weight": Crossing("weight"),
+    },
+    "timm.layers.grn.GlobalResponseNorm": {
+        "weight": Crossing("weight"),
+        "bias": Crossing("bias"),
+    },
 }

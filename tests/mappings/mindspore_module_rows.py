@@ -55,7 +55,7 @@ def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[
         grad = found.pop(f"grad.weight{list(trained).index(ours)}")
         found[f"grad.{ours}"] = grad.reshape(to_torch(grad.shape, parameters[ours][1]))
     for ours, (parameter, verb) in parameters.items():
-        if ours.rpartition(".")[2] in ("running_mean", "running_var"):
+        if not parameter.requires_grad:
             found[f"buffer.{ours}"] = parameter.asnumpy().reshape(to_torch(parameter.shape, verb))
     return found
 

@@ -101,7 +101,7 @@ def default(value: Any) -> Any:
     """A default as JSON holds it."""
     if value is inspect.Parameter.empty:
         return "required"
-    if inspect.isfunction(value):
+    if inspect.isfunction(value) or inspect.isclass(value):
         return value.__name__
     if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
         return str(value)

@@ -20,6 +20,9 @@ from .recipe import Data, Part, Recipe, explain, table_args, worst
 HANDED_OVER = ("params", "optimizer")  # what the step itself gives to an optimizer and to a schedule
 REDUCTIONS = ("mean", "sum")
 OUTSIDE = {  # rows of the table that a step cannot run
+    "torchvision.transforms.FiveCrop": "makes several images of one, and a step trains on single ones",
+    "torchvision.transforms.TenCrop": "makes several images of one, and a step trains on single ones",
+    "torchvision.transforms.PILToTensor": "leaves bytes, and a step trains on numbers: use ToTensor",
     "torch.optim.lr_scheduler.LambdaLR": "takes a Python function, which a recipe cannot hold",
     "torch.optim.lr_scheduler.MultiplicativeLR": "takes a Python function, which a recipe cannot hold",
     "torch.optim.lr_scheduler.ReduceLROnPlateau": "moves by what is measured, a recipe's schedule by steps or epochs",
@@ -76,6 +79,11 @@ def _transforms(data: Data) -> Iterator[Problem]:
     for key, transforms in (("transforms", data.transforms), ("eval_transforms", data.eval_transforms or [])):
         for index, transform in enumerate(transforms):
             yield from _part("transform", transform, ("data", key, index))
+            if random_parts.is_random(transform) and not random_parts.can_draw(transform):
+                message = (
+                    f"data.{key}.{index}: {transform.name} draws, and both frameworks cannot be given the same draws"
+                )
+                yield Problem(("data", key, index), BadRecipe(f"{message}: use {', '.join(random_parts.DRAWABLE)}"))
             if key == "eval_transforms" and random_parts.is_random(transform):
                 message = f"data.{key}.{index}: {transform.name} is random, and an evaluation is to be repeatable"
                 yield Problem(("data", key, index), BadRecipe(f"{message}: leave it out"))
@@ -193,7 +201,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _closest(kind: str, part: Part) -> str:
-    rows = table.rows(kind)
+    rows = [row for row in table.rows(kind) if row.mindspore and row.torch not in OUTSIDE]
     near = [name.rpartition(".")[2] for name in table.closest(part.name, rows)]
     return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(row.short for row in rows)}"
 

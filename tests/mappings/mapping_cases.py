@@ -138,9 +138,11 @@ def image(height: int, width: int) -> np.ndarray:
 
 
 def extent(crop: np.ndarray) -> np.ndarray:
-    """Where a crop of `image` came from: column and row, smallest, largest, mean and first; float64 (8,)."""
+    """Where a crop of `image` came from: column and row, smallest, largest, mean and first; then how much the noise
+    deviates; float64 (9,)."""
     pixels = np.asarray(crop)[..., :2].reshape(-1, 2).astype(np.float64)
-    return np.concatenate([pixels.min(0), pixels.max(0), pixels.mean(0), pixels[0]])
+    noise = np.asarray(crop)[..., 2].astype(np.float64).std()
+    return np.concatenate([pixels.min(0), pixels.max(0), pixels.mean(0), pixels[0], [noise]])
 
 
 def measured(step: int) -> float:
@@ -154,6 +156,11 @@ def rules(args: Mapping[str, Any]) -> dict[str, Any]:
     if named is None:
         return dict(args)
     return {**args, "lr_lambda": [RULES[name] for name in named] if isinstance(named, (list, tuple)) else RULES[named]}
+
+
+def together(result: Any) -> np.ndarray:
+    """A transform's image, or its several of one size, as one array."""
+    return np.stack([np.asarray(each) for each in result]) if isinstance(result, tuple) else np.asarray(result)
 
 
 UNTOUCHED = 9.0  # a value that no erased patch has

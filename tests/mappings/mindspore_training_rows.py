@@ -7,7 +7,7 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, measured, patch, rules
+from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, measured, patch, rules, together
 from mindspore import ops
 from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
@@ -16,6 +16,7 @@ from msmigrate.mappings.resolve import build
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 from PIL import Image
 
+COMPILED = ("RandomInvert", "RandomAdjustSharpness")  # which called by themselves draw the same after every set_seed
 PAUSE = 3  # the step after which an optimizer's state crosses to torch and back
 
 
@@ -120,8 +121,14 @@ def run_transform(row: Row, case: Case) -> dict[str, Any]:
         plain = np.full((3, 64, 48), UNTOUCHED, np.float32)
         return {"extents": np.stack([patch(transform(plain)) for _ in range(case.steps)])}
     if row.status["pynative"] == SAME_DISTRIBUTION:
-        return {"extents": np.stack([extent(transform(pictures[0])) for _ in range(case.steps)])}
+        extents = []
+        for step in range(case.steps):
+            if row.short in COMPILED:
+                ms.set_seed(step)
+            extents.append(extent(transform(pictures[0])))
+        return {"extents": np.stack(extents)}
     if row.short == "Normalize":
         to_tensor = build(translate("ToTensor", {}))
         pictures = [to_tensor(picture) for picture in pictures]
-    return {f"image{index}": np.asarray(transform(picture)) for index, picture in enumerate(pictures)}
+    results = [transform(picture) for picture in pictures]
+    return {f"image{index}": together(result) for index, result in enumerate(results)}

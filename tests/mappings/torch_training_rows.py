@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, measured, patch, rules
+from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, measured, patch, rules, together
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 from PIL import Image
 from torch_calls import arguments, find
@@ -86,4 +86,5 @@ def run_transform(name: str, row: Row, case: Case) -> dict[str, Any]:
         return {"extents": np.stack([extent(transform(pictures[0])) for _ in range(case.steps)])}
     if row.short == "Normalize":
         pictures = [transforms.ToTensor()(picture) for picture in pictures]
-    return {f"image{index}": np.asarray(transform(picture)) for index, picture in enumerate(pictures)}
+    results = [transform(picture) for picture in pictures]
+    return {f"image{index}": together(result) for index, result in enumerate(results)}

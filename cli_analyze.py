@@ -90,8 +90,8 @@ def _print(analysis: Any, report: Any, options: dict[str, Any]) -> None:
         from rich.console import Console
 
         # Elsewhere than in a terminal nothing is cut to its width.
-        more = {"whole": True} if options["whole"] else {}
-        report.show(analysis, Console(width=None if sys.stdout.isatty() else 200, highlight=False), **more)
+        console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+        report.show(analysis, console, whole=options["whole"])
     sys.exit(1 if analysis.missing else 0)
 
 
@@ -107,11 +107,10 @@ def _script(path: str, inputs: tuple[str, ...], options: dict[str, Any]) -> None
         raise BadDestination(f"{file} is there already; --force replaces it")
     analysis = analyze_script(path, mode=options["mode"], target=options["target"])
     if file is not None:
-        from .migrate.script import draft_recipe
         from .reports.whole_file import write_whole
 
-        write_whole(draft_recipe(analysis), file)
-    _print(analysis, script_report, {**options, "whole": False})
+        write_whole(script_report.recipe_text(analysis), file)
+    _print(analysis, script_report, options)
 
 
 def _coverage(targets: tuple[str, ...], inputs: tuple[str, ...], options: dict[str, Any]) -> None:

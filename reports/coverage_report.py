@@ -79,8 +79,8 @@ def show(found: Coverage, *, whole: bool = False) -> None:
     console.print(f"\n{found.used()} different operators; for MindSpore on {found.target}, {mode} mode", style="dim")
     if found.lacking():
         shown = Table("missing", "", "in models", box=None, pad_edge=False, header_style="dim")
-        for name, way, number in found.lacking():
-            shown.add_row(name, way, str(number))
+        for name, way, models in found.lacking():
+            shown.add_row(name, way, str(models))
         console.print()
         console.print(shown)
     for entry in found.models:
@@ -123,7 +123,7 @@ def markdown(found: Coverage) -> str:
     """The table as the README shows it, and the missing operators in one line."""
     lines = [f"| {' | '.join(HEAD)} |", "|---|" + "---:|" * (len(HEAD) - 1)]
     lines += [f"| {' | '.join(line)} |" for line in rows(found)]
-    lacking = [f"`{name}` ({number})" for name, _, number in found.lacking()]
-    return "\n".join(
-        [*lines, "", f"Missing (in so many models): {', '.join(lacking)}." if lacking else "Nothing is missing."]
-    )
+    lacking = ", ".join(f"`{name}` ({number})" for name, _, number in found.lacking())
+    failed = ", ".join(entry.model for entry in found.models if entry.failed is not None)
+    last = f"Missing (in so many models): {lacking}." if lacking else "Nothing is missing."
+    return "\n".join([*lines, "", f"{last} Not analysed: {failed}." if failed else last])

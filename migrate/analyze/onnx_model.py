@@ -74,7 +74,7 @@ def _unlike(node: Mapping[str, Any], entry: Any) -> list[str]:
     return [name for name, values in entry.refuse.items() if node["attributes"].get(name) in values]
 
 
-def _refused(node: Mapping[str, Any], attribute: str, remedy: str) -> str:
+def _refused(node: Mapping[str, Any], attribute: str, remedy: str | None) -> str:
     return f"{node['op']} with {attribute}={node['attributes'][attribute]}: {remedy}"
 
 

@@ -47,6 +47,18 @@ def standing_for(cls: type) -> str:
     return public_name(cls)
 
 
+def operator_name(module: torch.nn.Module) -> str:
+    """The class that stands for a module: see standing_for."""
+    cls: Any = type(module)
+    return standing_for(cls)
+
+
+def class_name(module: torch.nn.Module) -> str:
+    """The public name of a module's own class."""
+    cls: Any = type(module)
+    return public_name(cls)
+
+
 def container(module: torch.nn.Module) -> str | None:
     """The container of torch.nn that a module is or extends, if it is one."""
     return next((public_name(base) for base in CONTAINERS if isinstance(module, base)), None)

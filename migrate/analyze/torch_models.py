@@ -20,6 +20,7 @@ from ..model_spec import Spec, function
 IMAGE = (1, 3, 224, 224)
 FRAMES = 16  # of a clip
 SIDE = 320  # pixels of an image to find something in
+PROPOSALS = 50  # of places where something may be
 # the families of torchvision whose models look at values, and so cannot run without any
 DETECTION = "detection"
 FAMILIES = ("detection", "optical_flow", "quantization", "segmentation", "video")
@@ -112,6 +113,8 @@ def _torchvision(name: str, kind: str, model: Any) -> Inputs:
     if kind == DETECTION:
         if model.transform.fixed_size is None:  # it would enlarge every image to 800 pixels, and take as much longer
             model.transform.min_size, model.transform.max_size = (SIDE,), SIDE
+        if hasattr(model, "rpn"):  # and the head runs on each of a thousand proposals
+            model.rpn._pre_nms_top_n = model.rpn._post_nms_top_n = {"training": PROPOSALS, "testing": PROPOSALS}
         return _detection(name)
     if kind == "optical_flow":
         return _images((1, 3, 368, 496), (1, 3, 368, 496))

@@ -19,7 +19,7 @@ from torch.nn.modules import module as hooks
 from torch.overrides import TorchFunctionMode, resolve_name
 
 from .names import find, is_fact, rows_by_name
-from .torch_arguments import constructor_arguments, container, public_name, standing_for
+from .torch_arguments import class_name, constructor_arguments, container, operator_name
 from .torch_values import encode
 
 # a call made in one of these is told with the line that led there
@@ -42,7 +42,7 @@ class Recorder(TorchFunctionMode):
         self.ran: set[int] = set()
         self.owned: set[int] = set()  # the modules inside one that is an operator
         for module in model.modules():
-            if standing_for(type(module)) in rows_by_name() and not container(module):
+            if operator_name(module) in rows_by_name() and not container(module):
                 self.owned.update(id(inner) for inner in module.modules() if inner is not module)
 
     @contextlib.contextmanager
@@ -60,7 +60,7 @@ class Recorder(TorchFunctionMode):
 
     def _enter(self, module: torch.nn.Module, _: Any) -> None:
         self.ran.add(id(module))
-        name = standing_for(type(module))
+        name = operator_name(module)
         if name in rows_by_name() and not container(module):
             if not self.inside:
                 self.note(name, "module", constructor_arguments(module, name), self.paths.get(id(module), ""))
@@ -70,7 +70,7 @@ class Recorder(TorchFunctionMode):
     def _leave(self, module: torch.nn.Module, *_: Any) -> None:
         if self.stack and self.stack[-1] is module:
             self.stack.pop()
-            if standing_for(type(module)) in rows_by_name() and not container(module):
+            if operator_name(module) in rows_by_name() and not container(module):
                 self.inside -= 1
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -85,7 +85,7 @@ class Recorder(TorchFunctionMode):
         owner = next((module for module in reversed(self.stack) if id(module) in self.paths), None)
         path = self.paths[id(owner)] if owner is not None else ""
         told = {"args": [encode(value) for value in args], "kwargs": {key: encode(v) for key, v in kwargs.items()}}
-        self.note(name, "function", told, path, public_name(type(owner)) if owner is not None else None)
+        self.note(name, "function", told, path, class_name(owner) if owner is not None else None)
 
     def note(self, name: str, kind: str, told: Any, path: str, owner: str | None = None) -> None:
         """Count one call of a function, or one run of a module, at a path."""

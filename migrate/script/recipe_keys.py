@@ -1,0 +1,87 @@
+"""Which key of a recipe says what a call does: the rows tell it, and here stands what they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from .names import OPTIMIZER, SCHEDULE, family_of, is_class, restated, row_of
+from .noting import OPTION, SURENESS, UNCALLED
+from .reading import Reader
+from .values import Seen
+
+MODELS = {  # the models that a recipe can name -> their arguments, save num_classes
+    "lenet5": (),
+    "resnet_tiny": (),
+    "resnet18": ("zero_init_residual",),
+    "resnet34": ("zero_init_residual",),
+    "resnet50": ("zero_init_residual", "groups", "width_per_group"),
+    "resnet101": ("zero_init_residual", "groups", "width_per_group"),
+    "resnet152": ("zero_init_residual", "groups", "width_per_group"),
+}
+SOURCES = {  # data sets -> how a recipe's source begins
+    "torchvision.datasets.ImageFolder": "folder:",
+    "torchvision.datasets.CIFAR10": "cifar10:",
+    "torchvision.datasets.CIFAR100": "cifar100:",
+}
+KEYS = {
+    "torch.utils.data.DataLoader": "data",
+    "torch.manual_seed": "seed",
+    "torch.nn.utils.clip_grad_norm_": "clip",
+    "torch.nn.utils.clip_grad_norm": "clip",
+    "torch.autocast": "amp",
+    "torch.cuda.amp.autocast": "amp",
+    "torch.cpu.amp.autocast": "amp",
+    "apex.amp.initialize": "amp",
+    "torch.amp.GradScaler": "dynamic_loss_scale",
+    "timm.utils.NativeScaler": "dynamic_loss_scale",
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": "sync_batchnorm",
+    "apex.parallel.convert_syncbn_model": "sync_batchnorm",
+    "torch.optim.swa_utils.AveragedModel": "ema",
+    "timm.utils.ModelEma": "ema",
+    "timm.utils.ModelEmaV2": "ema",
+    "timm.utils.ModelEmaV3": "ema",
+    "timm.data.Mixup": "mixup",
+    "timm.data.FastCollateMixup": "mixup",
+    "torchvision.transforms.MixUp": "mixup",
+    "torchvision.transforms.CutMix": "mixup",
+    "torch.utils.tensorboard.SummaryWriter": "train",
+    "timm.optim.create_optimizer_v2": "optimizer",
+    "timm.optim.create_optimizer": "optimizer",
+    "timm.loss.SoftTargetCrossEntropy": "loss",
+    "timm.loss.LabelSmoothingCrossEntropy": "loss",
+}
+
+
+def key_of(name: str) -> str | None:
+    """The recipe's section that says what this name does: by its row, or by the list above."""
+    row = row_of(name)
+    if row is not None and row.kind in ("optimizer", "schedule", "loss"):
+        return row.kind
+    if row is not None and row.recipe:
+        return str(row.recipe["key"]).partition(".")[0]
+    listed = next((KEYS[one] for one in restated(name) if one in KEYS), None)
+    family = family_of(name) if is_class(name) else ""
+    return listed or (family if family in (SCHEDULE, OPTIMIZER) else None)
+
+
+def calls(reader: Reader, key: str) -> list[Seen]:
+    """The calls that a recipe says under this key, the surest first."""
+    found = [seen for seen in reader.seen if seen.arguments is not None and key_of(seen.name) == key]
+    return by_sureness(found)
+
+
+def by_sureness(found: Iterable[Seen]) -> list[Seen]:
+    """The surest first, in the order of the script."""
+    return sorted(found, key=lambda seen: (SURENESS.index(seen.certainty), seen.order))
+
+
+def surely(found: list[Seen]) -> list[Seen]:
+    """Those that run with the defaults, or perhaps; where there are none, those in functions that nothing calls."""
+    return [seen for seen in found if seen.certainty not in (OPTION, UNCALLED)] or [
+        seen for seen in found if seen.certainty == UNCALLED
+    ]
+
+
+def options(found: list[Seen]) -> list[Seen]:
+    """Those that run with other arguments than the defaults only, each place once."""
+    return list({(seen.source.shown, seen.node.lineno): seen for seen in found if seen.certainty == OPTION}.values())

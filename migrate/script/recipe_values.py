@@ -1,0 +1,188 @@
+"""Arguments of a script's calls as a recipe writes them: plain values, and where each comes from."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...errors import MsmigrateError
+from ...mappings import table
+from ...mappings.rows import Argument, Row
+from .noting import PERHAPS
+from .values import Constant, Items, Name, Seen, Thing, Untold, Value, origins, plain
+
+WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
+RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+
+
+@dataclass
+class Entry:
+    """One line of a recipe: a key with a value or with entries below it, and the comments above it."""
+
+    key: str
+    value: Any = None
+    comments: list[str] = field(default_factory=list)
+    below: list[Entry] | None = None
+    out: bool = False  # written as a comment: an option that the script has off, or something that no recipe takes
+
+    def lines(self, depth: int = 0) -> list[str]:
+        """The entry as lines of YAML."""
+        indent = "  " * depth
+        mark = "# " if self.out else ""
+        found = [f"{indent}# {comment}" for comment in self.comments]
+        dash = self.key == "-"
+        if self.below is None:
+            return [*found, f"{indent}{mark}{'- ' if dash else f'{self.key}: '}{yaml(self.value)}"]
+        inner = [line for entry in self.below for line in entry.lines(0 if self.out else depth + 1)]
+        if self.out:
+            return [*found, *(f"{indent}# {line}" for line in (f"{self.key}:", *(f"  {line}" for line in inner)))]
+        return [*found, f"{indent}{self.key}:", *inner]
+
+
+def yaml(value: Any) -> str:
+    """A plain value in YAML's flow style, as a recipe reads it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        text = repr(value)
+        return text if "e" not in text or "." in text else text.replace("e", ".0e")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return value if WORD.fullmatch(value) and value.lower() not in RESERVED else json.dumps(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{yaml(key)}: {yaml(item)}' for key, item in value.items())}}}"
+    return f"[{', '.join(yaml(item) for item in value)}]"
+
+
+def place(seen: Seen) -> str:
+    """Where a call stands, and the call."""
+    text = seen.source.text(seen.node)
+    where = f", where {seen.condition}" if seen.certainty == PERHAPS and seen.condition else ""
+    return f"{_line(seen.source.shown, seen.node.lineno)}: {text if len(text) <= 90 else f'{text[:87]}...'}{where}"
+
+
+def _line(file: str, line: int) -> str:
+    return f"{file} line {line}"
+
+
+def sources(value: Value | None) -> list[str]:
+    """Where a value comes from, one comment for each place."""
+    return [f"{_line(origin.file, origin.line)}: {origin.text}" for origin in origins(value)]
+
+
+def bound(seen: Seen, row: Row) -> Iterator[tuple[Argument, Value, str]]:
+    """The row's arguments that the call gives, each with its value and its source text."""
+    by_name = {argument.torch: argument for argument in row.arguments}
+    by_position = [argument for argument in seen.arguments or [] if argument.name is None]
+    for argument, given in zip(row.arguments, by_position, strict=False):
+        yield argument, given.value, seen.source.text(given.node)
+    for given in seen.arguments or []:
+        if given.name in by_name:
+            yield by_name[given.name], given.value, seen.source.text(given.node)
+
+
+def part(seen: Seen, row: Row, brief: bool = False) -> tuple[str, list[Entry], list[str]]:
+    """A call as a recipe's part: its name, an entry for each argument, and what could not be told.
+
+    An argument that the mapping table refuses is written as a comment. brief: those that are torch's defaults are left
+    out.
+    """
+    entries: list[Entry] = []
+    untold: list[str] = []
+    for argument, value, text in bound(seen, row):
+        if argument.torch in row.unwritten or not (argument.to or argument.only or argument.values):
+            continue  # handed over, or without an effect
+        try:
+            found = _fitting(argument, recipe_value(value, argument))
+        except Untold:
+            default = "it has to be given" if argument.required else f"torch's default {argument.default!r} counts"
+            where = _line(seen.source.shown, seen.node.lineno)
+            untold.append(f"{where}: {argument.torch}={_short(text)} cannot be told; {default}")
+            continue
+        entry = Entry(argument.torch, found, sources(value))
+        try:
+            table.translate(row.torch, {argument.torch: found}, partial=True)
+        except MsmigrateError as error:
+            entry.out = True
+            entry.comments.append(" ".join(str(error).split()))
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+            pass  # it cannot be asked for alone; the recipe's reader asks for all
+        if not brief or argument.required or found != _listed(argument.default):
+            entries.append(entry)
+    given = {entry.key for entry in entries if not entry.out}
+    lacking = [a.torch for a in row.arguments if a.required and a.torch not in given and a.torch not in row.unwritten]
+    untold += [f"{row.short} needs {name}: write it here" for name in lacking]
+    return short_name(row), entries, untold
+
+
+def short_name(row: Row) -> str:
+    """The name that a recipe calls a row by: the last part where that is enough."""
+    try:
+        return row.short if table.row(row.short) is row else row.torch
+    except MsmigrateError:
+        return row.torch
+
+
+def recipe_value(value: Value, argument: Argument | None = None) -> Any:
+    """The plain value of an argument; a member of an enumeration, such as BICUBIC, by its value. Raises Untold."""
+    if isinstance(value, Thing) and value.seen is not None and len(value.seen.arguments or []) == 1:
+        value = (value.seen.arguments or [])[0].value  # InterpolationMode("bilinear")
+    if isinstance(value, Name):
+        last = value.name.rpartition(".")[2]
+        listed = [ours for ours, _ in argument.values] if argument is not None else []
+        for candidate in (value.name, last, last.lower()):
+            if candidate in listed:
+                return candidate
+        raise Untold
+    if isinstance(value, Items) and not value.closed:
+        raise Untold
+    return _plain(plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, (bool, int, str)):
+        if isinstance(value, int) and abs(value) >= 10**18:
+            raise Untold
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise Untold
+
+
+def _fitting(argument: Argument, value: Any) -> Any:
+    """The value in the type of torch's default: 1 for True, 30 for 30.0; raises Untold where it has another type."""
+    default = None if argument.required else _listed(argument.default)
+    if isinstance(default, bool):
+        if value in (0, 1) and not isinstance(value, list):
+            return bool(value)
+        raise Untold
+    if isinstance(default, (int, float)) and (isinstance(value, bool) or not isinstance(value, (int, float, list))):
+        raise Untold
+    if isinstance(value, float) and value.is_integer() and argument.required:
+        return int(value)
+    return value
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def number(value: Value | None) -> float | int | None:
+    """A number, or None for anything else."""
+    found = value.value if isinstance(value, Constant) else None
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not math.isfinite(found):
+        return None
+    return found

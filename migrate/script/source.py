@@ -1,0 +1,84 @@
+"""A Python file as text and syntax tree, or one line that says why it is none; nothing in it is ever run."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import BadInput
+
+LARGEST = 2 * 1024 * 1024  # bytes; torch's own largest module is half of that
+LINE_ENDS = re.compile("\r\n|\r|\n")  # those that Python counts
+DEEPEST = 120  # levels of a syntax tree; an `elif` is one more
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file: where it lies, how it is called in reports, its lines and its tree."""
+
+    path: Path
+    shown: str
+    lines: tuple[str, ...]
+    tree: ast.Module
+
+    def text(self, node: ast.AST) -> str:
+        """The source text of a node on one line, with the quotes and spaces that its writer chose."""
+        start, end = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+        if start is None or end is None:
+            return ast.unparse(node)
+        if start != end:
+            return " ".join(ast.unparse(node).split())
+        line = self.lines[start - 1].encode()
+        return line[node.col_offset : node.end_col_offset].decode("utf-8", "replace")  # type: ignore[attr-defined]
+
+
+def read_source(path: Path, shown: str | None = None) -> Source:
+    """Read and parse one file; raises BadInput with the file, and the line where there is one."""
+    shown = shown or str(path)
+    try:
+        if not path.exists():
+            raise BadInput(f"{shown}: there is no such file")
+        if not path.is_file():
+            raise BadInput(f"{shown}: is not a file; give the Python file of the training script")
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{shown}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(content) > LARGEST:
+        raise BadInput(f"{shown}: is larger than {LARGEST >> 20} MiB; that is no script that a person wrote")
+    if b"\0" in content:
+        raise BadInput(f"{shown}: not Python: it holds zero bytes, as binary files do")
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        text = content.decode(encoding)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in a text is its writer's affair
+            tree = ast.parse(content, filename=shown)
+    except SyntaxError as error:
+        where = f"{shown}:{error.lineno}" if error.lineno else shown
+        raise BadInput(f"{where}: not Python: {error.msg}") from None
+    except (UnicodeDecodeError, LookupError) as error:
+        raise BadInput(f"{shown}: not Python: not text in its encoding ({error})") from None
+    except (RecursionError, MemoryError):
+        raise BadInput(f"{shown}: nested too deeply for Python itself to read") from None
+    except ValueError as error:  # an integer of more digits than Python reads
+        raise BadInput(f"{shown}: not Python: {error}") from None
+    line = _too_deep(tree)
+    if line:
+        raise BadInput(f"{shown}:{line}: nested more than {DEEPEST} deep; that is no script that a person wrote")
+    return Source(path, shown, tuple(LINE_ENDS.split(text.removeprefix("\N{BOM}"))), tree)
+
+
+def _too_deep(tree: ast.Module) -> int | None:
+    """The first line that is nested too deeply, or None."""
+    level: list[ast.AST] = [tree]
+    for _ in range(DEEPEST):
+        level = [child for node in level for child in ast.iter_child_nodes(node)]
+        if not level:
+            return None
+    return next((node.lineno for node in level if hasattr(node, "lineno")), 1)

@@ -1,0 +1,270 @@
+"""What reading a script knows about a value: a constant and where it was written, a thing of torch's, or nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .source import Source
+
+LARGEST = 10_000  # elements or letters of a constant; a longer one is not followed
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a constant comes from, in words that name its line."""
+
+    file: str
+    line: int
+    text: str  # "args.lr has the default 0.1 in argparse"
+
+
+Origins = tuple[Origin, ...]
+
+
+@dataclass(eq=False)
+class Value:
+    """Something that an expression gives; by itself, something that nobody can tell."""
+
+    origins: Origins = field(default=(), kw_only=True)
+    other: Value | None = field(default=None, kw_only=True)  # what None is with other arguments than the defaults
+
+
+@dataclass(eq=False)
+class Constant(Value):
+    """A number, a text, True, False or None."""
+
+    value: Any
+
+
+@dataclass(eq=False)
+class Items(Value):
+    """A list, tuple or set as far as its elements were seen."""
+
+    items: list[Value]
+    closed: bool = True  # whether these are all
+
+
+@dataclass(eq=False)
+class Pairs(Value):
+    """A dict by its constant keys."""
+
+    pairs: dict[Any, Value]
+
+
+@dataclass(eq=False)
+class Name(Value):
+    """A function, class or module of a library, by its qualified name."""
+
+    name: str
+
+
+@dataclass(eq=False)
+class Argument:
+    """One argument of a call: its name where it has one (`*` and `**` for unpacked ones), its node and value."""
+
+    name: str | None
+    node: ast.expr
+    value: Value
+    at: str = ""  # where in what is unpacked it stands: "['lr']", "[0]"
+
+
+@dataclass(eq=False)
+class Seen:
+    """One evaluation of a call (or of a name that is not called) of a library."""
+
+    name: str  # qualified
+    source: Source
+    node: ast.expr
+    arguments: list[Argument] | None  # None: named, not called
+    certainty: str  # how surely it runs: see evaluating.py
+    condition: str | None  # that has to hold, where it is not known to
+    loops: tuple[str, ...]  # the kinds of the loops around it, outermost first
+    order: int
+    receiver: Thing | Instance | None = None
+    tests: tuple[tuple[ast.expr, Scope], ...] = ()  # the conditions around it
+
+    def get(self, name: str, position: int | None = None) -> Value | None:
+        """The value of an argument by its name or position, or None where it was not given."""
+        plain = [argument for argument in self.arguments or [] if argument.name is None]
+        for argument in self.arguments or []:
+            if argument.name == name:
+                return argument.value
+        if position is not None and position < len(plain):
+            return plain[position].value
+        return None
+
+
+@dataclass(eq=False)
+class Thing(Value):
+    """What a library's call gave: an optimizer, a tensor, a module, …"""
+
+    family: str  # see names.py; "" where nobody can tell
+    seen: Seen | None = None
+    name: str = ""  # the qualified name of its class or of the function that made it
+    of: Value | None = None  # what it was made from: the module inside a wrapper, the data set of a loader
+
+
+@dataclass(eq=False)
+class Scope:
+    """The names of a module, class or function, and the scope around it."""
+
+    source: Source
+    parent: Scope | None = None
+    names: dict[str, Value] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)  # libraries of `from … import *`
+
+    def find(self, name: str) -> Value | None:
+        """The value of a name, from the inside out."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+
+@dataclass(eq=False)
+class Module(Value):
+    """A file of the script's folder."""
+
+    scope: Scope
+
+
+@dataclass(eq=False)
+class Function(Value):
+    """A function of the script."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    scope: Scope  # around it
+    receiver: Value | None = None
+    owner: Class | None = None  # the class that defines it
+
+
+@dataclass(eq=False)
+class Class(Value):
+    """A class of the script."""
+
+    node: ast.ClassDef
+    scope: Scope  # its own names
+    bases: list[Value] = field(default_factory=list)
+
+    def find(self, name: str, depth: int = 0) -> Value | None:
+        """A name of the class or of the classes of the script that it derives from."""
+        if name in self.scope.names:
+            return self.scope.names[name]
+        for base in self.bases if depth < 10 else ():
+            found = base.find(name, depth + 1) if isinstance(base, Class) else None
+            if found is not None:
+                return found
+        return None
+
+    def library_base(self, depth: int = 0) -> str | None:
+        """The library class that it derives from in the end, if any."""
+        for base in self.bases if depth < 10 else ():
+            found = base.name if isinstance(base, Name) else None
+            found = base.library_base(depth + 1) if isinstance(base, Class) else found
+            if found:
+                return found
+        return None
+
+
+@dataclass(eq=False)
+class Instance(Value):
+    """An object of one of the script's classes."""
+
+    of: Class
+    attributes: dict[str, Value] = field(default_factory=dict)
+    arguments: list[Argument] = field(default_factory=list)
+    node: ast.expr | None = None
+    certainty: str = ""
+    source: Source | None = None
+
+
+@dataclass(eq=False)
+class Parser(Value):
+    """An argparse parser: what it knows of every argument."""
+
+    defaults: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Arguments(Value):
+    """What parse_args gave; what the script assigns to it later counts."""
+
+    parser: Parser
+    assigned: dict[str, Value] = field(default_factory=dict)
+
+
+def with_other(value: Value, other: Value | None) -> Value:
+    """None, with what stands there under other arguments."""
+    if isinstance(value, Constant) and value.value is None and isinstance(other, (Thing, Instance)):
+        return Constant(None, origins=value.origins, other=other)
+    return value
+
+
+class Untold(Exception):
+    """The value cannot be told without running the script."""
+
+
+def plain(value: Value | None) -> Any:
+    """The Python value of a constant, a list or a dict of constants; raises Untold for anything else."""
+    if isinstance(value, Constant):
+        return value.value
+    if isinstance(value, Items) and value.closed:
+        return [plain(item) for item in value.items]
+    if isinstance(value, Pairs):
+        return {key: plain(item) for key, item in value.pairs.items()}
+    raise Untold
+
+
+def known(value: Value | None, default: Any = None) -> Any:
+    """The Python value, or the default where it cannot be told."""
+    try:
+        return plain(value)
+    except Untold:
+        return default
+
+
+def is_known(value: Value | None) -> bool:
+    """Whether the value can be told."""
+    try:
+        plain(value)
+    except Untold:
+        return False
+    return True
+
+
+def wrapped(value: Any, origins: Origins = ()) -> Value:
+    """A Python value as a Value; what is too large to follow is unknown."""
+    if value is None or isinstance(value, (bool, int, float, complex)):
+        large = isinstance(value, int) and value.bit_length() > LARGEST
+        return Value() if large else Constant(value, origins=origins)
+    if isinstance(value, (str, bytes)):
+        return Constant(value, origins=origins) if len(value) <= LARGEST else Value()
+    if isinstance(value, (list, tuple, set, frozenset, range)):
+        return Items([wrapped(item, origins) for item in value], origins=origins) if len(value) <= LARGEST else Value()
+    if isinstance(value, dict):
+        return Pairs({key: wrapped(item, origins) for key, item in value.items()}, origins=origins)
+    return Value()
+
+
+def origins(*values: Value | None) -> Origins:
+    """Where all of them come from, each place once."""
+    found: dict[Origin, None] = {}
+    for value in values:
+        if value is None:
+            continue
+        found |= dict.fromkeys(value.origins)
+        if isinstance(value, Items):
+            found |= dict.fromkeys(origins(*value.items[:20]))
+    return tuple(found)[:6]
+
+
+def first(values: Iterable[Value]) -> Value:
+    """The first of several possible values about which something is known."""
+    values = list(values)
+    return next((value for value in values if type(value) is not Value), values[0] if values else Value())

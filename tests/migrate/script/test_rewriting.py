@@ -1,0 +1,136 @@
+"""The rewritten calls: every argument written out, literals translated, expressions kept."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msmigrate.mappings import table
+from msmigrate.migrate.script import Use, analyze_script
+from script_uses import use_of
+
+Write = Callable[..., Path]
+
+
+def rewritten(code: str, name: str, write: Write) -> Use:
+    """The use of one thing in a few lines."""
+    return use_of(analyze_script(write(f"import torch\nimport torch.nn.functional as F\n{code}\n")), name)
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "args", "positional"),
+    [
+        ("torch.nn.Conv2d(3, 8, 3, 2, 1, bias=False)", "torch.nn.Conv2d", {"bias": False}, (3, 8, 3, 2, 1)),
+        ("torch.nn.BatchNorm2d(8, momentum=0.1)", "torch.nn.BatchNorm2d", {"momentum": 0.1}, (8,)),
+        ("torch.nn.CrossEntropyLoss(label_smoothing=0.1)", "torch.nn.CrossEntropyLoss", {"label_smoothing": 0.1}, ()),
+    ],
+)
+def test_literals_are_translated_by_the_table(
+    code: str, name: str, args: dict, positional: tuple, write: Write
+) -> None:
+    use = rewritten(code, name, write)
+    call = table.translate(name, args, positional)
+    words = ", ".join(f"{key}={value!r}" for key, value in call.kwargs.items())
+    assert use.rewritten == f"{call.target}({words})"
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "said"),
+    [
+        ("torch.nn.BatchNorm2d(n, momentum=m)", "torch.nn.BatchNorm2d", "num_features=n, eps=1e-05, momentum=1 - m"),
+        ("torch.nn.BatchNorm2d(n, momentum=a + b)", "torch.nn.BatchNorm2d", "momentum=1 - (a + b)"),
+        ("torch.nn.Conv2d(a, b, k, padding=p)", "torch.nn.Conv2d", "pad_mode='pad', padding=(p, p, p, p)"),
+        ("torch.nn.Conv2d(a, 4 * b, 3)", "torch.nn.Conv2d", "in_channels=a, out_channels=4 * b, kernel_size=3"),
+        ("torch.nn.MaxPool2d(k)", "torch.nn.MaxPool2d", "kernel_size=k, stride=k"),
+        ("x = torch.zeros(2)\nx.view(x.size(0), -1)", "torch.Tensor.view", "-1)"),
+        ("F.relu(F.max_pool2d(x, 2))", "torch.nn.functional.relu", "input=mindspore.ops.max_pool2d("),
+        ("o = torch.optim.SGD(p, lr=0.1 * s)\n", "torch.optim.SGD", "SGD(p, lr=0.1 * s, momentum=0, "),
+        ("torch.optim.SGD(p, lr=0.1, differentiable=d)", "torch.optim.SGD", "SGD(p, lr=0.1"),
+    ],
+)
+def test_expressions_stay(code: str, name: str, said: str, write: Write) -> None:
+    use = rewritten(code, name, write)
+    assert use.rewritten is not None and said in use.rewritten, (use.rewritten, use.notes)
+
+
+def test_schedules_inside_a_schedule_are_translated_too(write: Write) -> None:
+    code = """
+S = torch.optim.lr_scheduler
+opt = torch.optim.SGD([], lr=0.1)
+a = S.LinearLR(opt, start_factor=0.1, total_iters=w)
+b = S.CosineAnnealingLR(opt, T_max=90)
+S.SequentialLR(opt, schedulers=[a, b], milestones=[w])
+"""
+    use = rewritten(code, "torch.optim.lr_scheduler.SequentialLR", write)
+    assert use.rewritten is not None
+    assert "LinearLR', {'start_factor': 0.1, 'end_factor': 1.0, 'total_iters': w})" in use.rewritten
+    assert "milestones=[w]" in use.rewritten
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "way", "said"),
+    [
+        ("torch.nn.Conv2d(3, 8, kernel=3)", "torch.nn.Conv2d", "by hand", "did you mean 'kernel_size'?"),
+        ("torch.nn.Conv2d(3, 8)", "torch.nn.Conv2d", "by hand", "needs the argument 'kernel_size'"),
+        ("torch.optim.SGD(p, lr=1, momemtum=0)", "torch.optim.SGD", "by hand", "did you mean 'momentum'?"),
+        ("torch.optim.SGD(p, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10)", "torch.optim.SGD", "by hand", "by position"),
+        ("torch.optim.SGD(p, differentiable=True)", "torch.optim.SGD", "missing", "differentiable=True has no"),
+        ("torch.optim.SGD(p, differentiable=d)", "torch.optim.SGD", "composed", "only False has a counterpart"),
+        ("torch.nn.Conv2d(*sizes)", "torch.nn.Conv2d", "direct", "come out of *sizes: write them out"),
+        ("torch.nn.Conv2d(3, 8, 3, padding=p)", "torch.nn.Conv2d", "direct", "written here for a number other than 0"),
+        ("torch.frobnicate(1)", "torch.frobnicate", "no row", ""),
+    ],
+)
+def test_what_does_not_cross_is_told(code: str, name: str, way: str, said: str, write: Write) -> None:
+    use = rewritten(code, name, write)
+    assert use.way == way
+    assert any(said in note for note in use.notes) or not said, use.notes
+
+
+def test_a_name_of_torch_can_be_a_value(write: Write) -> None:
+    use = rewritten("torch.nn.Linear(1, 2, dtype=torch.float32)", "torch.nn.Linear", write)
+    assert use.rewritten is not None and "dtype=mindspore.float32" in use.rewritten
+    code = "from torchvision.transforms import InterpolationMode as M, Resize\nResize(9, M.BICUBIC)"
+    use = rewritten(code, "torchvision.transforms.Resize", write)
+    assert use.rewritten is not None and use.rewritten.endswith("interpolation=mindspore.dataset.vision.Inter.BICUBIC)")
+
+
+def test_arguments_out_of_a_dict_of_the_script_are_known(write: Write) -> None:
+    code = "settings = {'lr': 0.1}\nsettings.update(momentum=0.9)\ntorch.optim.SGD(p, **settings)"
+    use = rewritten(code, "torch.optim.SGD", write)
+    assert use.rewritten is not None and "lr=0.1" in use.rewritten
+
+
+def test_every_rewritten_call_is_python_that_gives_every_argument(scripts: dict[str, Path]) -> None:
+    count = 0
+    for script in scripts.values():
+        for use in analyze_script(script).uses:
+            if use.rewritten is None:
+                continue
+            call = ast.parse(use.rewritten, mode="eval").body
+            assert isinstance(call, ast.Call) and ast.unparse(call.func) == use.mindspore
+            assert use.row is not None
+            row = table.row(use.row)
+            written = {keyword.arg for keyword in call.keywords}
+            missing = {name for argument in row.arguments for name in argument.to} - written
+            assert {name for name in missing if not name.startswith("*")} == set(), use.rewritten
+            assert {item.mindspore for item in row.written} <= written
+            count += 1
+    assert count > 50
+
+
+@pytest.mark.parametrize("mode", ["pynative", "graph"])
+def test_statuses_are_those_of_the_mode_and_the_target(mode: str, scripts: dict[str, Path]) -> None:
+    for target in ("CPU", "Ascend"):
+        for use in analyze_script(scripts["imagenet"], mode=mode, target=target).uses:
+            if use.row is not None and use.mindspore is not None:
+                assert use.status == table.row(use.row).status["ascend" if target == "Ascend" else mode]
+
+
+def test_source_text_is_as_written(write: Write) -> None:
+    use = rewritten("x = 'é'; torch.nn.Conv2d( 3,\n   8,3 ) ; torch.nn.ReLU6( )", "torch.nn.ReLU6", write)
+    assert use.source == "torch.nn.ReLU6( )"
+    assert not re.search(r"\n", rewritten("torch.nn.Conv2d(\n3,\n8,\n3)", "torch.nn.Conv2d", write).source)

@@ -32,7 +32,9 @@ def run_module(name: str, row: Row, case: Case, dtype: torch.dtype, train: bool)
         return record(result, xs, name)
     found = record(result, xs, name)
     found.update({f"grad.{key}": value.grad for key, value in module.named_parameters()})
-    found.update({f"buffer.{key}": value for key, value in module.named_buffers() if value.is_floating_point()})
+    kept = module.state_dict()  # but for what torch calls non-persistent
+    buffers = {key: value for key, value in module.named_buffers() if key in kept and value.is_floating_point()}
+    found.update({f"buffer.{key}": value for key, value in buffers.items()})
     return found
 
 

@@ -21,7 +21,8 @@ def _in_force(context: click.Context, parameter: click.Parameter, files: tuple[P
 
     context.call_on_close(lambda: _back(before))
     user_files.use(files)
-    table.load("layer")
+    for kind in {row.kind for row in table.own_rows()}:
+        table.load(kind)
 
 
 def _back(before: str | None) -> None:

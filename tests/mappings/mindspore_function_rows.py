@@ -43,11 +43,15 @@ def over_inputs(target: Any, kwargs: dict[str, Any], xs: list[Any]) -> Any:
     stars = {p.name: "*" if p.kind is p.VAR_POSITIONAL else "" for p in parameters(target)}
     order = [f"{star}{key}" for key, star in stars.items()]
     places = {key: place(value, xs) for key, value in values.items()}
-    last = max((order.index(key) for key, where in places.items() if where != CONSTANT), default=-1)
+    named = [key for key, where in places.items() if where != CONSTANT or key.startswith("*")]
+    last = max(map(order.index, named), default=-1)
     leading = order[: last + 1]
     spread = leading[-1].startswith("*") if leading else False
     where = tuple(places[key] for key in leading)
     constants = tuple(values[key] if places[key] == CONSTANT else None for key in leading)
+    if spread and where[-1] == CONSTANT:
+        numbers = tuple(values[leading[-1]])
+        where, constants = where[:-1] + (CONSTANT,) * len(numbers), constants[:-1] + numbers
     rest = {key: value for key, value in values.items() if key not in leading}
 
     def function(*tensors: Any) -> Any:

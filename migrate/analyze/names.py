@@ -46,6 +46,7 @@ OPERATORS = {  # what Python calls when a model computes with +, <, [] and the l
     "xor": ("bitwise_xor", "xor"),
 }
 BOTH_WAYS = {"add", "and", "div", "floordiv", "matmul", "mod", "mul", "or", "pow", "sub", "truediv", "xor"}
+NUMBERS = {"bool", "complex", "float", "index", "int"}  # what Python makes of a tensor of one value, as item() does
 
 # A function of the same name does something else, or takes its arguments in another order.
 UNLIKE = {
@@ -62,7 +63,7 @@ FACTS = {
     *("requires_grad_", "retain_grad", "register_hook", "untyped_storage", "is_conj", "is_neg", "is_inference"),
     *("is_nonzero", "is_storage", "is_shared", "is_pinned", "dense_dim", "sparse_dim", "names", "has_names"),
     *("__len__", "__repr__", "__str__", "__format__", "__hash__", "__dir__", "__contains__", "__reduce_ex__"),
-    *("_assert", "is_grad_enabled", "result_type", "can_cast", "promote_types", "is_distributed"),
+    *("_assert", "is_grad_enabled", "result_type", "can_cast", "promote_types", "is_distributed", "device"),
 }
 COMPUTED = {"T", "mT", "H", "mH", "real", "imag"}  # the attributes of a tensor that are computed
 
@@ -90,7 +91,7 @@ def find(name: str) -> Found:
     swapped = last.startswith("__r") and part[1:] in BOTH_WAYS
     in_place = (last.startswith("__i") and part[1:] in BOTH_WAYS) or (last.endswith("_") and not last.startswith("__"))
     row = next((known[candidate] for candidate in _candidates(name, swapped, in_place) if candidate in known), None)
-    return Found(row, swapped, in_place or last == "__setitem__")
+    return Found(row, swapped and name not in known, in_place or last == "__setitem__")
 
 
 def is_fact(name: str) -> bool:
@@ -128,6 +129,8 @@ def _candidates(name: str, swapped: bool, in_place: bool) -> Iterator[str]:
     if last.startswith("__"):
         part = last.strip("_")
         plain = part[1:] if swapped or in_place else part
+        if plain in NUMBERS:
+            yield "torch.Tensor.item"
         if plain not in OPERATORS:
             return
         last, operator = OPERATORS[plain]

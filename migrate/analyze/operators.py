@@ -18,6 +18,7 @@ MODES = ("pynative", "graph")
 TARGETS = ("CPU", "Ascend", "GPU")
 DIRECT, COMPOSED, BY_HAND = "direct", "composed", "by hand"  # MindSpore's own; msmigrate's; with a change that is told
 NO_ROW = "no row"  # nobody has looked for a counterpart yet; `missing` is that there is none
+IN_PLACE = "torch writes the result into its first argument; in MindSpore use what is returned"
 OURS = "msmigrate.migrate.composed."
 
 
@@ -105,7 +106,7 @@ def _judge(name: str, uses: list[Mapping[str, Any]], mode: str, target: str) -> 
     if row.rewrite:
         changes.append(row.rewrite)
     if any(find(use["name"]).in_place for use in uses):
-        changes.append("torch writes the result into its first argument; in MindSpore use what is returned")
+        changes.append(IN_PLACE)
     way = MISSING if hopeless else BY_HAND if changes_by_value(changes) else COMPOSED if row.composed else DIRECT
     if hopeless:
         found["why"] = "; ".join(hopeless)
@@ -126,25 +127,50 @@ def changes_by_value(changes: Iterable[str]) -> bool:
 def _crossed(row: Row, uses: Iterable[Mapping[str, Any]]) -> tuple[list[Call], list[str], list[str]]:
     """Translate every distinct use: the calls, the values to change by hand, and those that nothing replaces."""
     calls: list[Call] = []
-    changes: list[str] = []
-    hopeless: list[str] = []
+    changes: dict[str, list[str]] = {}  # what has to change -> where
+    hopeless: dict[str, list[str]] = {}
     for use in uses:
-        positional = [decode(value) for value in use["args"]]
-        if find(use["name"]).swapped:
-            positional[:2] = reversed(positional[:2])
-        named = {key: decode(value) for key, value in use["kwargs"].items()}
+        positional, named = _arguments(use)
         try:
-            calls.append(table.translate(row.torch, named, tuple(positional)))
+            calls.append(_translated(row, positional, named, changes))
         except Unsupported as error:
             text = str(error).removeprefix(f"{row.torch}: ")
-            where = ", ".join(patterns(use["paths"], 2))
-            (changes if _remedied(row, text) else hopeless).append(f"{text} (in {where})")
+            (changes if _remedied(row, text) else hopeless).setdefault(text, []).extend(use["paths"])
         except BadInput as error:
             if use["kind"] == "function":
-                changes.append(f"look at its arguments: {error}")
+                changes.setdefault(f"look at its arguments: {error}", []).extend(use["paths"])
         except (TypeError, ValueError, AttributeError, KeyError, IndexError):
             continue  # a verb met a tensor where the row's own cases have a number: nothing can be said of it
-    return calls, list(dict.fromkeys(changes)), list(dict.fromkeys(hopeless))
+    return calls, _with_places(changes), _with_places(hopeless)
+
+
+def _arguments(use: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    positional = [decode(value) for value in use["args"]]
+    if find(use["name"]).swapped:
+        positional[:2] = reversed(positional[:2])
+    return positional, {key: decode(value) for key, value in use["kwargs"].items()}
+
+
+def _translated(row: Row, positional: list[Any], named: dict[str, Any], changes: dict[str, list[str]]) -> Call:
+    """Translate one use; that torch may write into the input is a change to make, and no reason to refuse it."""
+    try:
+        return table.translate(row.torch, named, tuple(positional))
+    except Unsupported:
+        names = [argument.torch for argument in row.arguments]
+        if "inplace" not in names:
+            raise
+        place = names.index("inplace")
+        if place < len(positional):
+            positional[place] = False
+        else:
+            named["inplace"] = False
+        call = table.translate(row.torch, named, tuple(positional))
+        changes.setdefault(IN_PLACE, [])
+        return call
+
+
+def _with_places(texts: Mapping[str, list[str]]) -> list[str]:
+    return [f"{text} (in {', '.join(patterns(places, 2))})" if places else text for text, places in texts.items()]
 
 
 def _remedied(row: Row, text: str) -> bool:

@@ -106,6 +106,6 @@ def constructor_arguments(module: torch.nn.Module, name: str) -> dict[str, Any]:
             found[argument.torch] = encode(attribute)
         elif argument.torch in given:
             found[argument.torch] = encode(given[argument.torch])
-        elif argument.torch == "bias" and "bias" in module._parameters:
-            found["bias"] = False  # it has none
+        elif argument.torch == "bias" and NOTED not in vars(module) and module._parameters.get("bias", ...) is None:
+            found["bias"] = False  # nobody saw it being made, and it has none
     return {"args": [], "kwargs": found}

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import difflib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
@@ -51,6 +52,30 @@ def build(spec: Spec) -> Any:
         _known(spec.name, timm.list_models(), "timm")
         return timm.create_model(spec.name, *spec.args, **{"pretrained": False, **spec.kwargs})
     return function(spec)(*spec.args, **spec.kwargs)
+
+
+@contextmanager
+def empty_weights() -> Iterator[None]:
+    """Let no module that is built inside the block hold a weight or a buffer in memory: they go to the meta device."""
+    module = torch.nn.Module
+    register_parameter, register_buffer = module.register_parameter, module.register_buffer
+
+    def parameter(self: torch.nn.Module, name: str, param: torch.nn.Parameter | None) -> None:
+        register_parameter(self, name, param)
+        held = self._parameters[name]
+        if type(held) is torch.nn.Parameter and not held.is_meta:  # one that is shared stays the same one
+            self._parameters[name] = torch.nn.Parameter(held.data.to("meta"), requires_grad=held.requires_grad)
+
+    def buffer(self: torch.nn.Module, name: str, tensor: torch.Tensor | None, persistent: bool = True) -> None:
+        register_buffer(self, name, tensor, persistent)
+        if tensor is not None:
+            self._buffers[name] = tensor.to("meta")
+
+    module.register_parameter, module.register_buffer = parameter, buffer
+    try:
+        yield
+    finally:
+        module.register_parameter, module.register_buffer = register_parameter, register_buffer
 
 
 def load_timm() -> Any:

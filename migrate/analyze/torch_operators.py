@@ -9,6 +9,7 @@ The model runs on the meta device, without memory or computing, and on the CPU w
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from typing import Any
 
@@ -19,12 +20,16 @@ from torch.utils.flop_counter import FlopCounterMode
 from ...errors import BadInput
 from ..model_spec import Spec, parse, place_of, serve
 from .torch_arguments import noting_arguments
-from .torch_models import DETECTION, Inputs, build, family, inputs_for, quietly, split
+from .torch_models import DETECTION, Inputs, build, empty_weights, family, inputs_for, quietly, split
 from .torch_recorder import Recorder
+
+# where a model is built and where it runs: without values at all; built with those that its Python looks at, such as
+# the rates of its layers, but without its weights
+WAYS = (("meta", "meta"), ("cpu", "meta"))
 
 
 class DoesNotRun(BadInput):
-    """The model stopped in both ways of running it."""
+    """The model stopped when it ran."""
 
 
 def report(text: str, *told: str) -> dict[str, Any]:
@@ -33,17 +38,17 @@ def report(text: str, *told: str) -> dict[str, Any]:
     torch.manual_seed(0)
     torch.backends.mha.set_fastpath_enabled(False)  # what it computes in one kernel is not counted
     spec = parse(text)
-    if spec.place == "torchvision" and family_of(spec) == DETECTION:
-        return _on("cpu", spec, told)
-    try:
-        return _on("meta", spec, told)
-    except BadInput as error:
-        if not isinstance(error, DoesNotRun):
-            raise
-    except Exception:  # its code looks at values, which meta tensors do not have; if not, this fails again
-        pass
-    gc.collect()
-    return _on("cpu", spec, told)
+    looks = spec.place == "torchvision" and family_of(spec) == DETECTION
+    for building, running in () if looks else WAYS:
+        try:
+            return _on(building, running, spec, told)
+        except BadInput as error:
+            if not isinstance(error, DoesNotRun):
+                raise
+        except Exception:  # its code looks at values, which meta tensors do not have; if not, this fails again
+            pass
+        gc.collect()
+    return _on("cpu", "cpu", spec, told)
 
 
 def family_of(spec: Spec) -> str:
@@ -54,17 +59,18 @@ def family_of(spec: Spec) -> str:
         return ""
 
 
-def _on(device: str, spec: Spec, told: tuple[str, ...]) -> dict[str, Any]:
-    with torch.device(device):
-        with noting_arguments():
-            model, returned = split(build(spec))
+def _on(building: str, running: str, spec: Spec, told: tuple[str, ...]) -> dict[str, Any]:
+    weights = empty_weights() if building != running else contextlib.nullcontext()
+    with torch.device(building), noting_arguments(), weights:
+        model, returned = split(build(spec))
+    with torch.device(running):
         inputs = inputs_for(spec, model, told, returned)
-        if device == "meta":
+        if running == "meta":
             inputs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), inputs)
         recorder = Recorder(model)
         notes: list[str] = []
         flops = _evaluate(model, inputs, recorder)
-        memory = _train(model, inputs, recorder, notes, device)
+        memory = _train(model, inputs, recorder, notes, running)
     recorder.containers(model)
     unreached = recorder.never_ran(model)
     return {
@@ -78,7 +84,7 @@ def _on(device: str, spec: Spec, told: tuple[str, ...]) -> dict[str, Any]:
         "inputs": inputs.said,
         "class": f"{type(model).__module__}.{type(model).__qualname__}",
         "family": family(spec),
-        "device": device,
+        "device": running,
         "never_ran": unreached,
         "notes": notes,
         "versions": {"torch": torch.__version__.partition("+")[0]},

@@ -107,11 +107,12 @@ class Recorder(TorchFunctionMode):
                 self.note(name, "module", {"args": [], "kwargs": {}}, path)
 
     def never_ran(self, model: torch.nn.Module) -> list[str]:
-        """The outermost modules that no run reached, containers aside."""
+        """The outermost modules with parameters that no run reached, containers aside."""
         found: list[str] = []
         for path, module in model.named_modules():
             unreached = id(module) not in self.ran and id(module) not in self.owned and not container(module)
-            if unreached and not any(path.startswith(f"{outer}.") for outer in found):
+            empty = next(module.parameters(), None) is None
+            if unreached and not empty and not any(path.startswith(f"{outer}.") for outer in found):
                 found.append(path)
         return found
 

@@ -56,6 +56,21 @@ class Looking(nn.Module):
         return self.fc(x) if x.mean() > 0 else x
 
 
+class Counting(nn.Module):
+    """Its constructor looks at values and its weights are tied; running it looks at none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        rates = [rate.item() for rate in torch.linspace(0.1, 0.4, 2)]
+        self.first = nn.Linear(4, 4)
+        self.second = nn.Linear(4, 4)
+        self.second.weight = self.first.weight
+        self.drop = nn.Dropout(rates[1])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return F.relu(self.drop(self.second(self.first(x))), inplace=True)
+
+
 class Refused(nn.Module):
     """Arguments that have no counterpart: one with a remedy, one without."""
 
@@ -78,6 +93,10 @@ def net() -> nn.Module:
 
 def narrow() -> tuple[nn.Module, torch.Tensor]:
     return Looking(), torch.ones(2, 4)
+
+
+def counting() -> tuple[nn.Module, torch.Tensor]:
+    return Counting(), torch.ones(2, 4)
 
 
 def refused() -> tuple[nn.Module, dict[str, torch.Tensor]]:

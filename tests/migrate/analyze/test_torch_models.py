@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msmigrate.errors import BadInput, WorkerFailed
+from msmigrate.errors import BadInput
 from msmigrate.migrate.analyze.coverage import Covered, cover
 from msmigrate.migrate.analyze.model import analyze
 from msmigrate.migrate.analyze.operators import Operator
@@ -30,11 +30,17 @@ def by_name(analysis: Analysis) -> dict[str, Operator]:
 
 
 @pytest.fixture(scope="module")
-def covered() -> dict[str, Covered]:
-    """Every net of the file, analysed in one worker."""
-    names = ("net", "narrow", "wide", "refused", "fails", "no_model", "absent")
-    found = cover([*(NETS + name for name in names), "torchvision:resnet18"], mode="pynative", target="CPU")
-    assert [entry.model for entry in found.models] == [*names, "resnet18"]
+def covered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Covered]:
+    """Every net of the file, and files that are no such, analysed in one worker."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "importing.py").write_text("import collections\nimport no_such_module_at_all\n")
+    (folder / "broken.py").write_text("def build(:\n")
+    (folder / "binary.py").write_bytes(bytes(100))
+    names = ("net", "counting", "narrow", "wide", "refused", "fails", "no_model", "absent")
+    files = ("importing", "broken", "binary")
+    specs = [*(NETS + name for name in names), *(f"{folder / name}.py:{name}" for name in files)]
+    found = cover([*specs, "torchvision:resnet18"], mode="pynative", target="CPU")
+    assert [entry.model for entry in found.models] == [*names, *files, "resnet18"]
     return {entry.model: entry for entry in found.models}
 
 
@@ -103,6 +109,19 @@ def test_what_looks_at_values_runs_with_values(covered: dict[str, Covered]) -> N
     assert analysis_of(covered["net"]).device == "meta"
 
 
+def test_one_whose_constructor_looks_at_values_has_no_weights_either(covered: dict[str, Covered]) -> None:
+    found = analysis_of(covered["counting"])
+    assert found.device == "meta"
+    assert found.costs["parameters"] == 16 + 4 + 4  # the tied weight counts once
+    dropout = by_name(found)["torch.nn.Dropout"].call
+    assert dropout is not None and "p=0.4" in dropout
+
+
+def test_writing_into_the_input_is_a_change_and_no_reason_to_refuse(covered: dict[str, Covered]) -> None:
+    relu = by_name(analysis_of(covered["counting"]))["torch.nn.functional.relu"]
+    assert relu.way == "direct" and any("first argument" in change for change in relu.changes)
+
+
 def test_values_without_a_counterpart(covered: dict[str, Covered]) -> None:
     found = by_name(analysis_of(covered["refused"]))
     conv, norm = found["torch.nn.Conv2d"], found["torch.nn.BatchNorm2d"]
@@ -119,6 +138,9 @@ def test_values_without_a_counterpart(covered: dict[str, Covered]) -> None:
         ("fails", ("ZeroDivisionError: the user's own mistake", "(analysed_nets_torch.py, line ")),
         ("no_model", ("it returns int, not a torch.nn.Module",)),
         ("absent", ("has no function absent",)),
+        ("importing", ("ModuleNotFoundError: No module named 'no_such_module_at_all' (importing.py, line 2)",)),
+        ("broken", ("SyntaxError: invalid syntax (broken.py, line 1)",)),
+        ("binary", ("SyntaxError: source code string cannot contain null bytes",)),
         ("wide", ("it does not run on 1×3×224×224", "(analysed_nets_torch.py, line ", "--input 1x3x224x224")),
     ],
 )
@@ -126,18 +148,6 @@ def test_one_that_fails_says_why(covered: dict[str, Covered], name: str, words: 
     failed = covered[name].failed
     assert failed is not None and all(word in failed for word in words), failed
     assert not covered[name].moves
-
-
-def test_the_users_own_import_errors_are_shown_as_theirs(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text("import collections\nimport no_such_module_at_all\n")
-    with pytest.raises(WorkerFailed, match=r"No module named 'no_such_module_at_all' \(own\.py, line 2\)$"):
-        analyze(f"{tmp_path / 'own.py'}:build", mode="pynative", target="CPU")
-
-
-def test_what_is_not_python_is_said_to_be_so(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text("def build(:\n")
-    with pytest.raises(WorkerFailed, match=r"SyntaxError: invalid syntax \(own\.py, line 1\)$"):
-        analyze(f"{tmp_path / 'own.py'}:build", mode="pynative", target="CPU")
 
 
 def test_an_unknown_model_is_refused_with_the_closest_names() -> None:

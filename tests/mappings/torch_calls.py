@@ -33,6 +33,8 @@ def arguments(row: Row, case: Case, dtype: torch.dtype) -> tuple[list[Any], dict
         value = given.get(argument.torch)
         if argument.verb == "tensor" and value is not None:
             given[argument.torch] = torch.tensor(value, dtype=dtype)
+        elif argument.verb == "layer" and value is not None:
+            given[argument.torch] = find(value[0])(**value[1])
         elif argument.torch == "interpolation" and value is not None:
             given[argument.torch] = transforms.InterpolationMode(value)
         elif isinstance(value, str) and value.startswith("torch."):  # a dtype; the reference is exact all along
@@ -68,7 +70,7 @@ def record(result: Any, xs: list[torch.Tensor], name: str) -> dict[str, Any]:
     reached = [index for index in floating if results[index].requires_grad]
     if reached:
         torch.autograd.backward([results[index] for index in reached], [upstream[index] for index in reached])
-    wanted = {index: x for index, x in enumerate(xs) if floating and x.requires_grad}
+    wanted = {index: x for index, x in enumerate(xs) if floating and x.requires_grad and x.is_leaf}
     zero = {index: torch.zeros_like(x) if x.grad is None else x.grad for index, x in wanted.items()}
     found.update({f"grad.input{index}": gradient for index, gradient in zero.items()})
     return found

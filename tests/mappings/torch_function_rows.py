@@ -28,6 +28,8 @@ def split(row: Row, given: dict[str, Any], plain: set[str]) -> tuple[list[Any], 
     """
     names = [argument.torch for argument in row.arguments]
     last = max((index for index, name in enumerate(names) if name in given and name not in plain), default=-1)
+    if row.torch.startswith("operator."):  # which takes nothing by name
+        last = len(names) - 1
     positional: list[Any] = []
     for argument in row.arguments[: last + 1]:
         if argument.torch not in given:

@@ -1,0 +1,99 @@
+"""Attention as torch.nn.functional has it, of matrix products and a softmax; MindSpore's own runs on Ascend only."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mindspore import Tensor, ops
+from mindspore import dtype as mstype
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """softmax(query · keyᵀ · scale + mask) · value; query (..., L, E), key (..., S, E), value (..., S, Ev).
+
+    attn_mask: True where a key may be seen, or numbers to add. Without scale it is 1 / √E. With enable_gqa every head
+    of key and value serves several of query. dropout_p acts always, as in torch: write 0.0 outside training.
+    """
+    if enable_gqa:
+        key = ops.repeat_interleave(key, query.shape[-3] // key.shape[-3], -3)
+        value = ops.repeat_interleave(value, query.shape[-3] // value.shape[-3], -3)
+    factor = 1.0 / math.sqrt(query.shape[-1]) if scale is None else scale
+    weights = ops.matmul(query * factor, key.swapaxes(-2, -1))
+    if is_causal:
+        rows = ops.arange(query.shape[-2]).reshape((-1, 1))
+        weights = ops.masked_fill(weights, ops.arange(key.shape[-2]).reshape((1, -1)) > rows, float("-inf"))
+    if attn_mask is not None:
+        if attn_mask.dtype == mstype.bool_:
+            weights = ops.masked_fill(weights, ops.logical_not(attn_mask), float("-inf"))
+        else:
+            weights = weights + attn_mask
+    weights = ops.softmax(weights, -1)
+    if dropout_p > 0.0:
+        weights = ops.dropout(weights, dropout_p, True)
+    return ops.matmul(weights, value)
+
+
+def multi_head_attention_forward(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    num_heads: int,
+    in_proj_weight: Tensor,
+    in_proj_bias: Tensor | None,
+    out_proj_weight: Tensor,
+    out_proj_bias: Tensor | None,
+    dropout_p: float = 0.0,
+    training: bool = True,
+    key_padding_mask: Tensor | None = None,
+    need_weights: bool = True,
+    attn_mask: Tensor | None = None,
+    average_attn_weights: bool = True,
+) -> Any:
+    """Attention of several heads over (L, N, E), (S, N, E), (S, N, E); the output and, if asked, the weights.
+
+    in_proj_weight: (3·E, E), of query, key and value. A mask hides keys where it is True, or is added; attn_mask is
+    (L, S) or (N·heads, L, S), key_padding_mask (N, S).
+    """
+    length, batch, width = query.shape
+    source = key.shape[0]
+    head = width // num_heads
+    projected = []
+    for index, x in enumerate((query, key, value)):
+        part = ops.narrow(in_proj_weight, 0, index * width, width)
+        shift = None if in_proj_bias is None else ops.narrow(in_proj_bias, 0, index * width, width)
+        x = ops.dense(x, part, shift).reshape((x.shape[0], batch * num_heads, head))
+        projected.append(x.swapaxes(0, 1))
+    weights = ops.bmm(projected[0] * (1.0 / math.sqrt(head)), projected[1].swapaxes(1, 2))
+    if attn_mask is not None:
+        weights = _masked(weights, attn_mask)
+    if key_padding_mask is not None:
+        mask = key_padding_mask.reshape((batch, 1, 1, source))
+        weights = weights.reshape((batch, num_heads, length, source))
+        weights = _masked(weights, mask)
+        weights = weights.reshape((batch * num_heads, length, source))
+    weights = ops.softmax(weights, -1)
+    if training and dropout_p > 0.0:
+        weights = ops.dropout(weights, dropout_p, True)
+    x = ops.bmm(weights, projected[2]).swapaxes(0, 1).reshape((length, batch, width))
+    x = ops.dense(x, out_proj_weight, out_proj_bias)
+    if not need_weights:
+        return x, None
+    weights = weights.reshape((batch, num_heads, length, source))
+    return x, ops.mean(weights, 1) if average_attn_weights else weights
+
+
+def _masked(weights: Tensor, mask: Tensor) -> Tensor:
+    """Without the weights where the mask is True, or with the mask added."""
+    if mask.dtype == mstype.bool_:
+        return ops.masked_fill(weights, mask, float("-inf"))
+    return weights + mask

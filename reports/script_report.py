@@ -148,9 +148,9 @@ def _calls(console: Console, analysis: ScriptAnalysis) -> None:
             grid.add_row(number, "", _text(use.source, "dim"))
             if use.rewritten:
                 grid.add_row("", Text("→", COLOURS[use.way]), _text(use.rewritten))
-            elif use.rewrite and use.row not in told:
+            if use.rewrite and use.row not in told:
                 told.add(use.row or "")
-                grid.add_row("", Text("→", COLOURS[use.way]), _text(" ".join(use.rewrite.split())))
+                grid.add_row("", Text("→", COLOURS[use.way]), Text("\n").join(map(_text, use.rewrite.split("\n"))))
             for note in use.notes:
                 grid.add_row("", Text("!", "yellow"), _text(note, "yellow"))
             if len(lines) > 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import BadInput
-from ...mappings.rows import MISSING, Row
+from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..analyze.names import find
 from ..analyze.operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGETS, status_of
 from . import names
@@ -203,7 +203,7 @@ def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | Non
     }
     if row is None:
         return Use(way=NO_ROW, **common)  # type: ignore[arg-type]
-    status = status_of(row, mode, target)
+    status = status_of(row, mode, target) if row.mindspore else _status_in_words(row, mode, target)
     crossed = rewrite(seen, row, texts) if common["called"] and row.mindspore and row.kind != "script" else Rewritten()
     notes = [*crossed.notes, *(text for text in (crossed.refused, crossed.mistaken) if text)]
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place:
@@ -222,6 +222,12 @@ def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | Non
         docs=dict(row.docs),
         **common,  # type: ignore[arg-type]
     )
+
+
+def _status_in_words(row: Row, mode: str, target: str) -> str:
+    """The status of a row whose counterpart is no name: something to write otherwise, or nothing at all."""
+    found = row.status["ascend" if target == "Ascend" else mode]
+    return NOT_RUN if target == "GPU" and found != MISSING else found
 
 
 def _way(row: Row, status: str, crossed: Rewritten) -> str:

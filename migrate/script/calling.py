@@ -162,7 +162,10 @@ class Caller(Evaluator):
 
     def _python(self, name: str, node: ast.Call, scope: Scope, values: list[Value]) -> Value:
         if name == "getattr" and len(values) >= 2 and isinstance(known(values[1]), str):
-            return self.attribute(values[0], known(values[1]))
+            found = self.attribute(values[0], known(values[1]))
+            return values[2] if type(found) is Value and len(values) > 2 else found
+        if name == "hasattr" and len(values) == 2 and isinstance(values[0], Arguments):
+            return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
         if name == "super":
             return self._super(scope)
         if name in ("iter", "enumerate", "zip", "next", "list", "tuple") and values:

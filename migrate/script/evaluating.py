@@ -30,7 +30,7 @@ from .values import (
     wrapped,
 )
 
-BUDGET = 200_000  # expressions; a script of a thousand lines takes some ten thousand
+BUDGET = 100_000  # expressions; a script of a thousand lines takes some ten thousand
 
 
 class Evaluator(Notes):

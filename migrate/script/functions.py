@@ -7,8 +7,9 @@ from typing import Any
 
 from . import names
 from .calling import family_of_class
+from .loops import RETURNED, End
 from .noting import SURENESS
-from .statements import RETURNED, End, Statements
+from .statements import Statements
 from .values import (
     Argument,
     Class,
@@ -41,6 +42,7 @@ class Functions(Statements):
         self.functions: dict[int, Function] = {}  # every function, in the order of reading
         self.instances: dict[int, Instance] = {}  # by class: the first object of it
         self.made: list[Instance] = []
+        self.yields: dict[int, bool] = {}  # whether a function is a generator
         self.runs: dict[int, int] = {}
         self.returns: list[list[tuple[int, Value]]] = []
         self.depth = 0
@@ -101,7 +103,9 @@ class Functions(Statements):
         self._block(node.body, scope)
         self.depth -= 1
         found = self.returns.pop()
-        if any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node)):
+        if id(node) not in self.yields:
+            self.yields[id(node)] = any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node))
+        if self.yields[id(node)]:
             loaders = [a.value for a in arguments if isinstance(a.value, Thing) and a.value.family == names.LOADER]
             return first(loaders)
         best = min((rank for rank, _ in found), default=0)

@@ -142,13 +142,14 @@ def row_of(name: str) -> Row | None:
     return found
 
 
-def restated(name: str) -> list[str]:
+@cache
+def restated(name: str) -> tuple[str, ...]:
     """The name, and how else the library writes it."""
     found = [name]
     for _ in range(4):
         name = next((pattern.sub(to, name) for pattern, to in RESTATED if pattern.fullmatch(name)), name)
         found.append(name)
-    return list(dict.fromkeys(found))
+    return tuple(dict.fromkeys(found))
 
 
 def is_library(name: str) -> bool:

@@ -21,7 +21,7 @@ NOTHING = ("ToPureTensor", "Identity")
 def data(reader: Reader, accumulate: int) -> Entry:
     """The section `data` of a recipe."""
     section = Entry("data", below=[])
-    loaders = recipe_keys.surely(recipe_keys.calls(reader, "data"))
+    loaders = recipe_keys.surely(recipe_keys.calls(reader, recipe_keys.DATA))
     training = next((seen for seen in loaders if not _evaluates(seen)), loaders[0] if loaders else None)
     evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
     assert section.below is not None
@@ -66,10 +66,12 @@ def _source(loader: Seen, key: str) -> list[Entry]:
     if made is None:
         said = [f"{place(loader)}: its data set cannot be told; what the recipe has by default"]
         return [Entry(key, default, said)] if key == "source" else []
-    beginning = next((recipe_keys.SOURCES[n] for n in names.restated(made.name) if n in recipe_keys.SOURCES), None)
+    written = recipe_keys.source_of(made.name)
     path = made.get("root", 0)
     text = known(path)
-    if beginning is None:
+    if written is not None and "PATH" not in written:
+        return [Entry(key, written, [place(made)])]
+    if written is None:
         said = [place(made), "a recipe reads no such data set: export it as a folder of images, then folder:PATH"]
         return [Entry(key, default, said)] if key == "source" else [Entry(key, "folder:PATH", said, out=True)]
     if not isinstance(text, str) or not text or not text.isprintable():
@@ -77,7 +79,7 @@ def _source(loader: Seen, key: str) -> list[Entry]:
         text = "PATH"
     else:
         said = [place(made), *sources(path), "a relative path counts from this recipe's folder"]
-    return [Entry(key, f"{beginning}{text}", said)]
+    return [Entry(key, written.replace("PATH", text), said)]
 
 
 def _batch(loader: Seen, key: str, position: int, factor: int) -> list[Entry]:

@@ -20,6 +20,10 @@ from .values import Seen, known
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60
+NEEDED = {  # a recipe without them is none
+    "model": "model: {name: resnet50, args: {num_classes: 1000}}",
+    "optimizer": "optimizer: {name: SGD, args: {lr: 0.1}}",
+}
 OTHERS = "for a model of one's own: msmigrate parity-step RECIPE --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION"
 
 
@@ -43,8 +47,9 @@ def _take_out(lines: list[str], at: int, reason: str) -> bool:
     """Turn an entry and all below it into comments, with the reason above it; False where there is no such entry."""
     if not 0 <= at < len(lines) or lines[at].lstrip().startswith("#") or not lines[at].strip():
         return False
-    if lines[at].startswith(("model:", "optimizer:")):
-        return False  # a recipe without them is none
+    needed = next((text for key, text in NEEDED.items() if lines[at].startswith(f"{key}:")), None)
+    if needed == lines[at]:
+        return False
     depth = len(lines[at]) - len(lines[at].lstrip())
     end = at + 1
     while end < len(lines) and lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) > depth:
@@ -53,6 +58,8 @@ def _take_out(lines: list[str], at: int, reason: str) -> bool:
         bare = lines[index][depth:]
         lines[index] = f"{' ' * depth}# {bare}"
     lines.insert(at, f"{' ' * depth}# left out: {' '.join(reason.split())}")
+    if needed is not None:
+        lines.insert(end + 1, needed)
     return True
 
 
@@ -148,7 +155,7 @@ def _own_models(reader: Reader) -> list[str]:
 
 
 def _sync(reader: Reader) -> Entry | None:
-    found = calls(reader, "sync_batchnorm")
+    found = calls(reader, recipe_keys.SYNC)
     for seen in surely(found):
         return Entry("sync_batchnorm", True, [place(seen)])
     for seen in options(found):
@@ -157,7 +164,7 @@ def _sync(reader: Reader) -> Entry | None:
 
 
 def _seed(reader: Reader) -> Entry | None:
-    for seen in surely(calls(reader, "seed")):
+    for seen in surely(calls(reader, recipe_keys.SEED)):
         value = seen.get("seed", 0)
         told = number(value)
         if isinstance(told, int) and 0 <= told < 2**31:
@@ -176,6 +183,6 @@ def train(reader: Reader) -> Entry | None:
             below.append(Entry("epochs", count, [where, *sources(value)]))
         else:
             below.append(Entry("epochs", 90, [f"{where}: cannot be told"]))
-    for seen in surely(calls(reader, "train"))[:1]:
+    for seen in surely(calls(reader, recipe_keys.TENSORBOARD))[:1]:
         below.append(Entry("tensorboard", True, [place(seen)]))
     return Entry("train", below=below) if below else None

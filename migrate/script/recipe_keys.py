@@ -18,55 +18,43 @@ MODELS = {  # the models that a recipe can name -> their arguments, save num_cla
     "resnet101": ("zero_init_residual", "groups", "width_per_group"),
     "resnet152": ("zero_init_residual", "groups", "width_per_group"),
 }
-SOURCES = {  # data sets -> how a recipe's source begins
-    "torchvision.datasets.ImageFolder": "folder:",
-    "torchvision.datasets.CIFAR10": "cifar10:",
-    "torchvision.datasets.CIFAR100": "cifar100:",
-}
+# what no row says yet: -> key of a recipe
 KEYS = {
-    "torch.utils.data.DataLoader": "data",
-    "torch.manual_seed": "seed",
-    "torch.nn.utils.clip_grad_norm_": "clip",
-    "torch.nn.utils.clip_grad_norm": "clip",
-    "torch.autocast": "amp",
-    "torch.cuda.amp.autocast": "amp",
-    "torch.cpu.amp.autocast": "amp",
-    "apex.amp.initialize": "amp",
-    "torch.amp.GradScaler": "dynamic_loss_scale",
     "timm.utils.NativeScaler": "dynamic_loss_scale",
-    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": "sync_batchnorm",
-    "apex.parallel.convert_syncbn_model": "sync_batchnorm",
-    "torch.optim.swa_utils.AveragedModel": "ema",
-    "timm.utils.ModelEma": "ema",
-    "timm.utils.ModelEmaV2": "ema",
-    "timm.utils.ModelEmaV3": "ema",
-    "timm.data.Mixup": "mixup",
     "timm.data.FastCollateMixup": "mixup",
     "torchvision.transforms.MixUp": "mixup",
     "torchvision.transforms.CutMix": "mixup",
-    "torch.utils.tensorboard.SummaryWriter": "train",
-    "timm.optim.create_optimizer_v2": "optimizer",
-    "timm.optim.create_optimizer": "optimizer",
     "timm.loss.SoftTargetCrossEntropy": "loss",
     "timm.loss.LabelSmoothingCrossEntropy": "loss",
 }
+# the keys that drafting asks for
+DATA, SEED, CLIP, AMP, SCALE = "data.batch", "seed", "clip.max_norm", "amp", "dynamic_loss_scale"
+EMA, MIXUP, SYNC, TENSORBOARD, SOURCE = "ema", "mixup", "sync_batchnorm", "train.tensorboard", "data.source"
 
 
 def key_of(name: str) -> str | None:
-    """The recipe's section that says what this name does: by its row, or by the list above."""
+    """The key of a recipe that says what this name does: by its row, or by the list above."""
     row = row_of(name)
     if row is not None and row.kind in ("optimizer", "schedule", "loss"):
         return row.kind
     if row is not None and row.recipe:
-        return str(row.recipe["key"]).partition(".")[0]
+        return str(row.recipe["key"])
     listed = next((KEYS[one] for one in restated(name) if one in KEYS), None)
     family = family_of(name) if is_class(name) else ""
     return listed or (family if family in (SCHEDULE, OPTIMIZER) else None)
 
 
+def source_of(name: str) -> str | None:
+    """How a recipe writes the images of a data set: folder:PATH."""
+    row = row_of(name)
+    found = row.recipe.get("value") if row is not None and row.recipe.get("key") == SOURCE else None
+    return str(found) if found else None
+
+
 def calls(reader: Reader, key: str) -> list[Seen]:
     """The calls that a recipe says under this key, the surest first."""
-    found = [seen for seen in reader.seen if seen.arguments is not None and key_of(seen.name) == key]
+    called = [seen for seen in reader.seen if seen.arguments is not None and seen.receiver is None]
+    found = [seen for seen in called if key_of(seen.name) == key]
     return by_sureness(found)
 
 

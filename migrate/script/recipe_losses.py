@@ -8,11 +8,11 @@ from typing import Any
 from ...mappings import table
 from ...mappings.rows import Row
 from . import names, recipe_keys
+from .loops import BATCHES
 from .reading import Reader
 from .recipe_keys import calls, surely
 from .recipe_optimizing import part_section
 from .recipe_values import Entry, number, place, sources
-from .statements import BATCHES
 from .values import Constant, Seen, known
 
 # timm's own defaults
@@ -63,7 +63,7 @@ def _loss_row(name: str) -> Row | None:
 
 def mixup(reader: Reader, smoothing: float) -> Entry | None:
     """The section `mixup`; smoothing: of the loss, which a recipe that mixes does itself."""
-    found = surely(calls(reader, "mixup"))
+    found = surely(calls(reader, recipe_keys.MIXUP))
     if not found:
         return _by_hand(reader)
     first = found[0]

@@ -8,11 +8,11 @@ import re
 from ...mappings import table
 from ...mappings.rows import Row
 from . import constants, names, recipe_keys
+from .loops import EPOCHS
 from .reading import Reader
 from .recipe_keys import calls, options, surely
 from .recipe_values import Entry, number, part, place, short_name, sources
 from .rewriting import SCHEDULES
-from .statements import EPOCHS
 from .values import Seen, Thing, Value, is_known, known
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
@@ -75,12 +75,13 @@ def part_section(key: str, seen: Seen, row: Row) -> Entry:
 def schedule(reader: Reader) -> Entry | None:
     """The section `schedule`: the outermost one, and when it moves."""
     found = calls(reader, "schedule")
-    live = [seen for seen in surely(found) if names.row_of(seen.name) is not None]
+    live = [seen for seen in surely(found) if _is_schedule(seen)]
     inside = {id(inner.seen) for seen in live for argument in seen.arguments or [] for inner in _things(argument.value)}
     outer = [seen for seen in live if id(seen) not in inside]
     if not outer:
-        said = [f"{place(seen)}: the table has no row of it" for seen in surely(found)]
+        said = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
         said += [f"with other arguments: {place(seen)}" for seen in options(found)]
+        said += [f"{o.file} line {o.line}: {o.text} = …: set by hand; which schedule is it?" for o, _ in reader.rates]
         return Entry("schedule", {"name": "CosineAnnealingLR", "args": {"T_max": 90}}, said, out=True) if said else None
     chosen = outer[-1]
     row = names.row_of(chosen.name)
@@ -91,6 +92,11 @@ def schedule(reader: Reader) -> Entry | None:
     assert section.below is not None
     section.below.insert(1, _moves(reader))
     return section
+
+
+def _is_schedule(seen: Seen) -> bool:
+    row = names.row_of(seen.name)
+    return row is not None and row.kind == "schedule"
 
 
 def _things(value: Value) -> list[Thing]:
@@ -104,7 +110,7 @@ def _sequence(seen: Seen, row: Row) -> Entry:
     members = []
     for thing in _things(seen.get("schedulers", 1) or Value()):
         inner = names.row_of(thing.name)
-        if inner is None or thing.seen is None:
+        if inner is None or inner.kind != "schedule" or thing.seen is None:
             section.comments.append(f"{thing.name} has no row: write it here")
             section.out = True
             continue
@@ -137,7 +143,7 @@ def _moves(reader: Reader) -> Entry:
 
 def clip(reader: Reader) -> Entry | None:
     """The section `clip`."""
-    found = calls(reader, "clip")
+    found = calls(reader, recipe_keys.CLIP)
     scalers = [seen for seen in reader.seen if seen.name.endswith("NativeScaler.__call__") and seen.get("clip_grad", 2)]
     for seen in [*surely(found), *surely(scalers)]:
         value = seen.get("max_norm", 1) if seen in found else seen.get("clip_grad", 2)

@@ -15,7 +15,7 @@ SCALER_FIELDS = ("init_scale", "growth_factor", "backoff_factor", "growth_interv
 
 def amp(reader: Reader) -> list[Entry]:
     """The sections `amp`, `loss_scale` and `dynamic_loss_scale`."""
-    found = calls(reader, "amp")
+    found = calls(reader, recipe_keys.AMP)
     entries: list[Entry] = []
     for seen in surely(found):
         if "opt_level" in {argument.name for argument in seen.arguments or []} or seen.name.startswith("apex."):
@@ -34,7 +34,7 @@ def amp(reader: Reader) -> list[Entry]:
             entries.append(
                 Entry("amp", {"level": "O1", "dtype": "float16"}, [f"{place(seen)}, only where {why}"], out=True)
             )
-    scalers = calls(reader, "dynamic_loss_scale")
+    scalers = calls(reader, recipe_keys.SCALE)
     for seen in [s for s in surely(scalers) if known(s.get("enabled"), True) is not False][:1]:
         fields = {name: number(seen.get(name)) for name in SCALER_FIELDS}
         told = {name: float(v) if name != "growth_interval" else int(v) for name, v in fields.items() if v is not None}
@@ -64,8 +64,8 @@ def _apex(seen: Seen) -> list[Entry]:
 
 def ema(reader: Reader) -> Entry | None:
     """The section `ema`."""
-    found = calls(reader, "ema")
-    own = [made for made in reader.made if recipe_keys.key_of(made.of.library_base() or "") == "ema"]
+    found = calls(reader, recipe_keys.EMA)
+    own = [made for made in reader.made if recipe_keys.key_of(made.of.library_base() or "") == recipe_keys.EMA]
     for made in own:
         section = _own_average(made, reader)
         if section is not None:

@@ -7,12 +7,11 @@ from functools import partial
 from typing import Any
 
 from . import constants, names
-from .calling import Caller
+from .loops import PARTLY, RAISED, RETURNED, End, Loops
 from .noting import OPTION, PERHAPS, SURENESS
 from .values import (
     Arguments,
     Class,
-    Constant,
     Instance,
     Items,
     Name,
@@ -28,19 +27,13 @@ from .values import (
     wrapped,
 )
 
-ROUNDS = 16  # of a loop over a list that is known
-# how a block ends: in every case by return (or continue, break), or by an exception; or on one side of a condition
-RETURNED, RAISED, PARTLY = "returned", "raised", "partly"
-End = str | None
-LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
 
-
-class Statements(Caller):
+class Statements(Loops):
     """The part of the reader that knows statements."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.epochs: list[tuple[Value, Origin, str]] = []  # the bound of a loop over epochs, its place, how sure
+        self.rates: list[tuple[Origin, str]] = []  # where a learning rate is set by hand, and how surely
 
     # statements; each says whether the block ends there
 
@@ -69,6 +62,20 @@ class Statements(Caller):
         for child in ast.iter_child_nodes(statement):
             if isinstance(child, ast.expr):
                 self.value(child, scope)
+
+    def _do_global(self, node: ast.Global, scope: Scope) -> None:
+        top = scope
+        while top.parent is not None:
+            top = top.parent
+        scope.shared |= dict.fromkeys(node.names, top)
+
+    def _do_nonlocal(self, node: ast.Nonlocal, scope: Scope) -> None:
+        for name in node.names:
+            around = scope.parent
+            while around is not None and name not in around.names:
+                around = around.parent
+            if around is not None:
+                scope.shared[name] = around
 
     def _do_raise(self, node: ast.Raise, scope: Scope) -> End:
         self.value(node.exc, scope)
@@ -115,7 +122,9 @@ class Statements(Caller):
     def bind(self, target: ast.expr, value: Value, scope: Scope) -> None:
         """Assign a value to a target."""
         if isinstance(target, ast.Name):
-            scope.names[target.id] = value
+            holder = scope.shared.get(target.id, scope)
+            if holder is scope or self.certainty != OPTION:
+                holder.names[target.id] = value
         elif isinstance(target, ast.Attribute):
             self._set_attribute(target, value, scope)
         elif isinstance(target, (ast.Tuple, ast.List)):
@@ -126,6 +135,9 @@ class Statements(Caller):
             holder, key = self.value(target.value, scope), known(self.value(target.slice, scope))
             if isinstance(holder, Pairs) and isinstance(key, (str, int)) and self.certainty != OPTION:
                 holder.pairs[key] = value
+            elif key == "lr":  # of a parameter group: a schedule by hand
+                text = scope.source.text(target)
+                self.rates.append((Origin(scope.source.shown, target.lineno, text), self.certainty))
 
     def _set_attribute(self, target: ast.Attribute, value: Value, scope: Scope) -> None:
         holder = self.value(target.value, scope)
@@ -143,7 +155,7 @@ class Statements(Caller):
 
     def _unpack(self, targets: list[ast.expr], value: Value, scope: Scope) -> None:
         items = value.items if isinstance(value, Items) and value.closed and len(value.items) == len(targets) else None
-        share = value if isinstance(value, Thing) and value.family == names.TENSOR else None
+        share = value if isinstance(value, Thing) and value.family in (names.TENSOR, names.DATASET) else None
         for index, target in enumerate(targets):
             kept = self._kept(target, value, scope)
             self.bind(target, items[index] if items else share or kept or self._part(value, index), scope)
@@ -189,70 +201,6 @@ class Statements(Caller):
         if all(ends):
             return ends[0]
         return PARTLY if RETURNED in ends else None
-
-    def _do_for(self, node: Any, scope: Scope) -> None:
-        kind, element = self.element(node.iter, scope)
-        named = " ".join(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)).lower()
-        if "epoch" in named or ("epoch" in scope.source.text(node.iter).lower() and kind == OTHER):
-            kind = EPOCHS
-            self._epochs(node, scope)
-        rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, Items) else [element]
-        self.loops.append(OTHER if kind == LISTED else kind)
-        for item in rounds:
-            self.bind(node.target, item, scope)
-            self._block(node.body, scope)
-        self.loops.pop()
-        self._block(node.orelse, scope)
-
-    _do_asyncfor = _do_for
-
-    def _epochs(self, node: Any, scope: Scope) -> None:
-        """Remember how many epochs a loop over a range has."""
-        call = node.iter
-        while isinstance(call, ast.Call) and getattr(call.func, "id", "") != "range" and call.args:
-            if getattr(call.func, "id", "") == "trange":
-                break
-            call = call.args[0]
-        if not isinstance(call, ast.Call) or not call.args:
-            return
-        ends = [self.value(end, scope) for end in call.args[:2]]
-        place = Origin(scope.source.shown, node.lineno, scope.source.text(call))
-        bound = ends[-1]
-        if len(ends) == 2:
-            bound = constants.binary(ast.Sub(), ends[1], ends[0]) if is_known(ends[0]) else ends[1]
-        self.epochs.append((bound, place, self.certainty))
-
-    def element(self, node: ast.expr, scope: Scope) -> tuple[str, Value]:
-        """The kind of a loop over an expression, and what each round gets."""
-        name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-        if isinstance(node, ast.Call) and name == "enumerate" and node.args:
-            kind, inner = self.element(node.args[0], scope)
-            if kind == LISTED and isinstance(inner, Items):
-                return kind, Items([Items([Constant(i), item]) for i, item in enumerate(inner.items[:ROUNDS])])
-            return kind, Items([Value(), inner])
-        if isinstance(node, ast.Call) and name == "zip" and node.args:
-            kinds, inners = zip(*(self.element(arg, scope) for arg in node.args), strict=True)
-            known_kind = BATCHES if BATCHES in kinds else OTHER
-            return known_kind, Items([first(i.items) if k == LISTED else i for k, i in zip(kinds, inners, strict=True)])
-        value = self.value(node, scope)
-        if isinstance(value, Thing) and value.family == names.LOADER:
-            return BATCHES, Thing(names.TENSOR)
-        if isinstance(value, Items) and value.closed and 0 < len(value.items) <= ROUNDS:
-            return LISTED, value
-        if isinstance(value, Thing) and value.family == names.TENSOR:
-            return OTHER, value
-        if isinstance(value, Thing) and value.family == names.MODULE:
-            return OTHER, Thing("")
-        if not is_known(value) and names.habit(scope.source.text(node).rpartition(".")[2]) == names.LOADER:
-            return BATCHES, Thing(names.TENSOR)
-        return OTHER, Value()
-
-    def _do_while(self, node: ast.While, scope: Scope) -> None:
-        self.value(node.test, scope)
-        self.loops.append(OTHER)
-        self._block(node.body, scope)
-        self.loops.pop()
-        self._block(node.orelse, scope)
 
     def _do_with(self, node: Any, scope: Scope) -> End:
         for item in node.items:

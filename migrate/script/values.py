@@ -116,6 +116,7 @@ class Scope:
     parent: Scope | None = None
     names: dict[str, Value] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)  # libraries of `from … import *`
+    shared: dict[str, Scope] = field(default_factory=dict)  # names that belong to a scope around it
 
     def find(self, name: str) -> Value | None:
         """The value of a name, from the inside out."""

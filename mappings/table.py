@@ -147,7 +147,7 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
     found = row(name)
     if found.mindspore is None:
         raise Unsupported(f"{found.torch} has no MindSpore counterpart: {found.why}")
-    if found.kind == "script":
+    if found.kind == "script" and not found.arguments:
         raise Unsupported(f"{found.torch} does not cross argument by argument; write: {found.rewrite}")
     given = _bind(found, args, positional)
     values = _filled(found, given, complete=not partial)

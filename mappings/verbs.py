@@ -201,6 +201,23 @@ def _from_schedules(value: Any) -> list[tuple[str, dict[str, Any]]]:
     return [(names[target], table.inverse(names[target], kwargs)) for target, kwargs in value]
 
 
+def _layer(value: Any, args: Mapping[str, Any]) -> Call | None:
+    """A pair (torch layer, its arguments) to the call that makes it in MindSpore."""
+    from . import table
+
+    return None if value is None else table.translate(value[0], value[1])
+
+
+def _from_layer(value: Call | None) -> list[Any] | None:
+    from . import table
+
+    if value is None:
+        return None
+    rows = (*table.rows("layer"), *table.rows("module"))
+    name = next(row.torch for row in rows if row.mindspore == value.target)
+    return [name, table.inverse(name, value.kwargs)]
+
+
 def _kernel_if_none(value: Any, args: Mapping[str, Any]) -> Any:
     return args["kernel_size"] if value is None else value
 
@@ -229,9 +246,11 @@ _BUILT_IN: dict[str, Verb] = {
     "dims": Verb("numbers one by one or in a tuple", _dims, _same),
     "tensor": Verb("a list becomes a float32 tensor", _tensor, _from_tensor),
     "negate": Verb("-value", lambda value, args: -value, lambda value: -value),
+    "both_signs": Verb("-value and value", lambda value, args: (-value, value), lambda values: values[1]),
     "half_width": Verb("bounds of U(-scale, scale)", _half_width, _same),
     "last_axis": Verb("one dimension, as a tuple", _last_axis, _same),
     "divisor": Verb("None becomes 0", lambda value, args: 0 if value is None else value, lambda value: value or None),
+    "layer": Verb("a layer by its own row", _layer, _from_layer),
     "schedules": Verb("every schedule by its own row", _schedules, _from_schedules),
 }
 VERBS: Verbs[Verb] = Verbs(_BUILT_IN, Verb)

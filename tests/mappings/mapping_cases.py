@@ -23,6 +23,15 @@ RULES = {  # the functions of an epoch that a schedule's case names
     "halved": lambda epoch: 0.5 ** (epoch // 4),
     "shrunk": lambda epoch: 0.9 + 0.001 * epoch,
 }
+ALL = ("mean", "variance", "entropy")
+MEASURES = {  # what MindSpore has of a distribution besides its density
+    **dict.fromkeys(("Normal", "Uniform", "Exponential", "Gamma", "Beta", "Bernoulli", "Gumbel", "LogNormal"), ALL),
+    "Geometric": ALL,
+    "Categorical": ("entropy",),
+    "Cauchy": ("entropy",),
+    "Poisson": ("mean", "variance"),
+    **dict.fromkeys(("Laplace", "HalfNormal", "StudentT"), ()),
+}
 SHAPES = ((4, 3), (5,), (2, 3, 2))  # the parameters of every optimizer group
 FRESH = 60  # new layers whose initial values are compared
 IMAGES = ((64, 48), (50, 71), (33, 33))  # height and width
@@ -34,6 +43,11 @@ def runnable() -> Iterator[tuple[str, Row, Case]]:
         for index, case in enumerate(row.cases):
             if case.raises is None:
                 yield f"{row.torch}[{index}]", row, case
+
+
+def is_called(row: Row) -> bool:
+    """Whether a row tells how a call crosses; a script's row without arguments is source text instead."""
+    return row.kind != "script" or bool(row.arguments)
 
 
 def draw(name: str, shape: tuple[int, ...], kind: Any = None) -> np.ndarray:

@@ -13,18 +13,28 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from mapping_cases import Results, phases, runnable
+from mapping_cases import Results, is_called, phases, runnable
 from mindspore.graph.api import _pynative_executor
 from mindspore_calls import WRONG
+from mindspore_distribution_rows import run_distribution
 from mindspore_function_rows import run_function
 from mindspore_module_rows import run_fresh, run_module
 from mindspore_signatures import signature
-from mindspore_training_rows import run_initializer, run_optimizer, run_schedule, run_transform
+from mindspore_training_rows import run_clipping, run_initializer, run_optimizer, run_schedule, run_transform
+from msmigrate.errors import BadInput
 from msmigrate.mappings import table
+from msmigrate.mappings.resolve import resolve
 from msmigrate.mappings.rows import Case, Row
 
 warnings.simplefilter("ignore")
 MODES = ("pynative", "graph")
+RUNNERS = {
+    "function": run_function,
+    "optimizer": run_optimizer,
+    "schedule": run_schedule,
+    "distribution": run_distribution,
+    "script": run_clipping,
+}
 
 
 def run(
@@ -48,8 +58,17 @@ def run(
                 train = phase == "train"
                 results.run(f"{name}/{phase}/{mode}", lambda m=mode, t=train: run_module(name, row, case, m, t))
         else:
-            runner = {"function": run_function, "optimizer": run_optimizer, "schedule": run_schedule}[row.kind]
+            runner = RUNNERS[row.kind]
             results.run(f"{name}/train/{mode}", lambda m=mode, r=runner: r(name, row, case, m))
+
+
+def exists(name: str) -> bool:
+    """Whether there is what a script's row names."""
+    try:
+        resolve(name)
+    except BadInput:
+        return False
+    return True
 
 
 def main(folder: Path, wrong: dict[str, dict[str, Any]]) -> None:
@@ -59,7 +78,9 @@ def main(folder: Path, wrong: dict[str, dict[str, Any]]) -> None:
     for name, row, case in runnable():
         if not wrong or row.torch in wrong:
             run(results, name, row, case)
-    results.notes["signatures"] = {row.torch: signature(row) for row in table.rows() if row.mindspore}
+    there = [row for row in table.rows() if row.mindspore]
+    results.notes["signatures"] = {row.torch: signature(row) for row in there if is_called(row)}
+    results.notes["missing"] = [row.mindspore for row in there if not (is_called(row) or exists(row.mindspore))]
     results.save(folder)
 
 

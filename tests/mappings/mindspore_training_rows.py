@@ -7,12 +7,25 @@ from typing import Any
 
 import mindspore as ms
 import numpy as np
-from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, measured, patch, rules, together
+from mapping_cases import (
+    IMAGES,
+    RATES,
+    SHAPES,
+    UNTOUCHED,
+    draw,
+    extent,
+    image,
+    inputs,
+    measured,
+    patch,
+    rules,
+    together,
+)
 from mindspore import ops
 from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
 from mindspore_calls import translate
-from msmigrate.mappings.resolve import build
+from msmigrate.mappings.resolve import build, resolve
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 from PIL import Image
 
@@ -132,3 +145,16 @@ def run_transform(row: Row, case: Case) -> dict[str, Any]:
         pictures = [to_tensor(picture) for picture in pictures]
     results = [transform(picture) for picture in pictures]
     return {f"image{index}": together(result) for index, result in enumerate(results)}
+
+
+def run_clipping(name: str, row: Row, case: Case, mode: str) -> dict[str, Any]:
+    """What a script does to the gradients: they and nothing else."""
+    call = translate(row.torch, case.args)
+    target, kwargs = resolve(call.target), call.kwargs
+
+    def clip(grads: Any) -> Any:
+        return target(grads, **kwargs)
+
+    grads = tuple(ms.Tensor(array) for array in inputs(name, case))
+    clipped = (ms.jit(clip) if mode == "graph" else clip)(grads)
+    return {f"grad{index}": grad.asnumpy() for index, grad in enumerate(clipped)}

@@ -9,18 +9,28 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from mapping_cases import Results, runnable
+from mapping_cases import Results, is_called, runnable
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import Case, Row
 from torch_calls import find
+from torch_distribution_rows import run_distribution
 from torch_function_rows import run_function
 from torch_module_rows import run_fresh, run_module
 from torch_signatures import signature
-from torch_training_rows import run_initializer, run_optimizer, run_schedule, run_transform
+from torch_training_rows import run_clipping, run_initializer, run_optimizer, run_schedule, run_transform
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+RUNNERS = {
+    "function": run_function,
+    "optimizer": run_optimizer,
+    "schedule": run_schedule,
+    "distribution": run_distribution,
+    "script": run_clipping,
+}
 
 
 def run(results: Results, name: str, row: Row, case: Case, *, fresh: bool = True) -> None:
@@ -37,9 +47,18 @@ def run(results: Results, name: str, row: Row, case: Case, *, fresh: bool = True
                 key = f"{name}/{mode}/{label}"
                 results.run(key, lambda mode=mode, dtype=dtype: run_module(name, row, case, dtype, mode == "train"))
         else:
-            runner = {"function": run_function, "optimizer": run_optimizer, "schedule": run_schedule}[row.kind]
+            runner = RUNNERS[row.kind]
             key = f"{name}/train/{label}"
             results.run(key, lambda dtype=dtype, runner=runner: runner(name, row, case, dtype))
+
+
+def exists(name: str) -> bool:
+    """Whether there is what a script's row names; apex cannot be installed everywhere."""
+    try:
+        find(name)
+    except AttributeError:
+        return name.startswith("apex.")
+    return True
 
 
 def main(folder: Path) -> None:
@@ -48,8 +67,9 @@ def main(folder: Path) -> None:
     for name, row, case in runnable():
         run(results, name, row, case)
     results.arrays = {key: np.asarray(value) for key, value in results.arrays.items()}
-    results.notes["signatures"] = {row.torch: signature(row) for row in table.rows()}
+    results.notes["signatures"] = {row.torch: signature(row) for row in table.rows() if is_called(row)}
     results.notes["missing"] = [name for row in table.rows() for name in row.aliases if not callable(find(name))]
+    results.notes["missing"] += [row.torch for row in table.rows() if not (is_called(row) or exists(row.torch))]
     results.save(folder)
 
 

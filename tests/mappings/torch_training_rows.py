@@ -6,7 +6,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from mapping_cases import IMAGES, RATES, SHAPES, UNTOUCHED, draw, extent, image, measured, patch, rules, together
+from mapping_cases import (
+    IMAGES,
+    RATES,
+    SHAPES,
+    UNTOUCHED,
+    draw,
+    extent,
+    image,
+    inputs,
+    measured,
+    patch,
+    rules,
+    together,
+)
 from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
 from PIL import Image
 from torch_calls import arguments, find
@@ -88,3 +101,13 @@ def run_transform(name: str, row: Row, case: Case) -> dict[str, Any]:
         pictures = [transforms.ToTensor()(picture) for picture in pictures]
     results = [transform(picture) for picture in pictures]
     return {f"image{index}": together(result) for index, result in enumerate(results)}
+
+
+def run_clipping(name: str, row: Row, case: Case, dtype: torch.dtype) -> dict[str, Any]:
+    """What a script does to the gradients: they and nothing else."""
+    _, given = arguments(row, case, dtype)
+    parameters = [torch.nn.Parameter(torch.zeros(array.shape, dtype=dtype)) for array in inputs(name, case)]
+    for parameter, array in zip(parameters, inputs(name, case), strict=True):
+        parameter.grad = torch.from_numpy(array).to(dtype)
+    find(row.torch)(parameters, **given)
+    return {f"grad{index}": parameter.grad for index, parameter in enumerate(parameters)}

@@ -26,6 +26,11 @@ def _each(value: Any, groups: int, name: str) -> list[Any]:
     return list(value)
 
 
+def _refuse_momentum(cycle_momentum: bool) -> None:
+    if cycle_momentum:
+        raise ValueError("MindSpore compiles the momentum in as a constant: give cycle_momentum=False")
+
+
 class EpochSchedule(Schedule):
     """A schedule that tells the rate of any epoch by itself."""
 
@@ -109,10 +114,12 @@ class OneCycleLR(EpochSchedule):
         steps_per_epoch: int | None = None,
         pct_start: float = 0.3,
         anneal_strategy: str = "cos",
+        cycle_momentum: bool = False,
         div_factor: float = 25.0,
         final_div_factor: float = 1e4,
         three_phase: bool = False,
     ) -> None:
+        _refuse_momentum(cycle_momentum)
         if total_steps is None:
             if epochs is None or steps_per_epoch is None:
                 raise ValueError("OneCycleLR needs total_steps, or epochs and steps_per_epoch")
@@ -163,7 +170,9 @@ class CyclicLR(EpochSchedule):
         gamma: float = 1.0,
         scale_fn: Callable[[float], float] | None = None,
         scale_mode: str = "cycle",
+        cycle_momentum: bool = False,
     ) -> None:
+        _refuse_momentum(cycle_momentum)
         groups = len(optimizer.param_groups)
         self.lowest, self.highest = _each(base_lr, groups, "base_lr"), _each(max_lr, groups, "max_lr")
         rules: dict[str, Callable[[float], float]] = {

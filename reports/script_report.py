@@ -16,6 +16,7 @@ from rich.text import Text
 
 from ..errors import MsmigrateError
 from ..mappings import table
+from ..mappings.rows import NOT_RUN, SAME_DISTRIBUTION
 from ..migrate.analyze.operators import BY_HAND, COMPOSED, DIRECT, NO_ROW
 from ..migrate.script import Api, ScriptAnalysis, Use, draft_recipe
 from ..train import recipe
@@ -30,6 +31,7 @@ LEGEND = {
     "missing": "MindSpore has nothing for it; the row says what to do instead.",
     NO_ROW: "The mapping table has no row of it: nobody has looked for a counterpart yet.",
 }
+BRIEF = {NOT_RUN: "not run", SAME_DISTRIBUTION: "distribution"}
 SURENESS = {
     "default": "",
     "perhaps": "under a condition that reading cannot tell",
@@ -74,18 +76,25 @@ def _conditions(analysis: ScriptAnalysis) -> str:
 
 
 def short(name: str) -> str:
-    """The last two parts of a name: nn.Conv2d, Optimizer.step; of one of msmigrate's the last."""
-    return name.rpartition(".")[2] if name.startswith("msmigrate.") else ".".join(name.split(".")[-2:])
+    """The last two parts of a name: nn.Conv2d, Optimizer.step; the last alone of one of msmigrate's or a long one."""
+    two = ".".join(name.split(".")[-2:])
+    return name.rpartition(".")[2] if name.startswith("msmigrate.") or len(two) > 31 else two
 
 
 def _overview(apis: Iterable[Api]) -> Table:
-    shown = Table("API", "MindSpore", "", "status", "line", box=None, pad_edge=False, header_style="dim")
-    shown.columns[4].overflow = "fold"
+    shown = Table("API", "MindSpore", "", "line", box=None, pad_edge=False, header_style="dim")
+    for column in shown.columns[:3]:
+        column.no_wrap = True
+    shown.columns[3].overflow = "fold"
+    file = ""
     for api in apis:
-        way = Text(api.way, COLOURS[api.way])
+        if api.uses[0].file != file:
+            file = api.uses[0].file
+            shown.add_row(_text(file, "dim"))
         status = _status(api)
-        target = _target(api)
-        shown.add_row(_text(short(api.torch)), _text(target), way, Text(status), _text(_lines(api.uses, 4)))
+        way = Text.assemble((api.way, COLOURS[api.way]), f", {status}" if status else "")
+        lines = _lines(api.uses, 3).removeprefix(f"{file}:")
+        shown.add_row(_text(short(api.torch)), _text(_target(api)), way, _text(lines))
     return shown
 
 
@@ -94,7 +103,10 @@ def _target(api: Api) -> str:
 
 
 def _status(api: Api) -> str:
-    return "" if api.way in (NO_ROW, "missing") else api.uses[0].status
+    """What the rows' tests found, in short; nothing where the counterpart is words, which no test can run."""
+    status = api.uses[0].status
+    said = api.way in (NO_ROW, "missing") or (api.way == BY_HAND and status == NOT_RUN)
+    return "" if said else BRIEF.get(status, status)
 
 
 def _lines(uses: Iterable[Use], most: int) -> str:
@@ -115,7 +127,8 @@ def _lacks(api: Api) -> list[str]:
             said += [note for note in use.notes if "no counterpart" in note] or [use.why or "no counterpart"]
             said += [use.rewrite] if use.rewrite else []
     bare = [" ".join(text.split()).removeprefix(f"{api.torch}: ") for text in said]
-    return [*dict.fromkeys(bare), f"at {_lines(api.uses, 6)}"]
+    only = f", {SURENESS['option']}" if all(use.certainty == "option" for use in api.uses) else ""
+    return [*dict.fromkeys(bare), f"at {_lines(api.uses, 6)}{only}"]
 
 
 def calls(analysis: ScriptAnalysis) -> list[tuple[str, list[Use]]]:
@@ -135,7 +148,7 @@ def same_lines(analysis: ScriptAnalysis, use: Use) -> list[int]:
 
 
 def _calls(console: Console, analysis: ScriptAnalysis) -> None:
-    told: set[str] = set()
+    told: dict[str, str] = {}  # row -> where its words were shown
     for file, uses in calls(analysis):
         console.print(Text(f"\nCalls of {file}", "bold"))
         grid = Table.grid(padding=(0, 1))
@@ -148,8 +161,10 @@ def _calls(console: Console, analysis: ScriptAnalysis) -> None:
             grid.add_row(number, "", _text(use.source, "dim"))
             if use.rewritten:
                 grid.add_row("", Text("→", COLOURS[use.way]), _text(use.rewritten))
-            if use.rewrite and use.row not in told:
-                told.add(use.row or "")
+            if use.rewrite and use.row is not None and use.row in told:
+                grid.add_row("", Text("→", COLOURS[use.way]), _text(f"as {told[use.row]}", "dim"))
+            elif use.rewrite:
+                told[use.row or ""] = use.place
                 grid.add_row("", Text("→", COLOURS[use.way]), Text("\n").join(map(_text, use.rewrite.split("\n"))))
             for note in use.notes:
                 grid.add_row("", Text("!", "yellow"), _text(note, "yellow"))

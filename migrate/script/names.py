@@ -107,6 +107,8 @@ MODULE_METHODS = (
     *("parameters", "register_buffer", "register_parameter", "register_forward_hook", "register_full_backward_hook"),
     *("requires_grad_", "share_memory", "state_dict", "to", "train", "type", "zero_grad"),
 )
+# names of torch that are also a method's, and mean a dtype where nobody calls them
+DTYPES = ("bfloat16", "bool", "double", "float", "half", "int", "long", "short")
 # tensor methods whose result is no tensor
 PLAIN_RESULTS = ("item", "tolist", "size", "dim", "numel", "numpy", "backward", "stride", "data_ptr", "is_contiguous")
 # names that people give: the last resort, where nothing else tells

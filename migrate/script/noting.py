@@ -48,8 +48,9 @@ class Notes:
 
     def note_named(self, value: Value, node: ast.expr, scope: Scope) -> None:
         """Keep a name of a library that is handed on and not called, where the table has a row for it."""
-        if isinstance(value, Name) and names.is_library(value.name) and names.row_of(value.name) is not None:
-            self.note(value.name, node, scope, None)
+        name = value.name if isinstance(value, Name) else ""
+        if names.is_library(name) and not name.endswith(names.DTYPES) and names.row_of(name) is not None:
+            self.note(name, node, scope, None)
 
     def under(self, taken: bool | None, test: ast.expr, of: bool, scope: Scope, run: Callable[[], Any]) -> Any:
         """Run a branch of a condition: taken for sure, surely not, or perhaps (None)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +67,9 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
     unpacked = [argument.node for argument in seen.arguments or [] if argument.name in ("*", "**")]
     if unpacked:
         notes.append(f"arguments come out of {seen.source.text(unpacked[0])}: write them out")
+    moved = _moved(seen, row, given)
+    if moved is not None:
+        return Rewritten(_source(given[row.arguments[0].torch]), (moved,))
     values, after = _stand_ins(row, given, notes)
     try:
         call = table.translate(row.torch, values)
@@ -78,7 +82,22 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
     kwargs = {**call.kwargs, **after}
     first = [_source(given[a.torch]) for a in row.arguments if a.torch in row.unwritten and a.torch in given]
     words = [*first, *(_word(name, value) for name, value in kwargs.items())]
-    return Rewritten(f"{call.target}({', '.join(words)})", tuple(dict.fromkeys(notes)))
+    target = call.target
+    if target.startswith("mindspore.Tensor.") and seen.name.startswith("torch.Tensor."):  # a method there, too
+        target = f"{_source(given[row.arguments[0].torch])}.{target.rpartition('.')[2]}"
+    return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)))
+
+
+def _moved(seen: Seen, row: Row, given: Mapping[str, Any]) -> str | None:
+    """What to say of x.to(device), where the row says that a device is left out."""
+    for argument in row.arguments:
+        value = given.get(argument.torch)
+        if "device" in (argument.remedy or "") and value is not None:
+            text = value if isinstance(value, str) else repr(value)
+            is_dtype = isinstance(value, Expression) and any(name in _listed(argument) for name in value.names)
+            if not is_dtype and re.search(r"device|cuda|gpu|cpu|rank", text):
+                return argument.remedy
+    return None
 
 
 def _bound(seen: Seen, row: Row, texts: Texts) -> tuple[dict[str, Any], list[str]]:

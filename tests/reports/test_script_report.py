@@ -56,7 +56,7 @@ def test_the_terminal_is_told_everything(analysis: ScriptAnalysis) -> None:
     text = shown(analysis)
     assert text.startswith("train.py: ")
     assert "1 without a counterpart (torchvision.transforms.Resize)" in " ".join(text.split())
-    assert re.search(r"optim\.SGD +SGD +composed +equal +train\.py:14\n", text)
+    assert re.search(r"optim\.SGD +SGD +composed, equal +14\n", text)
     assert "torch.frobnicate (train.py:17)" in text
     assert "max_size=10 has no counterpart" in " ".join(text.split())
     assert "also 20" in text  # the same call twice is shown once

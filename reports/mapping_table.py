@@ -104,7 +104,12 @@ def show_row(row: Row, console: Console) -> None:
     if row.aliases:
         console.print(f"also {', '.join(row.aliases)}", highlight=False)
     if row.why:
-        console.print(("" if row.exact else "Not exact: ") + row.why, highlight=False)
+        console.print(_why(row), highlight=False, markup=False)
+    if row.rewrite:
+        console.print("\n[bold]Written in MindSpore[/]")
+        console.print(Padding(row.rewrite.replace("[", "\\["), (0, 0, 0, 2)), highlight=False)
+    if row.recipe:
+        console.print(f"\n[bold]In a recipe[/]\n  {_recipe(row)}", highlight=False)
     sections = (("Arguments", "MindSpore (its default)", argument_cells(row)), ("State", "MindSpore", state_cells(row)))
     for title, theirs, cells in sections:
         if cells:
@@ -172,11 +177,16 @@ def markdown() -> str:
 
 def _section(row: Row) -> list[str]:
     ours, theirs = (f"[{name}]({row.docs[name.lower()]})" for name in ("torch", "MindSpore"))
-    lines = [f"### {row.torch}", "", f"→ `{row.mindspore}` ({ours}, {theirs})", ""]
+    target = f"→ `{row.mindspore}`" if row.mindspore else "No counterpart"
+    lines = [f"### {row.torch}", "", f"{target} ({ours}, {theirs})", ""]
     if row.aliases:
         lines += ["Also " + ", ".join(f"`{alias}`" for alias in row.aliases) + ".", ""]
     if row.why:
-        lines += [("" if row.exact else "Not exact: ") + row.why, ""]
+        lines += [_why(row), ""]
+    if row.rewrite:
+        lines += ["```python", *row.rewrite.splitlines(), "```", ""]
+    if row.recipe:
+        lines += [f"In a recipe: `{_recipe(row)}`.", ""]
     for title, cells in (("argument", argument_cells(row)), ("state", state_cells(row))):
         if cells:
             lines += _grid((f"torch {title}", "MindSpore" + (" (its default)" if title == "argument" else ""), ""))
@@ -185,6 +195,25 @@ def _section(row: Row) -> list[str]:
     if row.pitfalls:
         lines += ["Pitfalls: " + ", ".join(f"[{name}](#{_anchor(name)})" for name in row.pitfalls) + ".", ""]
     return lines
+
+
+def _why(row: Row) -> str:
+    return ("" if row.exact or row.mindspore is None else "Not exact: ") + (row.why or "")
+
+
+def _recipe(row: Row) -> str:
+    """The recipe's key, and its value where it is fixed, as YAML writes it."""
+    value = row.recipe.get("value")
+    shown = {True: "true", False: "false"}.get(value, str(value)) if not isinstance(value, dict) else _flow(value)
+    return str(row.recipe["key"]) + (f": {shown}" if "value" in row.recipe else "")
+
+
+def _flow(value: dict[str, Any]) -> str:
+    return (
+        "{"
+        + ", ".join(f"{key}: {str(item).lower() if item in (True, False) else item}" for key, item in value.items())
+        + "}"
+    )
 
 
 def _title(kind: str) -> str:

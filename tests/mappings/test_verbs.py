@@ -141,6 +141,14 @@ def test_schedules(steps: int, horizon: int, milestone: int) -> None:
     there_and_back("schedules", value, {"milestones": [milestone]})
 
 
+def test_a_layer_as_an_argument_crosses_by_its_own_row() -> None:
+    value = ["torch.nn.TransformerEncoderLayer", {"d_model": 8, "nhead": 2, "dropout": 0.0}]
+    assert VERBS["layer"].forward(value, {}).target == "mindspore.nn.TransformerEncoderLayer"
+    there_and_back("layer", value, {})
+    there_and_back("layer", ["torch.nn.LayerNorm", {"normalized_shape": 8}], {})
+    there_and_back("layer", None, {})
+
+
 @pytest.mark.parametrize("name", ["torch.optim.lr_scheduler.SequentialLR", "torch.nn.ReLU"])
 def test_only_plain_schedules_can_be_nested(name: str) -> None:
     nested = {"schedulers": [[name, {}]], "milestones": []}

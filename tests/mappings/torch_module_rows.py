@@ -41,6 +41,8 @@ def run_module(name: str, row: Row, case: Case, dtype: torch.dtype, train: bool)
 def run_fresh(row: Row, case: Case) -> dict[str, Any]:
     """What many new layers draw for each parameter."""
     torch.manual_seed(3)
-    first, given = arguments(row, case, torch.float32)
-    made = [dict(find(row.torch)(*first, **given).named_parameters()) for _ in range(FRESH)]
+    made = []
+    for _ in range(FRESH):
+        first, given = arguments(row, case, torch.float32)  # anew, for it may hold a layer
+        made.append(dict(find(row.torch)(*first, **given).named_parameters()))
     return {key: torch.stack([parameters[key].detach() for parameters in made]) for key in made[0]}

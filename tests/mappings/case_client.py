@@ -46,7 +46,7 @@ class Server:
         self.process: subprocess.Popen[bytes] | None = None
         self.starts = 0
 
-    def ask(self, name: str, row: Row, case: Case, modes: Sequence[str]) -> None:
+    def ask(self, name: str, row: Row, case: Case, modes: Sequence[str], *, fresh: bool = False) -> None:
         """Send one case; `answer` must be read before the next. Raises Stopped where the worker cannot be started."""
         if self.process is None:
             self._start()
@@ -55,6 +55,7 @@ class Server:
             "row": row.torch,
             "case": as_json(case),
             "modes": list(modes),
+            "fresh": fresh,
             "out": str(self._arrays()),
         }
         assert self.process is not None and self.process.stdin is not None

@@ -1,6 +1,7 @@
 """A worker that runs one case for each line it reads: JSON in, arrays into a file, JSON out.
 
-In: `name`, `row` (torch name), `case`, `modes`, `out` (a file). Out: `errors`, key -> traceback. Imports no framework.
+In: `name`, `row` (torch name), `case`, `modes`, `fresh` (also see what new layers draw), `out` (a file). Out: `errors`,
+key -> traceback. Imports no framework.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from msmigrate.mappings import table
 from msmigrate.mappings.rows import Case, Row
 from varied_cases import from_json
 
-Run = Callable[[Results, str, Row, Case, tuple[str, ...]], None]
+Run = Callable[[Results, str, Row, Case, tuple[str, ...], bool], None]
 
 
 def serve(run: Run) -> None:
@@ -28,7 +29,8 @@ def serve(run: Run) -> None:
     for line in sys.stdin:
         asked = json.loads(line)
         results = Results()
-        run(results, asked["name"], table.row(asked["row"]), from_json(asked["case"]), tuple(asked["modes"]))
+        row, case, modes = table.row(asked["row"]), from_json(asked["case"]), tuple(asked["modes"])
+        run(results, asked["name"], row, case, modes, asked["fresh"])
         with Path(asked["out"]).open("wb") as file:
             np.savez(file, **{key: np.asarray(value) for key, value in results.arrays.items()})
         print(json.dumps({"errors": results.errors}), file=answers, flush=True)

@@ -16,9 +16,9 @@ from msmigrate.mappings import table
 from msmigrate.mappings.rows import Case, Row
 
 
-def run_case(results: Results, name: str, row: Row, case: Case, modes: tuple[str, ...]) -> None:
-    """Run all but the drawing of new layers."""
-    run(results, name, row, case, modes=modes, fresh=False)
+def run_case(results: Results, name: str, row: Row, case: Case, modes: tuple[str, ...], fresh: bool) -> None:
+    """Run the case in these modes."""
+    run(results, name, row, case, modes=modes, fresh=fresh)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@ from msmigrate.mappings.rows import Case, Row
 from torch_rows import run
 
 
-def run_case(results: Results, name: str, row: Row, case: Case, modes: tuple[str, ...]) -> None:
-    """Run all but the drawing of new layers; torch has one mode."""
-    run(results, name, row, case, fresh=False)
+def run_case(results: Results, name: str, row: Row, case: Case, modes: tuple[str, ...], fresh: bool) -> None:
+    """Run the case; torch has one mode."""
+    run(results, name, row, case, fresh=fresh)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def cases(draw: st.DrawFn, row: Row) -> Case:
 def case_of(row: Row, variation: Variation, sizes: Mapping[str, int], args: Mapping[str, Any], dtype: str) -> Case:
     """The case of these sizes (name -> number), arguments and dtype of inputs that do not say how they are drawn."""
     inputs = []
-    for spec in (settled(spec, sizes) for spec in variation.inputs):
+    for spec in (_input(spec, sizes) for spec in variation.inputs):
         drawn = isinstance(spec, dict) and set(spec) - {"shape", "grad", "fixed"}
         if dtype == "float32" or drawn:
             inputs.append(spec)
@@ -50,6 +50,13 @@ def case_of(row: Row, variation: Variation, sizes: Mapping[str, int], args: Mapp
         apart=variation.apart,
         groups=GROUPS if row.kind == "optimizer" else (),
     )
+
+
+def _input(spec: Any, sizes: Mapping[str, int]) -> Any:
+    """An input with its shape, and whatever else is an expression, worked out."""
+    shape = spec["shape"] if isinstance(spec, dict) else spec
+    numbers = [expressions.value(str(size), sizes) for size in shape]
+    return {**settled(spec, sizes), "shape": numbers} if isinstance(spec, dict) else numbers
 
 
 def settled(value: Any, sizes: Mapping[str, int]) -> Any:

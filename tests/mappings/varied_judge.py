@@ -30,13 +30,13 @@ class Engine:
     def complaints(self, row: Row, case: Case, mode: str) -> list[str]:
         """What speaks against a case in one mode; empty where it agrees."""
         try:
-            found = [self._run(row, case, mode, 0)]
+            found = [self.run(name_of(row, case, 0), row, case, (mode,))]
             if row.kind not in TENSORS:
                 return judge_listed(name_of(row, case, 0), row, case, mode, found[0])[1]
             wrong = judge(row, case, mode, found)
             if not wrong or any(part.errors for part in found[0].values()) or beyond_noise(row, case, mode, found[0]):
                 return wrong
-            found += [self._run(row, case, mode, drawing) for drawing in range(1, DRAWINGS)]
+            found += [self.run(name_of(row, case, one), row, case, (mode,)) for one in range(1, DRAWINGS)]
             return judge(row, case, mode, found)
         except Stopped as stopped:
             return [str(stopped)]
@@ -46,13 +46,14 @@ class Engine:
         self.torch.close()
         self.mindspore.close()
 
-    def _run(self, row: Row, case: Case, mode: str, drawing: int) -> dict[str, Results]:
-        """One drawing in both frameworks, at the same time."""
-        name = name_of(row, case, drawing)
+    def run(
+        self, name: str, row: Row, case: Case, modes: tuple[str, ...], *, fresh: bool = False
+    ) -> dict[str, Results]:
+        """One case in both frameworks, at the same time; its values are drawn from the name. Raises Stopped."""
         servers = {"torch": self.torch, "mindspore": self.mindspore}
         try:
             for server in servers.values():
-                server.ask(name, row, case, (mode,))
+                server.ask(name, row, case, modes, fresh=fresh)
             return {framework: server.answer() for framework, server in servers.items()}
         except Stopped:
             self.close()  # the other one's answer is of a case that is over

@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import onnx
-from google.protobuf.message import DecodeError
 
 from ...errors import BadInput
 from ..model_spec import serve
@@ -67,7 +66,9 @@ def read(path: Path) -> onnx.ModelProto:
         raise BadInput(f"it cannot be read: {error.strerror}") from None
     try:
         model = onnx.load_model_from_string(content)
-    except DecodeError:
+    except MemoryError:
+        raise BadInput("there is not enough memory to read it") from None
+    except Exception:  # protobuf's DecodeError, which msmigrate has no other reason to import
         raise BadInput("it is no ONNX file, or a damaged one: its protobuf does not end where it should") from None
     if not model.opset_import or not model.HasField("graph"):
         raise BadInput("it is no ONNX file: it says neither which operators it uses (opset_import) nor has it a graph")

@@ -119,7 +119,7 @@ def _train(model: torch.nn.Module, inputs: Inputs, recorder: Recorder, notes: li
             recorder.uses[key]["train"] = before.get(key, 0)
         first = error
     try:
-        doubled = pytree.tree_map_only(torch.Tensor, lambda tensor: torch.cat((tensor, tensor)), inputs.train)
+        doubled = tuple(_twice(value) for value in inputs.train)
         return _kept(model, doubled, inputs, recorder) // 2
     except Exception:
         said = f"{type(first).__name__}: {' '.join(str(first).split())[:200]}"
@@ -127,6 +127,13 @@ def _train(model: torch.nn.Module, inputs: Inputs, recorder: Recorder, notes: li
             raise DoesNotRun(said) from None
         notes.append(f"it did not run in train mode ({said}): the operators are those of eval mode")
         return None
+
+
+def _twice(value: Any) -> Any:
+    """Two images for one: a list of images twice as long, a batch twice as large."""
+    if isinstance(value, list):
+        return value * 2
+    return pytree.tree_map_only(torch.Tensor, lambda tensor: torch.cat((tensor, tensor)), value)
 
 
 def _kept(model: torch.nn.Module, args: tuple[Any, ...], inputs: Inputs, recorder: Recorder) -> int:

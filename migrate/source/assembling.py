@@ -1,0 +1,241 @@
+"""One file of MindSpore source from what a torch model ran: imports, helpers, functions, classes, and what makes it."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..analyze.names import find
+from .facts import Facts, Function
+from .head import Head
+from .module_api import CONTAINERS, DROPPED, NAMES
+from .scope import Problem, Scope
+from .translating import Translator
+
+
+class Source(NamedTuple):
+    """The text of the new file, and what could not be written."""
+
+    text: str
+    problems: list[Problem]
+
+
+class Assembly:
+    """Collects the definitions of one model in the order in which they need each other."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.trees: dict[str, ast.Module] = {}
+        self.functions = {function.qualified: function for function in facts.functions}
+        self.modules = {f.module: f.file for f in facts.functions}
+        self.owners = self._owners()
+        self.head = Head()
+        self.definitions: dict[str, ast.stmt] = {}
+        self.problems: list[Problem] = []
+        known = frozenset({*self.functions, *self.owners})
+        self.scope = Scope(facts, known, self.head.name, self.derives, self.is_global, self.python, self.problems)
+
+    def _owners(self) -> dict[str, list[Function]]:
+        """Every class that has a function that ran, or whose instances are in the model -> those functions."""
+        found: dict[str, list[Function]] = {}
+        for function in self.facts.functions:
+            owner, dot, _ = function.qualified.rpartition(".")
+            if dot and owner != function.module:
+                found.setdefault(owner, []).append(function)
+        for bases in self.facts.classes.values():
+            for base in bases:
+                if base.rpartition(".")[0] in self.modules:
+                    found.setdefault(base, [])
+        return found
+
+    def derives(self, name: str, base: str) -> bool:
+        """Whether a module of this class is one of that base."""
+        return any(bases[0] == name and base in bases for bases in self.facts.classes.values()) or name == base
+
+    def tree(self, file: str) -> ast.Module:
+        """The parsed file."""
+        if file not in self.trees:
+            self.trees[file] = ast.parse(Path(file).read_bytes())
+        return self.trees[file]
+
+    def is_global(self, file: str, name: str) -> bool:
+        """Whether a file defines or imports a name at its top."""
+        for node in self.tree(file).body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                if any((alias.asname or alias.name).partition(".")[0] == name for alias in node.names):
+                    return True
+            elif isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
+                return True
+        return False
+
+    def python(self, file: str, name: str) -> None:
+        """Note a name of Python's library for the imports, and define a constant of the file's top."""
+        self.head.python(self.tree(file), name)
+        for node in self.tree(file).body:
+            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+                self.definitions.setdefault(f"{file}:{name}", node)
+
+    def define(self, qualified: str) -> None:
+        """Translate a class or function, after those that it names."""
+        if qualified in self.definitions or qualified in DROPPED:
+            return
+        if qualified in self.owners:
+            self._class(qualified)
+        elif qualified.rpartition(".")[0] in self.owners:
+            self.define(qualified.rpartition(".")[0])
+        elif qualified in self.functions:
+            self._function(self.functions[qualified])
+
+    def _function(self, function: Function) -> None:
+        node = self._node(function)
+        if node is None:
+            return
+        self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
+        self._needed(function.file, node)
+        made = Translator(self.scope, function.file).function(node, node.name)
+        del self.definitions[function.qualified]
+        self.definitions[function.qualified] = made
+
+    def _class(self, qualified: str) -> None:
+        module, _, _ = qualified.rpartition(".")
+        file = self.modules.get(module)
+        node = None if file is None else self._class_node(file, qualified.removeprefix(f"{module}."))
+        if file is None or node is None:
+            return
+        self.definitions[qualified] = ast.Pass()
+        bases = [self._base(module, file, base) for base in node.bases]
+        body: list[ast.stmt] = []
+        ran = {function.line: function for function in self.owners[qualified]}
+        for statement in node.body:
+            if isinstance(statement, ast.FunctionDef):
+                first = statement.decorator_list[0].lineno if statement.decorator_list else statement.lineno
+                if first in ran:
+                    self._needed(file, statement)
+                    name = "construct" if statement.name == "forward" else statement.name
+                    body.append(Translator(self.scope, file).function(statement, name))
+            elif not _noise(statement):
+                body.append(statement)
+        del self.definitions[qualified]
+        if any(
+            self.derives(qualified, "torch.nn.Sequential") and ast.unparse(base) == "nn.SequentialCell"
+            for base in bases
+        ):
+            _listed(body)
+        self.definitions[qualified] = ast.ClassDef(node.name, bases, [], body or [ast.Pass()], [])
+
+    def _base(self, module: str, file: str, node: ast.expr) -> ast.expr:
+        text = ast.unparse(node)
+        for name in self.owners:
+            if name.rpartition(".")[2] == text.rpartition(".")[2]:
+                self.define(name)
+                return ast.Name(text.rpartition(".")[2], ast.Load())
+        return self._named(text)
+
+    def _named(self, text: str) -> ast.expr:
+        last = text.rpartition(".")[2]
+        known = {
+            "Module": "mindspore.nn.Cell",
+            **{name.rpartition(".")[2]: theirs for name, theirs in CONTAINERS.items()},
+        }
+        if last in known:
+            return self.head.name(known[last])
+        row = find(f"torch.nn.{last}").row
+        return self.head.name(row.mindspore) if row is not None and row.mindspore else ast.Name("object", ast.Load())
+
+    def _needed(self, file: str, node: ast.FunctionDef) -> None:
+        """Define what a function calls or names, and what its defaults name."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Call):
+                for name in self.facts.callees(file, inner):
+                    self._define_owner(name)
+            if isinstance(inner, (ast.Name, ast.Attribute)):
+                for kind in self.facts.kinds(file, inner):
+                    if kind.startswith(("class ", "function ", "module ")):
+                        self._define_owner(kind.partition(" ")[2])
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if isinstance(default, ast.Name):
+                for name in (*self.owners, *self.functions):
+                    if name.rpartition(".")[2] == default.id:
+                        self.define(name)
+
+    def _define_owner(self, name: str) -> None:
+        self.define(name if name in self.owners or name in self.functions else name.rpartition(".")[0])
+
+    def _node(self, function: Function) -> ast.FunctionDef | None:
+        for node in ast.walk(self.tree(function.file)):
+            if isinstance(node, ast.FunctionDef):
+                first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
+                if first == function.line:
+                    return node
+        return None
+
+    def _class_node(self, file: str, name: str) -> ast.ClassDef | None:
+        return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)
+
+
+def _noise(statement: ast.stmt) -> bool:
+    """Whether a statement of a class is neither its docstring nor an attribute that a model needs."""
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Constant)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return True
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    return isinstance(target, ast.Name) and (target.id.startswith("__") or target.id == "_version")
+
+
+def _listed(body: list[ast.stmt]) -> None:
+    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make it anew after ours."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+            own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]
+            if any(not call.args for call in own):
+                statement.body.append(ast.parse("self.cell_list = list(self.cells())").body[0])
+
+
+def made(value: Any, assembly: Assembly) -> ast.expr:
+    """The expression that makes the model anew, from how the worker saw it made."""
+    if isinstance(value, Mapping):
+        if "call" in value:
+            assembly.define(value["call"])
+            arguments = [made(item, assembly) for item in value["args"]]
+            keywords = [ast.keyword(key, made(item, assembly)) for key, item in value["kwargs"].items()]
+            return ast.Call(_called(value["call"], assembly), arguments, keywords)
+        if "name" in value:
+            assembly.define(value["name"])
+            return _called(value["name"], assembly)
+        for kind, node in (("tuple", ast.Tuple), ("list", ast.List)):
+            if kind in value:
+                return node([made(item, assembly) for item in value[kind]], ast.Load())
+        if "dict" in value:
+            pairs = [(made(key, assembly), made(item, assembly)) for key, item in value["dict"]]
+            return ast.Dict([key for key, _ in pairs], [item for _, item in pairs])
+        return ast.parse(f"not_converted({value.get('unknown')!r})", mode="eval").body
+    return ast.parse(repr(value), mode="eval").body
+
+
+def _called(name: str, assembly: Assembly) -> ast.expr:
+    if name in CONTAINERS or name in NAMES:
+        return assembly.head.name(CONTAINERS.get(name) or NAMES[name])
+    row = None if name in assembly.scope.theirs else find(name).row
+    if row is not None and row.mindspore is not None:
+        return assembly.head.name(row.mindspore)
+    module, _, last = name.rpartition(".")
+    if module in sys.stdlib_module_names:
+        return assembly.head.of(module, last)
+    return ast.Name(last, ast.Load())
+
+
+def assemble(facts: Facts, name: str, says: str) -> Source:
+    """The whole file; name: of the function that makes the model. says: its docstring."""
+    assembly = Assembly(facts)
+    root = made(facts.root, assembly)
+    maker = ast.parse(f"def {name}() -> nn.Cell:\n    return None").body[0]
+    assert isinstance(maker, ast.FunctionDef) and isinstance(maker.body[0], ast.Return)
+    maker.body[0].value = root
+    texts = [ast.unparse(ast.fix_missing_locations(node)) for node in (*assembly.definitions.values(), maker)]
+    body = "\n\n\n".join(texts)
+    return Source(f'"""{says}"""\n\n{assembly.head.text(body)}\n\n\n{body}\n', assembly.problems)

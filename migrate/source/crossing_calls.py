@@ -1,0 +1,198 @@
+"""One torch call as MindSpore source: the row's arguments, with the expressions that the source has for them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ...errors import Unsupported
+from ...mappings import table
+from ...mappings.rows import Argument, Call, Name, Row
+from .symbolic import SYMBOLIC
+
+Namer = Callable[[str], ast.expr]
+
+
+class Given(NamedTuple):
+    """What the source gives for one argument: its expression, and what that was when it ran."""
+
+    node: ast.expr
+    kinds: list[str]
+    constants: list[Any] | None  # None: other things than a few constants
+
+
+class CannotWrite(Exception):
+    """There is no MindSpore source for this; the text says why."""
+
+
+def bound(row: Row, positional: list[Given], named: Mapping[str, Given]) -> dict[str, Given]:
+    """The arguments under torch's names; raises CannotWrite for what the row does not know."""
+    given: dict[str, Given] = {}
+    waiting = list(positional)
+    for argument in row.arguments:
+        if not waiting:
+            break
+        if argument.rest and len(waiting) > 1:
+            node = ast.Tuple([item.node for item in waiting], ast.Load())
+            given[argument.torch], waiting = Given(node, [], None), []
+        else:
+            given[argument.torch] = waiting.pop(0)
+    if waiting:
+        raise CannotWrite(f"{row.torch} takes {len(row.arguments)} arguments, {len(positional)} are given")
+    for name, item in named.items():
+        if all(name != argument.torch for argument in row.arguments):
+            raise CannotWrite(f"{row.torch} has no argument {name} in the mapping table")
+        given[name] = item
+    return given
+
+
+def written(row: Row, given: Mapping[str, Given], name: Namer, *, partial: bool = False) -> ast.Call:
+    """The MindSpore call: arguments that torch's call gives, and those whose MindSpore default is another.
+
+    name: makes the expression for a qualified MindSpore name. partial: required arguments may come later. Raises
+    CannotWrite.
+    """
+    keywords = keywords_of(row, given, name)
+    for argument in row.arguments:
+        if argument.torch in given:
+            continue
+        if not argument.required:
+            keywords.update(_defaults(row, argument, given, name))
+        elif not partial:
+            raise CannotWrite(f"{row.torch} needs {argument.torch}")
+    for item in row.written:
+        if not _is_default(row, item.mindspore, item.value):
+            keywords[item.mindspore] = expression(item.value, name)
+    return ast.Call(name(str(row.mindspore)), *_placed(row, given, keywords))
+
+
+def keywords_of(row: Row, given: Mapping[str, Given], name: Namer) -> dict[str, ast.expr]:
+    """The MindSpore arguments that the given ones become, and no others; raises CannotWrite."""
+    if row.mindspore is None:
+        raise CannotWrite(f"{row.torch} has no counterpart: {row.why}")
+    keywords: dict[str, ast.expr] = {}
+    for argument in row.arguments:
+        if argument.torch in given:
+            keywords.update(_crossed(row, argument, given, name))
+    return keywords
+
+
+def through_variable(row: Row, given: Mapping[str, Given], name: Namer, function: ast.expr) -> ast.Call:
+    """A call of a class that a variable holds, which has its own defaults with it: the given arguments alone."""
+    return ast.Call(function, *_placed(row, given, keywords_of(row, given, name)))
+
+
+def held(row: Row, given: Mapping[str, Given], name: Namer) -> ast.expr:
+    """A class that is not called here but handed on: with torch's defaults where MindSpore has others."""
+    call = written(row, given, name, partial=True)
+    if not call.args and not call.keywords:
+        return call.func
+    partial = name("functools.partial")
+    return ast.Call(partial, [call.func, *call.args], call.keywords)
+
+
+def _placed(row: Row, given: Mapping[str, Given], keywords: dict[str, ast.expr]) -> Any:
+    """The leading required arguments without their names, as people write them; the others with."""
+    first: list[ast.expr] = []
+    for argument in row.arguments:
+        plain = argument.required and argument.torch in given and len(argument.to) == 1 and argument.to[0] in keywords
+        if not plain or argument.to[0] in row.defaults:
+            break
+        first.append(keywords.pop(argument.to[0]))
+    starred = keywords.pop("*args", None)
+    if starred is not None:
+        first.append(ast.Starred(starred, ast.Load()))
+    return first, [ast.keyword(key, value) for key, value in keywords.items()]
+
+
+def _crossed(row: Row, argument: Argument, given: Mapping[str, Given], name: Any) -> dict[str, ast.expr]:
+    item = given[argument.torch]
+    known, value = _literal(item)
+    if argument.torch == "inplace":
+        return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
+    if known:
+        return _constant(row, argument, value, given, name)
+    if argument.only or argument.refuse or (argument.values and not argument.to):
+        if item.constants is None:
+            raise CannotWrite(f"{row.torch}: {argument.torch} may be anything here: {argument.why}")
+        for constant in item.constants:
+            _constant(row, argument, constant, given, name)
+        if not argument.to:
+            return {}
+    if argument.values or (argument.verb and argument.verb not in SYMBOLIC):
+        if item.constants is not None and len(item.constants) == 1:
+            return _constant(row, argument, item.constants[0], given, name)
+        raise CannotWrite(f"{row.torch}: {argument.torch} is computed, and crosses by its value")
+    if argument.verb:
+        nodes = SYMBOLIC[argument.verb](item.node, item.kinds)
+        if nodes is None:
+            raise CannotWrite(f"{row.torch}: {argument.torch} is {', '.join(item.kinds)} here")
+        return dict(zip(argument.to, nodes, strict=True))
+    return dict.fromkeys(argument.to, item.node)
+
+
+def _literal(item: Given) -> tuple[bool, Any]:
+    try:
+        return True, ast.literal_eval(item.node)
+    except (ValueError, SyntaxError, TypeError):
+        return False, None
+
+
+def _constant(row: Row, argument: Argument, value: Any, given: Mapping[str, Given], name: Any) -> dict[str, ast.expr]:
+    """Cross a value that is known; what MindSpore's default is anyway is left out."""
+    found = _value(row, argument, value, given)
+    return {key: expression(theirs, name) for key, theirs in found.items() if not _is_default(row, key, theirs)}
+
+
+def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Given]) -> dict[str, Any]:
+    others = {item.torch: item.default for item in row.arguments if not item.required}
+    for key, item in given.items():
+        known, constant = _literal(item)
+        if known:
+            others[key] = constant
+        elif item.constants is not None and len(item.constants) == 1:
+            others[key] = item.constants[0]
+        else:
+            others.pop(key, None)
+    try:
+        return table._cross(row, argument, {**others, argument.torch: table.plain(value)})
+    except Unsupported as error:
+        raise CannotWrite(str(error)) from None
+    except KeyError as error:
+        raise CannotWrite(f"{row.torch}: {argument.torch} crosses by the value of {error}, which is computed") from None
+
+
+def _defaults(row: Row, argument: Argument, given: Mapping[str, Given], name: Any) -> dict[str, ast.expr]:
+    if not argument.to:
+        return {}
+    if argument.verb is None and not argument.values:
+        theirs = dict.fromkeys(argument.to, argument.default)
+    else:
+        theirs = _value(row, argument, argument.default, given)
+    return {key: expression(value, name) for key, value in theirs.items() if not _is_default(row, key, value)}
+
+
+def _is_default(row: Row, argument: str, value: Any) -> bool:
+    """Whether MindSpore would do the same without this argument."""
+    if argument not in row.defaults:
+        return False
+    said = row.defaults[argument]
+    try:
+        default = ast.literal_eval(said)
+    except (ValueError, SyntaxError):
+        return isinstance(value, Name) and str(value) == said
+    return type(default) is type(value) and bool(default == value)
+
+
+def expression(value: Any, name: Callable[[str], ast.expr]) -> ast.expr:
+    """A value of the table as an expression; names and calls are looked up by `name`."""
+    if isinstance(value, Name):
+        return name(str(value))
+    if isinstance(value, Call):
+        keywords = [ast.keyword(key, expression(item, name)) for key, item in value.kwargs.items()]
+        return ast.Call(name(value.target), [], keywords)
+    if isinstance(value, (tuple, list)):
+        items = [expression(item, name) for item in value]
+        return ast.Tuple(items, ast.Load()) if isinstance(value, tuple) else ast.List(items, ast.Load())
+    return ast.parse(repr(value), mode="eval").body

@@ -1,0 +1,73 @@
+"""What the worker saw of a model's source: which statements ran, and what every expression was."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from .instrument import place
+
+MANY = object()  # more constants than are told
+
+
+class Function(NamedTuple):
+    """A function that ran: where its definition stands, and under which qualified name."""
+
+    file: str
+    module: str
+    name: str  # as in __qualname__: `DenseNet.forward`
+    line: int
+
+    @property
+    def qualified(self) -> str:
+        """Module and name."""
+        return f"{self.module}.{self.name}"
+
+
+class Facts:
+    """The worker's report, by the places of a file; see torch_reached.py."""
+
+    def __init__(self, report: Mapping[str, Any]) -> None:
+        self.functions = [Function(f["file"], f["module"], f["name"], f["line"]) for f in report["functions"]]
+        self.root: Any = report["root"]
+        self.classes: dict[str, list[str]] = report["classes"]
+        self._numbers: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        for function in report["functions"]:
+            for number in range(*function["places"]):
+                self._numbers.setdefault((function["file"], tuple(report["places"][number])), []).append(number)
+        self._reached = set(report["reached"])
+        self._values = {int(number): kinds for number, kinds in report["values"].items()}
+        self._constants = {int(number): values for number, values in report["constants"].items()}
+        self._calls = {int(number): names for number, names in report["calls"].items()}
+
+    def reached(self, file: str, node: ast.stmt) -> bool:
+        """Whether a statement ran."""
+        return any(number in self._reached for number in self._at(file, node))
+
+    def kinds(self, file: str, node: ast.AST) -> list[str]:
+        """What an expression was: `Tensor float32 4`, `int`, `class torch.nn.Conv2d`; empty where it did not run."""
+        found = (self._values.get(number, ()) for number in self._at(file, node))
+        return list(dict.fromkeys(kind for kinds in found for kind in kinds))
+
+    def callees(self, file: str, node: ast.Call) -> list[str]:
+        """What a call called, by qualified names."""
+        found = (self._calls.get(number, ()) for number in self._at(file, node.func))
+        return list(dict.fromkeys(name for names in found for name in names))
+
+    def constants(self, file: str, node: ast.AST) -> list[Any] | None:
+        """The constants that an expression was; None for too many, or where something else was among them."""
+        numbers = [number for number in self._at(file, node) if number in self._values]
+        plain = {"int", "float", "bool", "str", "NoneType"}
+        if not numbers or any(kind not in plain for number in numbers for kind in self._values[number]):
+            return None
+        values: list[Any] = []
+        for number in numbers:
+            told = self._constants.get(number)
+            if told is None:
+                return None
+            values += told
+        return values
+
+    def _at(self, file: str, node: ast.AST) -> list[int]:
+        return self._numbers.get((file, place(node)), [])

@@ -1,0 +1,75 @@
+"""The head of a generated file: its imports, and the composed functions that it brings along."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+
+from .helpers import Helpers
+
+SHORT = {"mindspore.nn": "nn", "mindspore.ops": "ops"}
+TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Sequence", "Tuple", "Union")
+
+
+class Head:
+    """Notes what the body of the file names."""
+
+    def __init__(self) -> None:
+        self.imports: dict[str, set[str]] = {"mindspore": {"nn"}}
+        self.whole: set[str] = set()
+        self.helpers = Helpers()
+
+    def name(self, qualified: str) -> ast.expr:
+        """The expression for a name of MindSpore's, of Python's library, or of a composed function."""
+        module, _, last = qualified.rpartition(".")
+        if module.startswith("msmigrate."):
+            self.helpers.need(module, last)
+            return ast.Name(last, ast.Load())
+        if module in SHORT:
+            self.of("mindspore", SHORT[module])
+            return ast.Attribute(ast.Name(SHORT[module], ast.Load()), last, ast.Load())
+        plain = module == "mindspore.common.initializer" or module in sys.stdlib_module_names
+        if plain or qualified in ("mindspore.Tensor", "mindspore.Parameter"):
+            return self.of(module, last)
+        self.whole.add("mindspore")
+        return ast.parse(qualified, mode="eval").body
+
+    def of(self, module: str, name: str) -> ast.Name:
+        """A name that is imported from a module."""
+        self.imports.setdefault(module, set()).add(name)
+        return ast.Name(name.rpartition(" ")[2], ast.Load())
+
+    def python(self, tree: ast.Module, name: str) -> None:
+        """Note a name that a file imports from Python's library."""
+        for node in tree.body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        self._import(node, alias)
+
+    def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
+        words = alias.name if alias.asname is None else f"{alias.name} as {alias.asname}"
+        module = alias.name if isinstance(node, ast.Import) else node.module or "."
+        if module.partition(".")[0] not in sys.stdlib_module_names or module == "__future__":
+            return
+        if isinstance(node, ast.Import):
+            self.whole.add(words)
+        else:
+            self.of(module, words)
+
+    def text(self, body: str) -> str:
+        """The imports that the body needs, sorted as usual, and the composed functions."""
+        for word in TYPING:
+            if re.search(rf"\b{word}\b", body):
+                self.of("typing", word)
+        if re.search(r"\bTensor\b", body):
+            self.of("mindspore", "Tensor")
+        helpers = self.helpers.text(self)
+        lines = [f"import {module}" for module in sorted(self.whole)]
+        for module, names in sorted(self.imports.items()):
+            lines.append(f"from {module} import {', '.join(sorted(names))}")
+        ours = [line for line in lines if "mindspore" not in line.split()[1]]
+        theirs = [line for line in lines if "mindspore" in line.split()[1]]
+        blocks = ["from __future__ import annotations", "\n".join(ours), "\n".join(theirs)]
+        return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")

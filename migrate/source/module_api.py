@@ -1,0 +1,43 @@
+"""What a torch Module and a MindSpore Cell call alike things: methods, containers, and what a model does not need."""
+
+from __future__ import annotations
+
+# methods that a model's own source calls on its modules -> on Cells
+METHODS = {
+    "forward": "construct",
+    "add_module": "insert_child_to_cell",
+    "children": "cells",
+    "modules": "_cells_and_self",
+    "named_modules": "cells_and_names",
+    "named_children": "name_cells",
+    "parameters": "get_parameters",
+    "named_parameters": "parameters_and_names",
+}
+MODULES = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
+KEPT = {*METHODS, "__init__", "append", "extend", "insert", "items", "values", "keys"}  # the others have another name
+CONTAINERS = {
+    "torch.nn.Sequential": "mindspore.nn.SequentialCell",
+    "torch.nn.ModuleList": "mindspore.nn.CellList",
+    "torch.nn.ModuleDict": "mindspore.nn.CellDict",
+}
+NAMES = {
+    "torch.Tensor": "mindspore.Tensor",
+    "torch.nn.Module": "mindspore.nn.Cell",
+    "torch.nn.modules.module.Module": "mindspore.nn.Cell",
+    "torch.nn.Parameter": "mindspore.Parameter",
+    "torch.nn.parameter.Parameter": "mindspore.Parameter",
+}
+# said to torch's own statistics, and no part of a model
+DROPPED = {"torchvision.utils._log_api_usage_once", "torch._C._log_api_usage_once", "torch._assert"}
+# written by the row of the mapping table, not from their source, which draws in place: where it stands -> the row
+ROWS_FIRST = {
+    "torchvision.ops.stochastic_depth.StochasticDepth": "torchvision.ops.StochasticDepth",
+    "torchvision.ops.stochastic_depth.stochastic_depth": "torchvision.ops.stochastic_depth",
+    "timm.layers.drop.DropPath": "timm.layers.DropPath",
+}
+# questions about how torch runs, whose answer is a constant here
+CONSTANT = {
+    *("torch.jit.is_scripting", "torch.jit.is_tracing", "torch._jit_internal.is_scripting"),
+    *("torch.jit._trace.is_tracing", "torch._C._get_tracing_state", "torch.fx._symbolic_trace.is_fx_tracing"),
+    *("torch.are_deterministic_algorithms_enabled", "torch.cuda.is_available"),
+}

@@ -1,0 +1,185 @@
+"""Words for the values that a torch model's source computes, and for how its objects were made."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import torch
+
+from ...mappings import table
+from ...mappings.resolve import resolve
+from .module_api import ROWS_FIRST
+
+FEW = 4  # distinct constants that are told of one expression
+DEEP = 2  # levels of a list that are told
+PLAIN = (bool, int, float, str, type(None))
+
+
+class Describer:
+    """Collects what instrumented functions report: statements, values and calls, by the number of their place."""
+
+    def __init__(self) -> None:
+        self.hit: set[int] = set()
+        self.kinds: dict[int, dict[str, None]] = {}
+        self.constants: dict[int, list[Any] | None] = {}
+        self.called: dict[int, dict[str, None]] = {}
+        self.creations: dict[int, tuple[Any, Any, tuple[Any, ...], dict[str, Any]]] = {}  # the object is held
+        self.names = _documented_names()
+
+    def reached(self, number: int) -> None:
+        """A statement is about to run."""
+        self.hit.add(number)
+
+    def value(self, number: int, value: Any) -> Any:
+        """An expression had this value, which is given back."""
+        self.kinds.setdefault(number, {}).setdefault(self.kind(value))
+        if isinstance(value, PLAIN):
+            known = self.constants.setdefault(number, [])
+            if known is not None and not any(
+                value is one or (type(value) is type(one) and value == one) for one in known
+            ):
+                self.constants[number] = [*known, value] if len(known) < FEW else None
+        return value
+
+    def call(self, number: int, function: Any) -> Any:
+        """This is about to be called; gives back what to call, which for a class notes how the object is made."""
+        self.called.setdefault(number, {}).setdefault(self.name(function))
+        if not isinstance(function, (type, functools.partial)) or function in (type, object):
+            return function
+
+        def made(*args: Any, **kwargs: Any) -> Any:
+            found = function(*args, **kwargs)
+            self.creations.setdefault(id(found), (found, function, args, kwargs))
+            return found
+
+        return made
+
+    def kind(self, value: Any, deep: int = DEEP) -> str:
+        """What a value is, in a word: `Tensor float32 4`, `int`, `list(int)`, `module torch.nn.Conv2d`."""
+        if isinstance(value, torch.Tensor):
+            what = "Parameter" if isinstance(value, torch.nn.Parameter) else "Tensor"
+            return f"{what} {str(value.dtype).removeprefix('torch.')} {value.dim()}"
+        if isinstance(value, torch.nn.Module):
+            return f"module {self.name(type(value))}"
+        if isinstance(value, type):
+            return f"class {self.name(value)}"
+        if isinstance(value, types.ModuleType):
+            return f"python {value.__name__}"
+        if isinstance(value, functools.partial):
+            return f"partial {self.name(value.func)}"
+        if isinstance(value, torch.Size):
+            return f"Size {len(value)}"
+        if isinstance(value, (list, tuple)):
+            inside = dict.fromkeys(self.kind(item, deep - 1) for item in value) if deep else {}
+            return f"{type(value).__name__}({', '.join(inside)})"
+        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+            return f"dict({', '.join(value)})" if len(value) <= FEW else "dict(…)"
+        if isinstance(value, (torch.dtype, torch.device)):
+            return type(value).__name__
+        if callable(value) and hasattr(value, "__name__"):
+            return f"function {self.name(value)}"
+        return type(value).__name__ if isinstance(value, PLAIN) else f"object {self.name(type(value))}"
+
+    def name(self, found: Any) -> str:
+        """The name under which a class or function is documented, or else where it stands."""
+        if isinstance(found, functools.partial):
+            return f"partial {self.name(found.func)}"
+        known = self.names.get(id(found))
+        if known:
+            return known
+        if (
+            getattr(found, "__module__", None)
+            and f"{found.__module__}.{getattr(found, '__qualname__', '')}" in ROWS_FIRST
+        ):
+            return ROWS_FIRST[f"{found.__module__}.{found.__qualname__}"]
+        owner = getattr(found, "__self__", None)
+        if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+            if isinstance(owner, torch.Tensor):
+                return f"torch.Tensor.{found.__name__}"
+            return _public(f"{self.name(_defining(type(owner), found.__name__))}.{found.__name__}")
+        if isinstance(found, torch.nn.Module):
+            return f"module {self.name(type(found))}"
+        if not hasattr(found, "__qualname__"):
+            return f"object {self.name(type(found))}"
+        return _public(f"{found.__module__ or 'builtins'}.{found.__qualname__}")
+
+    def made(self, value: Any) -> Any:
+        """How to make a value anew, as plain JSON: `{"call": class, "args": …}`, `{"name": …}`, lists and constants."""
+        if isinstance(value, PLAIN):
+            return value
+        if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+            return {type(value).__name__: [self.made(item) for item in value]}
+        if isinstance(value, Mapping):
+            return {"dict": [[self.made(key), self.made(item)] for key, item in value.items()]}
+        if isinstance(value, functools.partial):
+            return self._call("functools.partial", (value.func, *value.args), value.keywords)
+        if isinstance(value, Enum):
+            return {"name": f"{self.name(type(value))}.{value.name}"}
+        if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+            return {"name": self.name(value)}
+        creation = self.creations.get(id(value))
+        if creation is not None:
+            _, maker, args, kwargs = creation
+            if isinstance(maker, functools.partial):
+                return self._call(self.name(maker.func), (*maker.args, *args), {**maker.keywords, **kwargs})
+            return self._call(self.name(maker), args, kwargs)
+        return {"unknown": self.kind(value)}
+
+    def _call(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        told = {key: self.made(item) for key, item in kwargs.items()}
+        return {"call": name, "args": [self.made(item) for item in args], "kwargs": told}
+
+    def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
+        """Every module's path -> its class and the bases of that."""
+        modules = model.named_modules(remove_duplicate=False)
+        return {path: [self.name(base) for base in type(module).__mro__] for path, module in modules}
+
+    def as_json(self) -> dict[str, Any]:
+        """What was reported."""
+        return {
+            "reached": sorted(self.hit),
+            "values": {number: list(kinds) for number, kinds in self.kinds.items()},
+            "constants": self.constants,
+            "calls": {number: list(names) for number, names in self.called.items()},
+        }
+
+
+BUILT_IN = {
+    "builtins._VariableFunctionsClass.": "torch.",
+    "torch._C._nn.": "torch.nn.functional.",
+    "torch._tensor.": "torch.",
+}
+
+
+def _public(name: str) -> str:
+    """The name under which one calls what torch builds in."""
+    for ours, theirs in BUILT_IN.items():
+        if name.startswith(ours):
+            return theirs + name.removeprefix(ours)
+    return name
+
+
+def _defining(cls: type, name: str) -> type:
+    """The class of a method resolution order in which a method stands."""
+    return next((base for base in cls.__mro__ if name in vars(base)), cls)
+
+
+def _documented_names() -> dict[int, str]:
+    """The objects that the mapping table names -> the name of their row, or of an alias."""
+    found: dict[int, str] = {}
+    for row in table.rows():
+        for name in (row.torch, *row.aliases):
+            if name.startswith(("torch.", "operator.")):  # other packages' source is translated
+                try:
+                    thing = resolve(name)
+                except Exception:  # what this version of torch does not have
+                    continue
+                found.setdefault(id(thing), name)
+    for name, thing in vars(torch.nn).items():
+        if isinstance(thing, type):
+            found.setdefault(id(thing), f"torch.nn.{name}")
+    return found

@@ -119,6 +119,23 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return input / ops.pow(k + alpha * (total / size), beta)
 
 
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Add to the sides of the last dimensions first, or cut off where `pad` is negative.
+
+    With negative numbers ops.pad now and then gives other values on the CPU.
+    """
+    x = input
+    sides: tuple[int, ...] = ()
+    for place in range(len(pad) // 2):
+        axis = input.ndim - 1 - place
+        before, behind = pad[2 * place], pad[2 * place + 1]
+        first, last = max(-before, 0), max(-behind, 0)
+        if first + last > 0:
+            x = ops.narrow(x, axis, first, x.shape[axis] - first - last)
+        sides = (*sides, max(before, 0), max(behind, 0))
+    return ops.pad(x, sides, mode, value) if max(sides) > 0 else x
+
+
 def max_pool1d(
     input: Tensor,
     kernel_size: int | Sequence[int],

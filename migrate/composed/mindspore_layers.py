@@ -117,17 +117,14 @@ class UpsamplingNearest2d(nn.Cell):
         self, size: int | tuple[int, int] | None = None, scale_factor: int | tuple[int, int] | None = None
     ) -> None:
         super().__init__()
-        self.size, self.scale_factor = size, scale_factor
+        self.size = (size, size) if isinstance(size, int) else size
+        self.factors = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, H, W)."""
-        height, width = input.shape[2], input.shape[3]
-        if self.scale_factor is not None:
-            factor = self.scale_factor
-            rows, columns = (factor, factor) if isinstance(factor, (int, float)) else factor
-            size = (int(height * rows), int(width * columns))
-        else:
-            size = (self.size, self.size) if isinstance(self.size, int) else self.size
+        size = self.size
+        if self.factors is not None:
+            size = (int(input.shape[2] * self.factors[0]), int(input.shape[3] * self.factors[1]))
         return ops.interpolate(input, size=size, mode="nearest")
 
 
@@ -138,17 +135,14 @@ class UpsamplingBilinear2d(nn.Cell):
         self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None
     ) -> None:
         super().__init__()
-        self.size, self.scale_factor = size, scale_factor
+        self.size = (size, size) if isinstance(size, int) else size
+        self.factors = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, H, W)."""
-        height, width = input.shape[2], input.shape[3]
-        if self.scale_factor is not None:
-            factor = self.scale_factor
-            rows, columns = (factor, factor) if isinstance(factor, (int, float)) else factor
-            size = (int(height * rows), int(width * columns))
-        else:
-            size = (self.size, self.size) if isinstance(self.size, int) else self.size
+        size = self.size
+        if self.factors is not None:
+            size = (int(input.shape[2] * self.factors[0]), int(input.shape[3] * self.factors[1]))
         return ops.interpolate(input, size=size, mode="bilinear", align_corners=True)
 
 

@@ -81,11 +81,10 @@ class AvgPool2dSame(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, H, W)."""
-        sides = ()
-        for axis in (1, 0):
-            size, kernel, step = x.shape[2 + axis], self.kernel_size[axis], self.stride[axis]
-            total = max((-(-size // step) - 1) * step + kernel - size, 0)
-            sides = (*sides, total // 2, total - total // 2)
+        (rows, columns), (down, right) = self.kernel_size, self.stride
+        height = max((-(-x.shape[2] // down) - 1) * down + rows - x.shape[2], 0)
+        width = max((-(-x.shape[3] // right) - 1) * right + columns - x.shape[3], 0)
+        sides = (width // 2, width - width // 2, height // 2, height - height // 2)
         return self.pool(ops.pad(x, sides))
 
 

@@ -13,7 +13,7 @@ from ..analyze.operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGET
 from . import names
 from .noting import DEFAULT, SURENESS
 from .reading import Reader
-from .rewriting import Rewritten, rewrite
+from .rewriting import Rewritten, left_out, rewrite
 from .values import Seen
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
@@ -204,7 +204,9 @@ def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | Non
     if row is None:
         return Use(way=NO_ROW, **common)  # type: ignore[arg-type]
     status = status_of(row, mode, target) if row.mindspore else _status_in_words(row, mode, target)
-    crossed = rewrite(seen, row, texts) if common["called"] and row.mindspore and row.kind != "script" else Rewritten()
+    crossed = Rewritten(left_out(seen, row, texts))
+    if common["called"] and row.mindspore and row.kind != "script":
+        crossed = rewrite(seen, row, texts)
     notes = [*crossed.notes, *(text for text in (crossed.refused, crossed.mistaken) if text)]
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place:
         notes.append(IN_PLACE)

@@ -162,8 +162,8 @@ class Caller(Evaluator):
 
     def _python(self, name: str, node: ast.Call, scope: Scope, values: list[Value]) -> Value:
         if name == "getattr" and len(values) >= 2 and isinstance(known(values[1]), str):
-            found = self.attribute(values[0], known(values[1]))
-            return values[2] if type(found) is Value and len(values) > 2 else found
+            held = self.attribute(values[0], known(values[1]))
+            return values[2] if type(held) is Value and len(values) > 2 else held
         if name == "hasattr" and len(values) == 2 and isinstance(values[0], Arguments):
             return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
         if name == "super":
@@ -172,8 +172,8 @@ class Caller(Evaluator):
             found = _loader_inside(values)
             if found is not None:
                 return Thing(names.TENSOR) if name == "next" else found
-        found = constants.builtin(name, values)
-        return found if type(found) is not Value else _loader_inside(values) or found
+        given = constants.builtin(name, values)
+        return given if type(given) is not Value else _loader_inside(values) or given
 
     def _super(self, scope: Scope) -> Value:
         """`super().__init__(…)` runs that of the script's own base class; of a library's nothing is needed."""

@@ -183,7 +183,9 @@ def method_row(family: str, name: str, method: str) -> tuple[str, Row | None]:
         row = row_of(candidate)
         if row is not None:
             return candidate, row
-    own = name if is_class(name) and family in ("", MODULE) and method not in MODULE_METHODS else ""
+    own = ""
+    if family in ("", MODULE) and name and method not in MODULE_METHODS:
+        own = name if is_class(name) else f"{name}()"
     owner = own or OWNERS.get(family, (name if is_class(name) else f"{name}()",))[0]
     return f"{owner}.{method}", None
 

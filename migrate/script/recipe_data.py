@@ -97,6 +97,8 @@ def _batch(loader: Seen, key: str, position: int, factor: int) -> list[Entry]:
 
 def _fetching(loader: Seen) -> list[Entry]:
     found = []
+    if "torch.utils.data.DataLoader" not in names.restated(loader.name):
+        return []  # timm's loaders shuffle and drop by is_training
     shuffle = loader.get("shuffle", 2)
     sampled = not isinstance(loader.get("sampler", 3) or Constant(None), Constant)
     if not sampled and (shuffle is None or known(shuffle, True) is False):

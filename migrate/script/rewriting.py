@@ -7,45 +7,24 @@ table computes something from the value, that is written around it, or told wher
 from __future__ import annotations
 
 import ast
-import copy
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...errors import BadInput, Unsupported
 from ...mappings import table
-from ...mappings.rows import Argument, Call, Row
+from ...mappings.rows import Argument, Row
 from ...mappings.verbs import VERBS
 from .names import SCHEDULE, row_of
+from .rewritten_text import Expression, Texts, text_of, word, written
 from .values import Argument as Given
 from .values import Items, Name, Seen, Thing, Value, is_known, known
 
+LEFT_OUT = "# leave it out"  # how the words of a row begin that leaves a call out
+MOVES = ("to", "cuda", "cpu", "float")  # methods that give the object that they are of
 SCHEDULES = "schedules"  # the verb of arguments that hold schedules
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
-Texts = Mapping[int, str]  # a node of a call -> the call rewritten
-
-
-class Expression:
-    """An expression inside a call's arguments: it prints as its text, and refuses to be computed with."""
-
-    def __init__(self, text: str, value: Any = None) -> None:
-        self.text, self.value = text, value
-        self.names: tuple[str, ...] = ()  # what the tables may call it, where it is a library's own value
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def __bool__(self) -> bool:
-        return True  # a number other than 0, which a note then says
-
-
-def _refuse(self: Expression, *rest: Any) -> Any:
-    raise ValueError(f"it depends on {self.text}")
-
-
-for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt le gt ge".split():  # noqa: SIM905
-    setattr(Expression, f"__{_name}__", _refuse)
 
 
 @dataclass(frozen=True)
@@ -69,7 +48,7 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
         notes.append(f"arguments come out of {seen.source.text(unpacked[0])}: write them out")
     moved = _moved(seen, row, given)
     if moved is not None:
-        return Rewritten(_source(given[row.arguments[0].torch]), (moved,))
+        return Rewritten(written(given[row.arguments[0].torch]), (moved,))
     values, after = _stand_ins(row, given, notes)
     try:
         call = table.translate(row.torch, values)
@@ -80,12 +59,22 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
     except (TypeError, ValueError, AttributeError, KeyError, IndexError):
         return Rewritten(notes=(*notes, "its arguments cannot be told from here"))
     kwargs = {**call.kwargs, **after}
-    first = [_source(given[a.torch]) for a in row.arguments if a.torch in row.unwritten and a.torch in given]
-    words = [*first, *(_word(name, value) for name, value in kwargs.items())]
+    first = [written(given[a.torch]) for a in row.arguments if a.torch in row.unwritten and a.torch in given]
+    words = [*first, *(word(name, value) for name, value in kwargs.items())]
     target = call.target
     if target.startswith("mindspore.Tensor.") and seen.name.startswith("torch.Tensor."):  # a method there, too
-        target = f"{_source(given[row.arguments[0].torch])}.{target.rpartition('.')[2]}"
+        target = f"{written(given[row.arguments[0].torch])}.{target.rpartition('.')[2]}"
     return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)))
+
+
+def left_out(seen: Seen, row: Row, texts: Texts) -> str | None:
+    """The object itself, for a method that gives it and that a row leaves out: x for x.cuda()."""
+    if seen.receiver is None or not isinstance(seen.node, ast.Call) or not isinstance(seen.node.func, ast.Attribute):
+        return None
+    names = [argument.value.name for argument in seen.arguments or [] if isinstance(argument.value, Name)]
+    if not (row.rewrite or "").startswith(LEFT_OUT) or seen.node.func.attr not in MOVES or any(names):
+        return None
+    return text_of(seen, seen.node.func.value, texts)
 
 
 def _moved(seen: Seen, row: Row, given: Mapping[str, Any]) -> str | None:
@@ -254,43 +243,3 @@ def _stand_in(row: Row, argument: Argument, value: Expression) -> Any:
 def _examples(row: Row) -> dict[str, Any]:
     """Arguments that the table surely takes: those of a row's first case."""
     return dict(next((case.args for case in row.cases if case.raises is None), {}))
-
-
-def text_of(seen: Seen, node: ast.expr, texts: Texts) -> str:
-    """The source of a node, with the calls inside it rewritten."""
-    inside = {id(part) for part in ast.walk(node)} & texts.keys()
-    if not inside:
-        return seen.source.text(node)
-    if id(node) in inside:
-        return texts[id(node)]
-    return " ".join(ast.unparse(_replaced(node, lambda part: texts.get(id(part)))).split())
-
-
-def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
-    """A copy of a tree with some of its nodes replaced by names, which unparse writes as they are."""
-    if isinstance(node, list):
-        return [_replaced(item, new) for item in node]
-    if not isinstance(node, ast.AST):
-        return node
-    text = new(node)
-    if text is not None:
-        return ast.Name(id=text, ctx=ast.Load())
-    made = copy.copy(node)
-    for field, value in ast.iter_fields(node):
-        setattr(made, field, _replaced(value, new))
-    return made
-
-
-def _word(name: str, value: Any) -> str:
-    return _source(value) if name == "*args" else f"{name}={_source(value)}"
-
-
-def _source(value: Any) -> str:
-    if isinstance(value, Call):
-        return f"{value.target}({', '.join(_word(name, inner) for name, inner in value.kwargs.items())})"
-    if isinstance(value, (list, tuple)):
-        inner = ", ".join(_source(item) for item in value)
-        return f"[{inner}]" if isinstance(value, list) else f"({inner},)" if len(value) == 1 else f"({inner})"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{key!r}: {_source(item)}' for key, item in value.items())}}}"
-    return repr(value)

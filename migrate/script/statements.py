@@ -122,9 +122,9 @@ class Statements(Loops):
     def bind(self, target: ast.expr, value: Value, scope: Scope) -> None:
         """Assign a value to a target."""
         if isinstance(target, ast.Name):
-            holder = scope.shared.get(target.id, scope)
-            if holder is scope or self.certainty != OPTION:
-                holder.names[target.id] = value
+            of = scope.shared.get(target.id, scope)
+            if of is scope or self.certainty != OPTION:
+                of.names[target.id] = value
         elif isinstance(target, ast.Attribute):
             self._set_attribute(target, value, scope)
         elif isinstance(target, (ast.Tuple, ast.List)):

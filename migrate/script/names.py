@@ -44,6 +44,7 @@ RESTATED = (
     (re.compile(r"timm\.models\.layers\.(\w+)"), r"timm.layers.\1"),
     (re.compile(r"timm\.models\.create_model"), r"timm.create_model"),
     (re.compile(r"apex\.parallel\.\w+\.(\w+)"), r"apex.parallel.\1"),
+    (re.compile(r"torchvision\.models\.(?!get_|list_)[a-z]\w*"), r"torchvision.models.get_model"),  # resnet50(…)
 )
 
 # what a call gives, by the beginning of its name; the kind of its row comes first, the longest beginning next
@@ -177,7 +178,7 @@ NO_TENSOR = ("torch.device", "torch.save", "torch.load", "torch.manual_seed", "t
 
 def method_row(family: str, name: str, method: str) -> tuple[str, Row | None]:
     """The qualified name of a method of an object of a family that `name` made, and its row."""
-    candidates = [f"{name}.{method}"] if name else []
+    candidates = [f"{name}.{method}"] if is_class(name) else []
     candidates += [f"{owner}.{method}" for owner in OWNERS.get(family, ())]
     for candidate in candidates:
         row = row_of(candidate)

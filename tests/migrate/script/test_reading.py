@@ -149,6 +149,15 @@ def test_files_of_the_folder_are_followed_and_others_are_named(write: Write) -> 
     assert analysis.not_there == (("numpy", "train.py", 2), ("gone", "train.py", 3))
 
 
+def test_the_functions_of_torchvision_that_make_models_are_get_model(write: Write) -> None:
+    analysis = analyze_script(write("from torchvision import models\nmodels.resnet18().eval()\nmodels.list_models()\n"))
+    assert [(use.row, use.line) for use in analysis.uses] == [
+        ("torchvision.models.get_model", 2),
+        ("torch.nn.Module.eval", 2),
+        (None, 3),
+    ]
+
+
 def test_packages_relative_imports_and_cycles(write: Write, tmp_path: Path) -> None:
     package = tmp_path / "parts"
     package.mkdir()

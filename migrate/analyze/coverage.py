@@ -116,11 +116,22 @@ def _answers(models: list[str]) -> Iterator[dict[str, Any]]:
             assert worker.stdout is not None
             try:
                 for line in worker.stdout:
-                    answer = json.loads(line)
+                    answer = _answer(line)
+                    if answer is None:
+                        break
                     waiting.remove(answer["model"])
                     yield answer
             finally:
                 worker.kill()
-        if waiting and worker.returncode:
-            lost = waiting.pop(0)
-            yield {"model": lost, "seconds": 0.0, "failed": f"the worker stopped (exit code {worker.returncode})"}
+        if waiting:
+            code = worker.returncode
+            yield {"model": waiting.pop(0), "seconds": 0.0, "failed": f"the worker stopped (exit code {code})"}
+
+
+def _answer(line: str) -> dict[str, Any] | None:
+    """One line of a worker; None where it stopped in the middle of it."""
+    try:
+        answer: dict[str, Any] = json.loads(line)
+    except ValueError:
+        return None
+    return answer

@@ -95,6 +95,9 @@ def _evaluate(model: torch.nn.Module, inputs: Inputs, recorder: Recorder) -> int
     """Run once in eval mode; returns the FLOPs of its matrix products, convolutions and attention."""
     model.eval()
     counter = FlopCounterMode(display=False)
+    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    for parameter in trained:  # torch's counter follows gradients, and stumbles over a parameter that is an input
+        parameter.requires_grad_(False)
     try:
         with torch.no_grad(), counter, recorder.running("eval"):
             model(*inputs.eval, **inputs.kwargs)
@@ -102,6 +105,9 @@ def _evaluate(model: torch.nn.Module, inputs: Inputs, recorder: Recorder) -> int
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
         more = "; tell its inputs with --input 1x3x224x224" if inputs.chosen else ""
         raise DoesNotRun(f"it does not run on {inputs.said}: {said}{more}") from None
+    finally:
+        for parameter in trained:
+            parameter.requires_grad_(True)
     return int(counter.get_total_flops())
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -56,6 +58,13 @@ class Looking(nn.Module):
         return self.fc(x) if x.mean() > 0 else x
 
 
+class Inner(nn.Module):
+    """Takes a parameter as its input."""
+
+    def forward(self, token: torch.Tensor) -> torch.Tensor:
+        return token * 2
+
+
 class Counting(nn.Module):
     """Its constructor looks at values and its weights are tied; running it looks at none."""
 
@@ -66,8 +75,11 @@ class Counting(nn.Module):
         self.second = nn.Linear(4, 4)
         self.second.weight = self.first.weight
         self.drop = nn.Dropout(rates[1])
+        self.token = nn.Parameter(torch.zeros(4))
+        self.inner = Inner()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = x + self.inner(self.token)
         return F.relu(self.drop(self.second(self.first(x))), inplace=True)
 
 
@@ -109,3 +121,7 @@ def fails() -> nn.Module:
 
 def no_model() -> int:
     return 3
+
+
+def dies() -> nn.Module:
+    os._exit(7)

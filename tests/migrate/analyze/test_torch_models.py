@@ -36,7 +36,7 @@ def covered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Covered]:
     (folder / "importing.py").write_text("import collections\nimport no_such_module_at_all\n")
     (folder / "broken.py").write_text("def build(:\n")
     (folder / "binary.py").write_bytes(bytes(100))
-    names = ("net", "counting", "narrow", "wide", "refused", "fails", "no_model", "absent")
+    names = ("net", "counting", "narrow", "wide", "refused", "fails", "dies", "no_model", "absent")
     files = ("importing", "broken", "binary")
     specs = [*(NETS + name for name in names), *(f"{folder / name}.py:{name}" for name in files)]
     found = cover([*specs, "torchvision:resnet18"], mode="pynative", target="CPU")
@@ -112,7 +112,7 @@ def test_what_looks_at_values_runs_with_values(covered: dict[str, Covered]) -> N
 def test_one_whose_constructor_looks_at_values_has_no_weights_either(covered: dict[str, Covered]) -> None:
     found = analysis_of(covered["counting"])
     assert found.device == "meta"
-    assert found.costs["parameters"] == 16 + 4 + 4  # the tied weight counts once
+    assert found.costs["parameters"] == 16 + 4 + 4 + 4  # the tied weight counts once
     dropout = by_name(found)["torch.nn.Dropout"].call
     assert dropout is not None and "p=0.4" in dropout
 
@@ -136,6 +136,7 @@ def test_values_without_a_counterpart(covered: dict[str, Covered]) -> None:
     ("name", "words"),
     [
         ("fails", ("ZeroDivisionError: the user's own mistake", "(analysed_nets_torch.py, line ")),
+        ("dies", ("the worker stopped (exit code 7)",)),
         ("no_model", ("it returns int, not a torch.nn.Module",)),
         ("absent", ("has no function absent",)),
         ("importing", ("ModuleNotFoundError: No module named 'no_such_module_at_all' (importing.py, line 2)",)),

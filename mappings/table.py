@@ -130,11 +130,15 @@ def _row(name: str, own: tuple[Path, ...]) -> Row:
 
 
 def closest(name: str, among: Iterable[Row]) -> list[str]:
-    """Return up to three torch names that look most like the given one."""
-    full = {name: candidate.torch for candidate in among for name in (candidate.torch, *candidate.aliases)}
-    lower = {key.rpartition(".")[2].lower(): torch for key, torch in full.items()}
-    found = difflib.get_close_matches(name.rpartition(".")[2].lower(), list(lower), n=3, cutoff=0.6)
-    return list(dict.fromkeys(lower[match] for match in found))
+    """Return up to three torch names that look most like the given one, those of its own module first."""
+    lower: dict[str, list[str]] = {}
+    for candidate in among:
+        for known in (candidate.torch, *candidate.aliases):
+            lower.setdefault(known.rpartition(".")[2].lower(), []).append(candidate.torch)
+    module, _, last = name.rpartition(".")
+    found = difflib.get_close_matches(last.lower(), list(lower), n=3, cutoff=0.6)
+    alike = [sorted(lower[match], key=lambda torch: torch.rpartition(".")[0] != module) for match in found]
+    return list(dict.fromkeys(torch for names in alike for torch in names))[:3]
 
 
 def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = (), *, partial: bool = False) -> Call:

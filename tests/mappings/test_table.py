@@ -15,7 +15,9 @@ from msmigrate.mappings.rows import Call, Name
 
 
 def test_names_find_rows() -> None:
-    assert table.row("Conv2d") is table.row("torch.nn.Conv2d") is table.row("conv2d")
+    assert table.row("BatchNorm2d") is table.row("torch.nn.BatchNorm2d") is table.row("batchnorm2d")
+    assert table.row("Conv2d").kind == "layer"
+    assert table.row("conv2d").kind == "function"
     assert table.row("operator.add").torch == table.row("torch.Tensor.add").torch == "torch.add"
     assert table.row("ReLU").kind == "layer"
     assert table.row("relu").kind == "function"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -35,6 +35,7 @@ class Assembly:
         self.head = Head()
         self.definitions: dict[str, ast.stmt] = {}
         self.problems: list[Problem] = []
+        self.wanted = self._wanted()
         known = frozenset({*self.functions, *self.owners})
         self.scope = Scope(facts, known, self.head.name, self.derives, self.is_global, self.python, self.problems)
 
@@ -49,6 +50,24 @@ class Assembly:
             for base in bases:
                 if base.rpartition(".")[0] in self.modules:
                     found.setdefault(base, [])
+        return found
+
+    def _wanted(self) -> set[str]:
+        """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
+        these call; how somebody's own functions came by the arguments is not."""
+        classes = {base for bases in self.facts.classes.values() for base in bases} | set(_calls(self.facts.root))
+        waiting = [f"{name}.{method}" for name in classes for method in ("__init__", "forward")]
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in found or name not in self.functions:
+                continue
+            found.add(name)
+            node = self._node(self.functions[name])
+            calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)] if node is not None else []
+            for callee in (c for call in calls for c in self.facts.callees(self.functions[name].file, call)):
+                plain = callee.removeprefix("partial ").removeprefix("module ")
+                waiting += [plain, f"{plain}.__init__", f"{plain}.forward"]
         return found
 
     def derives(self, name: str, base: str) -> bool:
@@ -112,7 +131,7 @@ class Assembly:
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
                 first = statement.decorator_list[0].lineno if statement.decorator_list else statement.lineno
-                if first in ran:
+                if first in ran and (ran[first].qualified in self.wanted or _is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
                     body.append(Translator(self.scope, file).function(statement, name))
@@ -174,6 +193,21 @@ class Assembly:
 
     def _class_node(self, file: str, name: str) -> ast.ClassDef | None:
         return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)
+
+
+def _is_property(node: ast.FunctionDef) -> bool:
+    return any(isinstance(item, ast.Name) and item.id == "property" for item in node.decorator_list)
+
+
+def _calls(value: Any) -> Iterator[str]:
+    """The classes that make the model, as its root was seen made."""
+    if isinstance(value, Mapping):
+        if "call" in value:
+            yield value["call"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _calls(item)
 
 
 def _noise(statement: ast.stmt) -> bool:

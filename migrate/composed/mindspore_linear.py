@@ -31,8 +31,6 @@ def vector_norm(x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, dt
 
 def norm(input: Any, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """torch.norm: the norm of all values along `dim`, those of a matrix too; "fro" is 2."""
-    if p == "nuc":
-        raise ValueError("the nuclear norm has no counterpart here; sum the singular values of mindspore.ops.svd")
     return vector_norm(input, 2 if p is None or p == "fro" else p, dim, keepdim, dtype)
 
 
@@ -97,11 +95,8 @@ def einsum(equation: str, operands: Any) -> Any:
     """
     if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
         operands = operands[0]
-    shapes = ()
-    for operand in operands:
-        shapes = (*shapes, operand.shape)
     found = None
-    steps, axes, order = _einsum_plan(equation, shapes)
+    steps, axes, order = _einsum_plan(equation, [operand.shape for operand in operands])
     for index in range(len(operands)):
         operand = operands[index]
         diagonals, summed, before, ours, theirs, shape = steps[index]

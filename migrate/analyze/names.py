@@ -91,7 +91,8 @@ def find(name: str) -> Found:
     swapped = last.startswith("__r") and part[1:] in BOTH_WAYS
     in_place = (last.startswith("__i") and part[1:] in BOTH_WAYS) or (last.endswith("_") and not last.startswith("__"))
     row = next((known[candidate] for candidate in _candidates(name, swapped, in_place) if candidate in known), None)
-    return Found(row, swapped and name not in known, in_place or last == "__setitem__")
+    own = row is not None and (row.short == part or row.short.startswith("__r"))  # torch.rsub turns its operands itself
+    return Found(row, swapped and not own, in_place or last == "__setitem__")
 
 
 def is_fact(name: str) -> bool:

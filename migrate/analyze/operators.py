@@ -12,7 +12,7 @@ from ...mappings.rows import EQUAL, MISSING, NOT_RUN, SAME_DISTRIBUTION, Argumen
 from ...mappings.verbs import VERBS
 from .names import find, rows_by_name, shown
 from .places import patterns
-from .values import decode
+from .values import TensorValue, decode
 
 MODES = ("pynative", "graph")
 TARGETS = ("CPU", "Ascend", "GPU")
@@ -130,7 +130,7 @@ def _crossed(row: Row, uses: Iterable[Mapping[str, Any]]) -> tuple[list[Call], l
     changes: dict[str, list[str]] = {}  # what has to change -> where
     hopeless: dict[str, list[str]] = {}
     for use in uses:
-        positional, named = _arguments(use)
+        positional, named = _arguments(row, use)
         try:
             calls.append(_translated(row, positional, named, changes))
         except Unsupported as error:
@@ -144,10 +144,14 @@ def _crossed(row: Row, uses: Iterable[Mapping[str, Any]]) -> tuple[list[Call], l
     return calls, _with_places(changes), _with_places(hopeless)
 
 
-def _arguments(use: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(row: Row, use: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     positional = [decode(value) for value in use["args"]]
     if find(use["name"]).swapped:
         positional[:2] = reversed(positional[:2])
+    first = row.arguments[0] if row.arguments else None
+    listed = first is not None and first.torch == "tensors" and not first.rest
+    if listed and positional and all(isinstance(value, TensorValue) for value in positional):
+        positional = [positional]  # torch.meshgrid(a, b) is torch.meshgrid([a, b])
     return positional, {key: decode(value) for key, value in use["kwargs"].items()}
 
 

@@ -143,7 +143,8 @@ def _torchvision(name: str, kind: str, model: Any) -> Inputs:
         return _detection(name)
     if kind == "optical_flow":
         return _images((1, 3, 368, 496), (1, 3, 368, 496))
-    height, width = _crop(name)
+    size = getattr(model, "image_size", None)  # one that only takes images of one size, such as a ViT, says so
+    height, width = (size, size) if isinstance(size, int) else _crop(name)
     if kind == "video":
         return _images((1, 3, FRAMES, height, width))
     return _images((1, 3, height, width))

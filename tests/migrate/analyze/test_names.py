@@ -37,7 +37,7 @@ def test_what_only_looks_alike_is_not_taken(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "swapped", "in_place"),
     [
-        ("torch.Tensor.__rtruediv__", True, False),
+        ("torch.Tensor.__rmul__", True, False),
         ("torch.Tensor.__isub__", False, True),
         ("torch.Tensor.__invert__", False, False),
         ("torch.Tensor.relu_", False, True),
@@ -50,9 +50,10 @@ def test_how_a_call_stands_to_its_row(name: str, swapped: bool, in_place: bool) 
     assert find(name)[1:] == (swapped, in_place)
 
 
-def test_a_row_that_lists_the_turned_operator_speaks_of_it_as_it_stands() -> None:
-    row = find("torch.Tensor.__rsub__").row
-    assert row is None or row.torch != "torch.rsub" or not find("torch.Tensor.__rsub__").swapped
+def test_a_row_of_the_turned_operator_takes_its_operands_as_they_stand() -> None:
+    for name in ("torch.Tensor.__rsub__", "torch.Tensor.__rpow__"):
+        row = find(name).row
+        assert row is not None and row.torch in ("torch.rsub", name) and not find(name).swapped
 
 
 def test_facts_of_a_tensor_are_no_operators() -> None:

@@ -131,6 +131,12 @@ def test_values_cross_the_worker_s_json() -> None:
     assert source(Call("a.b", {"c": Call("d", {"e": 1}), "f": "g"})) == "a.b(c=d(e=1), f='g')"
 
 
+def test_tensors_one_by_one_are_a_list_of_them(known: dict[str, Row]) -> None:
+    assert known["torch.cat"].arguments[0].torch == "tensors"
+    found = judged(called("torch.cat", TENSOR, TENSOR, dim=1))["torch.cat"]
+    assert found.call is not None and "axis=1" in found.call and not found.changes
+
+
 def test_paths_are_told_in_short() -> None:
     paths = ["layer1.0.conv", "layer1.1.conv", "layer2.0.conv", "fc", ""]
     assert patterns(paths) == ["layer*.*.conv (3)", "fc", "(the top)"]

@@ -131,4 +131,6 @@ def test_the_table_gives_the_classes_of_a_family_the_same_names(family: Family) 
 
 def test_every_layer_with_tensors_of_its_own_belongs_to_a_family() -> None:
     known = {name for family in oc.FAMILIES for name in family.classes}
-    assert {row.torch for row in ROWS.values() if row.state} <= known
+    rows = [row for row in ROWS.values() if row.torch.startswith("torch.nn.")]
+    own = {row.torch for row in rows if any("." not in (state.torch or ".") for state in row.state)}
+    assert own - known == {"torch.nn.EmbeddingBag"}  # the names of its tensors are a Linear's, and so they cross

@@ -63,7 +63,16 @@ FACTS = {
     *("requires_grad_", "retain_grad", "register_hook", "untyped_storage", "is_conj", "is_neg", "is_inference"),
     *("is_nonzero", "is_storage", "is_shared", "is_pinned", "dense_dim", "sparse_dim", "names", "has_names"),
     *("__len__", "__repr__", "__str__", "__format__", "__hash__", "__dir__", "__contains__", "__reduce_ex__"),
-    *("_assert", "is_grad_enabled", "result_type", "can_cast", "promote_types", "is_distributed", "device"),
+    *(
+        "_assert",
+        "is_grad_enabled",
+        "result_type",
+        "can_cast",
+        "promote_types",
+        "is_distributed",
+        "device",
+        "_set_grad_enabled",
+    ),
 }
 COMPUTED = {"T", "mT", "H", "mH", "real", "imag"}  # the attributes of a tensor that are computed
 

@@ -43,8 +43,8 @@ def _layer(name: str, row: Row) -> list[str]:
     states = [state for state in row.state if state.torch is not None]
     if not states:
         return [f"    {_text(name)}: {{}},\n"]
-    tensors = [f"        {_text(state.torch)}: {_crossing(state)},\n" for state in states]
-    return [f"    {_text(name)}: {{\n", *tensors, "    },\n"]
+    tensors = ", ".join(f"{_text(state.torch)}: {_crossing(state)}" for state in states)
+    return [f"    {_text(name)}: {{{tensors}}},\n"]
 
 
 def _crossing(state: State) -> str:

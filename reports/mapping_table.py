@@ -204,7 +204,7 @@ def _why(row: Row) -> str:
 def _recipe(row: Row) -> str:
     """The recipe's key, and its value where it is fixed, as YAML writes it."""
     value = row.recipe.get("value")
-    shown = {True: "true", False: "false"}.get(value, str(value)) if not isinstance(value, dict) else _flow(value)
+    shown = _flow(value) if isinstance(value, dict) else str(value).lower() if isinstance(value, bool) else str(value)
     return str(row.recipe["key"]) + (f": {shown}" if "value" in row.recipe else "")
 
 

@@ -20,12 +20,9 @@ else:  # mypy and pytest bring it where Python does not have it yet
     import tomli as tomllib
 
 ROOMS = ("mappings", "migrate", "train", "parity", "reports")
-ORDER = {
-    name: place
-    for place, name in enumerate(
-        (*ROOMS, "cli_mappings_option", "cli_ckpt", "cli_analyze", "cli_data", "cli_parity", "cli_train", "cli", "__main__")
-    )
-}  # imports run from right to left
+COMMANDS = ("cli_ckpt", "cli_analyze", "cli_data", "cli_parity", "cli_train")
+LAST = (*ROOMS, "cli_mappings_option", *COMMANDS, "cli", "__main__")
+ORDER = {name: place for place, name in enumerate(LAST)}  # imports run from right to left
 FRAMEWORKS = {"torch": "torch", "torchvision": "torch", "mindspore": "mindspore"}
 LONGEST = 300  # lines
 LONGER: dict[str, str] = {}  # file: why it may be longer

@@ -128,7 +128,7 @@ def _recompute(value: Any, args: Mapping[str, Any]) -> bool | None:
 
 
 def _pool_padding(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
-    """torch `padding` to `(pad_mode, padding)`; MindSpore takes ceil_mode, dilation, divisors and indices with 'pad'."""
+    """torch `padding` to `(pad_mode, padding)`; MindSpore wants "pad" for ceil_mode, dilation, divisors, indices."""
     plain = (
         not any(spread(value, 2))
         and not args["ceil_mode"]

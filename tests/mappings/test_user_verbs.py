@@ -111,9 +111,7 @@ def test_a_verb_that_fails_is_told_with_its_distribution(installed: Path, name: 
 
 
 def test_a_shape_verb_keeps_the_number_of_elements(installed: Path) -> None:
-    with pytest.raises(
-        errors.Unsupported, match=r"grow, .*: the shape \(3,\) became \(3, 2\), which has"
-    ):
+    with pytest.raises(errors.Unsupported, match=r"grow, .*: the shape \(3,\) became \(3, 2\), which has"):
         SHAPES["grow"].forward((3,))
 
 

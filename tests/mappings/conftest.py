@@ -33,7 +33,7 @@ class Worker:
 
     def results(self) -> Results:
         """What the worker found; a worker that died fails the test with the end of its output."""
-        code = self.process.wait(timeout=600)
+        code = self.process.wait(timeout=3600)
         if code:
             text = (self.folder / "log.txt").read_text(errors="replace")
             pytest.fail(f"the {self.framework} worker ended with {code}:\n{text[-3000:]}")
@@ -43,11 +43,19 @@ class Worker:
 @pytest.fixture(scope="session")
 def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Worker]:
     """The processes, started at once: torch ends early, and leaves its core to the one with wrong arguments."""
-    started = {framework: Worker(framework, tmp_path_factory.mktemp(framework)) for framework in ("torch", "mindspore")}
+    started = {"torch": Worker("torch", tmp_path_factory.mktemp("torch"))}
+    started["mindspore"] = Worker("mindspore", tmp_path_factory.mktemp("mindspore"), "quick")
     if any("found_wrong" in getattr(item, "fixturenames", ()) for item in request.session.items):
         wrong = json.dumps(json.loads((HERE / "wrong_arguments.json").read_text()))
         started["wrong"] = Worker("mindspore", tmp_path_factory.mktemp("wrong"), wrong)
     return started
+
+
+@pytest.fixture(scope="session")
+def found_all(workers: dict[str, Worker], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Results]:
+    """What each framework found in every case, by its name."""
+    every = Worker("mindspore", tmp_path_factory.mktemp("every"))
+    return {"torch": workers["torch"].results(), "mindspore": every.results()}
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Run every case of the mapping table in MindSpore, PyNative and compiled: `python mindspore_rows.py FOLDER [WRONG]`.
+"""Run cases of the mapping table in MindSpore, PyNative and compiled: `python mindspore_rows.py FOLDER [quick|WRONG]`.
 
 Errors in MindSpore arrive late: every result is read as an array before its case ends, so that an error falls into
 the case that caused it. By hand, set ONEDNN_MAX_CPU_ISA=AVX2 first, as conftest.py does.
@@ -13,7 +13,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from mapping_cases import Results, is_called, phases, runnable
+from mapping_cases import MODES, Results, is_called, phases, quick, runnable
 from mindspore.graph.api import _pynative_executor
 from mindspore_calls import WRONG
 from mindspore_distribution_rows import run_distribution
@@ -27,7 +27,6 @@ from msmigrate.mappings.resolve import resolve
 from msmigrate.mappings.rows import Case, Row
 
 warnings.simplefilter("ignore")
-MODES = ("pynative", "graph")
 RUNNERS = {
     "function": run_function,
     "optimizer": run_optimizer,
@@ -71,13 +70,16 @@ def exists(name: str) -> bool:
     return True
 
 
-def main(folder: Path, wrong: dict[str, dict[str, Any]]) -> None:
-    """Run all cases, or, where arguments are to be wrong, those of their rows."""
+def main(folder: Path, wrong: dict[str, dict[str, Any]], every: bool) -> None:
+    """Run all cases or the quick ones, or, where arguments are to be wrong, those of their rows."""
     WRONG.update({name: {key: table.plain(value) for key, value in args.items()} for name, args in wrong.items()})
     results = Results()
+    chosen = quick()
     for name, row, case in runnable():
-        if not wrong or row.torch in wrong:
+        if row.torch in wrong if wrong else every:
             run(results, name, row, case)
+        elif not wrong and name in chosen:
+            run(results, name, row, case, modes=chosen[name])
     there = [row for row in table.rows() if row.mindspore]
     results.notes["signatures"] = {row.torch: signature(row) for row in there if is_called(row)}
     results.notes["missing"] = [row.mindspore for row in there if not (is_called(row) or exists(row.mindspore))]
@@ -85,6 +87,7 @@ def main(folder: Path, wrong: dict[str, dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), json.loads(sys.argv[2]) if len(sys.argv) > 2 else {})
+    told = sys.argv[2] if len(sys.argv) > 2 else "{}"
+    main(Path(sys.argv[1]), {} if told == "quick" else json.loads(told), told != "quick")
     sys.stdout.flush()
     os._exit(0)  # MindSpore prints noise at interpreter exit

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mapping_cases import bind
 from msmigrate import errors
 from msmigrate.mappings import table
+from msmigrate.mappings.rows import Case, Row
 from msmigrate.mappings.verbs import SHAPES, VERBS, complement
 
 SIZES = st.integers(1, 7)
@@ -177,7 +179,9 @@ def test_every_verb_is_used_by_a_row() -> None:
     [(row, case) for row in table.rows() for case in row.cases if not case.raises],
     ids=lambda item: getattr(item, "torch", ""),
 )
-def test_a_row_goes_back_and_forth(row: object, case: object) -> None:
-    tensors = (["a", "b"],) if case.pack else tuple("abc"[: len(case.inputs)])
-    call = table.translate(row.torch, case.args, tensors if row.kind == "function" else ())
-    assert table.translate(row.torch, table.inverse(row.torch, call.kwargs)) == call
+def test_a_row_goes_back_and_forth(row: Row, case: Case) -> None:
+    tensors = [f"tensor {index}" for index, _ in enumerate(case.inputs)]
+    given = bind(row, case, tensors) if row.kind == "function" else case.args
+    call = table.translate(row.torch, given)
+    lost = {item.torch: given[item.torch] for item in row.arguments if item.required and not item.to and given}
+    assert table.translate(row.torch, table.inverse(row.torch, call.kwargs) | lost) == call

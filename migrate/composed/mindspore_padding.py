@@ -6,7 +6,7 @@ from mindspore import Tensor, nn, ops
 
 
 class ZeroPad1d(nn.Cell):
-    """Zeros on both sides of the last axis; a negative side cuts."""
+    """Zeros on both sides of the last axis."""
 
     def __init__(self, padding: int | tuple[int, int]) -> None:
         super().__init__()
@@ -18,7 +18,7 @@ class ZeroPad1d(nn.Cell):
 
 
 class ZeroPad3d(nn.Cell):
-    """Zeros on all sides of the last three axes; a negative side cuts."""
+    """Zeros on all sides of the last three axes."""
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__()

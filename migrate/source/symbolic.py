@@ -83,6 +83,11 @@ def last_axis(node: ast.expr, kinds: list[str]) -> Expressions:
     )
 
 
+def same(node: ast.expr, kinds: list[str]) -> Expressions:
+    """As it is: what MindSpore refuses is told when the layer is made."""
+    return [node]
+
+
 def twice(node: ast.expr, kinds: list[str]) -> Expressions:
     """For both."""
     return [node, node]
@@ -101,6 +106,7 @@ SYMBOLIC: dict[str, Symbolic] = {
     "transposed2d_padding": padding(2),
     "pool_padding": pool_padding,
     "stride_or_kernel": as_it_is,
+    "not_cut": same,
     "single": single,
     "decimal": decimal,
     "dims": dims,

@@ -125,7 +125,9 @@ def _argument(name: str, content: Any, where: str) -> Argument:
         default=None if required else constant(fields.take("default")),
         verb=verb,
         values=tuple((pair[0], constant(pair[1])) for pair in fields.take("values", list, default=())),
-        only=tuple(fields.take("only", list, default=())),
+        only=tuple(
+            tuple(value) if isinstance(value, list) else value for value in fields.take("only", list, default=())
+        ),
         refuse=tuple(fields.take("refuse", list, default=())),
         why=fields.take("why", str, default=None),
         remedy=fields.take("remedy", str, default=None),

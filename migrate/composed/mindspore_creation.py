@@ -78,6 +78,21 @@ def bernoulli(input: Any) -> Any:
     return (ops.rand_like(input) < input).astype(input.dtype)
 
 
+def filled_normal(input: Any, mean: float = 0.0, std: float = 1.0) -> Any:
+    """What `input.normal_(mean, std)` leaves in `input`: values drawn from one normal distribution."""
+    return (mean + std * ops.standard_normal(input.shape)).astype(input.dtype)
+
+
+def filled_uniform(input: Any, low: float = 0.0, high: float = 1.0) -> Any:
+    """What `input.uniform_(low, high)` leaves in `input`: values drawn evenly between two numbers."""
+    return (low + (high - low) * ops.rand(input.shape)).astype(input.dtype)
+
+
+def filled_bernoulli(input: Any, p: float = 0.5) -> Any:
+    """What `input.bernoulli_(p)` leaves in `input`: ones with this probability, and zeros."""
+    return (ops.rand(input.shape) < p).astype(input.dtype)
+
+
 def multinomial(input: Any, num_samples: int, replacement: bool = False) -> Any:
     """Places drawn by their weights, in int64, as torch.multinomial."""
     return ops.multinomial(input, num_samples, replacement).astype(mindspore.int64)

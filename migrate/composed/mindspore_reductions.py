@@ -105,7 +105,7 @@ def any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
 
 
 def all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
-    """Whether no value is zero, as torch.all; MindSpore's takes numbers wrongly on the CPU."""
+    """Whether no value is zero, as torch.all; `any` of MindSpore's CPU takes numbers wrongly."""
     return ops.all(input if input.dtype == mindspore.bool_ else input != 0, dim, keepdim)
 
 

@@ -176,7 +176,10 @@ AS_NOBODY = """
 import os, sys
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate import convert
-from msmigrate.migrate.formats import atomic_folder
+# before the change of user, who may not read where this is installed
+from msmigrate.migrate.formats import (
+    atomic_folder, mindspore_ckpt, safetensors_file, sharded, torch_zip, torch_zip_writer
+)
 if os.geteuid() == 0:  # whom no mode stops
     os.setgid(65534)
     os.setuid(65534)

@@ -158,7 +158,7 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
     kwargs: dict[str, Any] = {}
     for argument in found.arguments:
         if argument.torch in (given if partial else values):
-            kwargs.update(_cross(found, argument, values))
+            kwargs.update(cross(found, argument, values))
     if not partial:
         kwargs.update((written.mindspore, written.value) for written in found.written)
     return Call(found.mindspore, kwargs)
@@ -227,7 +227,7 @@ def _filled(found: Row, given: Mapping[str, Any], *, complete: bool) -> dict[str
     return values
 
 
-def _cross(found: Row, argument: Argument, values: Mapping[str, Any]) -> dict[str, Any]:
+def cross(found: Row, argument: Argument, values: Mapping[str, Any]) -> dict[str, Any]:
     """Take one torch argument across; returns MindSpore names and values, empty when it is only checked."""
     value = values[argument.torch]
     if argument.only and not any(same(value, allowed) for allowed in argument.only):

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 from ..analyze.names import find
 from .facts import Facts, Function
 from .head import Head
-from .module_api import CONTAINERS, DROPPED, NAMES
+from .instrument import definition, first_line
+from .module_api import CONTAINERS, DROPPED, NAMES, NOT_CONVERTED
 from .scope import Problem, Scope
 from .translating import Translator
 
@@ -130,7 +131,7 @@ class Assembly:
         ran = {function.line: function for function in self.owners[qualified]}
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
-                first = statement.decorator_list[0].lineno if statement.decorator_list else statement.lineno
+                first = first_line(statement)
                 if first in ran and (ran[first].qualified in self.wanted or _is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
@@ -184,12 +185,7 @@ class Assembly:
         self.define(name if name in self.owners or name in self.functions else name.rpartition(".")[0])
 
     def _node(self, function: Function) -> ast.FunctionDef | None:
-        for node in ast.walk(self.tree(function.file)):
-            if isinstance(node, ast.FunctionDef):
-                first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-                if first == function.line:
-                    return node
-        return None
+        return definition(self.tree(function.file), function.name.rpartition(".")[2], function.line)
 
     def _class_node(self, file: str, name: str) -> ast.ClassDef | None:
         return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)
@@ -247,7 +243,8 @@ def made(value: Any, assembly: Assembly) -> ast.expr:
         if "dict" in value:
             pairs = [(made(key, assembly), made(item, assembly)) for key, item in value["dict"]]
             return ast.Dict([key for key, _ in pairs], [item for _, item in pairs])
-        return ast.parse(f"not_converted({value.get('unknown')!r})", mode="eval").body
+        text = f"how this {value.get('unknown')} is made was not seen"
+        return ast.Call(assembly.head.name(NOT_CONVERTED), [ast.Constant(text)], [])
     return ast.parse(repr(value), mode="eval").body
 
 

@@ -67,20 +67,23 @@ def written(row: Row, given: Mapping[str, Given], name: Namer, *, partial: bool 
     return ast.Call(name(str(row.mindspore)), *_placed(row, given, keywords))
 
 
-def keywords_of(row: Row, given: Mapping[str, Given], name: Namer) -> dict[str, ast.expr]:
-    """The MindSpore arguments that the given ones become, and no others; raises CannotWrite."""
+def keywords_of(row: Row, given: Mapping[str, Given], name: Namer, *, every: bool = False) -> dict[str, ast.expr]:
+    """The MindSpore arguments that the given ones become, and no others; raises CannotWrite.
+
+    every: also those that are MindSpore's defaults anyway.
+    """
     if row.mindspore is None:
         raise CannotWrite(f"{row.torch} has no counterpart: {row.why}")
     keywords: dict[str, ast.expr] = {}
     for argument in row.arguments:
         if argument.torch in given:
-            keywords.update(_crossed(row, argument, given, name))
+            keywords.update(_crossed(row, argument, given, name, every))
     return keywords
 
 
 def through_variable(row: Row, given: Mapping[str, Given], name: Namer, function: ast.expr) -> ast.Call:
-    """A call of a class that a variable holds, which has its own defaults with it: the given arguments alone."""
-    return ast.Call(function, *_placed(row, given, keywords_of(row, given, name)))
+    """A call of a class that a variable holds: all given arguments and no others, for it may bring other defaults."""
+    return ast.Call(function, *_placed(row, given, keywords_of(row, given, name, every=True)))
 
 
 def held(row: Row, given: Mapping[str, Given], name: Namer) -> ast.expr:
@@ -106,23 +109,23 @@ def _placed(row: Row, given: Mapping[str, Given], keywords: dict[str, ast.expr])
     return first, [ast.keyword(key, value) for key, value in keywords.items()]
 
 
-def _crossed(row: Row, argument: Argument, given: Mapping[str, Given], name: Any) -> dict[str, ast.expr]:
+def _crossed(row: Row, argument: Argument, given: Mapping[str, Given], name: Namer, every: bool) -> dict[str, ast.expr]:
     item = given[argument.torch]
     known, value = _literal(item)
     if argument.torch == "inplace":
         return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
     if known:
-        return _constant(row, argument, value, given, name)
+        return _constant(row, argument, value, given, name, every)
     if argument.only or argument.refuse or (argument.values and not argument.to):
         if item.constants is None:
             raise CannotWrite(f"{row.torch}: {argument.torch} may be anything here: {argument.why}")
         for constant in item.constants:
-            _constant(row, argument, constant, given, name)
+            _value(row, argument, constant, given)  # raises where it does not cross
         if not argument.to:
             return {}
     if argument.values or (argument.verb and argument.verb not in SYMBOLIC):
         if item.constants is not None and len(item.constants) == 1:
-            return _constant(row, argument, item.constants[0], given, name)
+            return _constant(row, argument, item.constants[0], given, name, every)
         raise CannotWrite(f"{row.torch}: {argument.torch} is computed, and crosses by its value")
     if argument.verb:
         nodes = SYMBOLIC[argument.verb](item.node, item.kinds)
@@ -139,10 +142,12 @@ def _literal(item: Given) -> tuple[bool, Any]:
         return False, None
 
 
-def _constant(row: Row, argument: Argument, value: Any, given: Mapping[str, Given], name: Any) -> dict[str, ast.expr]:
-    """Cross a value that is known; what MindSpore's default is anyway is left out."""
-    found = _value(row, argument, value, given)
-    return {key: expression(theirs, name) for key, theirs in found.items() if not _is_default(row, key, theirs)}
+def _constant(
+    row: Row, argument: Argument, value: Any, given: Mapping[str, Given], name: Namer, every: bool = False
+) -> dict[str, ast.expr]:
+    """Cross a value that is known; unless every one is wanted, what MindSpore's default is anyway is left out."""
+    found = _value(row, argument, value, given).items()
+    return {key: expression(theirs, name) for key, theirs in found if every or not _is_default(row, key, theirs)}
 
 
 def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Given]) -> dict[str, Any]:
@@ -156,21 +161,20 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Given])
         else:
             others.pop(key, None)
     try:
-        return table._cross(row, argument, {**others, argument.torch: table.plain(value)})
+        return table.cross(row, argument, {**others, argument.torch: table.plain(value)})
     except Unsupported as error:
         raise CannotWrite(str(error)) from None
     except KeyError as error:
         raise CannotWrite(f"{row.torch}: {argument.torch} crosses by the value of {error}, which is computed") from None
 
 
-def _defaults(row: Row, argument: Argument, given: Mapping[str, Given], name: Any) -> dict[str, ast.expr]:
+def _defaults(row: Row, argument: Argument, given: Mapping[str, Given], name: Namer) -> dict[str, ast.expr]:
     if not argument.to:
         return {}
     if argument.verb is None and not argument.values:
         theirs = dict.fromkeys(argument.to, argument.default)
-    else:
-        theirs = _value(row, argument, argument.default, given)
-    return {key: expression(value, name) for key, value in theirs.items() if not _is_default(row, key, value)}
+        return {key: expression(value, name) for key, value in theirs.items() if not _is_default(row, key, value)}
+    return _constant(row, argument, argument.default, given, name)
 
 
 def _is_default(row: Row, argument: str, value: Any) -> bool:

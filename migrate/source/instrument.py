@@ -96,13 +96,16 @@ class _Reporting(ast.NodeTransformer):
         return ast.copy_location(ast.Call(told, arguments, keywords), node)
 
 
-def definition(tree: ast.AST, code: CodeType) -> ast.FunctionDef | None:
-    """The definition in a file's tree that a code object was compiled from; None for lambdas and classes."""
+def first_line(node: ast.FunctionDef) -> int:
+    """The line at which Python says that a function begins: that of its first decorator."""
+    return node.decorator_list[0].lineno if node.decorator_list else node.lineno
+
+
+def definition(tree: ast.AST, name: str, line: int) -> ast.FunctionDef | None:
+    """The definition in a file's tree of the function that begins at a line; None for lambdas and classes."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            first = node.decorator_list[0].lineno if node.decorator_list else node.lineno
-            if first == code.co_firstlineno:
-                return node
+        if isinstance(node, ast.FunctionDef) and node.name == name and first_line(node) == line:
+            return node
     return None
 
 

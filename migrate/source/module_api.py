@@ -35,6 +35,8 @@ ROWS_FIRST = {
     "torchvision.ops.stochastic_depth.stochastic_depth": "torchvision.ops.stochastic_depth",
     "timm.layers.drop.DropPath": "timm.layers.DropPath",
 }
+# stands where something could not be written, and raises NotImplementedError
+NOT_CONVERTED = "msmigrate.migrate.composed.mindspore_missing.not_converted"
 # questions about how torch runs, whose answer is a constant here
 CONSTANT = {
     *("torch.jit.is_scripting", "torch.jit.is_tracing", "torch._jit_internal.is_scripting"),

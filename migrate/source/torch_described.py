@@ -91,11 +91,9 @@ class Describer:
         known = self.names.get(id(found))
         if known:
             return known
-        if (
-            getattr(found, "__module__", None)
-            and f"{found.__module__}.{getattr(found, '__qualname__', '')}" in ROWS_FIRST
-        ):
-            return ROWS_FIRST[f"{found.__module__}.{found.__qualname__}"]
+        stands = f"{getattr(found, '__module__', '')}.{getattr(found, '__qualname__', '')}"
+        if stands in ROWS_FIRST:
+            return ROWS_FIRST[stands]
         owner = getattr(found, "__self__", None)
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             if isinstance(owner, torch.Tensor):
@@ -150,6 +148,7 @@ class Describer:
 
 BUILT_IN = {
     "builtins._VariableFunctionsClass.": "torch.",
+    "torch._VariableFunctionsClass.": "torch.",
     "torch._C._nn.": "torch.nn.functional.",
     "torch._tensor.": "torch.",
 }

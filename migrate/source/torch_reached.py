@@ -122,7 +122,7 @@ def _instrument(
     try:
         if code.co_filename not in trees:
             trees[code.co_filename] = ast.parse(Path(code.co_filename).read_bytes())
-        node = definition(trees[code.co_filename], code)
+        node = definition(trees[code.co_filename], code.co_name, code.co_firstlineno)
         if node is None:
             return None
         told = instrumented(node, functions[0], places)

@@ -9,7 +9,7 @@ from ...mappings.rows import Row
 from ..analyze.names import find
 from .crossing_calls import CannotWrite, Given, bound, held, through_variable, written
 from .hints import hint, signature
-from .module_api import CONSTANT, CONTAINERS, DROPPED, KEPT, METHODS, MODULES, NAMES
+from .module_api import CONSTANT, CONTAINERS, DROPPED, KEPT, METHODS, MODULES, NAMES, NOT_CONVERTED
 from .pruning import pruned
 from .scope import Problem, Scope, row_of
 
@@ -26,7 +26,7 @@ class Translator(ast.NodeTransformer):
         found = copy.deepcopy(node)
         body = pruned(found, self.facts, self.file)
         statements = [new for old in body for new in self.statement(old)]
-        found.name, found.body, found.decorator_list = name, statements or [ast.Pass()], []
+        found.name, found.body = name, statements or [ast.Pass()]
         found.decorator_list = [kept for kept in node.decorator_list if _plain(kept)]
         signature(found, self.scope.name)
         return found
@@ -221,7 +221,7 @@ class Translator(ast.NodeTransformer):
     def missing(self, node: ast.expr, text: str) -> ast.Call:
         """What stands where something could not be written: an error that says so, and a line of the report."""
         self.scope.problems.append(Problem(self.file, node.lineno, text))
-        return ast.parse(f"not_converted({text!r})", mode="eval").body  # type: ignore[return-value]
+        return ast.Call(self.scope.name(NOT_CONVERTED), [ast.Constant(text)], [])
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """A name of torch's as MindSpore's; anything else as it is."""

@@ -49,7 +49,7 @@ def itself(n: int) -> int:
 def reporting(function: FunctionType) -> tuple[list[Place], dict[int, Any], set[int]]:
     """Make a function report; returns the places, and what will be reported."""
     tree = ast.parse(inspect.getsource(inspect.getmodule(function)))  # type: ignore[arg-type]
-    node = definition(tree, function.__code__)
+    node = definition(tree, function.__name__, function.__code__.co_firstlineno)
     assert node is not None
     places: list[Place] = []
     values: dict[int, Any] = {}

@@ -70,7 +70,7 @@ def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     }
     found = []
     for name, worker in workers.items():
-        errors = worker.communicate(timeout=600)[1]
+        errors = worker.communicate(timeout=600 if extent == "quick" else 5400)[1]
         assert worker.returncode == 0, errors
         with np.load(folder / f"{name}.npz") as stored:
             arrays = {key: stored[key] for key in stored.files}

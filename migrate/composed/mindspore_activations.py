@@ -39,8 +39,13 @@ class Tanhshrink(nn.Cell):
 
     def construct(self, input: Tensor) -> Tensor:
         """input: of any shape."""
-        grown = ops.expm1(2 * ops.clamp(input, -15.0, 15.0))
-        return input - grown / (grown + 2)
+        return tanhshrink(input)
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x), with a tanh of exponentials, for the CPU's own is an approximation."""
+    grown = ops.expm1(2 * ops.clamp(input, -15.0, 15.0))
+    return input - grown / (grown + 2)
 
 
 class RReLU(nn.Cell):

@@ -54,6 +54,22 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return ops.broadcast_to(input, other.shape)
 
 
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Every tensor in the shape that all of them broadcast to."""
+    shape: tuple[int, ...] = ()
+    for tensor in tensors:
+        own = tuple(tensor.shape)
+        rank = max(len(shape), len(own))
+        ours, theirs = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(own)) + own
+        shape = ()
+        for axis in range(rank):
+            shape = (*shape, theirs[axis] if ours[axis] == 1 else ours[axis])
+    found: tuple[Tensor, ...] = ()
+    for tensor in tensors:
+        found = (*found, ops.broadcast_to(tensor, shape))
+    return found
+
+
 def unfold_dimension(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """Every window of `size` values along one dimension, `step` apart; the window's values form a last dimension.
 
@@ -101,3 +117,46 @@ def type_as(input: Tensor, tensor: Tensor) -> Tensor:
 def contiguous(input: Tensor) -> Tensor:
     """The tensor itself: the layout in memory is not MindSpore's to choose."""
     return input
+
+
+def tensor_split(
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | None = None,
+    dim: int = 0,
+    sections: int | None = None,
+    indices: Sequence[int] | None = None,
+) -> tuple[Tensor, ...]:
+    """Parts along `dim`: so many, the first ones longer by one where it does not come out even, or cut at indices."""
+    if sections is not None:
+        return ops.tensor_split(input, sections, dim)
+    return ops.tensor_split(input, indices_or_sections if indices is None else tuple(indices), dim)
+
+
+def hsplit(
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | None = None,
+    sections: int | None = None,
+    indices: Sequence[int] | None = None,
+) -> tuple[Tensor, ...]:
+    """tensor_split along the second dimension, of a vector along its only one."""
+    return tensor_split(input, indices_or_sections, 1 if input.ndim > 1 else 0, sections, indices)
+
+
+def vsplit(
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | None = None,
+    sections: int | None = None,
+    indices: Sequence[int] | None = None,
+) -> tuple[Tensor, ...]:
+    """tensor_split along the first dimension."""
+    return tensor_split(input, indices_or_sections, 0, sections, indices)
+
+
+def dsplit(
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | None = None,
+    sections: int | None = None,
+    indices: Sequence[int] | None = None,
+) -> tuple[Tensor, ...]:
+    """tensor_split along the third dimension."""
+    return tensor_split(input, indices_or_sections, 2, sections, indices)

@@ -35,7 +35,7 @@ def arguments(row: Row, case: Case, dtype: torch.dtype) -> tuple[list[Any], dict
             given[argument.torch] = torch.tensor(value, dtype=dtype)
         elif argument.verb == "layer" and value is not None:
             given[argument.torch] = find(value[0])(**value[1])
-        elif argument.torch == "interpolation" and value is not None:
+        elif row.kind == "transform" and argument.torch == "interpolation" and value is not None:
             given[argument.torch] = transforms.InterpolationMode(value)
         elif isinstance(value, str) and value.startswith("torch."):  # a dtype; the reference is exact all along
             asked = find(value)

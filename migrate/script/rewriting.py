@@ -16,7 +16,7 @@ from ...errors import BadInput, Unsupported
 from ...mappings import table
 from ...mappings.rows import Argument, Row
 from ...mappings.verbs import VERBS
-from .names import SCHEDULE, row_of
+from .names import MODULE, SCHEDULE, family_of, row_of
 from .rewritten_text import Expression, Texts, text_of, word, written
 from .values import Argument as Given
 from .values import Items, Name, Seen, Thing, Value, is_known, known
@@ -58,6 +58,8 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
         return Rewritten(notes=tuple(notes), mistaken=None if unpacked else str(error))
     except (TypeError, ValueError, AttributeError, KeyError, IndexError):
         return Rewritten(notes=(*notes, "its arguments cannot be told from here"))
+    if (row.rewrite or "").startswith(LEFT_OUT) and row.arguments[0].torch in given:  # a wrapper: what is in it stays
+        return Rewritten(written(given[row.arguments[0].torch]), tuple(dict.fromkeys(notes)))
     kwargs = {**call.kwargs, **after}
     first = [written(given[a.torch]) for a in row.arguments if a.torch in row.unwritten and a.torch in given]
     words = [*first, *(word(name, value) for name, value in kwargs.items())]
@@ -68,11 +70,16 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
 
 
 def left_out(seen: Seen, row: Row, texts: Texts) -> str | None:
-    """The object itself, for a method that gives it and that a row leaves out: x for x.cuda()."""
+    """The object itself, for what gives it and a row leaves out: x for x.cuda(), net for a wrapper of net."""
+    if not (row.rewrite or "").startswith(LEFT_OUT):
+        return None
+    if family_of(seen.name) == MODULE and seen.receiver is None and seen.arguments:
+        held = seen.arguments[0]
+        return text_of(seen, held.node, texts) if held.name in (None, "module") else None
     if seen.receiver is None or not isinstance(seen.node, ast.Call) or not isinstance(seen.node.func, ast.Attribute):
         return None
     names = [argument.value.name for argument in seen.arguments or [] if isinstance(argument.value, Name)]
-    if not (row.rewrite or "").startswith(LEFT_OUT) or seen.node.func.attr not in MOVES or any(names):
+    if seen.node.func.attr not in MOVES or any(names):
         return None
     return text_of(seen, seen.node.func.value, texts)
 

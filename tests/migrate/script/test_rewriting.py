@@ -104,6 +104,29 @@ def test_devices_are_left_out_and_methods_stay_methods(write: Write) -> None:
     assert rewritten("x = torch.zeros(2)\nx.sum().item()\n", "torch.Tensor.item", write).rewritten is not None
 
 
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ("torch.nn.parallel.DistributedDataParallel(net, device_ids=[0])", "torch.nn.parallel.DistributedDataParallel"),
+        ("torch.nn.parallel.DistributedDataParallel(module=net)", "torch.nn.parallel.DistributedDataParallel"),
+        ("torch.nn.DataParallel(net)", "torch.nn.DataParallel"),
+        ("torch.nn.SyncBatchNorm.convert_sync_batchnorm(net)", "torch.nn.SyncBatchNorm.convert_sync_batchnorm"),
+    ],
+)
+def test_what_is_in_a_wrapper_stays(call: str, name: str, write: Write) -> None:
+    use = rewritten(f"net = torch.nn.Linear(1, 2)\nnet = {call}", name, write)
+    assert use.rewritten == "net"
+    assert use.way == "by hand"
+    assert use.rewrite is not None
+
+
+def test_a_wrapper_that_asks_for_what_there_is_not_is_refused(write: Write) -> None:
+    code = "net = torch.nn.Linear(1, 2)\ntorch.nn.parallel.DistributedDataParallel(net, dim=1)"
+    use = rewritten(code, "torch.nn.parallel.DistributedDataParallel", write)
+    assert use.rewritten is None
+    assert any("dim=1" in note for note in use.notes)
+
+
 def test_a_name_of_torch_can_be_a_value(write: Write) -> None:
     use = rewritten("torch.nn.Linear(1, 2, dtype=torch.float32)", "torch.nn.Linear", write)
     assert use.rewritten is not None and "dtype=mindspore.float32" in use.rewritten

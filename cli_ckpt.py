@@ -46,7 +46,10 @@ class Size(click.ParamType):
 @click.option("--dtype", metavar="DTYPE", help="Cast what is floating-point to float64, float32, float16 or bfloat16.")
 @click.option("--training", is_flag=True, help="Convert optimizer, schedule, loss scale and moving average too.")
 @click.option(
-    "--optimizer", metavar="SPEC", help="With --training: a function that returns torch's (model, optimizer)."
+    "--optimizer",
+    metavar="SPEC",
+    help="With --training: the optimizer's class in torch, as torch.optim.AdamW, where the file fits several; or a "
+    "function that returns (model, optimizer), where the order of its parameters is not clear.",
 )
 @click.option("--max-shard-size", metavar="SIZE", type=Size(), help="Of each file in a folder.  [default: 5GB]")
 @click.option("--dry-run", is_flag=True, help="Print what would happen to every tensor, and write nothing.")

@@ -95,6 +95,9 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         vary=tuple(_variation(content, fields.where) for content in fields.take("vary", list, default=())),
         versions=fields.take("versions", str, default=MEASURED),
         rewrite=fields.take("rewrite", str, default=None),
+        group_options={
+            str(name): tuple(values) for name, values in fields.take("group_options", dict, default={}).items()
+        },
         recipe=fields.take("recipe", dict, default={}),
     )
     fields.done()
@@ -159,6 +162,9 @@ def _state(content: Any, where: str) -> State:
         fill=fields.take("fill", float, default=None),
         drawn_otherwise=fields.take("drawn_otherwise", bool, default=False),
         refused=fields.take("refused", bool, default=False),
+        when=fields.take("when", str, default=None),
+        from_start=fields.take("from_start", bool, default=False),
+        in_groups=fields.take("in_groups", bool, default=False),
         why=fields.take("why", str, default=None),
     )
     fields.done()

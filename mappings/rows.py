@@ -87,6 +87,9 @@ class State:
     fill: float | None = None  # the value of a tensor that torch does not have
     drawn_otherwise: bool = False  # a new layer's values are drawn from another distribution than torch's, see `why`
     refused: bool = False  # MindSpore has no place for it, and without it the others mean something else, see `why`
+    when: str | None = None  # of an optimizer: the option without which torch does not hold it
+    from_start: bool = False  # of an optimizer: torch holds it before the first step too
+    in_groups: bool = False  # of an optimizer: torch keeps it in the parameter groups, once for each
     why: str | None = None
 
 
@@ -150,6 +153,8 @@ class Row:
     rewrite: str | None = None  # how one writes it in MindSpore, where the arguments do not tell
     origin: str | None = None  # the user's file that it stands in; None for msmigrate's own
     replaces: str | None = None  # the MindSpore side of the built-in row in whose place a user's row stands
+    group_options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # that an optimizer puts into its
+    # parameter groups and that are no arguments -> the values they may have; none: any
     recipe: Mapping[str, Any] = field(default_factory=dict)  # key of a recipe that says it, and its value where fixed
 
     @property

@@ -31,16 +31,19 @@ if TYPE_CHECKING:
     from .infer_map import Inferred
 
 
+STATE = ("optimizer.*", "ema.*", "msmigrate.*")  # what a checkpoint of `msmigrate train` has beside the net's tensors
+
+
 class Options(NamedTuple):
     """What a conversion may be told.
 
     key: where the state dict stands in the file, when that is ambiguous. model: names the torch model (see model_spec)
     whose classes own the tensors. into: names a MindSpore net that must be filled exactly. to: whose names the new file
     gets, "torch" or "mindspore", by default the other's. dtype: floating-point tensors are cast to it. training: the
-    state of optimizer, schedule, loss scale and moving average goes along. optimizer: names a function that returns
-    (model, optimizer) in torch, where the order of the optimizer's parameters is not clear. max_shard_size: the most
-    bytes of tensors in one file of a folder. name_map: a file that says how torch's modules are called in MindSpore
-    (see name_map.py).
+    state of optimizer, schedule, loss scale and moving average goes along. optimizer: names torch's class, where the
+    file does not tell it, or a function that returns (model, optimizer), where the order of parameters is not clear.
+    max_shard_size: the most bytes of tensors in one file of a folder. name_map: a file that says how torch's modules
+    are called in MindSpore (see name_map.py).
     """
 
     key: str | None = None
@@ -227,6 +230,8 @@ def _settled(
         plan = under_own_names(plan, own)
         if options.training and chosen.holder.framework == "torch":
             plan = plan._replace(record=_back(opened, plan, maker))
+            others = {name: what for name, what in plan.checkpoint.others.items() if name not in STATE}
+            plan = plan._replace(checkpoint=plan.checkpoint._replace(others=others))
         yield plan._replace(notes=[*notes, *plan.notes]), chosen, constants
 
 
@@ -236,17 +241,21 @@ def _beside(
     """The training state of a torch checkpoint as entries, where it is asked for, and the keys it stood under."""
     if not options.training:
         if options.optimizer is not None:
-            raise BadInput("--optimizer tells how the optimizer's state is ordered, which --training converts")
+            raise BadInput("--optimizer tells of the optimizer's state, which only --training converts: add that")
         return [], set()
     if checkpoint.framework == chosen.holder.framework:
         raise Unsupported("--training takes the state from one framework to the other, and both are the same here")
     if checkpoint.framework != "torch":
+        if options.optimizer is not None:
+            raise BadInput(f"--optimizer tells of a torch file's state; {opened.path} is MindSpore's, which names it")
         return [], set()
     from .training_state import parameters_of, training_state
 
-    names = None if options.optimizer is None else model_check.optimizer_groups(options.optimizer)
+    told = model_check.told_optimizer(options.optimizer)
     try:
-        found = training_state(checkpoint.training or {}, parameters_of(checkpoint.tensors), names, maker)
+        found = training_state(
+            checkpoint.training or {}, parameters_of(checkpoint.tensors), told.groups, maker, told.classes
+        )
     except MsmigrateError as error:
         raise type(error)(f"{opened.path}: {error}") from None
     if not found.entries:

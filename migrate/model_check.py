@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from ..errors import BadCheckpoint
 from .against_net import Net
 from .formats.contents import Checkpoint
@@ -19,12 +21,27 @@ def mindspore_net(into: str) -> tuple[Net, dict[str, str]]:
     return {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}, answer["misnamed"]
 
 
-def optimizer_groups(optimizer: str) -> list[list[str]]:
-    """The names of each parameter group, of the function that --optimizer names. Raises BadInput, WorkerFailed."""
+class ToldOptimizer(NamedTuple):
+    """What --optimizer says: what the class may be called, and the names of each parameter group."""
+
+    classes: tuple[str, ...] | None = None
+    groups: list[list[str]] | None = None
+
+
+def told_optimizer(optimizer: str | None) -> ToldOptimizer:
+    """What --optimizer says: the name of a class, or a function that returns (model, optimizer).
+
+    Raises BadInput, WorkerFailed.
+    """
+    if optimizer is None:
+        return ToldOptimizer()
+    if all(part.isidentifier() for part in optimizer.split(".")):
+        return ToldOptimizer((optimizer,))
     from . import model_spec
 
     answer = model_spec.ask("torch_optimizer", optimizer, "--optimizer")
-    return [[str(name) for name in group] for group in answer["groups"]]
+    groups = [[str(name) for name in group] for group in answer["groups"]]
+    return ToldOptimizer(tuple(str(name) for name in answer["classes"]), groups)
 
 
 def own_classes(owners: Owners) -> Model:

@@ -3,7 +3,7 @@
     python -m msmigrate.migrate.torch_optimizer FILE.py:FUNCTION
 
 The function returns (model, optimizer). Prints one line of JSON: `groups`, for each parameter group the names of its
-parameters, in the order in which the optimizer counts them.
+parameters, in the order in which the optimizer counts them; `classes`, what the optimizer's class may be called.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def report(text: str) -> dict[str, Any]:
         if any(id(parameter) not in names for parameter in group["params"]):
             raise BadInput("the optimizer has a parameter that the model does not have")
         groups.append([names[id(parameter)] for parameter in group["params"]])
-    return {"groups": groups}
+    kind = type(optimizer)
+    package = ".".join(kind.__module__.split(".")[:2])  # torch.optim.adamw: people write torch.optim.AdamW
+    return {"groups": groups, "classes": [f"{kind.__module__}.{kind.__qualname__}", f"{package}.{kind.__qualname__}"]}
 
 
 if __name__ == "__main__":

@@ -15,12 +15,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import BadCheckpoint, Unsupported
+from ..mappings.rows import Row
 from .constants import Maker
 from .formats.contents import Piece, Shape, Tensor, product
-from .training_state import LARGEST_JSON, plain
+from .optimizer_state import LARGEST_JSON, plain
 
-GROUPS, STEP = "msmigrate.training", "optimizer.step"
-NOT_TORCHS = ("stat",)  # slots that only MindSpore has
+GROUPS, STEP, RUN = "msmigrate.training", "optimizer.step", "msmigrate.run"
 
 
 def training_back(
@@ -35,36 +35,44 @@ def training_back(
     if GROUPS not in training:
         raise Unsupported(f"it holds no {GROUPS}, which names the optimizer's parameter groups; nothing else does")
     told = _told(read(training[GROUPS]) if training[GROUPS].nbytes <= LARGEST_JSON else b"")
+    row = _row(told)
     groups = told["param_groups"]
+    steps = _count("msmigrate.steps", training, maker) if "msmigrate.steps" in training else None
+    kept = {item.torch: item for item in row.state if steps != 0 or item.from_start}  # torch's own, by now
+    taken = _steps(training, maker) if "step" in kept else None
     slots: dict[str, dict[str, Tensor]] = {}  # parameter -> state key -> tensor
     for name, tensor in training.items():
         if name.startswith("optimizer.") and name != STEP:
             key, _, parameter = name.removeprefix("optimizer.").partition(".")
-            if key not in NOT_TORCHS and parameter:
+            if key in kept and parameter:
                 slots.setdefault(parameter, {})[key] = tensor
-    steps = _steps(training, maker) if _counts(told["optimizer"]) else None
     state: dict[int, Any] = {}
     index = 0
     numbered = []
     for group in groups:
         indices = list(range(index, index + len(group["params"])))
         for number, parameter in zip(indices, group["params"], strict=True):
-            held = slots.get(parameter, {})
-            kept = {
-                key: _piece(key, tensor, shapes.get(parameter)) for key, tensor in held.items() if _uses(group, key)
+            held = {
+                key: _piece(key, tensor, shapes.get(parameter))
+                for key, tensor in slots.get(parameter, {}).items()
+                if (when := kept[key].when) is None or group.get(when)
             }
-            if steps is not None:  # each has its own: torch counts in place
-                tensor = maker.constant("float32", struct.pack("<f", steps), ())
-                kept = {"step": Piece("step", "float32", (), tensor), **kept}
-            if kept:
-                state[number] = kept
-        numbered.append({**group, "params": indices})
+            if held and taken is not None and not kept["step"].in_groups:  # each has its own: torch counts in place
+                tensor = maker.constant("float32", struct.pack("<f", taken), ())
+                held = {"step": Piece("step", "float32", (), tensor), **held}
+            if held:
+                state[number] = held
+        own = {name: values[0] for name, values in row.group_options.items() if values}
+        if taken is not None and kept["step"].in_groups:
+            own["step"] = taken
+        numbered.append({**own, **group, "params": indices})
         index += len(indices)
     found: dict[str, Any] = {"optimizer": {"state": state, "param_groups": numbered}}
-    if "msmigrate.steps" in training:
-        found["global_step"] = _count("msmigrate.steps", training, maker)
-    if not found.get("global_step"):
-        found["optimizer"]["state"] = {}  # before its first step torch's optimizer holds nothing
+    if steps is not None:
+        found["global_step"] = steps
+    epoch = told.get("epoch", _epoch(read(training[RUN])) if RUN in training else None)
+    if epoch is not None:
+        found["epoch"] = epoch
     if "msmigrate.schedule_epoch" in training:
         last = _count("msmigrate.schedule_epoch", training, maker)
         rates = [group.get("lr") for group in groups]
@@ -87,13 +95,9 @@ def training_back(
 
 
 def _piece(name: str, tensor: Tensor, shape: Shape | None) -> Piece:
-    """A tensor of a weight's state, in the shape that the weight has in torch."""
-    fits = shape is not None and product(shape) == product(tensor.shape)
+    """A tensor of a weight's state, in the shape that the weight has in torch; a single number stays one."""
+    fits = shape is not None and tensor.shape and product(shape) == product(tensor.shape)
     return Piece(name, tensor.dtype, shape if shape is not None and fits else tensor.shape, tensor)
-
-
-# torch's state key -> the option without which torch does not hold it
-SWITCHES = {"momentum_buffer": "momentum", "grad_avg": "centered", "max_exp_avg_sq": "amsgrad"}
 
 
 def _steps(training: Mapping[str, Tensor], maker: Maker) -> int:
@@ -114,15 +118,20 @@ def _count(name: str, training: Mapping[str, Tensor], maker: Maker) -> int:
     return int(value)
 
 
-def _counts(optimizer: str) -> bool:
-    """Whether this optimizer of torch's counts its steps; raises UnknownRow for one that the table does not have."""
+def _epoch(content: bytes) -> int | None:
+    """The epoch that is next, as `msmigrate train` notes it."""
+    try:
+        epoch = json.loads(content)["epoch"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return epoch if type(epoch) is int and plain(epoch) else None
+
+
+def _row(told: Mapping[str, Any]) -> Row:
+    """The row of the optimizer; raises UnknownRow for one that the table does not have."""
     from ..mappings import table
 
-    return any(item.torch == "step" for item in table.row(optimizer).state)
-
-
-def _uses(group: Mapping[str, Any], key: str) -> bool:
-    return key not in SWITCHES or bool(group.get(SWITCHES[key]))
+    return table.row(told["optimizer"])
 
 
 def _told(content: bytes) -> dict[str, Any]:
@@ -131,6 +140,8 @@ def _told(content: bytes) -> dict[str, Any]:
         found = json.loads(content)
         groups = found["param_groups"]
         names = [name for group in groups for name in group["params"]]
+        if type(found) is dict and "optimizer" not in found:
+            raise Unsupported(f"{GROUPS} does not name the optimizer: convert the torch file once more, which notes it")
         if (
             type(found) is not dict
             or type(found.get("optimizer")) is not str
@@ -142,7 +153,7 @@ def _told(content: bytes) -> dict[str, Any]:
         if len(set(names)) != len(names) or type(scaler) is not dict:
             raise ValueError
         options = [value for group in groups for key, value in group.items() if key != "params"]
-        if not all(map(plain, (*options, *scaler.values()))):
+        if not all(map(plain, (*options, *scaler.values(), found.get("epoch")))):
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadCheckpoint(f"{GROUPS} is damaged") from None

@@ -66,7 +66,8 @@ HALVES = [value("a", [2], "Float32", part) for part in (b"\0\0\x80", b"\x3f\0", 
 NORM = ("weight", "bias", "running_mean", "running_var")
 SAME = floats(3)._replace(storage="s")
 NAN = struct.pack("<f", float("nan"))
-GROUP = b"](" + mapping([("params", b"](" + integer(0) + b"e"), ("name", text("\ud800"))]) + b"e"
+SGD = [(name, integer(0)) for name in ("lr", "momentum", "dampening", "weight_decay", "nesterov")]
+GROUP = b"](" + mapping([("params", b"](" + integer(0) + b"e"), ("name", text("\ud800")), *SGD]) + b"e"
 
 EDGES: dict[str, Edge] = {
     "more sizes than a tensor has": mindspore([value("a", [1] * 65, "Int8", b"x")], "damaged at byte"),

@@ -112,7 +112,8 @@ def training(tensor: Callable[[Tensor], bytes]) -> bytes:
         number: {"step": floats(start=5), "exp_avg": held, "exp_avg_sq": held._replace(content=held.content[::-1])}
         for number, held in enumerate(parameters.values())
     }
-    options = {"lr": 0.1, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "amsgrad": False, "foreach": None}
+    options = {"lr": 0.1, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0, "amsgrad": False}
+    options |= {"foreach": None, "decoupled_weight_decay": True}
     groups = [{**options, "params": list(range(len(parameters)))}]
     return said(
         {

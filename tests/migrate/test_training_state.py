@@ -13,7 +13,9 @@ from msmigrate.migrate.formats.contents import ByteRange, Shape, Tensor, row_maj
 from msmigrate.migrate.training_state import parameters_of, training_state
 
 PARAMETERS = {"fc.weight": (2, 3), "fc.bias": (2,)}
-GROUP = {"lr": 0.1, "momentum": 0.9, "params": [0, 1]}
+SGD = {"lr": 0.1, "momentum": 0.9, "dampening": 0, "weight_decay": 0, "nesterov": False}
+ADAMAX = {"lr": 0.1, "betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0}
+GROUP = {**SGD, "params": [0, 1]}
 
 
 def tensor(*shape: int, dtype: str = "float32", at: int = 0) -> Tensor:
@@ -60,20 +62,67 @@ def test_momentum_goes_to_the_parameters_names() -> None:
     ]
     assert targets["optimizer.momentum_buffer.fc.bias"] == tensor(2, at=9)
     told = json.loads(next(iter(made.made.values())))
-    assert told == {"param_groups": [{"lr": 0.1, "momentum": 0.9, "params": ["fc.weight", "fc.bias"]}]}
+    assert told == {"optimizer": "torch.optim.SGD", "param_groups": [{**SGD, "params": ["fc.weight", "fc.bias"]}]}
     assert struct.unpack("<q", list(made.made.values())[-1]) == (7,)
-    assert (found.notes, found.read) == ([], {"optimizer", "global_step"})
+    assert found.notes == ["optimizer: torch.optim.SGD's state, of 2 parameters"]
+    assert found.read == {"optimizer", "global_step"}
 
 
 def test_steps_are_counted_once_for_all() -> None:
-    held = {index: {"exp_avg": tensor(*PARAMETERS[name]), "step": tensor()} for index, name in enumerate(PARAMETERS)}
-    optimizer = {"state": held, "param_groups": [GROUP]}
+    held = {index: {"exp_inf": tensor(*PARAMETERS[name]), "step": tensor()} for index, name in enumerate(PARAMETERS)}
+    optimizer = {"state": held, "param_groups": [{**ADAMAX, "params": [0, 1]}]}
     made = Made(5.0, 5.0)
     found = training_state({"optimizer": optimizer, "step": 6}, PARAMETERS, None, made.maker)
     assert "optimizer.step" in {entry.target for entry in found.entries}
-    assert found.notes == ["step is 6 and the optimizer has taken 5 steps; the optimizer's count is used"]
+    assert found.notes == [
+        "optimizer: torch.optim.Adamax's state after 5 steps, of 2 parameters",
+        "step is 6 and the optimizer has taken 5 steps; the optimizer's count is used",
+    ]
     with pytest.raises(Unsupported, match=r"parameters have taken 4; 5 steps; MindSpore counts once"):
         training_state({"optimizer": optimizer}, PARAMETERS, None, Made(5.0, 4.0).maker)
+
+
+def test_the_epoch_and_the_scaler_s_rule_go_along_for_the_way_back() -> None:
+    made = Made()
+    scaler = {"scale": 2.0, "_growth_tracker": 0, "growth_factor": 2.0, "growth_interval": 5}
+    found = training_state(momentum(global_step=7, epoch=3, scaler=scaler), PARAMETERS, None, made.maker)
+    told = json.loads(next(iter(made.made.values())))
+    assert (told["epoch"], told["scaler"]) == (3, {"growth_factor": 2.0, "growth_interval": 5})
+    assert found.read == {"optimizer", "global_step", "epoch", "scaler"}
+
+
+def test_an_optimizer_that_is_named_and_not_there_is_told() -> None:
+    found = training_state({"global_step": 2}, PARAMETERS, None, Made().maker, ["torch.optim.SGD"])
+    assert "it holds no optimizer's state, of which --optimizer tells" in found.notes[0]
+
+
+def test_steps_may_stand_in_the_groups() -> None:
+    """timm's Lamb keeps them there, as a tensor; a rate that is a tensor is a number in the new file too."""
+    lamb = {"bias_correction": True, "grad_averaging": True, "max_grad_norm": 1.0, "trust_clip": False}
+    group = {**ADAMAX, **lamb, "always_adapt": False, "params": [0, 1], "lr": tensor(), "step": tensor()}
+    state = {index: {"exp_avg": tensor(*PARAMETERS[name])} for index, name in enumerate(PARAMETERS)}
+    made = Made(0.5, 4.0)
+    found = training_state({"optimizer": {"state": state, "param_groups": [group]}}, PARAMETERS, None, made.maker)
+    assert struct.pack("<i", 4) in made.made.values()
+    assert "msmigrate.steps" in {entry.target for entry in found.entries}
+    told = next(json.loads(content) for content in made.made.values() if content.startswith(b"{"))
+    assert (told["optimizer"], told["param_groups"][0]["lr"]) == ("timm.optim.Lamb", 0.5)
+    assert "step" not in told["param_groups"][0]
+
+
+def test_numbers_in_the_state_cross_beside_tensors() -> None:
+    """torch before 2 keeps ASGD's eta and mu as numbers; a parameter's shape is that of the tensor with sizes."""
+    options = {"lr": 0.1, "lambd": 1e-4, "alpha": 0.75, "t0": 1e6, "weight_decay": 0, "params": [0, 1]}
+    state = {
+        index: {"step": 3, "eta": 0.25, "mu": tensor(), "ax": tensor(*PARAMETERS[name])}
+        for index, name in enumerate(PARAMETERS)
+    }
+    made = Made()
+    found = training_state({"optimizer": {"state": state, "param_groups": [options]}}, PARAMETERS, None, made.maker)
+    held = {entry.target: entry.tensor for entry in found.entries}
+    eta = held["optimizer.eta.fc.bias"]
+    assert eta is not None and made.made[eta.spans[0].offset] == struct.pack("<f", 0.25)
+    assert {"optimizer.ax.fc.weight", "optimizer.mu.fc.weight", "optimizer.step"} <= held.keys()
 
 
 def test_names_in_the_groups_are_believed() -> None:
@@ -93,7 +142,7 @@ def test_schedule_scale_and_average() -> None:
     found = training_state(
         {
             "lr_schedulers": [{"last_epoch": 3, "gamma": 0.1}],
-            "scaler": {"scale": 1024.0, "_growth_tracker": 2},
+            "scaler": {"scale": 1024.0, "_growth_tracker": 2, "growth_interval": 5},
             "ema": {"module": {"module.fc.weight": tensor(2, 3, at=4), "module.n_averaged": tensor()}},
         },
         PARAMETERS,
@@ -139,11 +188,11 @@ DAMAGED: dict[str, tuple[dict[str, Any], str]] = {
     "a schedule before its start": ({"scheduler": {"last_epoch": -1}}, "its last_epoch is -1, not a count"),
     "a scale of nothing": ({"scaler": {"scale": 0.0}}, "are no GradScaler's"),
     "another shape": (
-        {"optimizer": {"state": {0: {"exp_avg": tensor(3, 3)}}, "param_groups": [GROUP]}},
+        {"optimizer": {"state": {0: {"momentum_buffer": tensor(3, 3)}}, "param_groups": [GROUP]}},
         "fit no usual order",
     ),
     "endless steps": (
-        {"optimizer": {"state": {0: {"step": 1e30}}, "param_groups": [GROUP]}},
+        {"optimizer": {"state": {0: {"step": 1e30, "exp_inf": 1.0}}, "param_groups": [{**ADAMAX, "params": [0, 1]}]}},
         "a parameter has taken 1e\\+30 steps",
     ),
 }

@@ -32,7 +32,7 @@ def started(case: Case, path: Path, mode: str) -> tuple[TrainStep, Any, list[str
     """A step that goes on from a file."""
     mindspore.set_seed(5)
     net = smooth(mindspore_models.build(case.model)).set_train()
-    found = opened(path, path.parent)
+    found = opened(path, path.parent, case.recipe)
     fill(net, found, path, case.recipe)
     step = TrainStep(case.recipe, net, mode)
     progress, notes = go_on(step, found, path, STEPS_PER_EPOCH)
@@ -70,9 +70,12 @@ def kept(found: dict[str, np.ndarray], folder: Path, name: str, case: Case) -> N
 def refused(folder: Path) -> dict[str, str]:
     """What going on under another recipe says."""
     said = {}
-    for file, recipe in (("adam", "sgd"), ("sgd", "adam"), ("adamw", "adam"), ("everything", "dampening")):
+    convert(folder / "adamw.pth", folder / "adamw.ckpt", training=True)
+    pairs = (("adam", "sgd"), ("sgd", "adam"), ("adamw", "adam"), ("adamw.ckpt", "adam"), ("everything", "dampening"))
+    for file, recipe in pairs:
+        path = folder / (file if file.endswith(".ckpt") else f"{file}.pth")
         try:
-            said[f"{file} as {recipe}"] = "; ".join(started(CASES[recipe], folder / f"{file}.pth", "pynative")[2])
+            said[f"{file} as {recipe}"] = "; ".join(started(CASES[recipe], path, "pynative")[2])
         except MsmigrateError as error:
             said[f"{file} as {recipe}"] = f"{type(error).__name__}: {error}"
     return said

@@ -7,6 +7,7 @@ from pathlib import Path
 from mindspore import Tensor, nn
 
 from ...errors import BadCheckpoint, MsmigrateError
+from ...mappings import table
 from ...migrate.convert import convert
 from ..inference.inference_weights import fit, is_foreign
 from ..models.mindspore_names import canonical_parameters
@@ -17,15 +18,16 @@ from . import checkpoints
 from .run_state import Progress
 
 
-def opened(path: Path, folder: Path) -> checkpoints.Checkpoint:
-    """The converted checkpoint; a torch file is converted into the run's folder first.
+def opened(path: Path, folder: Path, recipe: Recipe) -> checkpoints.Checkpoint:
+    """The converted checkpoint; a torch file is converted into the run's folder first, as the recipe's optimizer's.
 
     Raises BadCheckpoint, Ambiguous or Unsupported as convert-ckpt does.
     """
     stored = path
     if is_foreign(path):
         stored = folder / "start.ckpt"
-        convert(path, stored, training=True, force=True)
+        kind = table.row(recipe.optimizer.name).torch
+        convert(path, stored, training=True, force=True, optimizer=kind)
     found = checkpoints.read(stored)
     if found.run is not None:
         raise BadCheckpoint(f"{path} is a checkpoint of msmigrate train: go on from it with --resume")

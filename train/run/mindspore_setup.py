@@ -90,7 +90,9 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
         versions={"mindspore": mindspore.__version__, "numpy": np.__version__},
     )
     found = _where_it_stands(job, facts, team, log)
-    start = mindspore_continue.opened(job.start, job.folder) if found is None and job.start is not None else None
+    start = None
+    if found is None and job.start is not None:
+        start = mindspore_continue.opened(job.start, job.folder, recipe)
     if start is not None and job.start is not None:
         mindspore_continue.fill(net, start, job.start, recipe)
     elif found is None and recipe.model.checkpoint is not None and team.rank == 0:

@@ -15,13 +15,13 @@ import numpy as np
 
 from ...errors import BadCheckpoint
 from ...mappings import table
-from .mindspore_step_state import EPOCH, GROUPS, SCALE, STEPS, SWITCHES, TRACKER, state
+from .mindspore_groups import told_to_torch
+from .mindspore_step_state import EPOCH, GROUPS, SCALE, STEPS, TRACKER, state, uses
 
 if TYPE_CHECKING:
     from .mindspore_step import TrainStep
 
 CLOSE = 1e-6  # a rate in float32 against one in float64
-COMPARED = ("momentum", "dampening", "nesterov", "betas", "eps", "alpha", "centered", "amsgrad", "maximize")
 
 
 def completed(
@@ -37,6 +37,12 @@ def completed(
     whole = state(step)
     steps = _steps(step, given, steps_per_epoch)
     _optimizer(step, given, whole, steps, notes)
+    epoch, finished = _told(given).get("epoch"), steps // steps_per_epoch
+    if isinstance(epoch, int) and epoch not in (finished, finished - 1):  # scripts keep the one that is next, or ended
+        notes.append(
+            f"the file is of epoch {epoch}, and its {steps} steps are {finished} epochs of this run's "
+            f"{steps_per_epoch} steps: it goes by the steps"
+        )
     _average(step, given, whole, notes)
     if step.scaler is not None and step.recipe.dynamic_loss_scale is not None:
         if SCALE in given:
@@ -79,11 +85,16 @@ def _optimizer(
     step: TrainStep, given: Mapping[str, np.ndarray], whole: dict[str, np.ndarray], steps: int, notes: list[str]
 ) -> None:
     row = table.row(step.recipe.optimizer.name)
+    before = _told(given)
+    kind = before.get("optimizer")
+    if kind is not None and kind != row.torch:
+        raise BadCheckpoint(f"the file's optimizer is {kind}, the recipe's {row.torch}: another optimizer's state")
     held = {name.split(".", 2)[1] for name in given if name.startswith("optimizer.")}
     foreign = held - {item.torch for item in row.state}
     if foreign:
-        kind = step.recipe.optimizer.name.rpartition(".")[2]
-        raise BadCheckpoint(f"the file holds {', '.join(sorted(foreign))}, which {kind} does not: another optimizer's")
+        raise BadCheckpoint(
+            f"the file holds {', '.join(sorted(foreign))}, which {row.short} does not: another optimizer's"
+        )
     for item in row.state:
         if item.torch is None or item.mindspore is None:
             continue
@@ -95,7 +106,7 @@ def _optimizer(
                 )
             whole[key] = np.array(given.get(key, 0), whole[key].dtype).reshape(whole[key].shape)
             continue
-        used = [n for n in step.names if item.torch not in SWITCHES or bool(step.group(n)[SWITCHES[item.torch]])]
+        used = [name for name in step.names if uses(step, item, name)]
         missing = [name for name in used if f"{key}.{name}" not in given]
         if used and len(missing) == len(used) and steps:
             raise BadCheckpoint(f"the file's optimizer has no {item.torch}, and the recipe's uses it")
@@ -104,13 +115,15 @@ def _optimizer(
                 f"{item.torch} of {missing[0]} and {len(missing) - 1} others is not in the file and starts anew"
             )
         whole.update({n: given[n] for n in whole if n.startswith(f"{key}.") and n in given})
+    started = {name.split(".", 2)[2] for name in given if name.startswith("optimizer.") and name.count(".") > 1}
     for item in row.state:  # what torch tells by whether there is a buffer
         if item.torch is None and item.fill is not None:
-            for name in step.names:
-                if f"optimizer.momentum_buffer.{name}" in given:
-                    slot = f"optimizer.{item.mindspore}.{name}"
-                    whole[slot] = np.full_like(whole[slot], item.fill)
-    _compare_groups(step, given, notes)
+            slot = f"optimizer.{item.mindspore}"
+            slots = [f"{slot}.{name}" for name in step.names if name in started]
+            if item.verb == "shared":
+                slots = [slot] if started else []
+            whole.update({name: np.full_like(whole[name], item.fill) for name in slots})
+    _compare_groups(step, before, notes)
 
 
 def _average(step: TrainStep, given: Mapping[str, np.ndarray], whole: dict[str, np.ndarray], notes: list[str]) -> None:
@@ -125,26 +138,38 @@ def _average(step: TrainStep, given: Mapping[str, np.ndarray], whole: dict[str, 
     whole.update({name: given[name] for name in wanted & held})
 
 
-def _compare_groups(step: TrainStep, given: Mapping[str, np.ndarray], notes: list[str]) -> None:
-    """Say where the file's parameter groups were trained with other options than the recipe's."""
+def _told(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """What the file says of its optimizer and the parameter groups; empty where it says nothing."""
     if GROUPS not in given:
-        return
+        return {}
     try:
-        groups = json.loads(given[GROUPS].tobytes())["param_groups"]
-        options: dict[str, Mapping[str, Any]] = {name: group for group in groups for name in group["params"]}
-    except (ValueError, KeyError, TypeError, RecursionError):
+        found: dict[str, Any] = json.loads(given[GROUPS].tobytes())
+        [name for group in found["param_groups"] for name in group["params"]]
+        found.get("optimizer")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise BadCheckpoint(f"{GROUPS} is damaged") from None
+    return found
+
+
+def _compare_groups(step: TrainStep, before: Mapping[str, Any], notes: list[str]) -> None:
+    """Say where the file's parameter groups were trained with other options than the recipe's."""
+    if not before:
+        return
+    then, now = (
+        {name: group for group in groups for name in group["params"]}
+        for groups in (before["param_groups"], json.loads(told_to_torch(step).tobytes())["param_groups"])
+    )
+    # the rate is the schedule's
+    compared = [a.torch for a in table.row(step.recipe.optimizer.name).arguments if a.to and a.torch != "lr"]
     told: dict[str, list[str]] = {}
-    decays = step.weight_decays()
     for name in step.names:
-        before = options.get(name)
-        if before is None:
+        if name not in then:
             told.setdefault("is not in the file's optimizer", []).append(name)
             continue
-        now = {"weight_decay": decays[name], **{key: step.group(name).get(key) for key in COMPARED}}
-        for key, value in now.items():
-            if key in before and not _same(before[key], value):
-                told.setdefault(f"was trained with {key} {before[key]}, the recipe says {value}", []).append(name)
+        for key in compared:
+            if key in then[name] and not _same(then[name][key], now[name].get(key)):
+                was, says = then[name][key], now[name].get(key)
+                told.setdefault(f"was trained with {key} {was}, the recipe says {says}", []).append(name)
     notes += [
         f"{names[0]}{f' and {len(names) - 1} others' if len(names) > 1 else ''}: it {text}"
         for text, names in told.items()
@@ -156,4 +181,4 @@ def _same(before: Any, now: Any) -> bool:
         return len(before) == len(now) and all(map(_same, before, now))
     if isinstance(before, (int, float)) and isinstance(now, (int, float)):
         return math.isclose(before, now, rel_tol=CLOSE, abs_tol=1e-12)
-    return now is None or before is None
+    return bool(before == now)

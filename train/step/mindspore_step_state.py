@@ -10,12 +10,11 @@ from mindspore import Parameter, Tensor
 
 from ...errors import BadCheckpoint
 from ...mappings import table
+from ...mappings.rows import State
 
 if TYPE_CHECKING:
     from .mindspore_step import TrainStep
 
-# torch's state key -> the argument without which torch does not hold it
-SWITCHES = {"momentum_buffer": "momentum", "grad_avg": "centered", "max_exp_avg_sq": "amsgrad"}
 OURS = ("optimizer.", "ema.", "msmigrate.")
 GROUPS = "msmigrate.training"  # the parameter groups as torch has them, for the way to torch
 NOT_OURS = ("msmigrate.run", GROUPS)  # which stand beside the state in a checkpoint
@@ -35,7 +34,7 @@ def optimizer_state(step: TrainStep) -> dict[str, dict[str, Tensor]]:
         held = getattr(step.optimizer, item.mindspore)
         if isinstance(held, Tensor):  # one step counter for every parameter, where torch keeps one for each
             held = [held] * len(step.names)
-        named = {n: t for n, t in zip(step.names, held, strict=True) if _uses(step, item.torch, n)}
+        named = {n: t for n, t in zip(step.names, held, strict=True) if uses(step, item, n)}
         if any(t.asnumpy().any() for t in named.values()):
             state[item.torch] = named
     return state
@@ -109,6 +108,6 @@ def _counts(step: TrainStep) -> dict[str, int]:
     return counts if step.schedule is None else {**counts, EPOCH: step.schedule.epoch}
 
 
-def _uses(step: TrainStep, key: str, name: str) -> bool:
+def uses(step: TrainStep, item: State, name: str) -> bool:
     """Whether the arguments of a parameter's group make torch hold this state."""
-    return key not in SWITCHES or bool(step.group(name)[SWITCHES[key]])
+    return item.when is None or bool(step.group(name)[item.when])

@@ -39,6 +39,7 @@ CONVOLUTIONS = {  # by the rank of the weight
     rank: _family(f"Conv{rank - 2}d", f"Conv{rank - 2}d", f"ConvTranspose{rank - 2}d") for rank in (3, 4, 5)
 }
 LINEAR, EMBEDDING = _family("Linear"), _family("Embedding")
+EMBEDDING_BAG = _family("EmbeddingBag")  # not Embedding's: in MindSpore its tensor is called as a Linear's
 PRELU, RMS_NORM = _family("PReLU"), _family("RMSNorm")
 RECURRENT = _family("LSTM, GRU or RNN", "LSTM", "GRU", "RNN")
 RECURRENT_CELL = _family("LSTMCell, GRUCell or RNNCell", "LSTMCell", "GRUCell", "RNNCell")
@@ -47,7 +48,7 @@ BILINEAR = _family("Bilinear")
 # Their linear layers have other names in MindSpore.
 ENCODER_LAYER, DECODER_LAYER = _family("TransformerEncoderLayer"), _family("TransformerDecoderLayer")
 FAMILIES = (
-    *(BATCH_NORM, BATCH_NORM_3D, AFFINE_NORM, *CONVOLUTIONS.values(), LINEAR, EMBEDDING),
+    *(BATCH_NORM, BATCH_NORM_3D, AFFINE_NORM, *CONVOLUTIONS.values(), LINEAR, EMBEDDING, EMBEDDING_BAG),
     *(PRELU, RMS_NORM, RECURRENT, RECURRENT_CELL, ATTENTION, BILINEAR, ENCODER_LAYER, DECODER_LAYER),
 )
 # Too rare to make everybody name the model, though their tensors look the same: only a net can speak for them.
@@ -146,7 +147,7 @@ def _by_rank(weight: Shape, bias: Shape | None) -> tuple[Family, ...]:
     """The families of a module that has a weight, perhaps a bias, and nothing else."""
     rank = len(weight)
     if bias is None:
-        alone = {1: (PRELU, RMS_NORM, AFFINE_NORM), 2: (LINEAR, EMBEDDING)}
+        alone = {1: (PRELU, RMS_NORM, AFFINE_NORM), 2: (LINEAR, EMBEDDING, EMBEDDING_BAG)}
         return alone.get(rank) or ((CONVOLUTIONS[rank],) if rank in CONVOLUTIONS else ())
     if bias == weight and rank:
         return (AFFINE_NORM,)

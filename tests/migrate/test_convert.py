@@ -61,7 +61,7 @@ def test_torch_to_mindspore_bit_for_bit(
         ("sparse.pth", Unsupported, "sparse"),
         ("complex.pth", Unsupported, "complex64"),
         ("float8.pth", Unsupported, "float8_e4m3fn"),
-        ("embed.pth", Ambiguous, "Linear or Embedding"),
+        ("embed.pth", Ambiguous, "Linear or Embedding or EmbeddingBag"),
     ],
 )
 def test_what_torch_writes_and_cannot_be_converted(

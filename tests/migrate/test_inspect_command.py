@@ -76,7 +76,7 @@ def test_the_page(inspect: Inspect, tmp_path: Path) -> None:
         ["conv", "1", "54", "216", "Conv2d"],
         ["bn", "5", "13", "56", "BatchNorm"],
         ["fc", "2", "16", "64", "Linear"],
-        ["block", "7", "70", "280", "Linear or Embedding, 2 × Linear, LayerNorm or GroupNorm"],
+        ["block", "7", "70", "280", "Linear or Embedding or EmbeddingBag, 2 × Linear, LayerNorm or GroupNorm"],
         ["(in", "none)", "4", "12", "24  own parameter"],
     ]
     assert len(tensors) == 1 + len(RICH)
@@ -123,7 +123,7 @@ def test_json(inspect: Inspect, tmp_path: Path) -> None:
                 "tensors": 7,
                 "elements": 70,
                 "bytes": 280,
-                "classes": {"Linear or Embedding": 1, "Linear": 2, "LayerNorm or GroupNorm": 1},
+                "classes": {"Linear or Embedding or EmbeddingBag": 1, "Linear": 2, "LayerNorm or GroupNorm": 1},
             },
             {"name": "", "tensors": 4, "elements": 12, "bytes": 24, "classes": {"own parameter": 1}},
         ],

@@ -92,7 +92,7 @@ def test_names_go_by_owner_not_by_suffix() -> None:
 @pytest.mark.parametrize(
     ("shapes", "says"),
     [
-        ({"e.weight": (9, 4)}, "e.weight: it may belong to Linear or Embedding"),
+        ({"e.weight": (9, 4)}, "e.weight: it may belong to Linear or Embedding or EmbeddingBag"),
         ({"p.weight": (4,)}, "p.weight: it may belong to PReLU or RMSNorm or LayerNorm"),
         ({"q.weight": (3, 4), "q.bias": (4,)}, "no torch layer holds just weight 3×4, bias 4"),
     ],

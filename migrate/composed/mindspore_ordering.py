@@ -63,9 +63,7 @@ def quantile(
     return found.squeeze(-1)
 
 
-def allclose(
-    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
-) -> Tensor:
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether all values are close: one truth value, as a tensor."""
     return ops.isclose(input, other, rtol, atol, equal_nan).all()
 

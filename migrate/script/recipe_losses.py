@@ -19,6 +19,9 @@ from .values import Constant, Seen, known
 MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob": 0.5, "label_smoothing": 0.1}
 
 
+AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
+
+
 def loss(reader: Reader) -> tuple[Entry | None, float]:
     """The section `loss`, and the label smoothing that it has."""
     found = surely(calls(reader, "loss"))
@@ -26,7 +29,7 @@ def loss(reader: Reader) -> tuple[Entry | None, float]:
     if chosen is None:
         return None, 0.0
     row = _loss_row(chosen.name)
-    if row is None:  # timm's: CrossEntropyLoss, its smoothing under another name
+    if row is None or row.torch in AS_CROSS_ENTROPY:  # CrossEntropyLoss, its smoothing under another name
         smoothing = chosen.get("smoothing", 0) or Constant(0.1)
         amount = number(smoothing) or 0.0
         soft = chosen.name.endswith("SoftTargetCrossEntropy")

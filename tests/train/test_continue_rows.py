@@ -34,7 +34,7 @@ def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "EXTENT": extent}
     for name, *more in (("torch",), ("mindspore",), ("torch", "back")):
         command = [sys.executable, str(HERE / f"continue_rows_{name}_worker.py"), str(folder), *more]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800, env=environment)
         assert done.returncode == 0, done.stderr[-3000:]
     found: dict[str, Any] = {name: dict(np.load(folder / f"{name}.npz")) for name in ("torch", "mindspore", "back")}
     return found | {name: json.loads((folder / f"{name}.json").read_text()) for name in ("mindspore_facts", "again")}

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
+from torch.utils import _pytree as pytree
 
 from ...errors import BadInput
 from ..model_spec import Spec, function
@@ -25,6 +26,9 @@ PROPOSALS = 50  # of places where something may be
 # the families of torchvision whose models look at values, and so cannot run without any
 DETECTION = "detection"
 FAMILIES = ("detection", "optical_flow", "quantization", "segmentation", "video")
+# where a model is built and where it runs: without values at all; built with those that its Python looks at, such as
+# the rates of its layers, but without its weights
+WAYS = (("meta", "meta"), ("cpu", "meta"))
 
 
 class Inputs(NamedTuple):
@@ -78,6 +82,13 @@ def empty_weights() -> Iterator[None]:
         module.register_parameter, module.register_buffer = register_parameter, register_buffer
 
 
+def twice(value: Any) -> Any:
+    """Two images for one: a list of images twice as long, a batch twice as large."""
+    if isinstance(value, list):
+        return value * 2
+    return pytree.tree_map_only(torch.Tensor, lambda tensor: torch.cat((tensor, tensor)), value)
+
+
 def load_timm() -> Any:
     """Import timm; raises BadInput where it is not installed."""
     try:
@@ -106,6 +117,14 @@ def family(spec: Spec) -> str:
 
     module = torchvision.models.get_model_builder(spec.name).__module__
     return next((name for name in FAMILIES if f".{name}." in module), "classification")
+
+
+def looks_at_values(spec: Spec) -> bool:
+    """Whether a model is known not to run without values."""
+    try:
+        return spec.place == "torchvision" and family(spec) == DETECTION
+    except ValueError:
+        return False  # torchvision has no such name
 
 
 def inputs_for(spec: Spec, model: torch.nn.Module, told: tuple[str, ...], returned: Any) -> Inputs:

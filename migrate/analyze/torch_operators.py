@@ -20,12 +20,19 @@ from torch.utils.flop_counter import FlopCounterMode
 from ...errors import BadInput
 from ..model_spec import Spec, parse, place_of, serve
 from .torch_arguments import noting_arguments
-from .torch_models import DETECTION, Inputs, build, empty_weights, family, inputs_for, quietly, split
+from .torch_models import (
+    WAYS,
+    Inputs,
+    build,
+    empty_weights,
+    family,
+    inputs_for,
+    looks_at_values,
+    quietly,
+    split,
+    twice,
+)
 from .torch_recorder import Recorder
-
-# where a model is built and where it runs: without values at all; built with those that its Python looks at, such as
-# the rates of its layers, but without its weights
-WAYS = (("meta", "meta"), ("cpu", "meta"))
 
 
 class DoesNotRun(BadInput):
@@ -38,8 +45,7 @@ def report(text: str, *told: str) -> dict[str, Any]:
     torch.manual_seed(0)
     torch.backends.mha.set_fastpath_enabled(False)  # what it computes in one kernel is not counted
     spec = parse(text)
-    looks = spec.place == "torchvision" and family_of(spec) == DETECTION
-    for building, running in () if looks else WAYS:
+    for building, running in () if looks_at_values(spec) else WAYS:
         try:
             return _on(building, running, spec, told)
         except BadInput as error:
@@ -49,14 +55,6 @@ def report(text: str, *told: str) -> dict[str, Any]:
             pass
         gc.collect()
     return _on("cpu", "cpu", spec, told)
-
-
-def family_of(spec: Spec) -> str:
-    """The family of a model of torchvision; of a name that torchvision does not have, none."""
-    try:
-        return family(spec)
-    except ValueError:
-        return ""
 
 
 def _on(building: str, running: str, spec: Spec, told: tuple[str, ...]) -> dict[str, Any]:
@@ -125,7 +123,7 @@ def _train(model: torch.nn.Module, inputs: Inputs, recorder: Recorder, notes: li
             recorder.uses[key]["train"] = before.get(key, 0)
         first = error
     try:
-        doubled = tuple(_twice(value) for value in inputs.train)
+        doubled = tuple(twice(value) for value in inputs.train)
         return _kept(model, doubled, inputs, recorder) // 2
     except Exception:
         said = f"{type(first).__name__}: {' '.join(str(first).split())[:200]}"
@@ -133,13 +131,6 @@ def _train(model: torch.nn.Module, inputs: Inputs, recorder: Recorder, notes: li
             raise DoesNotRun(said) from None
         notes.append(f"it did not run in train mode ({said}): the operators are those of eval mode")
         return None
-
-
-def _twice(value: Any) -> Any:
-    """Two images for one: a list of images twice as long, a batch twice as large."""
-    if isinstance(value, list):
-        return value * 2
-    return pytree.tree_map_only(torch.Tensor, lambda tensor: torch.cat((tensor, tensor)), value)
 
 
 def _kept(model: torch.nn.Module, args: tuple[Any, ...], inputs: Inputs, recorder: Recorder) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import types
 from collections.abc import Mapping
 from enum import Enum
@@ -14,9 +15,11 @@ from ...mappings import table
 from ...mappings.resolve import resolve
 from .module_api import ROWS_FIRST
 
+MANY = 20  # keys of a dictionary that are told
 FEW = 4  # distinct constants that are told of one expression
 DEEP = 2  # levels of a list that are told
 PLAIN = (bool, int, float, str, type(None))
+Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
 
 
 class Describer:
@@ -27,7 +30,8 @@ class Describer:
         self.kinds: dict[int, dict[str, None]] = {}
         self.constants: dict[int, list[Any] | None] = {}
         self.called: dict[int, dict[str, None]] = {}
-        self.creations: dict[int, tuple[Any, Any, tuple[Any, ...], dict[str, Any]]] = {}  # the object is held
+        self.creations: dict[int, Creation] = {}  # by classes
+        self.built: dict[int, Creation] = {}  # modules, by functions
         self.names = _documented_names()
 
     def reached(self, number: int) -> None:
@@ -48,12 +52,16 @@ class Describer:
     def call(self, number: int, function: Any) -> Any:
         """This is about to be called; gives back what to call, which for a class notes how the object is made."""
         self.called.setdefault(number, {}).setdefault(self.name(function))
-        if not isinstance(function, (type, functools.partial)) or function in (type, object):
+        builder = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
+        if not (builder or isinstance(function, (type, functools.partial))) or function in (type, object):
             return function
 
         def made(*args: Any, **kwargs: Any) -> Any:
             found = function(*args, **kwargs)
-            self.creations.setdefault(id(found), (found, function, args, kwargs))
+            if not builder:
+                self.creations.setdefault(id(found), (found, function, args, kwargs))
+            elif isinstance(found, torch.nn.Module):  # the last to hand it on, and so the outermost
+                self.built[id(found)] = (found, function, args, kwargs)
             return found
 
         return made
@@ -77,7 +85,8 @@ class Describer:
             inside = dict.fromkeys(self.kind(item, deep - 1) for item in value) if deep else {}
             return f"{type(value).__name__}({', '.join(inside)})"
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-            return f"dict({', '.join(value)})" if len(value) <= FEW else "dict(…)"
+            told = {key: self.kind(item, deep - 1) for key, item in value.items()} if deep and len(value) <= MANY else {}
+            return f"dict {json.dumps(told)}"
         if isinstance(value, (torch.dtype, torch.device)):
             return type(value).__name__
         if callable(value) and hasattr(value, "__name__"):
@@ -105,8 +114,11 @@ class Describer:
             return f"object {self.name(type(found))}"
         return _public(f"{found.__module__ or 'builtins'}.{found.__qualname__}")
 
-    def made(self, value: Any) -> Any:
-        """How to make a value anew, as plain JSON: `{"call": class, "args": …}`, `{"name": …}`, lists and constants."""
+    def made(self, value: Any, *, root: bool = False) -> Any:
+        """How to make a value anew, as plain JSON: `{"call": class, "args": …}`, `{"name": …}`, lists and constants.
+
+        root: it is the model itself, which is told by its class; a module inside by the function that builds it.
+        """
         if isinstance(value, PLAIN):
             return value
         if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
@@ -119,12 +131,15 @@ class Describer:
             return {"name": f"{self.name(type(value))}.{value.name}"}
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return {"name": self.name(value)}
-        creation = self.creations.get(id(value))
-        if creation is not None:
-            _, maker, args, kwargs = creation
-            if isinstance(maker, functools.partial):
-                return self._call(self.name(maker.func), (*maker.args, *args), {**maker.keywords, **kwargs})
-            return self._call(self.name(maker), args, kwargs)
+        for creation in (None if root else self.built.get(id(value)), self.creations.get(id(value))):
+            if creation is not None:
+                _, maker, args, kwargs = creation
+                if isinstance(maker, functools.partial):
+                    told = self._call(self.name(maker.func), (*maker.args, *args), {**maker.keywords, **kwargs})
+                else:
+                    told = self._call(self.name(maker), args, kwargs)
+                if not _unknown(told):
+                    return told
         return {"unknown": self.kind(value)}
 
     def _call(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -144,6 +159,13 @@ class Describer:
             "constants": self.constants,
             "calls": {number: list(names) for number, names in self.called.items()},
         }
+
+
+def _unknown(told: Any) -> bool:
+    """Whether something in a value is told as unknown."""
+    if isinstance(told, dict):
+        return "unknown" in told or any(_unknown(item) for item in told.values())
+    return isinstance(told, list) and any(_unknown(item) for item in told)
 
 
 BUILT_IN = {

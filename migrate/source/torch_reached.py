@@ -4,7 +4,8 @@
     python -m msmigrate.migrate.source.torch_reached model.py:build 1x3x64x64
 
 The model is built and run twice: once to see which functions there are, and once with functions that report (see
-instrument.py). Prints one line of JSON, which facts.py reads. Inputs are those of `analyze`.
+instrument.py). Prints one line of JSON, which facts.py reads. Inputs are those of `analyze`, and as there the model
+runs without values where it can.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ import gc
 import os
 import sys
 import sysconfig
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch.utils import _pytree as pytree
 
 from ...errors import BadInput
-from ..analyze.torch_models import inputs_for, quietly, split
-from ..model_spec import parse, place_of, serve
+from ..analyze.torch_models import WAYS, Inputs, empty_weights, inputs_for, looks_at_values, quietly, split, twice
+from ..model_spec import Spec, parse, place_of, serve
 from .instrument import Place, definition, install, instrumented
 from .torch_builder import builder
 from .torch_described import Describer
@@ -38,31 +40,22 @@ NOT_THEIRS = (
 )
 
 
+class Way(NamedTuple):
+    """Where the model is built and where it runs, and whether training needs more than one image."""
+
+    building: str
+    running: str
+    doubled: bool = False
+
+
 def report(text: str, *told: str) -> dict[str, Any]:
     """Build the model, run it in both modes, twice, and say what ran; raises BadInput."""
     quietly()
     spec = parse(text)
     make = builder(spec)
-
-    def run() -> tuple[Any, Any]:
-        torch.manual_seed(0)
-        model, returned = split(make())
-        inputs = inputs_for(spec, model, told, returned)
-        for train in (False, True):
-            model.train(train)
-            with torch.no_grad():
-                model(*(inputs.train if train else inputs.eval), **inputs.kwargs)
-        return model, inputs
-
-    try:
+    with suppress(Exception), torch.device("meta"):
         make()  # what is imported meanwhile is not the model's
-        with _noticing() as codes:
-            run()
-    except BadInput:
-        raise
-    except Exception as error:
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
-        raise BadInput(f"it does not run: {said}") from None
+    way, codes = _first(make, spec, told)
     trees: dict[str, ast.Module] = {}
     places: list[Place] = []
     functions = []
@@ -81,17 +74,59 @@ def report(text: str, *told: str) -> dict[str, Any]:
                     "places": [first, len(places)],
                 }
             )
-    model, inputs = run()
+    model, inputs = _run(make, spec, told, way)
     return {
         "functions": functions,
         "left": left,
         "places": places,
         **facts.as_json(),
-        "root": facts.made(model),
+        "root": facts.made(model, root=True),
         "classes": facts.classes(model),
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},
     }
+
+
+def _first(make: Callable[[], Any], spec: Spec, told: tuple[str, ...]) -> tuple[Way, list[CodeType]]:
+    """The first way in which the model runs, and the code that ran; raises BadInput where there is none.
+
+    Without values where it can be, for speed and memory, and with two images where training wants more than one value.
+    """
+    ways = [Way(*way, doubled) for way in (() if looks_at_values(spec) else WAYS) for doubled in (False, True)]
+    ways += [Way("cpu", "cpu"), Way("cpu", "cpu", doubled=True)]
+    told_first = ""
+    for way in ways:
+        try:
+            with _noticing() as codes:
+                _run(make, spec, told, way)
+        except BadInput:
+            raise
+        except Exception as error:
+            if way == ("cpu", "cpu", False):  # what the others say is of their own making
+                told_first = _why(error)
+        else:
+            return way, codes
+        gc.collect()
+    raise BadInput(told_first)
+
+
+def _run(make: Callable[[], Any], spec: Spec, told: tuple[str, ...], way: Way) -> tuple[Any, Inputs]:
+    """Build the model and run it in both modes."""
+    torch.manual_seed(0)
+    without = empty_weights() if way.building != way.running else nullcontext()
+    with torch.device(way.building), without:
+        model, returned = split(make())
+    with torch.device(way.running), torch.no_grad():
+        inputs = inputs_for(spec, model, told, returned)
+        if way.running == "meta":
+            inputs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), inputs)
+        model.eval()(*inputs.eval, **inputs.kwargs)
+        model.train()(*(map(twice, inputs.train) if way.doubled else inputs.train), **inputs.kwargs)
+    return model, inputs
+
+
+def _why(error: Exception) -> str:
+    return f"it does not run: {type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
 
 
 @contextmanager

@@ -12,8 +12,9 @@ from ..analyze.names import find
 from .facts import Facts, Function
 from .head import Head
 from .instrument import definition, first_line
-from .module_api import CONTAINERS, DROPPED, NAMES, NOT_CONVERTED
+from .module_api import CONTAINERS, DROPPED
 from .scope import Problem, Scope
+from .making import called, made
 from .translating import Translator
 
 
@@ -37,7 +38,7 @@ class Assembly:
         self.definitions: dict[str, ast.stmt] = {}
         self.problems: list[Problem] = []
         self.wanted = self._wanted()
-        known = frozenset({*self.functions, *self.owners})
+        known = frozenset({*self.functions, *self.owners, *self._assigned()})
         self.scope = Scope(facts, known, self.head.name, self.derives, self.is_global, self.python, self.problems)
 
     def _owners(self) -> dict[str, list[Function]]:
@@ -53,11 +54,18 @@ class Assembly:
                     found.setdefault(base, [])
         return found
 
+    def _assigned(self) -> Iterator[str]:
+        """What their files define at the top without `class` or `def`, such as named tuples."""
+        for module, file in self.modules.items():
+            for node in self.tree(file).body:
+                if isinstance(node, ast.Assign):
+                    yield from (f"{module}.{target.id}" for target in node.targets if isinstance(target, ast.Name))
+
     def _wanted(self) -> set[str]:
         """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
         these call; how somebody's own functions came by the arguments is not."""
-        classes = {base for bases in self.facts.classes.values() for base in bases} | set(_calls(self.facts.root))
-        waiting = [f"{name}.{method}" for name in classes for method in ("__init__", "forward")]
+        classes = {base for bases in self.facts.classes.values() for base in bases} | set(called(self.facts.root))
+        waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward")]
         found: set[str] = set()
         while waiting:
             name = waiting.pop()
@@ -96,6 +104,9 @@ class Assembly:
         self.head.python(self.tree(file), name)
         for node in self.tree(file).body:
             if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
+                for inner in ast.walk(node.value):
+                    if isinstance(inner, ast.Name):
+                        self.python(file, inner.id)
                 self.definitions.setdefault(f"{file}:{name}", node)
 
     def define(self, qualified: str) -> None:
@@ -135,7 +146,7 @@ class Assembly:
                 if first in ran and (ran[first].qualified in self.wanted or _is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
-                    body.append(Translator(self.scope, file).function(statement, name))
+                    body.append(Translator(self.scope, file, qualified).function(statement, name))
             elif not _noise(statement):
                 body.append(statement)
         del self.definitions[qualified]
@@ -144,7 +155,11 @@ class Assembly:
             for base in bases
         ):
             _listed(body)
-        self.definitions[qualified] = ast.ClassDef(node.name, bases, [], body or [ast.Pass()], [])
+        for decorator in node.decorator_list:  # dataclass
+            for inner in ast.walk(decorator):
+                if isinstance(inner, ast.Name):
+                    self.python(file, inner.id)
+        self.definitions[qualified] = ast.ClassDef(node.name, bases, [], body or [ast.Pass()], node.decorator_list)
 
     def _base(self, module: str, file: str, node: ast.expr) -> ast.expr:
         text = ast.unparse(node)
@@ -195,17 +210,6 @@ def _is_property(node: ast.FunctionDef) -> bool:
     return any(isinstance(item, ast.Name) and item.id == "property" for item in node.decorator_list)
 
 
-def _calls(value: Any) -> Iterator[str]:
-    """The classes that make the model, as its root was seen made."""
-    if isinstance(value, Mapping):
-        if "call" in value:
-            yield value["call"]
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _calls(item)
-
-
 def _noise(statement: ast.stmt) -> bool:
     """Whether a statement of a class is neither its docstring nor an attribute that a model needs."""
     if isinstance(statement, ast.Expr):
@@ -224,40 +228,6 @@ def _listed(body: list[ast.stmt]) -> None:
             own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]
             if any(not call.args for call in own):
                 statement.body.append(ast.parse("self.cell_list = list(self.cells())").body[0])
-
-
-def made(value: Any, assembly: Assembly) -> ast.expr:
-    """The expression that makes the model anew, from how the worker saw it made."""
-    if isinstance(value, Mapping):
-        if "call" in value:
-            assembly.define(value["call"])
-            arguments = [made(item, assembly) for item in value["args"]]
-            keywords = [ast.keyword(key, made(item, assembly)) for key, item in value["kwargs"].items()]
-            return ast.Call(_called(value["call"], assembly), arguments, keywords)
-        if "name" in value:
-            assembly.define(value["name"])
-            return _called(value["name"], assembly)
-        for kind, node in (("tuple", ast.Tuple), ("list", ast.List)):
-            if kind in value:
-                return node([made(item, assembly) for item in value[kind]], ast.Load())
-        if "dict" in value:
-            pairs = [(made(key, assembly), made(item, assembly)) for key, item in value["dict"]]
-            return ast.Dict([key for key, _ in pairs], [item for _, item in pairs])
-        text = f"how this {value.get('unknown')} is made was not seen"
-        return ast.Call(assembly.head.name(NOT_CONVERTED), [ast.Constant(text)], [])
-    return ast.parse(repr(value), mode="eval").body
-
-
-def _called(name: str, assembly: Assembly) -> ast.expr:
-    if name in CONTAINERS or name in NAMES:
-        return assembly.head.name(CONTAINERS.get(name) or NAMES[name])
-    row = None if name in assembly.scope.theirs else find(name).row
-    if row is not None and row.mindspore is not None:
-        return assembly.head.name(row.mindspore)
-    module, _, last = name.rpartition(".")
-    if module in sys.stdlib_module_names:
-        return assembly.head.of(module, last)
-    return ast.Name(last, ast.Load())
 
 
 def assemble(facts: Facts, name: str, says: str) -> Source:

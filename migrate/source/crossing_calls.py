@@ -43,6 +43,8 @@ def bound(row: Row, positional: list[Given], named: Mapping[str, Given]) -> dict
     for name, item in named.items():
         if all(name != argument.torch for argument in row.arguments):
             raise CannotWrite(f"{row.torch} has no argument {name} in the mapping table")
+        if name in given:
+            raise CannotWrite(f"{row.torch} is given {name} twice")
         given[name] = item
     return given
 
@@ -116,6 +118,8 @@ def _crossed(row: Row, argument: Argument, given: Mapping[str, Given], name: Nam
         return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
     if known:
         return _constant(row, argument, value, given, name, every)
+    if item.kinds == ["dtype"] and argument.to:  # a name of MindSpore's by now, or what one of its tensors has
+        return dict.fromkeys(argument.to, item.node)
     if argument.only or argument.refuse or (argument.values and not argument.to):
         if item.constants is None:
             raise CannotWrite(f"{row.torch}: {argument.torch} may be anything here: {argument.why}")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from .instrument import place
+from .instrument import Place, place
 
 MANY = object()  # more constants than are told
 
@@ -40,6 +41,34 @@ class Facts:
         self._values = {int(number): kinds for number, kinds in report["values"].items()}
         self._constants = {int(number): values for number, values in report["constants"].items()}
         self._calls = {int(number): names for number, names in report["calls"].items()}
+        self._made: list[ast.AST] = []
+
+    def bases(self, name: str) -> list[str]:
+        """A class of a module in the model, and its bases in the order in which Python looks things up."""
+        orders = [found for found in self.classes.values() if name in found]
+        first = next((found for found in orders if found[0] == name), orders[0] if orders else [name])
+        return first[first.index(name) :]
+
+    def entries(self, file: str, node: ast.AST) -> dict[str, list[str]] | None:
+        """The keys of dictionaries that an expression was -> what stood there; None where it was something else."""
+        told: list[dict[str, str]] = []
+        for kind in self.kinds(file, node):
+            if not kind.startswith("dict "):
+                return None
+            told.append(json.loads(kind.removeprefix("dict ")))
+        keys = dict.fromkeys(key for one in told for key in one)
+        return {key: list(dict.fromkeys(one[key] for one in told if key in one)) for key in keys}
+
+    def tell(self, file: str, node: ast.expr, kinds: Iterable[str]) -> ast.expr:
+        """An expression that stands in no source, with what it would have been."""
+        number = -1 - len(self._made)
+        self._made.append(node)
+        found: Any = node
+        found.lineno = found.end_lineno = number
+        found.col_offset = found.end_col_offset = 0
+        self._numbers[file, Place(number, 0, number, 0)] = [number]
+        self._values[number] = list(kinds)
+        return node
 
     def reached(self, file: str, node: ast.stmt) -> bool:
         """Whether a statement ran."""

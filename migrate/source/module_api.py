@@ -28,7 +28,9 @@ NAMES = {
     "torch.nn.parameter.Parameter": "mindspore.Parameter",
 }
 # said to torch's own statistics, and no part of a model
-DROPPED = {"torchvision.utils._log_api_usage_once", "torch._C._log_api_usage_once", "torch._assert"}
+DROPPED = {"torchvision.utils._log_api_usage_once", "torch._C._log_api_usage_once", "torch._assert", "_warnings.warn"}
+# methods that fill a tensor with one number, and that number; None: the one that they are given
+VALUES = {"zero_": 0, "fill_": None}
 # written by the row of the mapping table, not from their source, which draws in place: where it stands -> the row
 ROWS_FIRST = {
     "torchvision.ops.stochastic_depth.StochasticDepth": "torchvision.ops.StochasticDepth",

@@ -11,6 +11,7 @@ from ...mappings.rows import Row
 from ..analyze.names import find
 from .crossing_calls import Namer
 from .facts import Facts
+from .module_api import CONTAINERS
 
 
 class Problem(NamedTuple):
@@ -31,6 +32,23 @@ class Scope(NamedTuple):
     is_global: Callable[[str, str], bool]  # whether a file defines or imports a name at its top
     python: Callable[[str, str], None]  # notes that a file's name for something of Python's own is used
     problems: list[Problem]
+
+    def row(self, name: str) -> Row | None:
+        """The row by which a call crosses; for a class of theirs that is made as its base of torch's is, that one's."""
+        if name not in self.theirs:
+            return row_of(name)
+        for base in self.facts.bases(name):
+            if base in self.theirs:
+                if f"{base}.__init__" in self.theirs:
+                    return None
+            else:
+                return None if base in CONTAINERS else row_of(base)
+        return None
+
+    def torch_base(self, name: str) -> Row | None:
+        """The row of the class of torch's that a class of modules is, or comes from."""
+        rows = (row_of(base) for base in self.facts.bases(name) if base not in self.theirs)
+        return next((row for row in rows if row is not None), None)
 
 
 def row_of(name: str) -> Row | None:

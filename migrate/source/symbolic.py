@@ -28,7 +28,7 @@ def padding(rank: int) -> Symbolic:
     def crossed(node: ast.expr, kinds: list[str]) -> Expressions:
         if _is(kinds, "int"):
             return [ast.Constant("pad"), node]
-        if not _is(kinds, "tuple(int", "list(int", "Size"):
+        if not _is(kinds, "tuple(int", "list(int", "Size", "int"):
             return None
         if rank == 1:
             return [ast.Constant("pad"), _item(node, 0)]
@@ -37,8 +37,11 @@ def padding(rank: int) -> Symbolic:
             return [ast.Constant("pad"), ast.Tuple(sides, ast.Load())]
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return None
-        sides = [_item(node, index) for index in range(rank) for _ in (0, 1)]
-        return [ast.Constant("pad"), ast.Tuple(sides, ast.Load())]
+        sides: ast.expr = ast.Tuple([_item(node, index) for index in range(rank) for _ in (0, 1)], ast.Load())
+        if "int" in kinds:  # now this, now that
+            whole = ast.Call(ast.Name("isinstance", ast.Load()), [node, ast.Name("int", ast.Load())], [])
+            sides = ast.IfExp(whole, node, sides)
+        return [ast.Constant("pad"), sides]
 
     return crossed
 

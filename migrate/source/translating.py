@@ -4,26 +4,32 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 
 from ...mappings.rows import Row
 from ..analyze.names import find
 from .crossing_calls import CannotWrite, Given, bound, held, through_variable, written
 from .hints import hint, signature
-from .module_api import CONSTANT, CONTAINERS, DROPPED, KEPT, METHODS, MODULES, NAMES, NOT_CONVERTED
+from .keywords import write_out
+from .module_api import CONSTANT, CONTAINERS, KEPT, METHODS, MODULES, NAMES, NOT_CONVERTED
+from .plainly import plainly
 from .pruning import pruned
-from .scope import Problem, Scope, row_of
+from .scope import Problem, Scope
+from .special_calls import special
 
 
 class Translator(ast.NodeTransformer):
     """Rewrites the body of one function; `file` is where it stands."""
 
-    def __init__(self, scope: Scope, file: str) -> None:
+    def __init__(self, scope: Scope, file: str, owner: str = "") -> None:
         self.scope, self.file, self.facts = scope, file, scope.facts
+        self.owner = owner  # the class in which the function stands
         self.asked = False  # inside isinstance(…, …), where a class is a class
 
     def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The definition under another name, with what ran of its body."""
         found = copy.deepcopy(node)
+        write_out(found, self.scope, self.file)
         body = pruned(found, self.facts, self.file)
         statements = [new for old in body for new in self.statement(old)]
         found.name, found.body = name, statements or [ast.Pass()]
@@ -34,9 +40,9 @@ class Translator(ast.NodeTransformer):
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
         """What becomes of one statement: one, several or none."""
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            special = self.special(node.value)
-            if special is not None:
-                return special
+            found = special(self, node.value)
+            if found is not None:
+                return found
         if isinstance(node, ast.AnnAssign):
             node.annotation = hint(node.annotation)
             node.value = node.value and self.visit(node.value)
@@ -65,56 +71,6 @@ class Translator(ast.NodeTransformer):
             node.iter = ast.Call(cells, [], [])
         else:
             node.target, node.iter = self.visit(node.target), self.visit(node.iter)
-
-    def special(self, call: ast.Call) -> list[ast.stmt] | None:
-        """A call that stands alone and becomes something else than a call; None where it is one like others."""
-        callees = self.facts.callees(self.file, call)
-        if callees and all(name in DROPPED for name in callees):
-            return []
-        if callees == ["torch.nn.Module.register_buffer"]:
-            return [self.buffer(call)]
-        if callees == ["torch.nn.Module.add_module"] and isinstance(call.func, ast.Attribute):
-            return [self.child(call, call.func.value)]
-        if callees and all(name.startswith("torch.nn.init.") for name in callees):
-            return self.initializer(call, callees)
-        return None
-
-    def child(self, call: ast.Call, owner: ast.expr) -> ast.stmt:
-        """`add_module` as MindSpore does it: a SequentialCell keeps a list of its own, a CellDict is a dictionary."""
-        name, cell = (self.visit(argument) for argument in call.args)
-        kinds = self.facts.kinds(self.file, owner)
-        if any(self.scope.derives(kind.removeprefix("module "), "torch.nn.ModuleDict") for kind in kinds):
-            return ast.Assign([ast.Subscript(self.visit(owner), name, ast.Store())], cell)
-        if any(self.scope.derives(kind.removeprefix("module "), "torch.nn.Sequential") for kind in kinds):
-            helper = self.scope.name("msmigrate.migrate.composed.mindspore_containers.add_cell")
-            return ast.Expr(ast.Call(helper, [self.visit(owner), name, cell], []))
-        insert = ast.Attribute(self.visit(owner), "insert_child_to_cell", ast.Load())
-        return ast.Expr(ast.Call(insert, [name, cell], []))
-
-    def buffer(self, call: ast.Call) -> ast.stmt:
-        """`self.name = Parameter(value, requires_grad=False)`: MindSpore saves nothing else in a checkpoint."""
-        name, value = call.args[0], self.visit(call.args[1])
-        known = isinstance(name, ast.Constant) and isinstance(name.value, str)
-        if not known or not isinstance(call.func, ast.Attribute):
-            raise CannotWrite("register_buffer with a name that is computed")
-        false = [ast.keyword("name", name), ast.keyword("requires_grad", ast.Constant(False))]
-        made = ast.Call(self.scope.name("mindspore.Parameter"), [value], false)
-        return ast.Assign([ast.Attribute(call.func.value, str(ast.literal_eval(name)), ast.Store())], made)
-
-    def initializer(self, call: ast.Call, callees: list[str]) -> list[ast.stmt]:
-        """`tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`."""
-        row = row_of(callees[0])
-        tensor = self.visit(copy.deepcopy(call.args[0]))
-        try:
-            if row is None:
-                raise CannotWrite(f"{callees[0]} has no row in the mapping table")
-            rule = written(row, self.given(row, call), self.scope.name)
-        except CannotWrite as error:
-            return [ast.Expr(self.missing(call, str(error)))]
-        rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) == ast.dump(tensor) else rule.args
-        facts = [ast.Attribute(copy.deepcopy(tensor), attribute, ast.Load()) for attribute in ("shape", "dtype")]
-        values = ast.Call(self.scope.name("mindspore.common.initializer.initializer"), [rule, *facts], [])
-        return [ast.Expr(ast.Call(ast.Attribute(tensor, "set_data", ast.Load()), [values], []))]
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """A call, by what it called."""
@@ -168,26 +124,62 @@ class Translator(ast.NodeTransformer):
             return ast.Call(self.scope.name("mindspore.Parameter"), [value], [])
         if callees == ["functools.partial"]:
             return self.partial(node)
+        if _is_super(node.func):
+            return self.base(node)
         callees = [name.removeprefix("partial ") for name in callees]
-        if all(self.is_theirs(name) for name in callees):
-            return self.kept(node)
-        rows = {row.torch: row for name in callees for row in [row_of(name)] if row is not None}
-        if len(rows) != 1 or any((row_of(name)) is None for name in callees):
-            raise CannotWrite(f"{', '.join(callees)} has no row in the mapping table")
-        row = next(iter(rows.values()))
+        rows = {name: self.scope.row(name) for name in callees}
+        for name, row in rows.items():
+            if row is None and not self.is_theirs(name):
+                raise CannotWrite(f"{name} has no row in the mapping table")
         if self.is_variable(node.func):
-            return through_variable(row, self.given(row, node), self.scope.name, self.visit(node.func))
-        return written(row, self.given(row, node, method=_is_method(callees)), self.scope.name)
+            return self.any_of(node, rows)
+        row = next(iter(rows.values()))
+        if row is None or len(rows) > 1:
+            return self.any_of(node, rows)
+        given = self.given(row, node, method=_is_method(callees))
+        plain = plainly(row.torch, given, self.scope.name)
+        if plain is not None:
+            return plain
+        call = written(row, given, self.scope.name)
+        if callees[0] in self.scope.theirs:  # a class that is made as its base is
+            call.func = self.visit(node.func)
+        return call
+
+    def any_of(self, node: ast.Call, rows: Mapping[str, Row | None]) -> ast.Call:
+        """A call of what a variable holds, now this and now that: written where it is one call for all of them."""
+        calls = []
+        for row in rows.values():
+            copied = copy.deepcopy(node)
+            function = self.visit(copied.func)
+            if row is None:
+                calls.append(self.kept(copied))
+            else:
+                calls.append(through_variable(row, self.given(row, copied), self.scope.name, function))
+        if len({ast.dump(call) for call in calls}) > 1:
+            raise CannotWrite(f"{' and '.join(rows)} take these arguments each in its own way")
+        return calls[0]
+
+    def base(self, node: ast.Call) -> ast.Call:
+        """`super().__init__(…)` of a class that comes from one of torch's."""
+        row = self.scope.torch_base(self.owner)
+        if row is None:
+            raise CannotWrite(f"{ast.unparse(node.func)} of {self.owner}")
+        call = written(row, self.given(row, node), self.scope.name)
+        call.func = node.func
+        return call
 
     def partial(self, node: ast.Call) -> ast.AST:
         """`partial` of a class of torch's: of the row's, with its arguments and torch's defaults."""
         kinds = self.facts.kinds(self.file, node.args[0])
         name = kinds[0].partition(" ")[2] if len(kinds) == 1 else ""
-        row = None if self.is_theirs(name) or not kinds or not kinds[0].startswith("class ") else find(name).row
+        row = self.scope.row(name) if kinds and kinds[0].startswith("class ") else None
         if row is None:
             return self.kept(node)
         rest = ast.Call(node.args[0], node.args[1:], node.keywords)
-        return held(row, self.given(row, rest), self.scope.name)
+        found = held(row, self.given(row, rest), self.scope.name)
+        if name in self.scope.theirs and isinstance(found, ast.Call):
+            found.args[0] = self.visit(node.args[0])
+        return found
 
     def is_variable(self, function: ast.expr) -> bool:
         """Whether what is called is the value of a variable, and no name that a module defines or imports."""
@@ -207,8 +199,8 @@ class Translator(ast.NodeTransformer):
                 raise CannotWrite(f"{row.torch} with *{ast.unparse(argument.value)}")
             positional.append(self.item(argument))
         for word in node.keywords:
-            inside = set(self.facts.kinds(self.file, word.value)) if word.arg is None else set()
-            if not inside <= {"dict()", "dict(inplace)"}:
+            inside = self.facts.entries(self.file, word.value) if word.arg is None else {}
+            if inside is None or not set(inside) <= {"inplace"}:
                 raise CannotWrite(f"{row.torch} with **{ast.unparse(word.value)}")
         named = {word.arg: self.item(word.value) for word in node.keywords if word.arg is not None}
         return bound(row, positional, named)
@@ -228,16 +220,19 @@ class Translator(ast.NodeTransformer):
         found = self.named(node)
         if found is not None:
             return found
-        tensors = {self.tensor(kind, node.attr) for kind in self.facts.kinds(self.file, node.value)}
-        if len(tensors) == 1:
-            node.attr = tensors.pop()
+        names = {self.held_as(kind, node.attr) for kind in self.facts.kinds(self.file, node.value)}
+        if len(names) == 1:
+            node.attr = names.pop()
         return self.generic_visit(node)
 
-    def tensor(self, kind: str, attribute: str) -> str:
-        """The name in MindSpore of a tensor that a module of this kind holds."""
-        row = find(kind.removeprefix("module ")).row if kind.startswith("module ") else None
-        states = [] if row is None else [state.mindspore for state in row.state if state.torch == attribute]
-        return states[0] or attribute if states else attribute
+    def held_as(self, kind: str, attribute: str) -> str:
+        """The name in MindSpore of a tensor, or of a number, that a module of this kind holds."""
+        row = self.scope.torch_base(kind.removeprefix("module ")) if kind.startswith("module ") else None
+        if row is None:
+            return attribute
+        states = [state.mindspore for state in row.state if state.torch == attribute and state.mindspore]
+        numbers = [a.to[0] for a in row.arguments if a.torch == attribute and a.verb is None and len(a.to) == 1]
+        return next(iter([*states, *numbers]), attribute)
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """A name of torch's as MindSpore's; of Python's own, noted for the imports."""
@@ -256,7 +251,9 @@ class Translator(ast.NodeTransformer):
         if kinds[0] == "dtype":
             return self.scope.name(f"mindspore.{node.attr}") if isinstance(node, ast.Attribute) else None
         name = kinds[0].partition(" ")[2]
-        if name in self.scope.theirs or not name.startswith(("torch.", "torchvision.", "timm.")):
+        if name in self.scope.theirs:  # a file may import it under another name
+            return ast.Name(name.rpartition(".")[2], ast.Load()) if isinstance(node, ast.Name) else None
+        if not name.startswith(("torch.", "torchvision.", "timm.")):
             return None
         if name in NAMES or name in CONTAINERS:
             return self.scope.name(NAMES.get(name) or CONTAINERS[name])
@@ -266,6 +263,15 @@ class Translator(ast.NodeTransformer):
         return (
             self.scope.name(row.mindspore) if self.asked or row.kind == "function" else held(row, {}, self.scope.name)
         )
+
+
+def _is_super(function: ast.expr) -> bool:
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Call)
+        and isinstance(function.value.func, ast.Name)
+        and function.value.func.id == "super"
+    )
 
 
 def _plain(decorator: ast.expr) -> bool:

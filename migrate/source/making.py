@@ -1,0 +1,104 @@
+"""What makes the model anew, from how the worker saw it made."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...mappings.rows import Row
+from .crossing_calls import CannotWrite, Given, bound, held, written
+from .module_api import CONTAINERS, NAMES, NOT_CONVERTED
+from .scope import Problem
+
+if TYPE_CHECKING:
+    from .assembling import Assembly
+
+
+def made(value: Any, assembly: Assembly) -> ast.expr:
+    """The expression for a value of the worker's report; see torch_described.py."""
+    if isinstance(value, Mapping):
+        if "call" in value:
+            return _call(value, assembly)
+        if "name" in value:
+            assembly.define(value["name"])
+            row = assembly.scope.row(value["name"]) if value["name"] not in assembly.scope.theirs else None
+            return _called(value["name"], assembly) if row is None else held(row, {}, assembly.head.name)
+        for kind, node in (("tuple", ast.Tuple), ("list", ast.List)):
+            if kind in value:
+                return node([made(item, assembly) for item in value[kind]], ast.Load())
+        if "dict" in value:
+            pairs = [(made(key, assembly), made(item, assembly)) for key, item in value["dict"]]
+            return ast.Dict([key for key, _ in pairs], [item for _, item in pairs])
+        return _missing(f"how this {value.get('unknown')} is made was not seen", assembly)
+    return ast.parse(repr(value), mode="eval").body
+
+
+def called(value: Any) -> Iterator[str]:
+    """The classes and functions that make the model."""
+    if isinstance(value, Mapping):
+        if "call" in value:
+            yield value["call"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from called(item)
+
+
+def _call(value: Mapping[str, Any], assembly: Assembly) -> ast.expr:
+    name, args, kwargs = value["call"], value["args"], value["kwargs"]
+    assembly.define(name)
+    if name == "functools.partial" and isinstance(args[0], Mapping) and "name" in args[0]:
+        row = assembly.scope.row(args[0]["name"])
+        if row is not None:
+            return _crossed(row, args[0]["name"], args[1:], kwargs, assembly, partial=True)
+    row = assembly.scope.row(name)
+    if row is not None and name not in CONTAINERS:
+        return _crossed(row, name, args, kwargs, assembly)
+    words = [ast.keyword(key, made(item, assembly)) for key, item in kwargs.items()]
+    return ast.Call(_called(name, assembly), [made(item, assembly) for item in args], words)
+
+
+def _crossed(
+    row: Row, name: str, args: list[Any], kwargs: Mapping[str, Any], assembly: Assembly, *, partial: bool = False
+) -> ast.expr:
+    """The call of the row's class, or of one of theirs that is made as its base is."""
+    try:
+        given = bound(row, [_given(a, assembly) for a in args], {k: _given(v, assembly) for k, v in kwargs.items()})
+        found = held(row, given, assembly.head.name) if partial else written(row, given, assembly.head.name)
+    except CannotWrite as error:
+        return _missing(str(error), assembly)
+    if name in assembly.scope.theirs:
+        assembly.define(name)
+        if partial and isinstance(found, ast.Call):
+            found.args[0] = _called(name, assembly)
+        elif isinstance(found, ast.Call):
+            found.func = _called(name, assembly)
+    return found
+
+
+def _given(value: Any, assembly: Assembly) -> Given:
+    """A value as an argument: numbers and tuples of them are known."""
+    node = made(value, assembly)
+    try:
+        constant = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return Given(node, [], None)
+    inside = dict.fromkeys(type(item).__name__ for item in constant) if isinstance(constant, (tuple, list)) else {}
+    kind = type(constant).__name__ + (f"({', '.join(inside)})" if isinstance(constant, (tuple, list)) else "")
+    return Given(node, [kind], [constant])
+
+
+def _missing(text: str, assembly: Assembly) -> ast.Call:
+    assembly.problems.append(Problem("", 0, text))
+    return ast.Call(assembly.head.name(NOT_CONVERTED), [ast.Constant(text)], [])
+
+
+def _called(name: str, assembly: Assembly) -> ast.expr:
+    if name in CONTAINERS or name in NAMES:
+        return assembly.head.name(CONTAINERS.get(name) or NAMES[name])
+    module, _, last = name.rpartition(".")
+    if module in sys.stdlib_module_names:
+        return assembly.head.of(module, last)
+    return ast.Name(last, ast.Load())

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
-import sys
-from collections.abc import Iterator, Mapping
+import copy
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..analyze.names import find
 from .facts import Facts, Function
+from .finishing import finish
 from .head import Head
+from .hints import Hints, names_in
+from .imported import Imported
 from .instrument import definition, first_line
-from .module_api import CONTAINERS, DROPPED
-from .scope import Problem, Scope
 from .making import called, made
+from .module_api import DROPPED
+from .scope import Problem, Scope
 from .translating import Translator
 
 
@@ -31,28 +33,46 @@ class Assembly:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.trees: dict[str, ast.Module] = {}
+        self.imported: dict[str, Imported] = {}
         self.functions = {function.qualified: function for function in facts.functions}
-        self.modules = {f.module: f.file for f in facts.functions}
+        self.modules = {**facts.files, **{f.module: f.file for f in facts.functions}}
         self.owners = self._owners()
-        self.head = Head()
         self.definitions: dict[str, ast.stmt] = {}
         self.problems: list[Problem] = []
         self.wanted = self._wanted()
+        self.head = Head(self._taken())
         known = frozenset({*self.functions, *self.owners, *self._assigned()})
-        self.scope = Scope(facts, known, self.head.name, self.derives, self.is_global, self.python, self.problems)
+        self.scope = Scope(
+            facts, known, self.head.name, self.derives, self.is_global, self.python, self.names, self.problems
+        )
 
     def _owners(self) -> dict[str, list[Function]]:
-        """Every class that has a function that ran, or whose instances are in the model -> those functions."""
-        found: dict[str, list[Function]] = {}
+        """Every class of their files -> those of its functions that ran."""
+        found: dict[str, list[Function]] = {
+            f"{module}.{node.name}": []
+            for module, file in self.modules.items()
+            for node in self.tree(file).body
+            if isinstance(node, ast.ClassDef)
+        }
         for function in self.facts.functions:
             owner, dot, _ = function.qualified.rpartition(".")
             if dot and owner != function.module:
                 found.setdefault(owner, []).append(function)
-        for bases in self.facts.classes.values():
-            for base in bases:
-                if base.rpartition(".")[0] in self.modules:
-                    found.setdefault(base, [])
         return found
+
+    def _taken(self) -> frozenset[str]:
+        """The names of parameters, variables, functions and classes in what is translated."""
+        found = {name.rpartition(".")[2] for name in self.owners}
+        for function in self.functions.values():
+            node = self._node(function) if function.qualified in self.wanted else None
+            for inner in ast.walk(node) if node is not None else ():
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                    found.add(inner.id)
+                elif isinstance(inner, ast.arg):
+                    found.add(inner.arg)
+                elif isinstance(inner, ast.FunctionDef):
+                    found.add(inner.name)
+        return frozenset(found)
 
     def _assigned(self) -> Iterator[str]:
         """What their files define at the top without `class` or `def`, such as named tuples."""
@@ -88,6 +108,13 @@ class Assembly:
         if file not in self.trees:
             self.trees[file] = ast.parse(Path(file).read_bytes())
         return self.trees[file]
+
+    def names(self, file: str) -> Imported:
+        """What the names of a file stand for."""
+        if file not in self.imported:
+            module = next(module for module, place in self.modules.items() if place == file)
+            self.imported[file] = Imported(self.tree(file), module, is_package=file.endswith("__init__.py"))
+        return self.imported[file]
 
     def is_global(self, file: str, name: str) -> bool:
         """Whether a file defines or imports a name at its top."""
@@ -137,8 +164,9 @@ class Assembly:
         if file is None or node is None:
             return
         self.definitions[qualified] = ast.Pass()
-        bases = [self._base(module, file, base) for base in node.bases]
+        bases = [self._base(file, base) for base in node.bases]
         body: list[ast.stmt] = []
+        adds = False
         ran = {function.line: function for function in self.owners[qualified]}
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
@@ -146,8 +174,15 @@ class Assembly:
                 if first in ran and (ran[first].qualified in self.wanted or _is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
-                    body.append(Translator(self.scope, file, qualified).function(statement, name))
+                    translator = Translator(self.scope, file, qualified)
+                    body.append(translator.function(statement, name))
+                    adds |= translator.adds
             elif not _noise(statement):
+                if isinstance(statement, ast.AnnAssign):
+                    statement = copy.deepcopy(statement)
+                    hints = Hints(self.scope, file)
+                    statement.annotation = hints.hint(statement.annotation)
+                    statement.value = statement.value and hints.default(statement.value)
                 body.append(statement)
         del self.definitions[qualified]
         if any(
@@ -155,30 +190,21 @@ class Assembly:
             for base in bases
         ):
             _listed(body)
+        if adds:
+            _append(body, "self.update_parameters_name()")
         for decorator in node.decorator_list:  # dataclass
             for inner in ast.walk(decorator):
                 if isinstance(inner, ast.Name):
                     self.python(file, inner.id)
         self.definitions[qualified] = ast.ClassDef(node.name, bases, [], body or [ast.Pass()], node.decorator_list)
 
-    def _base(self, module: str, file: str, node: ast.expr) -> ast.expr:
-        text = ast.unparse(node)
-        for name in self.owners:
-            if name.rpartition(".")[2] == text.rpartition(".")[2]:
-                self.define(name)
-                return ast.Name(text.rpartition(".")[2], ast.Load())
-        return self._named(text)
-
-    def _named(self, text: str) -> ast.expr:
-        last = text.rpartition(".")[2]
-        known = {
-            "Module": "mindspore.nn.Cell",
-            **{name.rpartition(".")[2]: theirs for name, theirs in CONTAINERS.items()},
-        }
-        if last in known:
-            return self.head.name(known[last])
-        row = find(f"torch.nn.{last}").row
-        return self.head.name(row.mindspore) if row is not None and row.mindspore else ast.Name("object", ast.Load())
+    def _base(self, file: str, node: ast.expr) -> ast.expr:
+        name = self.names(file).name(node)
+        self.define(name)
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name):
+                self.python(file, inner.id)
+        return Hints(self.scope, file).hint(node)
 
     def _needed(self, file: str, node: ast.FunctionDef) -> None:
         """Define what a function calls or names, and what its defaults name."""
@@ -191,10 +217,12 @@ class Assembly:
                     if kind.startswith(("class ", "function ", "module ")):
                         self._define_owner(kind.partition(" ")[2])
         for default in (*node.args.defaults, *node.args.kw_defaults):
-            if isinstance(default, ast.Name):
-                for name in (*self.owners, *self.functions):
-                    if name.rpartition(".")[2] == default.id:
-                        self.define(name)
+            if default is not None:
+                for name in names_in(default, self.names(file).name):
+                    self.define(name)
+                for inner in ast.walk(default):
+                    if isinstance(inner, ast.Name):
+                        self.python(file, inner.id)
 
     def _define_owner(self, name: str) -> None:
         self.define(name if name in self.owners or name in self.functions else name.rpartition(".")[0])
@@ -223,11 +251,17 @@ def _noise(statement: ast.stmt) -> bool:
 def _listed(body: list[ast.stmt]) -> None:
     """SequentialCell runs the cells of a list that it makes in its own `__init__`: make it anew after ours."""
     for statement in body:
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]
+        if any(not call.args for call in own):
+            _append([statement], "self.cell_list = list(self.cells())")
+
+
+def _append(body: list[ast.stmt], text: str) -> None:
+    """Add a statement to `__init__`."""
+    for statement in body:
         if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-            calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-            own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]
-            if any(not call.args for call in own):
-                statement.body.append(ast.parse("self.cell_list = list(self.cells())").body[0])
+            statement.body.append(ast.parse(text).body[0])
 
 
 def assemble(facts: Facts, name: str, says: str) -> Source:
@@ -237,6 +271,7 @@ def assemble(facts: Facts, name: str, says: str) -> Source:
     maker = ast.parse(f"def {name}() -> nn.Cell:\n    return None").body[0]
     assert isinstance(maker, ast.FunctionDef) and isinstance(maker.body[0], ast.Return)
     maker.body[0].value = root
-    texts = [ast.unparse(ast.fix_missing_locations(node)) for node in (*assembly.definitions.values(), maker)]
-    body = "\n\n\n".join(texts)
-    return Source(f'"""{says}"""\n\n{assembly.head.text(body)}\n\n\n{body}\n', assembly.problems)
+    finish(assembly.definitions, [maker])
+    nodes = [ast.fix_missing_locations(node) for node in (*assembly.definitions.values(), maker)]
+    body = "\n\n\n".join(map(ast.unparse, nodes))
+    return Source(f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n', assembly.problems)

@@ -31,6 +31,7 @@ class Facts:
 
     def __init__(self, report: Mapping[str, Any]) -> None:
         self.functions = [Function(f["file"], f["module"], f["name"], f["line"]) for f in report["functions"]]
+        self.files: dict[str, str] = report.get("files", {})  # of modules whose classes were seen
         self.root: Any = report["root"]
         self.classes: dict[str, list[str]] = report["classes"]
         self._numbers: dict[tuple[str, tuple[int, ...]], list[int]] = {}

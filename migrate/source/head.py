@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 
 from .helpers import Helpers
@@ -15,17 +14,16 @@ TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Sequence", "Tuple", "U
 class Head:
     """Notes what the body of the file names."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: frozenset[str] = frozenset()) -> None:
         self.imports: dict[str, set[str]] = {"mindspore": {"nn"}}
         self.whole: set[str] = set()
-        self.helpers = Helpers()
+        self.helpers = Helpers(taken)
 
     def name(self, qualified: str) -> ast.expr:
         """The expression for a name of MindSpore's, of Python's library, or of a composed function."""
         module, _, last = qualified.rpartition(".")
         if module.startswith("msmigrate."):
-            self.helpers.need(module, last)
-            return ast.Name(last, ast.Load())
+            return ast.Name(self.helpers.need(module, last), ast.Load())
         if module in SHORT:
             self.of("mindspore", SHORT[module])
             return ast.Attribute(ast.Name(SHORT[module], ast.Load()), last, ast.Load())
@@ -51,25 +49,29 @@ class Head:
     def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
         words = alias.name if alias.asname is None else f"{alias.name} as {alias.asname}"
         module = alias.name if isinstance(node, ast.Import) else node.module or "."
-        if module.partition(".")[0] not in sys.stdlib_module_names or module == "__future__":
+        if module.partition(".")[0] not in {*sys.stdlib_module_names, "numpy"} or module == "__future__":
             return
         if isinstance(node, ast.Import):
             self.whole.add(words)
         else:
             self.of(module, words)
 
-    def text(self, body: str) -> str:
+    def text(self, body: ast.Module) -> str:
         """The imports that the body needs, sorted as usual, and the composed functions."""
-        for word in TYPING:
-            if re.search(rf"\b{word}\b", body):
-                self.of("typing", word)
-        if re.search(r"\bTensor\b", body):
-            self.of("mindspore", "Tensor")
         helpers = self.helpers.text(self)
-        lines = [f"import {module}" for module in sorted(self.whole)]
+        used = {n.id for tree in (body, ast.parse(helpers)) for n in ast.walk(tree) if isinstance(n, ast.Name)}
+        noted = {name.rpartition(" ")[2] for names in self.imports.values() for name in names}
+        for word in TYPING:
+            if word in used - noted:
+                self.of("typing", word)
+        if "Tensor" in used:
+            self.of("mindspore", "Tensor")
+        lines = [f"import {module}" for module in sorted(self.whole) if module.rpartition(" ")[2] in used]
         for module, names in sorted(self.imports.items()):
-            lines.append(f"from {module} import {', '.join(sorted(names))}")
-        ours = [line for line in lines if "mindspore" not in line.split()[1]]
-        theirs = [line for line in lines if "mindspore" in line.split()[1]]
-        blocks = ["from __future__ import annotations", "\n".join(ours), "\n".join(theirs)]
+            kept = sorted(name for name in names if name.rpartition(" ")[2] in used)
+            lines += [f"from {module} import {', '.join(kept)}"] if kept else []
+        ours = [line for line in lines if not line.split()[1].startswith(("mindspore", "numpy"))]
+        theirs = [line for line in lines if line.split()[1].startswith("mindspore")]
+        numpy = [line for line in lines if line.split()[1].startswith("numpy")]
+        blocks = ["from __future__ import annotations", "\n".join(ours), "\n".join(numpy + theirs)]
         return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")

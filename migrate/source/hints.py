@@ -1,40 +1,103 @@
-"""Signatures: type hints and defaults, which went by when a function was defined, and are read by their words."""
+"""Signatures: type hints and defaults, which went by when a function was defined, and are read by their names."""
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
-from ..analyze.names import find
-from .crossing_calls import Namer, held
-from .module_api import NAMES
-
-WORDS = (("torch.Tensor", "Tensor"), ("torch.nn.", "nn."), ("nn.Module", "nn.Cell"))
-
-
-def hint(node: ast.expr) -> ast.expr:
-    """A type hint with MindSpore's classes."""
-    text = ast.unparse(node)
-    for ours, theirs in WORDS:
-        text = text.replace(ours, theirs)
-    return ast.parse(text, mode="eval").body
+from .crossing_calls import CannotWrite, Given, bound, held
+from .module_api import CONTAINERS, NAMES
+from .scope import Scope, row_of
 
 
-def signature(function: ast.FunctionDef, name: Namer) -> None:
-    """Rewrite the hints and defaults of a definition."""
-    arguments = function.args
-    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg):
-        if argument is not None and argument.annotation is not None:
-            argument.annotation = hint(argument.annotation)
-    if function.returns is not None:
-        function.returns = hint(function.returns)
-    arguments.defaults = [_default(item, name) for item in arguments.defaults]
-    arguments.kw_defaults = [None if item is None else _default(item, name) for item in arguments.kw_defaults]
+class Hints(ast.NodeTransformer):
+    """Rewrites what a file says outside the functions that ran."""
+
+    def __init__(self, scope: Scope, file: str) -> None:
+        self.scope, self.resolve = scope, scope.names(file).name
+
+    def hint(self, node: ast.expr) -> ast.expr:
+        """A type hint with MindSpore's classes."""
+        found: ast.expr = self.visit(node)
+        return found
+
+    def signature(self, function: ast.FunctionDef) -> None:
+        """Rewrite the hints and defaults of a definition."""
+        given = function.args
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+            if argument is not None and argument.annotation is not None:
+                argument.annotation = self.hint(argument.annotation)
+        if function.returns is not None:
+            function.returns = self.hint(function.returns)
+        given.defaults = [self.default(item) for item in given.defaults]
+        given.kw_defaults = [None if item is None else self.default(item) for item in given.kw_defaults]
+
+    def default(self, node: ast.expr) -> ast.expr:
+        """A default: a class of torch's with torch's own defaults, also where `partial` gives some of them."""
+        if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
+            return self._partial(node)
+        row = self.scope.row(self.resolve(node)) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        if row is not None and row.mindspore and self.resolve(node) not in {*NAMES, *self.scope.theirs}:
+            return self.scope.name(row.mindspore) if row.kind == "function" else held(row, {}, self.scope.name)
+        return self.hint(node)
+
+    def _partial(self, node: ast.Call) -> ast.expr:
+        name = self.resolve(node.args[0])
+        row = self.scope.row(name)
+        words = {word.arg: _given(self.default(word.value)) for word in node.keywords if word.arg is not None}
+        if row is None:
+            keywords = [ast.keyword(key, item.node) for key, item in words.items()]
+            first = self.hint(node.args[0])
+            rest = list(map(self.default, node.args[1:]))
+            made = ast.Call(self.scope.name("functools.partial"), [first, *rest], keywords)
+            made.takes = [name]  # type: ignore[attr-defined]  # for unused.py
+            return made
+        try:
+            found = held(row, bound(row, [_given(a) for a in node.args[1:]], words), self.scope.name)
+        except CannotWrite:
+            return node
+        if name in self.scope.theirs and isinstance(found, ast.Call):
+            found.args[0] = self.hint(node.args[0])
+        return found
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """A class of torch's as MindSpore's; one of theirs by the name that it has where it is defined."""
+        return self._class(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """The same with a module in front."""
+        return self._class(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """A hint in quotes, which it need not be."""
+        if not isinstance(node.value, str):
+            return node
+        try:
+            found: ast.AST = self.visit(ast.parse(node.value, mode="eval").body)
+        except SyntaxError:
+            return node
+        return found
+
+    def _class(self, node: ast.Name | ast.Attribute) -> ast.expr:
+        name = self.resolve(node)
+        if name in self.scope.theirs:
+            return ast.Name(name.rpartition(".")[2], ast.Load())
+        if not name.startswith("torch."):
+            return node
+        if name in NAMES or name in CONTAINERS:
+            return self.scope.name(NAMES.get(name) or CONTAINERS[name])
+        row = row_of(name)
+        return self.scope.name(row.mindspore) if row is not None and row.mindspore else node
 
 
-def _default(node: ast.expr, name: Namer) -> ast.expr:
-    text = ast.unparse(node).replace("torch.nn.", "nn.")
-    for ours, theirs in NAMES.items():
-        if text == ours.replace("torch.nn.", "nn."):
-            return name(theirs)
-    row = find(f"torch.{text}").row if text.startswith("nn.") else None
-    return held(row, {}, name) if row is not None and row.mindspore else node
+def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:
+    """The full names of what an expression names."""
+    return [resolve(inner) for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute))]
+
+
+def _given(node: ast.expr) -> Given:
+    try:
+        constant = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return Given(node, [], None)
+    return Given(node, [type(constant).__name__], [constant])

@@ -32,16 +32,18 @@ def write_out(function: ast.FunctionDef, scope: Scope, file: str) -> None:
         kinds[name] = list(dict.fromkeys(kind for one in told if one is not None for kind in one.get(name, [])))
         if name in defaults and not _always(scope.facts, file, ran, rest.arg, name):
             kinds[name] = list(dict.fromkeys([*kinds[name], type(defaults[name]).__name__]))
+    always = [name for name in names if name not in defaults or _always(scope.facts, file, ran, rest.arg, name)]
     for call in ran:
         words = [word for word in call.keywords if word.arg is not None or ast.unparse(word.value) != rest.arg]
         made = [(name, scope.facts.tell(file, ast.Name(name, ast.Load()), kinds[name])) for name in names]
         call.keywords = [*words, *(ast.keyword(name, node) for name, node in made)]
-    always = [name for name in names if name not in defaults or _always(scope.facts, file, ran, rest.arg, name)]
-    _declare(function, {name: kinds[name] for name in [*always, *(n for n in names if n not in always)]}, defaults, always)
+    order = [*always, *(name for name in names if name not in always)]
+    _declare(function, {name: kinds[name] for name in order}, defaults, always)
 
 
 def _word(call: ast.Call, name: str) -> ast.keyword | None:
-    return next((w for w in call.keywords if w.arg is None and isinstance(w.value, ast.Name) and w.value.id == name), None)
+    rest = (word for word in call.keywords if word.arg is None and isinstance(word.value, ast.Name))
+    return next((word for word in rest if ast.unparse(word.value) == name), None)
 
 
 def _always(facts: Facts, file: str, calls: list[ast.Call], rest: str, name: str) -> bool:
@@ -54,7 +56,9 @@ def _parameters(function: ast.FunctionDef) -> set[str]:
     return {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
 
-def _declare(function: ast.FunctionDef, kinds: dict[str, list[str]], defaults: dict[str, object], always: list[str]) -> None:
+def _declare(
+    function: ast.FunctionDef, kinds: dict[str, list[str]], defaults: dict[str, object], always: list[str]
+) -> None:
     """Add the parameters to the signature: behind the others, or by name alone where the order does not allow that."""
     arguments = function.args
     arguments.kwarg = None

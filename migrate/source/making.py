@@ -57,7 +57,10 @@ def _call(value: Mapping[str, Any], assembly: Assembly) -> ast.expr:
     if row is not None and name not in CONTAINERS:
         return _crossed(row, name, args, kwargs, assembly)
     words = [ast.keyword(key, made(item, assembly)) for key, item in kwargs.items()]
-    return ast.Call(_called(name, assembly), [made(item, assembly) for item in args], words)
+    found = ast.Call(_called(name, assembly), [made(item, assembly) for item in args], words)
+    inner = args[0].get("name", "") if args and isinstance(args[0], Mapping) else ""
+    found.takes = [inner if name == "functools.partial" else name]  # type: ignore[attr-defined]  # for unused.py
+    return found
 
 
 def _crossed(

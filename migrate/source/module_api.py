@@ -14,11 +14,11 @@ METHODS = {
     "named_parameters": "parameters_and_names",
 }
 MODULES = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
-KEPT = {*METHODS, "__init__", "append", "extend", "insert", "items", "values", "keys"}  # the others have another name
+KEPT = {*METHODS, "__init__", "append", "extend", "insert", "items", "values", "keys", "update"}  # the others have another name
 CONTAINERS = {
     "torch.nn.Sequential": "mindspore.nn.SequentialCell",
     "torch.nn.ModuleList": "mindspore.nn.CellList",
-    "torch.nn.ModuleDict": "mindspore.nn.CellDict",
+    "torch.nn.ModuleDict": "msmigrate.migrate.composed.mindspore_containers.NamedCells",
 }
 NAMES = {
     "torch.Tensor": "mindspore.Tensor",

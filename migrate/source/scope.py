@@ -11,6 +11,7 @@ from ...mappings.rows import Row
 from ..analyze.names import find
 from .crossing_calls import Namer
 from .facts import Facts
+from .imported import Imported
 from .module_api import CONTAINERS
 
 
@@ -31,6 +32,7 @@ class Scope(NamedTuple):
     derives: Callable[[str, str], bool]  # whether a module's class is another one, or has it among its bases
     is_global: Callable[[str, str], bool]  # whether a file defines or imports a name at its top
     python: Callable[[str, str], None]  # notes that a file's name for something of Python's own is used
+    names: Callable[[str], Imported]  # what a file's names stand for
     problems: list[Problem]
 
     def row(self, name: str) -> Row | None:

@@ -31,17 +31,21 @@ def special(translator: Translator, call: ast.Call) -> list[ast.stmt] | None:
 
 
 def _child(translator: Translator, call: ast.Call, owner: ast.expr) -> ast.stmt:
-    """`add_module` as MindSpore does it: a SequentialCell keeps a list of its own, a CellDict is a dictionary."""
+    """`add_module` as MindSpore does it: a SequentialCell keeps a list of its own, NamedCells is a dictionary."""
     name, cell = (translator.visit(argument) for argument in call.args)
     kinds = translator.facts.kinds(translator.file, owner)
-    derives = translator.scope.derives
-    if any(derives(kind.removeprefix("module "), "torch.nn.ModuleDict") for kind in kinds):
-        return ast.Assign([ast.Subscript(translator.visit(owner), name, ast.Store())], cell)
-    if any(derives(kind.removeprefix("module "), "torch.nn.Sequential") for kind in kinds):
+    owners = [kind.removeprefix("module ") for kind in kinds]
+    into = translator.visit(owner)
+    if any(translator.scope.derives(kind, "torch.nn.ModuleDict") for kind in owners):
+        translator.adds = True
+        return ast.Assign([ast.Subscript(into, name, ast.Store())], cell)
+    if any(translator.scope.derives(kind, "torch.nn.Sequential") for kind in owners):
+        translator.adds = True
         helper = translator.scope.name("msmigrate.migrate.composed.mindspore_containers.add_cell")
-        return ast.Expr(ast.Call(helper, [translator.visit(owner), name, cell], []))
-    insert = ast.Attribute(translator.visit(owner), "insert_child_to_cell", ast.Load())
-    return ast.Expr(ast.Call(insert, [name, cell], []))
+        return ast.Expr(ast.Call(helper, [into, name, cell], []))
+    if isinstance(name, ast.Constant) and str(name.value).isidentifier():
+        return ast.Assign([ast.Attribute(into, str(name.value), ast.Store())], cell)
+    return ast.Expr(ast.Call(ast.Name("setattr", ast.Load()), [into, name, cell], []))
 
 
 def _buffer(translator: Translator, call: ast.Call) -> ast.stmt:

@@ -85,8 +85,8 @@ class Describer:
             inside = dict.fromkeys(self.kind(item, deep - 1) for item in value) if deep else {}
             return f"{type(value).__name__}({', '.join(inside)})"
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-            told = {key: self.kind(item, deep - 1) for key, item in value.items()} if deep and len(value) <= MANY else {}
-            return f"dict {json.dumps(told)}"
+            told = value.items() if deep and len(value) <= MANY else ()
+            return f"dict {json.dumps({key: self.kind(item, deep - 1) for key, item in told})}"
         if isinstance(value, (torch.dtype, torch.device)):
             return type(value).__name__
         if callable(value) and hasattr(value, "__name__"):
@@ -99,7 +99,7 @@ class Describer:
             return f"partial {self.name(found.func)}"
         known = self.names.get(id(found))
         if known:
-            return known
+            return known[1]
         stands = f"{getattr(found, '__module__', '')}.{getattr(found, '__qualname__', '')}"
         if stands in ROWS_FIRST:
             return ROWS_FIRST[stands]
@@ -107,7 +107,7 @@ class Describer:
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             if isinstance(owner, torch.Tensor):
                 return f"torch.Tensor.{found.__name__}"
-            return _public(f"{self.name(_defining(type(owner), found.__name__))}.{found.__name__}")
+            return _public(f"{self.name(_defining(type(owner), found))}.{found.__name__}")
         if isinstance(found, torch.nn.Module):
             return f"module {self.name(type(found))}"
         if not hasattr(found, "__qualname__"):
@@ -151,6 +151,12 @@ class Describer:
         modules = model.named_modules(remove_duplicate=False)
         return {path: [self.name(base) for base in type(module).__mro__] for path, module in modules}
 
+    def classes_seen(self) -> set[str]:
+        """The names of the classes that were called, or were the value of an expression."""
+        kinds = {kind for told in self.kinds.values() for kind in told}
+        called = {name for told in self.called.values() for name in told}
+        return called | {kind.partition(" ")[2] for kind in kinds if kind.startswith(("class ", "object "))}
+
     def as_json(self) -> dict[str, Any]:
         """What was reported."""
         return {
@@ -184,14 +190,17 @@ def _public(name: str) -> str:
     return name
 
 
-def _defining(cls: type, name: str) -> type:
-    """The class of a method resolution order in which a method stands."""
-    return next((base for base in cls.__mro__ if name in vars(base)), cls)
+def _defining(cls: type, method: Any) -> type:
+    """The class of a method resolution order in which a bound method stands, which `super()` may have found."""
+    function, name = getattr(method, "__func__", None), method.__name__
+    exact = (base for base in cls.__mro__ if function is not None and vars(base).get(name) is function)
+    named = (base for base in cls.__mro__ if name in vars(base))
+    return next(exact, None) or next(named, cls)
 
 
-def _documented_names() -> dict[int, str]:
-    """The objects that the mapping table names -> the name of their row, or of an alias."""
-    found: dict[int, str] = {}
+def _documented_names() -> dict[int, tuple[Any, str]]:
+    """The objects that the mapping table names, which are held, with the name of their row, or an alias."""
+    found: dict[int, tuple[Any, str]] = {}
     for row in table.rows():
         for name in (row.torch, *row.aliases):
             if name.startswith(("torch.", "operator.")):  # other packages' source is translated
@@ -199,8 +208,8 @@ def _documented_names() -> dict[int, str]:
                     thing = resolve(name)
                 except Exception:  # what this version of torch does not have
                     continue
-                found.setdefault(id(thing), name)
+                found.setdefault(id(thing), (thing, name))
     for name, thing in vars(torch.nn).items():
         if isinstance(thing, type):
-            found.setdefault(id(thing), f"torch.nn.{name}")
+            found.setdefault(id(thing), (thing, f"torch.nn.{name}"))
     return found

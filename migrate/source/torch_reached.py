@@ -15,7 +15,7 @@ import gc
 import os
 import sys
 import sysconfig
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
@@ -80,6 +80,7 @@ def report(text: str, *told: str) -> dict[str, Any]:
         "left": left,
         "places": places,
         **facts.as_json(),
+        "files": _files(facts.classes_seen()),
         "root": facts.made(model, root=True),
         "classes": facts.classes(model),
         "inputs": inputs.said,
@@ -127,6 +128,17 @@ def _run(make: Callable[[], Any], spec: Spec, told: tuple[str, ...], way: Way) -
 
 def _why(error: Exception) -> str:
     return f"it does not run: {type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+
+
+def _files(names: Iterable[str]) -> dict[str, str]:
+    """The files of their own in which classes stand, by module."""
+    found: dict[str, str] = {}
+    for name in names:
+        module = name.rpartition(".")[0]
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if isinstance(file, str) and file.endswith(".py") and not file.startswith(NOT_THEIRS):
+            found[module] = file
+    return found
 
 
 @contextmanager

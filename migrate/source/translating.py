@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ...mappings.rows import Row
 from ..analyze.names import find
 from .crossing_calls import CannotWrite, Given, bound, held, through_variable, written
-from .hints import hint, signature
+from .hints import Hints
 from .keywords import write_out
 from .module_api import CONSTANT, CONTAINERS, KEPT, METHODS, MODULES, NAMES, NOT_CONVERTED
 from .plainly import plainly
@@ -23,6 +23,8 @@ class Translator(ast.NodeTransformer):
 
     def __init__(self, scope: Scope, file: str, owner: str = "") -> None:
         self.scope, self.file, self.facts = scope, file, scope.facts
+        self.hints = Hints(scope, file)
+        self.adds = False  # a cell to one that has its name already, which those inside do not learn by themselves
         self.owner = owner  # the class in which the function stands
         self.asked = False  # inside isinstance(…, …), where a class is a class
 
@@ -34,7 +36,7 @@ class Translator(ast.NodeTransformer):
         statements = [new for old in body for new in self.statement(old)]
         found.name, found.body = name, statements or [ast.Pass()]
         found.decorator_list = [kept for kept in node.decorator_list if _plain(kept)]
-        signature(found, self.scope.name)
+        self.hints.signature(found)
         return found
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
@@ -44,7 +46,7 @@ class Translator(ast.NodeTransformer):
             if found is not None:
                 return found
         if isinstance(node, ast.AnnAssign):
-            node.annotation = hint(node.annotation)
+            node.annotation = self.hints.hint(node.annotation)
             node.value = node.value and self.visit(node.value)
             return [node]
         for field in ("body", "orelse", "finalbody"):
@@ -102,6 +104,7 @@ class Translator(ast.NodeTransformer):
     def kept(self, node: ast.Call) -> ast.Call:
         """The same call with arguments that are rewritten."""
         function = node.func
+        node.takes = self.callees(node)  # type: ignore[attr-defined]  # for unused.py
         if isinstance(function, ast.Attribute):
             node.func = ast.Attribute(self.visit(function.value), METHODS.get(function.attr, function.attr), ast.Load())
         else:
@@ -110,10 +113,20 @@ class Translator(ast.NodeTransformer):
         node.keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
         return node
 
+    def callees(self, node: ast.Call) -> list[str]:
+        """The functions and classes of theirs that a call gives arguments to, also by `partial`."""
+        names = self.facts.callees(self.file, node)
+        if names == ["functools.partial"] and node.args:
+            names = self.facts.kinds(self.file, node.args[0])
+        plain = (name.removeprefix("class ").removeprefix("function ").removeprefix("partial ") for name in names)
+        return [name for name in plain if name in self.scope.theirs]
+
     def crossed(self, node: ast.Call, callees: list[str]) -> ast.AST:
         """A call of torch's as the call of its row."""
         last = {name.rpartition(".")[2] for name in callees}
         if all(name.startswith(MODULES) for name in callees) and last <= KEPT:
+            grows = last <= {"append", "extend", "insert", "update"} and isinstance(node.func, ast.Attribute)
+            self.adds = self.adds or (grows and not isinstance(node.func.value, ast.Name))  # type: ignore[attr-defined]
             return self.kept(node)
         if all(name in CONTAINERS for name in callees) and len(set(callees)) == 1:
             node = self.kept(node)

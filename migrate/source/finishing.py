@@ -1,0 +1,104 @@
+"""The last look over a generated file: what nothing uses goes, hints name only what is there, docstrings speak of it."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Mapping, Sequence
+
+from .signatures import short
+from .unused import remove_unused
+
+# torch's word -> MindSpore's, in docstrings; what is left of `torch.nn.` and `torch.` goes
+WORDS = (
+    (r"\b(torch\.)?nn\.Module\b", "nn.Cell"),
+    (r"\b(torch\.)?nn\.Linear\b", "nn.Dense"),
+    (r"\b(torch\.)?nn\.Sequential\b", "nn.SequentialCell"),
+    (r"\b(torch\.)?nn\.ModuleList\b", "nn.CellList"),
+    (r"\btorch\.nn\.", "nn."),
+    (r"\btorch\.Tensor\b", "Tensor"),
+)
+
+
+def finish(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
+    """Put the definitions of a file in order, which `more` (what makes the model) uses."""
+    gone = remove_unused(definitions, more)
+    known = {short(name) for name in definitions} | set(dir(builtins))
+    for name, node in definitions.items():
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
+                _docstring(inner, gone.get(name, set()) | gone.get(f"{name}.{inner.name}", set()))
+        _Hints(known | {"nn", "ops", "mindspore", "Tensor", "Parameter"}).visit(node)
+
+
+def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:
+    """MindSpore's words, no lines for parameters that are gone, and no examples, which were torch's."""
+    first = node.body[0] if node.body else None
+    if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)):
+        return
+    text = first.value.value
+    for pattern, word in WORDS:
+        text = re.sub(pattern, word, text)
+    lines: list[str] = []
+    skipped, example = -1, False
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        if skipped >= 0 and (not line.strip() or indent <= skipped):
+            skipped = -1
+        if any(re.match(rf"\s*{re.escape(name)}\s*(\(|:|-)", line) for name in gone if not name.startswith("*")):
+            skipped = indent
+        if skipped < 0 and not example:
+            lines.append(line)
+    found = "\n".join(lines)
+    if re.fullmatch(r"\s*", found) or re.fullmatch(r"\s*Args:\s*", found):
+        node.body = node.body[1:] or [ast.Pass()]
+    else:
+        first.value.value = found if found.strip() == found or "\n" in found else found.strip()
+
+
+class _Hints(ast.NodeTransformer):
+    """Takes names out of type hints that the file does not have: of classes that this model does not need."""
+
+    def __init__(self, known: set[str]) -> None:
+        self.known = known
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """The hints of a signature, and those inside."""
+        given = node.args
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+            if argument is not None and argument.annotation is not None:
+                argument.annotation = self.hint(argument.annotation)
+        if node.returns is not None:
+            node.returns = self.hint(node.returns)
+        return self.generic_visit(node)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """The hint of a variable."""
+        node.annotation = self.hint(node.annotation) or node.annotation
+        return self.generic_visit(node)
+
+    def hint(self, node: ast.expr) -> ast.expr | None:
+        """The hint, None where nothing is left of it."""
+        if isinstance(node, ast.Name):
+            return node if node.id in self.known or node.id in TYPING else None
+        if isinstance(node, ast.BinOp):
+            left, right = self.hint(node.left), self.hint(node.right)
+            return ast.BinOp(left, node.op, right) if left and right else left or right
+        if not isinstance(node, ast.Subscript):
+            return node
+        outer = ast.unparse(node.value).rpartition(".")[2]
+        inside = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        kept = [found for item in inside for found in [self.hint(item)] if found is not None]
+        if outer == "Union" and kept:
+            node.slice = ast.Tuple(kept, ast.Load()) if len(kept) > 1 else kept[0]
+            return node if len(kept) > 1 else kept[0]
+        if len(kept) < len(inside) or self.hint(node.value) is None:
+            return None
+        node.slice = ast.Tuple(kept, ast.Load()) if isinstance(node.slice, ast.Tuple) else kept[0]
+        return node
+
+
+TYPING = ("Any", "Callable", "Dict", "Iterable", "List", "Mapping", "NamedTuple", "Optional", "OrderedDict", "Sequence")
+TYPING += ("Set", "Tuple", "Type", "TypeVar", "Union", "Final", "Iterator", "Literal", "ClassVar")

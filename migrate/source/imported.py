@@ -1,0 +1,39 @@
+"""What the names at the top of a file stand for, where no value was seen: in hints, defaults and base classes."""
+
+from __future__ import annotations
+
+import ast
+
+
+class Imported:
+    """The names that a file imports or defines at its top -> what they are called where they are defined.
+
+    package: the module that the file is, as imported.
+    """
+
+    def __init__(self, tree: ast.Module, module: str, *, is_package: bool) -> None:
+        self.names: dict[str, str] = {}
+        parts = module.split(".")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    first = alias.name.partition(".")[0]
+                    self.names[alias.asname or first] = alias.name if alias.asname else first
+            elif isinstance(node, ast.ImportFrom):
+                up = parts[: len(parts) - node.level + is_package] if node.level else []
+                place = ".".join([*up, *([node.module] if node.module else [])])
+                for alias in node.names:
+                    self.names[alias.asname or alias.name] = f"{place}.{alias.name}"
+        for node in tree.body:
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                self.names[node.name] = f"{module}.{node.name}"
+
+    def name(self, node: ast.expr) -> str:
+        """The full name of `nn.Module` and the like; empty for anything that is no name of the file's top."""
+        rest: list[str] = []
+        while isinstance(node, ast.Attribute):
+            rest.insert(0, node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id not in self.names:
+            return ""
+        return ".".join([self.names[node.id], *rest])

@@ -1,4 +1,4 @@
-"""The last look over a generated file: what nothing uses goes, hints name only what is there, docstrings speak of it."""
+"""The last look over a file: what nothing uses goes, hints name only what is there, and docstrings speak of it."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def finish(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> None
 def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:
     """MindSpore's words, no lines for parameters that are gone, and no examples, which were torch's."""
     first = node.body[0] if node.body else None
-    if not (isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)):
+    if not isinstance(first, ast.Expr) or not isinstance(first.value, ast.Constant) or ast.get_docstring(node) is None:
         return
-    text = first.value.value
+    text = str(first.value.value)
     for pattern, word in WORDS:
         text = re.sub(pattern, word, text)
     lines: list[str] = []

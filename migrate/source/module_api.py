@@ -14,7 +14,8 @@ METHODS = {
     "named_parameters": "parameters_and_names",
 }
 MODULES = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
-KEPT = {*METHODS, "__init__", "append", "extend", "insert", "items", "values", "keys", "update"}  # the others have another name
+GROWING = {"append", "extend", "insert", "update"}
+KEPT = {*METHODS, *GROWING, "__init__", "items", "values", "keys"}  # the others have another name
 CONTAINERS = {
     "torch.nn.Sequential": "mindspore.nn.SequentialCell",
     "torch.nn.ModuleList": "mindspore.nn.CellList",

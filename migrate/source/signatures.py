@@ -84,7 +84,7 @@ class Calls:
         return list(dict.fromkeys(name for name in found if name))
 
     def of(self, name: str) -> list[tuple[ast.Call, int]]:
-        """The calls of a function, and how many arguments of each are not for it: `partial` takes the function first."""
+        """The calls of a function, and how many arguments of each are not for it, as the first of `partial`."""
         return self._found.get(name, [])
 
     def is_handed_on(self, function: Function) -> bool:

@@ -11,7 +11,7 @@ from ..analyze.names import find
 from .crossing_calls import CannotWrite, Given, bound, held, through_variable, written
 from .hints import Hints
 from .keywords import write_out
-from .module_api import CONSTANT, CONTAINERS, KEPT, METHODS, MODULES, NAMES, NOT_CONVERTED
+from .module_api import CONSTANT, CONTAINERS, GROWING, KEPT, METHODS, MODULES, NAMES, NOT_CONVERTED
 from .plainly import plainly
 from .pruning import pruned
 from .scope import Problem, Scope
@@ -125,7 +125,7 @@ class Translator(ast.NodeTransformer):
         """A call of torch's as the call of its row."""
         last = {name.rpartition(".")[2] for name in callees}
         if all(name.startswith(MODULES) for name in callees) and last <= KEPT:
-            grows = last <= {"append", "extend", "insert", "update"} and isinstance(node.func, ast.Attribute)
+            grows = last <= GROWING and isinstance(node.func, ast.Attribute)
             self.adds = self.adds or (grows and not isinstance(node.func.value, ast.Name))  # type: ignore[attr-defined]
             return self.kept(node)
         if all(name in CONTAINERS for name in callees) and len(set(callees)) == 1:

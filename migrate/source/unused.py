@@ -18,7 +18,7 @@ def remove_unused(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) 
     calls = Calls(definitions, more)
     gone: dict[str, set[str]] = {}
     while True:
-        changed = any([_variables(function.node) for function in calls.functions.values()])
+        changed = sum(_variables(function.node) for function in calls.functions.values()) > 0
         found = _removable(calls)
         for name, parameter in found:
             gone.setdefault(name.removesuffix(".__init__"), set()).add(parameter)
@@ -29,7 +29,8 @@ def remove_unused(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) 
 
 def _variables(function: ast.FunctionDef) -> bool:
     """Remove assignments to variables that are never read; returns whether there were any."""
-    read = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store)}
+    names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
+    read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
     read |= {node.target.id for node in ast.walk(function) if _adds(node)}  # type: ignore[attr-defined]
     outer = (node.names for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return _sweep(function, read.union(*outer))
@@ -79,8 +80,11 @@ def _removable(calls: Calls) -> set[tuple[str, str]]:
 
 def _unread(function: Function, calls: Calls) -> Iterator[str]:
     last = short(function.name)
-    own = last == "__init__" or not (last.startswith("__") or last == "construct")
-    if not own or not calls.of(function.name) or function.node.decorator_list and not function.is_static or calls.is_handed_on(function):
+    if last == "construct" or (last.startswith("__") and last != "__init__"):
+        return
+    if not calls.of(function.name) or calls.is_handed_on(function):
+        return
+    if function.node.decorator_list and not function.is_static:
         return
     read = {node.id for part in function.node.body for node in ast.walk(part) if isinstance(node, ast.Name)}
     yield from (name for name in parameters(function) if name not in read)
@@ -104,7 +108,7 @@ def _needed(pair: tuple[str, str], found: set[tuple[str, str]], calls: Calls) ->
         index = function.positions.get(parameter, len(given))
         if index < len(given):
             same = all((other.name, other.at(index)) in found for other in others)
-            if not same or first and call.args[1:first] or not has_no_effect(given[index]):
+            if not same or (first and call.args[1:first]) or not has_no_effect(given[index]):
                 return True
         for word in call.keywords:
             if word.arg == parameter:

@@ -20,6 +20,11 @@ WORDS = (
     (r"\btorch\.Tensor\b", "Tensor"),
 )
 
+TYPING = {
+    *("Any", "Callable", "ClassVar", "Dict", "Final", "Iterable", "Iterator", "List", "Literal", "Mapping"),
+    *("NamedTuple", "Optional", "OrderedDict", "Sequence", "Set", "Tuple", "Type", "TypeVar", "Union"),
+}
+
 
 def finish(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
     """Put the definitions of a file in order, which `more` (what makes the model) uses."""
@@ -98,7 +103,3 @@ class _Hints(ast.NodeTransformer):
             return None
         node.slice = ast.Tuple(kept, ast.Load()) if isinstance(node.slice, ast.Tuple) else kept[0]
         return node
-
-
-TYPING = ("Any", "Callable", "Dict", "Iterable", "List", "Mapping", "NamedTuple", "Optional", "OrderedDict", "Sequence")
-TYPING += ("Set", "Tuple", "Type", "TypeVar", "Union", "Final", "Iterator", "Literal", "ClassVar")

@@ -73,10 +73,10 @@ class Calls:
                     self.functions[key] = Function(key, inner, method=True)
         self._found: dict[str, list[tuple[ast.Call, int]]] = {}
         for tree in self.trees:
-            for node in ast.walk(tree):
-                if isinstance(node, ast.Call) and hasattr(node, "takes"):
-                    for target in self.targets(node):
-                        self._found.setdefault(target, []).append((node, int(_is_partial(node))))
+            for call in ast.walk(tree):
+                if isinstance(call, ast.Call) and hasattr(call, "takes"):
+                    for target in self.targets(call):
+                        self._found.setdefault(target, []).append((call, int(_is_partial(call))))
 
     def targets(self, call: ast.Call) -> list[str]:
         """The functions that a call may call."""

@@ -33,8 +33,7 @@ def padding(rank: int) -> Symbolic:
         if rank == 1:
             return [ast.Constant("pad"), _item(node, 0)]
         if isinstance(node, (ast.Tuple, ast.List)):
-            sides = [side for side in node.elts for _ in (0, 1)]
-            return [ast.Constant("pad"), ast.Tuple(sides, ast.Load())]
+            return [ast.Constant("pad"), ast.Tuple([side for side in node.elts for _ in (0, 1)], ast.Load())]
         if not isinstance(node, (ast.Name, ast.Attribute)):
             return None
         sides: ast.expr = ast.Tuple([_item(node, index) for index in range(rank) for _ in (0, 1)], ast.Load())

@@ -10,7 +10,7 @@ import sys
 
 import click
 
-from . import __version__, cli_analyze, cli_ckpt, cli_data, cli_parity, cli_train
+from . import __version__, cli_analyze, cli_ckpt, cli_convert, cli_data, cli_parity, cli_train
 from .cli_ckpt import json_text
 from .cli_mappings_option import mappings_option
 from .errors import MsmigrateError
@@ -70,6 +70,7 @@ def explain(fault: str | None, as_json: bool) -> None:
 
 COMMANDS = (
     cli_analyze.analyze,
+    cli_convert.convert_model,
     *(cli_ckpt.convert_ckpt, cli_ckpt.inspect),
     *(cli_parity.parity_step, cli_parity.record, cli_parity.compare),
     *(cli_train.train, cli_train.evaluate, cli_train.predict),

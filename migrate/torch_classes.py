@@ -8,13 +8,13 @@ Prints one line of JSON: `classes`, module path -> its class and bases by their 
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 import torch
 
 from ..errors import BadInput
-from .model_spec import Spec, function, parse, serve
+from .analyze.torch_models import build
+from .model_spec import parse, serve
 
 
 def report(text: str) -> dict[str, Any]:
@@ -22,11 +22,13 @@ def report(text: str) -> dict[str, Any]:
     spec = parse(text)
     try:
         with torch.device("meta"):
-            model = _build(spec)
+            model = build(spec)
     except BadInput:
         raise
     except Exception:  # perhaps its code looks at values, which meta tensors do not have; if not, this fails again
-        model = _build(spec)
+        model = build(spec)
+    if isinstance(model, tuple) and len(model) == 2:  # with its inputs
+        model = model[0]
     if not isinstance(model, torch.nn.Module):
         raise BadInput(f"it returns {type(model).__name__}, not a torch.nn.Module")
     modules = dict(model.named_modules(remove_duplicate=False))
@@ -35,18 +37,6 @@ def report(text: str) -> dict[str, Any]:
         "classes": {path: [public_name(base) for base in type(module).__mro__] for path, module in modules.items()},
         "shapes": {name: list(value.shape) for name, value in entries.items()},
     }
-
-
-def _build(spec: Spec) -> Any:
-    if spec.place != "torchvision":
-        return function(spec)(*spec.args, **spec.kwargs)
-    import torchvision
-
-    names = torchvision.models.list_models()
-    if spec.name not in names:
-        near = difflib.get_close_matches(spec.name, names, n=3)
-        raise BadInput(f"torchvision has no model {spec.name}" + (f"; did you mean {', '.join(near)}?" if near else ""))
-    return torchvision.models.get_model(spec.name, *spec.args, **{"weights": None, **spec.kwargs})
 
 
 def public_name(cls: type) -> str:

@@ -13,7 +13,8 @@ class Pair:
     """Two models by name, as `FILE.py:FUNCTION` or `MODULE:FUNCTION` with constant arguments.
 
     map_file: regex pairs for names that alignment does not find by itself. checkpoint: torch weights to start from.
-    batch: an .npz or .safetensors file with the steps' inputs. Raises BadInput for what names no model.
+    batch: an .npz or .safetensors file with the steps' inputs. outputs: the loss is one of everything that the models
+    return (see pairs/output_loss.py), and not the recipe's. Raises BadInput for what names no model.
     """
 
     torch: str
@@ -21,6 +22,7 @@ class Pair:
     map_file: Path | None = None
     checkpoint: Path | None = None
     batch: Path | None = None
+    outputs: bool = False
 
     def __post_init__(self) -> None:
         parse(self.torch)
@@ -33,4 +35,5 @@ class Pair:
             f"--torch={self.torch}",
             f"--mindspore={self.mindspore}",
             *(f"--{key}={value}" for key, value in files.items() if value is not None),
+            *(["--loss-of-outputs"] if self.outputs else []),
         ]

@@ -110,10 +110,12 @@ def parse(arguments: list[str]) -> Options:
     parser.add_argument("--map", type=Path, help="regex pairs from torch names to MindSpore names")
     parser.add_argument("--checkpoint", type=Path, help="torch weights the pair starts from")
     parser.add_argument("--batch-file", type=Path, help="the steps' inputs, .npz or .safetensors")
+    parser.add_argument("--loss-of-outputs", action="store_true", help="a loss of everything that the pair returns")
     found = parser.parse_args(arguments)
     pair = None
     if found.torch is not None and found.mindspore is not None:
-        pair = Pair(found.torch, found.mindspore, found.map, found.checkpoint, found.batch_file)
+        files = (found.map, found.checkpoint, found.batch_file)
+        pair = Pair(found.torch, found.mindspore, *files, outputs=found.loss_of_outputs)
     return Options(
         recipes.load(found.recipe),
         found.folder,

@@ -2,6 +2,7 @@
 
     def build(): return Net()
     def build(): return {"model": Net(), "loss": loss, "optimizer": optimizer, "step": step}
+    def build(): return Net(), inputs
 
 loss        (outputs, labels) -> scalar, in place of the recipe's loss
 optimizer   (list of parameters) -> optimizer, in place of the recipe's and its schedule
@@ -10,8 +11,9 @@ step        (model, optimizer, images, labels) -> {"loss": scalar, "logits": ten
             along, else the recipe's. On the torch side "grads" may be left out where the step leaves them in `.grad`.
             step(model, images, labels) has to find its optimizer itself, and at the model that it is given.
 
-Only `model` has to be there. What one side does not bring is the recipe's. With a `step` the gradient of the images is
-not compared, with an `optimizer` neither its state nor its rates are: what it does to the weights is.
+Only `model` has to be there; inputs that come along are for `analyze` and `convert-model`. What one side does not bring
+is the recipe's. With a `step` the gradient of the images is not compared, with an `optimizer` neither its state nor its
+rates are: what it does to the weights is.
 """
 
 from __future__ import annotations
@@ -49,6 +51,8 @@ class Given:
 
 def given(returned: Any, kind: type, where: str) -> Given:
     """Read what the function `where` returned; kind: the class of a model. Raises BadInput for anything else."""
+    if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], kind):
+        returned = returned[0]
     if isinstance(returned, kind):
         return Given(returned)
     model = f"a {kind.__module__.partition('.')[0]} {kind.__name__}"

@@ -24,12 +24,23 @@ from .alignment import Alignment
 from .contents import Watch, few, flat
 from .given import Given, given, run_users
 from .kinds import layer_class
+from .mindspore_output_loss import output_loss
 from .settle import recipe_of
 from .structure import Held, Module, Structure, file, read
 
 
 def build(options: Options) -> Given:
-    """The recipe's net, or what the user's function returns. Raises BadInput and WorkerFailed."""
+    """The recipe's net, or what the user's function returns, with a loss of all outputs where the pair asks for one.
+
+    Raises BadInput and WorkerFailed.
+    """
+    taken = _build(options)
+    if options.pair is not None and options.pair.outputs and taken.loss is None and taken.step is None:
+        return replace(taken, loss=output_loss)
+    return taken
+
+
+def _build(options: Options) -> Given:
     if options.pair is None:
         model = options.recipe.model
         return Given(mindspore_models.build(model.name, **model.args))

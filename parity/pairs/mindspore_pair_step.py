@@ -68,7 +68,9 @@ class PairStep(TrainStep):
 
 
 def _first(output: Any) -> Any:
-    """The first tensor of a nest of tuples."""
-    while isinstance(output, (tuple, list)):
+    """The first tensor of a nest of tuples, lists and dicts."""
+    while not isinstance(output, Tensor):
+        if isinstance(output, dict):
+            output = list(output.values())
         output = output[0]
     return output

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copy
-import difflib
-import importlib
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ import torch
 from safetensors.numpy import save_file
 from torch import nn
 
-from ...errors import BadInput
-from ...migrate.model_spec import function, parse
+from ...migrate.analyze import torch_models as torch_zoo
+from ...migrate.model_spec import Spec, parse
 from ...train.models import torch_models
 from ...train.recipe import Recipe
 from ..record import Images, Inputs, announce
@@ -27,13 +26,24 @@ from .given import Given, given, run_users
 from .kinds import layer_class
 from .settle import batch_file, recipe_of
 from .structure import Held, Module, Structure
+from .torch_output_loss import output_loss
 
 ZOOS = ("torchvision", "timm")
 ANY = 100_000  # classes of the first batch, whose images alone are used
 
 
 def build(options: Options) -> Given:
-    """The recipe's model, or what the user's function returns. Raises BadInput and WorkerFailed."""
+    """The recipe's model, or what the user's function returns, with a loss of all outputs where the pair asks for one.
+
+    Raises BadInput and WorkerFailed.
+    """
+    taken = _build(options)
+    if options.pair is not None and options.pair.outputs and taken.loss is None and taken.step is None:
+        return replace(taken, loss=output_loss)
+    return taken
+
+
+def _build(options: Options) -> Given:
     if options.pair is None:
         model = options.recipe.model
         return Given(torch_models.build(model.name, **model.args))
@@ -41,25 +51,15 @@ def build(options: Options) -> Given:
     spec = parse(options.pair.torch)
     if spec.place == "msmigrate":
         return Given(torch_models.build(spec.name, *spec.args, **spec.kwargs))
-    if spec.place in ZOOS:
-        return given(run_users(where, lambda: _of_zoo(spec.place, spec.name, spec.args, spec.kwargs)), nn.Module, where)
-    return given(run_users(where, lambda: function(spec)(*spec.args, **spec.kwargs)), nn.Module, where)
+    return given(run_users(where, lambda: _of_theirs(spec)), nn.Module, where)
 
 
-def _of_zoo(zoo: str, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    try:
-        module = importlib.import_module("torchvision.models" if zoo == "torchvision" else zoo)
-    except ModuleNotFoundError:
-        raise BadInput(f"{zoo} is not installed here: pip install {zoo}") from None
-    names = module.list_models()
-    if name not in names:
-        near = difflib.get_close_matches(name, names, n=3)
-        raise BadInput(f"{zoo} has no model {name}" + (f"; did you mean {', '.join(near)}?" if near else ""))
-    if zoo == "timm":
-        return module.create_model(name, *args, **{"pretrained": False, **kwargs})
+def _of_theirs(spec: Spec) -> Any:
+    if spec.place not in ZOOS:
+        return torch_zoo.build(spec)
     with warnings.catch_warnings():  # GoogLeNet and Inception announce a new default
         warnings.simplefilter("ignore")
-        return module.get_model(name, *args, **{"weights": None, **kwargs})
+        return torch_zoo.build(spec)
 
 
 def tensors(images: Images, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, ...]:

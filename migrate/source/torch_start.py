@@ -1,0 +1,110 @@
+"""Worker: build a torch model for the proof of its conversion, and leave its weights and a batch for it in a folder.
+
+    python -m msmigrate.migrate.source.torch_start torchvision:resnet50 FOLDER SEED BATCH
+    python -m msmigrate.migrate.source.torch_start model.py:build FOLDER SEED BATCH 1x3x64x64
+
+weights.pth is the state dict of the model as it is built under the seed. batch.npz is what parity-step takes for a
+batch: examples like the model's inputs, with as many values of the same kind, and labels. Prints one line of JSON:
+`outputs`, the shapes of the tensors that the model returns in training mode, and whether it takes its inputs by
+position.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...errors import BadInput
+from ..analyze.torch_models import Inputs, inputs_for, quietly, split
+from ..model_spec import parse, place_of, serve
+from .conversion import STARTED
+from .torch_builder import builder
+
+WEIGHTS, BATCH = STARTED
+
+
+def report(text: str, folder: str, seed: str, batch: str, *told: str) -> dict[str, Any]:
+    """Build the model, save its weights, make a batch and run it; raises BadInput."""
+    quietly()
+    spec = parse(text)
+    torch.manual_seed(int(seed))
+    model, returned = split(builder(spec)())
+    torch.save(model.state_dict(), Path(folder) / WEIGHTS)
+    torch.manual_seed(int(seed))
+    inputs = ordered(model, inputs_for(spec, model, told, returned))
+    if inputs is None or not all(isinstance(x, torch.Tensor) for x in inputs):
+        return {"outputs": None, "inputs": None}
+    made = many([_varied(x, told or returned is not None) for x in inputs], int(batch))
+    try:
+        with torch.no_grad():
+            outputs = tensors(model.train()(*made))
+    except Exception as error:
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+        raise BadInput(f"it does not run in training mode on {len(made[0])} examples: {said}") from None
+    shapes = [list(x.shape) for x in outputs]
+    classes = shapes[0][1] if len(shapes) == 1 and len(shapes[0]) == 2 else 1
+    labels = np.random.default_rng(int(seed)).integers(classes, size=len(made[0]))
+    names = ["input", *(f"input.{i}" for i in range(1, len(made)))]
+    arrays = {name: x.numpy() for name, x in zip(names, made, strict=True)}
+    np.savez(Path(folder) / BATCH, labels=labels, **arrays)
+    return {"outputs": shapes, "inputs": [list(x.shape) for x in made]}
+
+
+def ordered(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, ...] | None:
+    """The inputs in training mode by position; None where the model takes one by its name alone."""
+    if not inputs.kwargs:
+        return inputs.train
+    parameters = inspect.signature(model.forward).parameters
+    given = [*parameters][len(inputs.train) : len(inputs.train) + len(inputs.kwargs)]
+    by_place = all(parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for name in given)
+    if not by_place or set(given) != set(inputs.kwargs):
+        return None
+    return (*inputs.train, *(inputs.kwargs[name] for name in given))
+
+
+def many(inputs: list[torch.Tensor], batch: int) -> list[torch.Tensor]:
+    """So many examples like those given, where all inputs share their first axis; else the inputs as they are.
+
+    Each holds the values of the given ones in another order, so that a token stays one, and a mask a mask.
+    """
+    if any(x.ndim == 0 or len(x) != len(inputs[0]) for x in inputs):
+        return [_plain(x) for x in inputs]
+    rows = [torch.randperm(x[0].numel()) for x in inputs for _ in range(batch)]
+    found = []
+    for i, x in enumerate(inputs):
+        values = [x[k % len(x)].reshape(-1)[rows[i * batch + k]].reshape(x.shape[1:]) for k in range(batch)]
+        values[: len(x)] = list(x[:batch])
+        found.append(_plain(torch.stack(values)))
+    return found
+
+
+def _varied(x: torch.Tensor, given: Any) -> torch.Tensor:
+    """The example, or numbers around 0 where msmigrate chose it, or where all of its are one: a norm divides by how
+    far they lie apart."""
+    numbers = x.is_floating_point() and x.numel() > 1
+    return torch.randn_like(x) if numbers and (not given or x.min() == x.max()) else x
+
+
+def _plain(x: torch.Tensor) -> torch.Tensor:
+    """The values in memory of their own, floating ones in float32."""
+    x = x.detach().to(torch.float32) if x.is_floating_point() else x.detach()
+    return x.contiguous().clone()
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors that a model returned, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if hasattr(value, "__dataclass_fields__"):
+        value = [getattr(value, name) for name in value.__dataclass_fields__]
+    return [x for item in value for x in tensors(item)] if isinstance(value, (list, tuple)) else []
+
+
+if __name__ == "__main__":
+    serve(report)

@@ -26,7 +26,7 @@ def _together(*options: Any) -> Any:
 
 
 _pair_options = _together(
-    click.option("--torch", metavar="SPEC", help="Your torch model in place of the recipe's; needs --mindspore."),
+    click.option("--torch", metavar="SPEC", help="Your torch model in place of the recipe's."),
     click.option("--mindspore", metavar="SPEC", help="Your MindSpore model in place of msmigrate's; needs --torch."),
     click.option("--ckpt", metavar="FILE", type=FILE, help="Torch weights that such a pair starts from."),
     click.option(
@@ -80,7 +80,7 @@ _file_options = _together(
 
 
 @click.command("parity-step")
-@click.argument("recipe", required=False, type=FILE)
+@click.argument("recipe", metavar="[RECIPE|MODEL]", required=False, type=FILE)
 @_pair_options
 @click.option("--write-map", metavar="FILE", type=FILE, help="Write the alignment that was found, for editing.")
 @mappings_option
@@ -92,19 +92,27 @@ _file_options = _together(
 def parity_step(recipe: Path | None, **asked: Any) -> None:
     """Run one training step in both frameworks and compare it tensor by tensor.
 
-    RECIPE is a YAML file; without one, ResNet50 on two photographs. Six stages are judged: data, init, forward, loss,
-    gradients, update. Every module also runs alone on torch's inputs and gradients, so that each fault is found where
-    it is, and causes are looked for. Of a tensor above 65,536 elements a stratified sample is compared, unless
-    --thorough.
+    RECIPE is a YAML file; without one, ResNet50 on two photographs. A torch model in its place, such as
+    torchvision:convnext_tiny or FILE.py:FUNCTION, is converted on the fly as convert-model does, and compared with
+    that on random inputs; so is one that stands alone behind --torch, on the recipe's images.
+
+    Six stages are judged: data, init, forward, loss, gradients, update. Every module also runs alone on torch's inputs
+    and gradients, so that each fault is found where it is, and causes are looked for. Of a tensor above 65,536 elements
+    a stratified sample is compared, unless --thorough.
 
     SPEC is torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, with constant arguments if need be. Naming a
     function runs it.
 
     Exit code: 0 parity, 1 mismatch, 2 bad input or a framework that stopped.
     """
+    from .reports.on_the_fly import names_a_model
     from .reports.parity_command import Asked, run
 
-    _whole_pair(asked)
+    if asked["torch"] is None and names_a_model(recipe):
+        if asked["mindspore"] is not None:
+            raise click.UsageError(f"--mindspore: name the torch model with --torch {recipe}, for it is compared.")
+    else:
+        _whole_pair(asked)
     sys.exit(run(recipe, Asked(**asked)))
 
 
@@ -132,6 +140,8 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     from .reports.halves_command import record as run
     from .reports.parity_command import Asked
 
+    if asked["torch"] is not None and asked["mindspore"] is None:
+        raise click.UsageError("--torch goes with --mindspore here: convert the model first, with convert-model.")
     _whole_pair(asked)
     sys.exit(run(framework, recipe, out, other, Asked(**asked)))
 
@@ -154,8 +164,8 @@ def compare(one: Path, other: Path | None, **asked: Any) -> None:
 
 def _whole_pair(asked: dict[str, Any]) -> None:
     """Refuse half a pair, and options that only a pair has."""
-    if (asked["torch"] is None) != (asked["mindspore"] is None):
-        raise click.UsageError("--torch and --mindspore go together: name both models, or neither.")
+    if asked["torch"] is None and asked["mindspore"] is not None:
+        raise click.UsageError("--mindspore goes with --torch: name both models, or --torch alone to convert it.")
     options = {"ckpt": "ckpt", "batch_file": "batch-file", "map_file": "map", "write_map": "write-map"}
     given = [option for name, option in options.items() if asked.get(name) is not None]
     if asked["torch"] is None and given:

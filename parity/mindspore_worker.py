@@ -64,7 +64,7 @@ def main(options: Options) -> None:
     if not recipe.model.checkpoint:
         progress("MindSpore: initial distributions")
         add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
-    net = mindspore_models.build(recipe.model.name, **recipe.model.args) if given is None else given.model
+    net = mindspore_models.of_recipe(recipe.model) if given is None else given.model
     progress("MindSpore: waiting for the starting weights")
     if paired is None:
         load_start(net, str(wait_for(folder / CHECKPOINT)))
@@ -132,7 +132,7 @@ def initial_values(options: Options, seed: int, paired: Paired | None) -> dict[s
     if paired is not None:
         return mindspore_pair.initial_values(options, paired.alignment, seed)
     mindspore.set_seed(seed)
-    net = mindspore_models.build(options.recipe.model.name, **options.recipe.model.args)
+    net = mindspore_models.of_recipe(options.recipe.model)
     return {c.name: c.parameter.asnumpy() for c in canonical_parameters(net) if c.parameter.requires_grad}
 
 

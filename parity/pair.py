@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..migrate.model_spec import parse
+from ..train.models.converted import mindspore_spec, torch_spec
+from ..train.models.model_names import is_zoo
+from ..train.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -37,3 +40,15 @@ class Pair:
             *(f"--{key}={value}" for key, value in files.items() if value is not None),
             *(["--loss-of-outputs"] if self.outputs else []),
         ]
+
+
+def of_recipe(recipe: Recipe) -> Pair | None:
+    """The pair that the recipe's own model is, where it is one of torchvision's or timm's; None for msmigrate's own.
+
+    Converts the model unless the recipe names its source. Raises what converting does; see train/models/converted.py.
+    """
+    model = recipe.model
+    if not is_zoo(model.name):
+        return None
+    theirs = mindspore_spec(model.name, model.args, model.source)
+    return Pair(torch_spec(model.name, model.args), theirs, checkpoint=model.checkpoint)

@@ -79,10 +79,10 @@ def run(asked: Asked) -> int:
     said: Callable[[str], None] = (lambda text: None) if asked.as_json else click.echo
     with tempfile.TemporaryDirectory(prefix="msmigrate-convert-") as temporary:
         folder = Path(temporary)
-        with _doing("running the torch model to see what of it runs"):
+        with doing("running the torch model to see what of it runs"):
             written = write_source(asked.model, asked.shapes)
-        with _doing("building the torch model's weights and a batch"):
-            begin = start(asked.model, asked.shapes, folder, seed=asked.seed, batch=asked.batch)
+        with doing("building the torch model's weights and a batch"):
+            begin = start(asked.model, asked.shapes, folder, seed=asked.seed, batch=asked.batch, steps=asked.steps)
         if asked.weights is not None:
             make_plan(asked.weights, asked.ckpt, model=asked.model).check()
         _write(target, written.text, force=asked.force)
@@ -126,7 +126,7 @@ def _with_weights(asked: Asked, found: Converted, weights: Path, said: Callable[
     whole = not found.written.problems
     into = _net(asked, found.written) if whole else None
     try:
-        with _doing("converting the weights, and loading them in MindSpore"):
+        with doing("converting the weights, and loading them in MindSpore"):
             result: Result = convert(weights, asked.ckpt, model=asked.model, into=into, force=asked.force)
     except MsmigrateError as error:
         return replace(found, stopped=[f"the weights are not converted: {error}"])
@@ -145,7 +145,7 @@ def _with_proof(asked: Asked, found: Converted, begin: Start, recipe_file: Path,
     except MsmigrateError as error:
         return replace(found, stopped=[f"not proven: {error}"])
     if not asked.as_json:
-        show(report, Console())
+        show(replace(report, recipe=asked.model), Console())
     if asked.report is not None:
         write_json(report, asked.report)
     if asked.html is not None:
@@ -157,7 +157,7 @@ def _net(asked: Asked, written: Written) -> str:
     return f"{asked.out}:{written.maker}"
 
 
-def _doing(text: str) -> AbstractContextManager[object]:
+def doing(text: str) -> AbstractContextManager[object]:
     """Show on stderr, where that is a terminal, what takes a while."""
     console = Console(stderr=True)
     return console.status(text) if console.is_terminal else nullcontext()

@@ -14,6 +14,7 @@ import yaml
 from rich.console import Console
 
 from ..errors import BadInput, Unsupported
+from ..parity.pair import of_recipe
 from ..parity.run import MINDSPORE_WORKER
 from ..parity.trace import STAGES
 from ..parity.worker import Options
@@ -105,7 +106,8 @@ def prove(
     if not torch_is_here():
         raise needs_torch(recipe_file, recipe)
     with tempfile.TemporaryDirectory(prefix="msmigrate-parity-") as temporary:
-        options = Options(recipe, Path(temporary) / "traces")  # at most eight images a micro-batch, as parity-step does
+        # at most eight images a micro-batch, as parity-step does
+        options = Options(recipe, Path(temporary) / "traces", pair=of_recipe(recipe))
         file = recipe_file
         if recipe.amp != recipes.load(recipe_file).amp:  # the recorders read a file
             file = _store(recipe, Path(temporary) / "recipe.yaml")

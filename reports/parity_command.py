@@ -14,7 +14,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..errors import BadDestination
 from ..parity.findings import Report
-from ..parity.pair import Pair
+from ..parity.pair import Pair, of_recipe
 from ..parity.pairs.settle import write_map
 from ..parity.run import MINDSPORE_WORKER, Told, parity_step
 from ..parity.trace import SAMPLE, STAGES
@@ -41,6 +41,7 @@ class Asked:
     mindspore: str | None = None
     ckpt: Path | None = None
     batch_file: Path | None = None
+    outputs: bool = False
     map_file: Path | None = None
     write_map: Path | None = None
     mode: str = "pynative"
@@ -59,9 +60,11 @@ class Asked:
 
     def options(self, recipe: recipes.Recipe, folder: Path) -> Options:
         """What the recorders need to know of it."""
-        pair = None
         if self.torch is not None and self.mindspore is not None:
-            pair = Pair(self.torch, self.mindspore, self.map_file, self.ckpt, self.batch_file)
+            files = (self.map_file, self.ckpt, self.batch_file)
+            pair: Pair | None = Pair(self.torch, self.mindspore, *files, outputs=self.outputs)
+        else:
+            pair = of_recipe(recipe)
         seeds = self.init_seeds or (THOROUGH_SEEDS if self.thorough else INIT_SEEDS)
         return Options(
             recipe,
@@ -87,18 +90,28 @@ class Asked:
 def run(recipe_file: Path | None, asked: Asked, mindspore_worker: Sequence[str] = MINDSPORE_WORKER) -> int:
     """Run parity-step and print its verdict; returns the exit code, 0 for parity and 1 for a mismatch.
 
-    mindspore_worker: the command that records MindSpore's side.
+    recipe_file: a torch model by name stands for the default recipe with that model. mindspore_worker: the command that
+    records MindSpore's side.
     """
-    path = recipe_file or recipes.DEFAULT
+    from .on_the_fly import names_a_model, whole_pair, with_mindspore  # which is made of parts of this file
+
+    model = str(recipe_file) if asked.torch is None and names_a_model(recipe_file) else None
+    path = recipes.DEFAULT if recipe_file is None or model is not None else recipe_file
     recipe = recipes.load(path)
     for file in asked.files:  # before minutes of work, not after
         refuse_unwritable(file)
     with tempfile.TemporaryDirectory(prefix="msmigrate-parity-") as temporary:
-        folder = asked.keep or Path(temporary)
+        if model is not None:
+            asked = whole_pair(model, asked, Path(temporary) / "converted")
+        elif asked.torch is not None and asked.mindspore is None:
+            asked = with_mindspore(asked, Path(temporary) / "converted")
+        folder = asked.keep or Path(temporary) / "run"
         options = asked.options(recipe, folder)
         report = with_progress(path, options, mindspore_worker, explain=not asked.no_diagnosis, timeout=asked.timeout)
         if asked.stages:
             report = replace(report, only=tuple(stage for stage in STAGES if stage in asked.stages))
+        if model is not None:
+            report = replace(report, recipe=model)
         show(report, Console(), asked.worst)
         write(report, asked, folder)
     return 0 if report.parity else 1

@@ -112,6 +112,9 @@ class Recipe(Strict):
         tree = _canonical(self.model_dump(mode="json", exclude=OUTSIDE_THE_STEP))
         if self.model.checkpoint is not None:
             tree["model"]["checkpoint"] = "a checkpoint"
+        tree["model"].pop("source")
+        if self.model.source is not None:
+            tree["model"]["source"] = _content(self.model.source)
         kind, colon, _ = self.data.source.partition(":")
         tree["data"]["source"] = kind + colon if kind + colon in IN_FOLDERS else self.data.source
         return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
@@ -212,10 +215,19 @@ def _full_name(name: str) -> str:
         return name
 
 
+def _content(source: Path) -> str:
+    """The digest of a file of source. Raises BadRecipe where it cannot be read."""
+    try:
+        return hashlib.sha256(source.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+    except OSError as error:
+        raise BadRecipe(f"model.source: {source} cannot be read: {error.strerror or error}") from None
+
+
 def _beside(recipe: Recipe, folder: Path) -> Recipe:
     model, data = recipe.model, recipe.data
-    if model.checkpoint is not None:
-        model = model.model_copy(update={"checkpoint": folder / model.checkpoint.expanduser()})
+    for key, path in (("checkpoint", model.checkpoint), ("source", model.source)):
+        if path is not None:
+            model = model.model_copy(update={key: folder / path.expanduser()})
     places = {"source": data.source, "validation": data.validation}
     data = data.model_copy(update={key: _absolute(source, folder) for key, source in places.items()})
     return recipe.model_copy(update={"model": model, "data": data})

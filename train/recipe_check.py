@@ -56,6 +56,9 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield Problem(("model", "args", argument) if argument else ("model",), error)
     if recipe.model.checkpoint is not None and not recipe.model.checkpoint.name:
         yield Problem(("model", "checkpoint"), BadRecipe("model.checkpoint: is empty; it is a file's path"))
+    if recipe.model.source is not None and not model_names.is_zoo(recipe.model.name):
+        message = f"model.source: {recipe.model.name} is msmigrate's own; source is for torchvision:NAME and timm:NAME"
+        yield Problem(("model", "source"), BadRecipe(message))
     for key, source in (("source", recipe.data.source), ("validation", recipe.data.validation)):
         if source is not None:
             yield from _source(key, source)

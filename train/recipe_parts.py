@@ -30,9 +30,19 @@ class Part(Strict):
 
 
 class Model(Part):
-    """The network by name, and optionally the torch checkpoint that training starts from."""
+    """The network by name, and optionally the torch checkpoint that training starts from.
+
+    source: of one of torchvision's or timm's, the MindSpore source that convert-model wrote; None: it is converted when
+    it is needed. A name alone stands for a model without arguments.
+    """
 
     checkpoint: Path | None = Field(default=None, strict=False)
+    source: Path | None = Field(default=None, strict=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
 
 
 class Data(Strict):

@@ -45,9 +45,9 @@ class Written(NamedTuple):
 class Start(NamedTuple):
     """What a proof of the conversion starts from.
 
-    weights: the state dict of the model as it is built under a seed. batch: inputs and labels as parity-step takes
-    them, None for a model that takes something else than tensors by position. plain: whether it returns logits, one
-    tensor (N, K), in training mode.
+    weights: the state dict of the model as it is built under a seed. batch: inputs and labels of every step as
+    parity-step takes them, None for a model that takes something else than tensors by position. plain: whether it
+    returns logits, one tensor (N, K), in training mode.
     """
 
     weights: Path
@@ -55,9 +55,9 @@ class Start(NamedTuple):
     plain: bool
 
 
-def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: int) -> Start:
-    """Leave weights and a batch of so many examples in a folder. Raises BadInput, WorkerFailed."""
-    words = (str(folder), str(seed), str(batch), *shapes)
+def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: int, steps: int) -> Start:
+    """Leave weights, and a batch of so many examples for each step, in a folder. Raises BadInput, WorkerFailed."""
+    words = (str(folder), str(seed), str(batch), str(steps), *shapes)
     told = model_spec.ask("source.torch_start", model, "convert-model", *words)
     weights, inputs = (folder / name for name in STARTED)
     outputs = told["outputs"]

@@ -1,12 +1,12 @@
-"""Worker: build a torch model for the proof of its conversion, and leave its weights and a batch for it in a folder.
+"""Worker: build a torch model for the proof of its conversion, and leave its weights and batches for it in a folder.
 
-    python -m msmigrate.migrate.source.torch_start torchvision:resnet50 FOLDER SEED BATCH
-    python -m msmigrate.migrate.source.torch_start model.py:build FOLDER SEED BATCH 1x3x64x64
+    python -m msmigrate.migrate.source.torch_start torchvision:resnet50 FOLDER SEED BATCH STEPS
+    python -m msmigrate.migrate.source.torch_start model.py:build FOLDER SEED BATCH STEPS 1x3x64x64
 
-weights.pth is the state dict of the model as it is built under the seed. batch.npz is what parity-step takes for a
-batch: examples like the model's inputs, with as many values of the same kind, and labels. Prints one line of JSON:
-`outputs`, the shapes of the tensors that the model returns in training mode, and whether it takes its inputs by
-position.
+weights.pth is the state dict of the model as it is built under the seed. batch.npz is what parity-step takes for
+batches, one for each step: examples like the model's inputs, with as many values of the same kind, and labels. Prints
+one line of JSON: `outputs`, the shapes of the tensors that the model returns in training mode, and `inputs`; both are
+null where it does not take tensors by position.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from .torch_builder import builder
 WEIGHTS, BATCH = STARTED
 
 
-def report(text: str, folder: str, seed: str, batch: str, *told: str) -> dict[str, Any]:
-    """Build the model, save its weights, make a batch and run it; raises BadInput."""
+def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str) -> dict[str, Any]:
+    """Build the model, save its weights, make batches and run it on one; raises BadInput."""
     quietly()
     spec = parse(text)
     torch.manual_seed(int(seed))
@@ -38,7 +38,10 @@ def report(text: str, folder: str, seed: str, batch: str, *told: str) -> dict[st
     inputs = ordered(model, inputs_for(spec, model, told, returned))
     if inputs is None or not all(isinstance(x, torch.Tensor) for x in inputs):
         return {"outputs": None, "inputs": None}
-    made = many([_varied(x, told or returned is not None) for x in inputs], int(batch))
+    made, *more = (
+        many([_varied(x, told or returned is not None) for x in inputs], int(batch), first=not step)
+        for step in range(int(steps))
+    )
     try:
         with torch.no_grad():
             outputs = tensors(model.train()(*made))
@@ -47,10 +50,12 @@ def report(text: str, folder: str, seed: str, batch: str, *told: str) -> dict[st
         raise BadInput(f"it does not run in training mode on {len(made[0])} examples: {said}") from None
     shapes = [list(x.shape) for x in outputs]
     classes = shapes[0][1] if len(shapes) == 1 and len(shapes[0]) == 2 else 1
-    labels = np.random.default_rng(int(seed)).integers(classes, size=len(made[0]))
-    names = ["input", *(f"input.{i}" for i in range(1, len(made)))]
-    arrays = {name: x.numpy() for name, x in zip(names, made, strict=True)}
-    np.savez(Path(folder) / BATCH, labels=labels, **arrays)
+    random = np.random.default_rng(int(seed))
+    arrays = {}
+    for step, each in enumerate((made, *more), 1):
+        arrays[f"labels{step}"] = random.integers(classes, size=len(made[0]))
+        arrays |= {f"input{step}{f'.{i}' if i else ''}": x.numpy() for i, x in enumerate(each)}
+    np.savez(Path(folder) / BATCH, **arrays)
     return {"outputs": shapes, "inputs": [list(x.shape) for x in made]}
 
 
@@ -66,10 +71,11 @@ def ordered(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, ...] | None:
     return (*inputs.train, *(inputs.kwargs[name] for name in given))
 
 
-def many(inputs: list[torch.Tensor], batch: int) -> list[torch.Tensor]:
+def many(inputs: list[torch.Tensor], batch: int, *, first: bool) -> list[torch.Tensor]:
     """So many examples like those given, where all inputs share their first axis; else the inputs as they are.
 
-    Each holds the values of the given ones in another order, so that a token stays one, and a mask a mask.
+    Each holds the values of the given ones in another order, so that a token stays one, and a mask a mask. first:
+    the given ones are among them.
     """
     if any(x.ndim == 0 or len(x) != len(inputs[0]) for x in inputs):
         return [_plain(x) for x in inputs]
@@ -77,7 +83,7 @@ def many(inputs: list[torch.Tensor], batch: int) -> list[torch.Tensor]:
     found = []
     for i, x in enumerate(inputs):
         values = [x[k % len(x)].reshape(-1)[rows[i * batch + k]].reshape(x.shape[1:]) for k in range(batch)]
-        values[: len(x)] = list(x[:batch])
+        values[: len(x)] = list(x[:batch]) if first else values[: len(x)]
         found.append(_plain(torch.stack(values)))
     return found
 

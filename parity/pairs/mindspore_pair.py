@@ -43,7 +43,7 @@ def build(options: Options) -> Given:
 def _build(options: Options) -> Given:
     if options.pair is None:
         model = options.recipe.model
-        return Given(mindspore_models.build(model.name, **model.args))
+        return Given(mindspore_models.of_recipe(model))
     where = f"--mindspore {options.pair.mindspore}"
     spec = parse(options.pair.mindspore)
     if spec.place == "msmigrate":

@@ -87,7 +87,7 @@ def loaded(request: Request) -> nn.Cell:
     The file is read by msmigrate's own reader: MindSpore's loader trusts every length in it.
     """
     model = request.recipe.model
-    net = mindspore_models.build(model.name, **model.args)
+    net = mindspore_models.of_recipe(model)
     held = {f"{EMA}{c.name}" if request.ema else c.parameter.name: c.parameter for c in canonical_parameters(net)}
     wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
     for name, array in fit(request.shown, read(request.weights).tensors, wanted, request.recipe).items():

@@ -8,11 +8,16 @@ from typing import Any
 
 from mindspore import nn
 
+from ...errors import BadRecipe
+from ...migrate import model_spec
+from ..recipe_parts import Model
+from . import converted
 from .mindspore_lenet import LeNet5
 from .mindspore_resnet import BasicBlock, Bottleneck, ResNet
-from .model_names import NAMES, check
+from .model_names import NAMES, check, is_zoo
 
-__all__ = ["NAMES", "build", "lenet5", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet_tiny"]
+__all__ = ["NAMES", "build", "lenet5", "of_recipe", *("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")]
+__all__ += ["resnet_tiny"]
 
 lenet5 = LeNet5
 resnet18 = partial(ResNet, BasicBlock, (2, 2, 2, 2))
@@ -43,6 +48,20 @@ _MODELS: dict[str, Callable[..., nn.Cell]] = {
     "resnet152": resnet152,
     "resnet_tiny": resnet_tiny,
 }
+
+
+def of_recipe(model: Model) -> nn.Cell:
+    """The network that a recipe names, drawn as `build` draws it; one of torchvision's or timm's from its source.
+
+    Raises BadRecipe, and what converting a model raises (see converted.py).
+    """
+    if not is_zoo(model.name):
+        return build(model.name, **model.args)
+    spec = model_spec.parse(converted.mindspore_spec(model.name, model.args, model.source))
+    net = model_spec.function(spec)()
+    if not isinstance(net, nn.Cell):
+        raise BadRecipe(f"model.source: {spec.name} of {spec.place} returns {type(net).__name__}, not a Cell")
+    return net.set_train(False)
 
 
 def build(name: str, **arguments: Any) -> nn.Cell:

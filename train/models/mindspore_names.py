@@ -23,17 +23,17 @@ class Canonical:
 def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonical]:
     """Every parameter and buffer of `net`, in definition order, under its torch state_dict name.
 
-    The names go by the class of the owning Cell (a BatchNorm2d's gamma is torch's weight), never by suffix. A Cell
-    without a row in the mapping table keeps its own parameter names. Attribute paths are used rather than
-    Parameter.name, which drops `moving_` on a stand-alone norm and changes under an optimizer's prefix. A Parameter
-    that several Cells share counts once, under its first name, as in torch's `named_parameters`; with `every_name`
-    under each.
+    The names go by the class of the owning Cell (a BatchNorm2d's gamma is torch's weight), or the first of its bases
+    that the mapping table knows, never by suffix. A Cell without a row there keeps its own parameter names. Attribute
+    paths are used rather than Parameter.name, which drops `moving_` on a stand-alone norm and changes under an
+    optimizer's prefix. A Parameter that several Cells share counts once, under its first name, as in torch's
+    `named_parameters`; with `every_name` under each.
     """
     rows = {row.mindspore.rsplit(".", 1)[-1]: row for row in table.rows("layer") if row.mindspore}
     found: list[Canonical] = []
     seen: set[int] = set()
     for path, cell in net.cells_and_names():
-        row = rows.get(type(cell).__name__)
+        row = next((rows[kind.__name__] for kind in type(cell).mro() if kind.__name__ in rows), None)
         torch_names = {state.mindspore: state.torch for state in row.state if state.mindspore} if row else {}
         owner = row.torch.rsplit(".", 1)[-1] if row else type(cell).__name__
         for attribute, parameter in cell.parameters_and_names(expand=False):

@@ -23,6 +23,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
 }
 NAMES = tuple(ARGUMENTS)
 
+ZOOS = ("torchvision", "timm")  # whose models are named torchvision:NAME, and converted
 SMALL = ("lenet5", "resnet_tiny")  # 10 classes unless told otherwise; the others have ImageNet's 1000
 
 # argument name -> what a value must be, in words and as a test
@@ -42,11 +43,22 @@ _VALUES: dict[str, tuple[str, Any]] = {
 }
 
 
+def is_zoo(name: str) -> bool:
+    """Whether a model is torchvision's or timm's; which they have, they alone know."""
+    zoo, colon, model = name.partition(":")
+    return zoo in ZOOS and bool(colon) and model.isidentifier()
+
+
 def check(name: str, arguments: Mapping[str, Any]) -> None:
     """Raise BadRecipe unless `name` is a model and every one of `arguments` is an argument of it with a fit value.
 
     The message names the closest known names.
     """
+    if is_zoo(name):
+        words, fits = _POSITIVE
+        if not fits(arguments.get("num_classes", 1)):
+            raise BadRecipe(f"model {name}: num_classes must be {words}, not {arguments['num_classes']!r}")
+        return
     if name not in ARGUMENTS:
         raise BadRecipe(f"no model is called {name!r}; {_closest(name, NAMES)}")
     for argument, value in arguments.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,7 +18,9 @@ from torchvision.models.resnet import (
     resnet152,
 )
 
-from .model_names import NAMES, check
+from ...migrate import model_spec
+from ...migrate.analyze import torch_models as zoo
+from .model_names import NAMES, check, is_zoo
 from .torch_lenet import LeNet5
 
 __all__ = ["NAMES", "build", "lenet5", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "resnet_tiny"]
@@ -83,4 +86,8 @@ def build(name: str, **arguments: Any) -> nn.Module:
     Raises BadRecipe for a model or an argument that nobody knows.
     """
     check(name, arguments)
+    if is_zoo(name):
+        with warnings.catch_warnings():  # GoogLeNet and Inception announce a new default
+            warnings.simplefilter("ignore")
+            return zoo.build(model_spec.parse(name)._replace(kwargs=arguments))
     return _MODELS[name](**arguments)

@@ -35,7 +35,7 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
     recipe = recipes.load(recipe_file)
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
     mindspore.set_seed(recipe.seed if seed is None else seed)
-    net = mindspore_models.build(recipe.model.name, **recipe.model.args)
+    net = mindspore_models.of_recipe(recipe.model)
     # in float32: which precisions a target has, and this may be another machine, is not the question here
     step = TrainStep(recipe.model_copy(update={"amp": None}), net)
     held = canonical_parameters(net)

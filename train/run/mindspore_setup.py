@@ -71,7 +71,7 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     loader = Loader(source, recipe, training=True, rank=team.rank, world=team.size, seed=seed, warned=log.warn)
     validator = None
     mindspore.set_seed(seed)
-    net = mindspore_models.build(recipe.model.name, **recipe.model.args)
+    net = mindspore_models.of_recipe(recipe.model)
     if validation is not None:
         tested = Loader(validation, recipe, training=False, rank=team.rank, world=team.size, seed=seed, warned=log.warn)
         alone = team.size == 1

@@ -51,7 +51,7 @@ class Validator:
         total: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         self.loader = loader
-        self.net = mindspore_models.build(recipe.model.name, **recipe.model.args).set_train(False)
+        self.net = mindspore_models.of_recipe(recipe.model).set_train(False)
         self.seconds = 0.0
         self._held = {held.name: held.parameter for held in canonical_parameters(self.net)}
         self._forward = mindspore.jit(self._logits) if mode == "graph" else self._logits

@@ -1,0 +1,67 @@
+"""What tracing and writing a torch model costs beyond the imports, and the models that no name alone stands for.
+
+    python benchmarks/converted_models_torch.py names 'torchvision:*' 'torchvision.segmentation:*' 'timm:resnet*'
+    python benchmarks/converted_models_torch.py cost torchvision:resnet50 [SHAPE …]
+
+`cost` prints JSON: seconds, and by how many MB the process grew at its largest, for running the model and writing its
+source, both after torch, torchvision, timm and msmigrate are imported; and parameters, how many the model has.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+import timm
+import torch
+import torchvision
+from msmigrate.migrate import model_spec
+from msmigrate.migrate.source import conversion, torch_reached
+
+HERE = Path(__file__).name
+
+
+def backbone(name: str) -> torch.nn.Module:
+    """The part of one of torchvision's detectors that makes features of an image."""
+    return torchvision.models.get_model(name, weights=None, weights_backbone=None).backbone
+
+
+def names(pattern: str) -> list[str]:
+    """The models that a pattern stands for, each as convert-model takes it."""
+    place, _, glob = pattern.partition(":")
+    zoo, _, kind = place.partition(".")
+    if zoo == "timm":
+        return [f"timm:{name}" for name in timm.list_models(glob)]
+    module = getattr(torchvision.models, kind) if kind else torchvision.models
+    found = [name for name in torchvision.models.list_models(module=module) if fnmatch(name, glob)]
+    if kind == "detection":
+        return [f"benchmarks/{HERE}:backbone({name!r})" for name in found]
+    return [f"torchvision:{name}" for name in found]
+
+
+def cost(spec: str, *shapes: str) -> dict[str, Any]:
+    """Run and write a model, and say what that took."""
+    before, began = _peak(), time.perf_counter()
+    report = torch_reached.report(spec, *shapes)
+    traced = time.perf_counter() - began
+    conversion.written(spec, json.loads(json.dumps(report)))
+    seconds = time.perf_counter() - began
+    return {"seconds": round(seconds, 2), "tracing": round(traced, 2), "megabytes": round(_peak() - before)}
+
+
+def _peak() -> float:
+    """Peak resident MB of this process."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1024
+
+
+if __name__ == "__main__":
+    what, *words = sys.argv[1:]
+    if what == "names":
+        print(json.dumps([model for pattern in words for model in names(pattern)]))
+    else:
+        model_spec.serve(lambda _, *rest: cost(*rest))

@@ -1,0 +1,255 @@
+"""`msmigrate convert-model` and what converts on the fly: what is written and printed, and the exit codes: 0 parity,
+1 a mismatch or something that could not be written, 2 bad input."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from msmigrate.migrate import model_spec
+
+NET = """
+import time
+
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+
+class Block(nn.Module):
+    '''A residual block.'''
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(channels, channels, 3, padding=1, bias=False)
+        self.norm = nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        return x + F.relu(self.norm(self.conv(x)))
+
+
+class Net(nn.Module):
+    def __init__(self, width: int = 4):
+        super().__init__()
+        self.stem = nn.Conv2d(3, width, 3, padding=1)
+        self.blocks = nn.Sequential(*[Block(width) for _ in range(2)])
+        self.head = nn.Linear(width, 5)
+
+    def forward(self, x):
+        x = self.blocks(self.stem(x))
+        return {"out": self.head(x.mean((2, 3))), "features": x}
+
+
+class Odd(nn.Module):
+    def forward(self, x):
+        return torch.vander(x[0]) * 2
+
+
+class Slow(nn.Module):
+    def forward(self, x):
+        print("running", flush=True)
+        time.sleep(600)
+
+
+class Wanting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 4)
+
+    def forward(self, *, x):
+        return self.layer(x)
+
+
+def build():
+    return Net(), torch.rand(1, 3, 12, 12)
+
+
+def odd():
+    return Odd(), torch.rand(1, 3)
+
+
+def slow():
+    return Slow(), torch.rand(1, 3)
+
+
+def wanting():
+    return Wanting(), {"x": torch.rand(2, 3)}
+
+
+def wrong():
+    return Net(), torch.rand(1, 7, 12, 12)
+
+
+def nothing():
+    return 3
+"""
+
+
+def line(*words: object) -> list[str]:
+    """The command line of convert-model."""
+    return [sys.executable, "-m", "msmigrate", *map(str, words)]
+
+
+def run(*words: object, command: str = "convert-model", folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a command in a process of its own."""
+    return subprocess.run(
+        line(command, *words), capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, cwd=folder
+    )
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> str:
+    """The file of nets, up to the colon behind which a function is named."""
+    (tmp_path / "net.py").write_text(NET)
+    return f"{tmp_path / 'net.py'}:"
+
+
+def test_a_model_of_one_s_own_is_written_loaded_and_proven(net: str, tmp_path: Path) -> None:
+    out, report = tmp_path / "net_ms.py", tmp_path / "report.json"
+    done = run(f"{net}build", "-o", out, "--json", "--steps", 2, "--no-replay", "--report", report)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert (
+        told["sound"]
+        and told["proof"]["parity"]
+        and told["checkpoint"]
+        == {
+            "file": str(out.with_suffix(".ckpt")),
+            "tensors": 14,
+            "bytes": out.with_suffix(".ckpt").stat().st_size,
+            "loaded": True,
+        }
+    )
+    text = out.read_text()
+    assert (told["source"]["classes"], told["source"]["lines"]) == (2, len(text.splitlines()))
+    assert told["source"]["function"] == "build" and told["source"]["problems"] == []
+    assert "import torch" not in text and '"""A residual block."""' in text.replace("'''", '"""')
+    assert json.loads(report.read_text())["parity"] is True
+
+
+def test_what_cannot_be_written_is_told_with_its_place_and_the_rest_is_written(net: str, tmp_path: Path) -> None:
+    out = tmp_path / "odd_ms.py"
+    done = run(f"{net}odd", "-o", out, folder=tmp_path)
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    number = 1 + NET[: NET.index("torch.vander")].count("\n")
+    assert "1 place could not be written, and raises NotImplementedError:" in done.stdout
+    assert f"  net.py:{number}: torch.vander has no row in the mapping table" in done.stdout
+    assert "not proven, for the source is not whole" in done.stdout
+    assert "class Odd(nn.Cell):" in out.read_text() and "raise NotImplementedError" in out.read_text()
+
+
+def test_a_model_that_parity_step_cannot_feed_is_written_and_not_proven(net: str, tmp_path: Path) -> None:
+    out = tmp_path / "wanting_ms.py"
+    done = run(f"{net}wanting", "-o", out)
+    assert done.returncode == 1
+    assert "not proven: the model takes other inputs than tensors by position" in done.stderr
+    assert out.exists() and "loaded into wanting" in done.stdout
+    assert run(f"{net}wanting", "-o", out, "--force", "--no-proof").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("resnet50", "-o", "x.py"), "'resnet50' does not name a model"),
+        (("torchvision:resnet51", "-o", "x.py"), "torchvision has no model resnet51; did you mean resnet50"),
+        (("{net}gone", "-o", "x.py"), "has no function gone"),
+        (("{net}nothing", "-o", "x.py"), "it returns int, not a torch.nn.Module, nor (model, inputs)"),
+        (("{net}wrong", "-o", "x.py"), "it does not run: RuntimeError: "),
+        (("{net}build", "1x3xtall", "-o", "x.py"), "expected sizes and perhaps a dtype"),
+        (("{net}build", "-o", "x.txt"), "give it a name that ends in .py"),
+        (("{net}build", "-o", "mindspore.py"), "who imports mindspore would get this file instead"),
+        (("{net}build", "-o", "none/x.py"), "does not exist; create it first"),
+        (("{net}build", "-o", "net.py", "--force"), "is the source itself"),
+        (("{net}build", "-o", "there.py"), "there.py exists; pass --force to replace it"),
+        (("{net}build", "-o", "x.py", "--weights", "gone.pth"), "gone.pth"),
+        (("{net}build", "-o", "x.py", "--recipe", "gone.yaml"), "gone.yaml"),
+        (("{net}build", "-o", "x.py", "--report", "none/r.json"), "none/r.json cannot be written"),
+        (("{net}build",), "Missing option '-o'"),
+    ],
+)
+def test_wrong_words_get_one_line_and_leave_nothing(
+    words: tuple[str, ...], said: str, net: str, tmp_path: Path
+) -> None:
+    (tmp_path / "there.py").write_text("mine")
+    before = {path.name for path in tmp_path.iterdir()}
+    done = run(*(word.format(net=net) for word in words), folder=tmp_path)
+    assert done.returncode == 2 and said in done.stderr and "Traceback" not in done.stderr
+    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == before
+    assert (tmp_path / "there.py").read_text() == "mine"
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission(net: str, tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir(mode=0o500)
+    done = run(f"{net}build", "-o", locked / "x.py")
+    assert done.returncode == 2 and "no permission in its folder" in done.stderr
+
+
+def test_weights_of_another_model_are_refused_before_anything_is_written(net: str, tmp_path: Path) -> None:
+    model_spec.ask("source.torch_start", f"{net}wanting", "a test", str(tmp_path), "0", "2", "1")
+    done = run(f"{net}build", "-o", "x.py", "--weights", "weights.pth", folder=tmp_path)
+    assert done.returncode == 2 and "weights.pth is not a checkpoint of" in done.stderr
+    assert not (tmp_path / "x.py").exists() and not (tmp_path / "x.ckpt").exists()
+
+
+def test_an_interruption_leaves_nothing(net: str, tmp_path: Path) -> None:
+    command = line("convert-model", f"{net}slow", "-o", tmp_path / "x.py")
+    group = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    time.sleep(1)
+    while not _children(group.pid):
+        assert group.poll() is None
+        time.sleep(0.05)
+    os.killpg(group.pid, signal.SIGINT)
+    _, said = group.communicate(timeout=60)
+    assert group.returncode == 130 and said.splitlines()[-1] == "msmigrate: interrupted"
+    assert not (tmp_path / "x.py").exists()
+
+
+def _children(pid: int) -> str:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text()
+
+
+def test_parity_step_converts_a_model_on_the_fly(net: str) -> None:
+    done = run(f"{net}build", "--steps", 2, "--no-replay", command="parity-step")
+    assert done.returncode == 0, done.stderr
+    assert "Parity: " in done.stdout and "data" in done.stdout
+    done = run(f"{net}odd", command="parity-step")
+    assert done.returncode == 2
+    assert "cannot be written whole in MindSpore: 1 place, first net.py:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--mindspore", "a.py:f"), "--mindspore goes with --torch"),
+        (("torchvision:resnet18", "--mindspore", "a.py:f"), "name the torch model with --torch torchvision:resnet18"),
+    ],
+)
+def test_half_a_pair_is_refused(words: tuple[str, ...], said: str) -> None:
+    done = run(*words, command="parity-step")
+    assert done.returncode == 2 and said in done.stderr
+
+
+def test_a_small_model_of_torchvision_is_the_same_in_mindspore(tmp_path: Path) -> None:
+    out = tmp_path / "shufflenet.py"
+    words = ("torchvision:shufflenet_v2_x0_5(num_classes=10)", "1x3x64x64", "-o", out, "--steps", 2, "--no-replay")
+    done = run(*words, "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and told["sound"], (done.stderr, told["proof"], told["stopped"])
+    assert told["source"]["classes"] <= 4 and told["source"]["lines"] < 200
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", ["squeezenet1_1", "mobilenet_v3_small", "mnasnet0_5", "resnet18", "convnext_tiny"])
+def test_more_of_torchvision_in_both_modes(name: str, tmp_path: Path) -> None:
+    spec = f"torchvision:{name}(num_classes=10)"
+    done = run(spec, "1x3x64x64", "-o", tmp_path / "net_ms.py", "--steps", 2, "--mode", "graph", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 0 and told["sound"], (done.stderr, told["proof"], told["stopped"])

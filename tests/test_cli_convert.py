@@ -173,9 +173,7 @@ def test_a_model_that_parity_step_cannot_feed_is_written_and_not_proven(net: str
         (("{net}build",), "Missing option '-o'"),
     ],
 )
-def test_wrong_words_get_one_line_and_leave_nothing(
-    words: tuple[str, ...], said: str, net: str, tmp_path: Path
-) -> None:
+def test_wrong_words_get_one_line_alone(words: tuple[str, ...], said: str, net: str, tmp_path: Path) -> None:
     (tmp_path / "there.py").write_text("mine")
     before = {path.name for path in tmp_path.iterdir()}
     done = run(*(word.format(net=net) for word in words), folder=tmp_path)

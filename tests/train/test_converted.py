@@ -52,7 +52,7 @@ def test_a_source_counts_by_its_content(tmp_path: Path) -> None:
     assert recipe.digest != before
     assert recipe.digest != load(tmp_path, "torchvision:resnet18").digest
     (tmp_path / "net.py").unlink()
-    with pytest.raises(BadRecipe, match="model.source: .*net.py cannot be read: No such file"):
+    with pytest.raises(BadRecipe, match=r"model.source: .*net.py cannot be read: No such file"):
         _ = recipe.digest
 
 
@@ -74,8 +74,8 @@ def test_without_torch_the_line_says_what_to_run_and_to_write(tmp_path: Path, mo
         converted.mindspore_spec("torchvision:vgg11", {"num_classes": 10})
     assert str(told.value) == (
         "torchvision:vgg11(num_classes=10) is converted from torch, and torch is not installed here: where it is, run "
-        "msmigrate convert-model 'torchvision:vgg11(num_classes=10)' -o vgg11.py, and write source: vgg11.py under model "
-        "in the recipe"
+        "msmigrate convert-model 'torchvision:vgg11(num_classes=10)' -o vgg11.py, and write source: vgg11.py under "
+        "model in the recipe"
     )
 
 

@@ -118,7 +118,7 @@ def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
         findings = json.loads(report.read_text(encoding="utf-8"))["findings"]
         found["stages"] = {stage: judged(findings, stage) for stage in STAGES[1:]}
     file.with_suffix(".ckpt").unlink(missing_ok=True)  # of all models they would be tens of GB
-    _, out, _ = _run([sys.executable, str(TORCH), "cost", "-", model], given.limit)
+    _, out, _ = _run([sys.executable, str(TORCH), "cost", model], given.limit)
     found["cost"] = json.loads(out.splitlines()[-1]) if out.strip() else {}
     return found
 

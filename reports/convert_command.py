@@ -79,12 +79,12 @@ def run(asked: Asked) -> int:
     said: Callable[[str], None] = (lambda text: None) if asked.as_json else click.echo
     with tempfile.TemporaryDirectory(prefix="msmigrate-convert-") as temporary:
         folder = Path(temporary)
+        if asked.weights is not None:
+            make_plan(asked.weights, asked.ckpt, model=asked.model).check()
         with doing("running the torch model to see what of it runs"):
             written = write_source(asked.model, asked.shapes)
         with doing("building the torch model's weights and a batch"):
             begin = start(asked.model, asked.shapes, folder, seed=asked.seed, batch=asked.batch, steps=asked.steps)
-        if asked.weights is not None:
-            make_plan(asked.weights, asked.ckpt, model=asked.model).check()
         _write(target, written.text, force=asked.force)
         for line in source_lines(asked.model, asked.out, written):
             said(line)

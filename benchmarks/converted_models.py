@@ -8,7 +8,8 @@
 
 One model at a time, in a process of its own with a time limit. What is known of each is appended to --out (JSON lines),
 and models that stand there are not run again, unless --again; the sources and reports stay in the folder of that name.
-Inputs are small where a net allows it. Prints markdown. Needs timm; mindcv where its hand-written sources are to be
+Inputs are small where a net allows it. Prints markdown; s, CPU s and MB are of tracing and writing beyond the imports,
+on inputs of the usual size, and run s of everything. Needs timm; mindcv where its hand-written sources are to be
 counted (pip install --no-deps mindcv).
 """
 
@@ -29,7 +30,6 @@ import handwritten
 TORCH = Path(__file__).with_name("converted_models_torch.py")
 CHECKOUT = Path(__file__).parent.parent
 ALL = ("torchvision:*",)
-FAMILIES = ("segmentation", "video", "detection", "quantization", "optical_flow")
 # how a net is made for a small image, and what it then takes; '' stands for the size that its published weights take
 SMALL = {
     "torchvision:vit_h_14": ("(image_size=56)", "1x3x56x56"),
@@ -39,15 +39,13 @@ SMALL = {
     "torchvision:mvit_*": ("", ""),
     "torchvision:s3d": ("", "1x3x14x224x224"),
     "torchvision:swin3d_*": ("", "1x3x4x64x64"),
-    "torchvision:r*_18": ("", "1x3x8x32x32"),
-    "torchvision:resnet18": ("", "1x3x64x64"),
+    "torchvision:r*d*_18": ("", "1x3x8x32x32"),
     "torchvision:mc3_18": ("", "1x3x8x32x32"),
-    "torchvision:fcn_*": ("", "1x3x64x64"),
     "timm:*": ("", ""),
     "*": ("", "1x3x64x64"),
 }
 STAGES = ("weights", "init", "eval", "train", "loss", "gradients", "update", "replay", "graph")
-HEAD = ("model", "lines", "classes", "mindcv lines", "classes", *STAGES, "trace s", "MB", "run s")
+HEAD = ("model", "lines", "classes", "mindcv lines", "classes", *STAGES, "s", "CPU s", "MB", "run s")
 
 
 def main() -> None:
@@ -82,7 +80,7 @@ def read(file: Path) -> dict[str, dict[str, Any]]:
 
 def wanted(patterns: list[str] | tuple[str, ...], known: dict[str, Any] | None) -> list[str]:
     """The models that patterns stand for; without a family torchvision's are those that classify images."""
-    globs = [p for p in patterns if set("*?[") & set(p) or "." in p.partition(":")[0]]
+    globs = [p for p in patterns if p.startswith(("torchvision", "timm")) and set("*?[") & set(p)]
     if known is not None:
         return [model for model in known if any(fnmatch(model, p) or p == model for p in patterns) or patterns == ALL]
     found = dict.fromkeys(p for p in patterns if p not in globs)
@@ -176,7 +174,7 @@ def _row(one: dict[str, Any]) -> list[str]:
     if _problems(one):
         size[0] += f" ({len(_problems(one))} missing)"
     cells = [_cell(one, stage) for stage in STAGES]
-    last = [str(cost.get("seconds", "")), str(cost.get("megabytes", "")), str(one["seconds"])]
+    last = [str(cost.get(key, "")) for key in ("seconds", "cpu", "megabytes")] + [str(one["seconds"])]
     return [one["model"].removeprefix("torchvision:"), *size, *cells, *last]
 
 

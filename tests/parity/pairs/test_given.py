@@ -17,6 +17,7 @@ class Net:
 def test_a_model_or_a_dict_with_one() -> None:
     net = Net()
     assert given(net, Net, "f").model is net and given(net, Net, "f").parts == []
+    assert given((net, "its inputs"), Net, "f").model is net
     found = given({"model": net, "loss": print}, Net, "f")
     assert found.model is net and found.parts == ["loss"]
     step = lambda model, optimizer, images, labels: {}  # noqa: E731

@@ -98,14 +98,15 @@ def _first(make: Callable[[], Any], spec: Spec, told: tuple[str, ...]) -> tuple[
     told_first = ""
     for way in ways:
         try:
-            with _noticing() as codes:
-                _run(make, spec, told, way)
+            _run(make, spec, told, way)
         except BadInput:
             raise
         except Exception as error:
             if way == ("cpu", "cpu", False):  # what the others say is of their own making
                 told_first = _why(error)
         else:
+            with _noticing() as codes:  # only now, when all is imported: noticing is slow
+                _run(make, spec, told, way)
             return way, codes
         gc.collect()
     raise BadInput(told_first)

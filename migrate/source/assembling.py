@@ -14,7 +14,7 @@ from .head import Head
 from .hints import Hints, names_in
 from .imported import Imported
 from .instrument import definition, first_line
-from .making import called, made
+from .making import called, function_of, made
 from .module_api import DROPPED
 from .scope import Problem, Scope
 from .translating import Translator
@@ -62,7 +62,8 @@ class Assembly:
 
     def _taken(self) -> frozenset[str]:
         """The names of parameters, variables, functions and classes in what is translated."""
-        found = {name.rpartition(".")[2] for name in self.owners}
+        owners = self.owners.items()
+        found = {name.rpartition(".")[2] for name, own in owners if any(f.qualified in self.wanted for f in own)}
         for function in self.functions.values():
             node = self._node(function) if function.qualified in self.wanted else None
             for inner in ast.walk(node) if node is not None else ():
@@ -268,10 +269,8 @@ def assemble(facts: Facts, name: str, says: str) -> Source:
     """The whole file; name: of the function that makes the model. says: its docstring."""
     assembly = Assembly(facts)
     root = made(facts.root, assembly)
-    maker = ast.parse(f"def {name}() -> nn.Cell:\n    return None").body[0]
-    assert isinstance(maker, ast.FunctionDef) and isinstance(maker.body[0], ast.Return)
-    maker.body[0].value = root
-    finish(assembly.definitions, [maker])
+    finish(assembly.definitions, [root])
+    maker = function_of(name, root, assembly.definitions)
     nodes = [ast.fix_missing_locations(node) for node in (*assembly.definitions.values(), maker)]
     body = "\n\n\n".join(map(ast.unparse, nodes))
     return Source(f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n', assembly.problems)

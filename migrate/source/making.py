@@ -35,6 +35,25 @@ def made(value: Any, assembly: Assembly) -> ast.expr:
     return ast.parse(repr(value), mode="eval").body
 
 
+def function_of(name: str, root: ast.expr, definitions: Mapping[str, ast.stmt]) -> ast.FunctionDef:
+    """The function that makes the model; arguments that its class takes besides may be given to it."""
+    classes = {node.name: node for node in definitions.values() if isinstance(node, ast.ClassDef)}
+    owner = ast.unparse(root.func) if isinstance(root, ast.Call) else ""
+    head, more = f"def {name}() -> {owner if owner in classes else 'nn.Cell'}:", False
+    if isinstance(root, ast.Call) and owner in classes:
+        inits = [node for node in classes[owner].body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+        given = {word.arg for word in root.keywords}
+        free = [argument.arg for init in inits for argument in init.args.args[1 + len(root.args) :]]
+        more = bool(set(free) - given) and None not in given
+    if more and isinstance(root, ast.Call):
+        head = head.replace("()", "(**kwargs: Any)", 1)
+        root.keywords.append(ast.keyword(None, ast.Name("kwargs", ast.Load())))
+    maker = ast.parse(f"{head}\n    return None").body[0]
+    assert isinstance(maker, ast.FunctionDef) and isinstance(maker.body[0], ast.Return)
+    maker.body[0].value = root
+    return maker
+
+
 def called(value: Any) -> Iterator[str]:
     """The classes and functions that make the model."""
     if isinstance(value, Mapping):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from .crossing_calls import CannotWrite, written
+from ...mappings.rows import Row
+from .crossing_calls import CannotWrite, Given, written
 from .module_api import DROPPED, VALUES
 from .scope import row_of
 
@@ -66,13 +68,24 @@ def _initializer(translator: Translator, call: ast.Call, name: str) -> list[ast.
     try:
         if row is None:
             raise CannotWrite(f"{name} has no row in the mapping table")
-        rule = written(row, translator.given(row, call), translator.scope.name)
+        given = translator.given(row, call)
+        rule = _mirrored(row, given, translator) or written(row, given, translator.scope.name)
     except CannotWrite as error:
         return [ast.Expr(translator.missing(call, str(error)))]
     rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) == ast.dump(tensor) else rule.args
     facts = [ast.Attribute(copy.deepcopy(tensor), attribute, ast.Load()) for attribute in ("shape", "dtype")]
     values = ast.Call(translator.scope.name("mindspore.common.initializer.initializer"), [rule, *facts], [])
     return [_set(translator, call.args[0], tensor, values)]
+
+
+def _mirrored(row: Row, given: Mapping[str, Given], translator: Translator) -> ast.Call | None:
+    """`uniform_(tensor, -bound, bound)` with a bound that is computed: the rule takes one bound for both sides."""
+    low, high = (given.get(name) for name in ("a", "b"))
+    if row.mindspore is None or low is None or high is None or isinstance(high.node, ast.Constant):
+        return None
+    if ast.unparse(low.node) != f"-{ast.unparse(high.node)}" or row.short != "uniform_":
+        return None
+    return ast.Call(translator.scope.name(row.mindspore), [], [ast.keyword("scale", high.node)])
 
 
 def _in_place(translator: Translator, call: ast.Call) -> list[ast.stmt] | None:

@@ -161,7 +161,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
         # what nothing uses went, here and where it is called
         "def __init__(self, hard: bool) -> None:",
         "layers += [Act(i == 0)]",
-        "return Net(make_body(2), Config(8))",
+        "def build(**kwargs: Any) -> Net:",
+        "return Net(make_body(2), Config(8), **kwargs)",
         # a variable that holds now this class and now that
         "act = nn.HSwish if hard else nn.ReLU",
         "self.act = act()",

@@ -65,6 +65,10 @@ def function(spec: Spec) -> Callable[..., Any]:
         if not path.is_file():
             raise BadInput(f"there is no file {spec.place}")
         sys.path.insert(0, str(path.parent))  # so that the file finds its neighbours, as when it is run
+        package = _package(path)
+        if package is not None:  # and those that it imports as `.name`
+            sys.path.insert(0, str(path.parents[len(package) - 1]))
+            return _function(importlib.import_module(".".join(package)), spec)
         loader = importlib.util.spec_from_file_location(path.stem, path)
         if loader is None or loader.loader is None:
             raise BadInput(f"cannot import {spec.place}")
@@ -79,10 +83,24 @@ def function(spec: Spec) -> Callable[..., Any]:
             if error.name and (spec.place == error.name or spec.place.startswith(f"{error.name}.")):
                 raise BadInput(f"there is no module {spec.place}") from None
             raise
+    return _function(module, spec)
+
+
+def _function(module: Any, spec: Spec) -> Callable[..., Any]:
     found = getattr(module, spec.name, None)
     if not callable(found):
         raise BadInput(f"{spec.place} has no function {spec.name}")
     return found
+
+
+def _package(path: Path) -> list[str] | None:
+    """The names of the packages in which a file stands, and its own; None where it stands in none."""
+    names = [path.stem] if path.stem != "__init__" else []
+    folder = path.parent
+    while (folder / "__init__.py").is_file() and folder.name.isidentifier():
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return names if len(names) > (path.stem != "__init__") and path.stem.isidentifier() else None
 
 
 def ask(worker: str, spec: str, what: str, *more: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from . import not_run
 from .facts import Facts, Function
 from .finishing import finish
 from .head import Head
@@ -93,11 +94,15 @@ class Assembly:
             if name in found or name not in self.functions:
                 continue
             found.add(name)
-            node = self._node(self.functions[name])
-            calls = [inner for inner in ast.walk(node) if isinstance(inner, ast.Call)] if node is not None else []
-            for callee in (c for call in calls for c in self.facts.callees(self.functions[name].file, call)):
-                plain = callee.removeprefix("partial ").removeprefix("module ")
-                waiting += [plain, f"{plain}.__init__", f"{plain}.forward"]
+            node, file = self._node(self.functions[name]), self.functions[name].file
+            for inner in ast.walk(node) if node is not None else ():
+                if isinstance(inner, ast.Call):
+                    for callee in self.facts.callees(file, inner):
+                        plain = callee.removeprefix("partial ").removeprefix("module ")
+                        waiting += [plain, f"{plain}.__init__", f"{plain}.forward"]
+                elif isinstance(inner, (ast.Name, ast.Attribute)):  # handed on, as in self.apply(self._init)
+                    kinds = self.facts.kinds(file, inner)
+                    waiting += [kind.partition(" ")[2] for kind in kinds if kind.startswith("function ")]
         return found
 
     def derives(self, name: str, base: str) -> bool:
@@ -132,10 +137,10 @@ class Assembly:
         self.head.python(self.tree(file), name)
         for node in self.tree(file).body:
             if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-                for inner in ast.walk(node.value):
-                    if isinstance(inner, ast.Name):
-                        self.python(file, inner.id)
-                self.definitions.setdefault(f"{file}:{name}", node)
+                key = f"{file}:{name}"
+                if key not in self.definitions:
+                    made = self._attribute(file, node)
+                    self.definitions.setdefault(key, made)
 
     def define(self, qualified: str) -> None:
         """Translate a class or function, after those that it names."""
@@ -179,12 +184,7 @@ class Assembly:
                     body.append(translator.function(statement, name))
                     adds |= translator.adds
             elif not _noise(statement):
-                if isinstance(statement, ast.AnnAssign):
-                    statement = copy.deepcopy(statement)
-                    hints = Hints(self.scope, file)
-                    statement.annotation = hints.hint(statement.annotation)
-                    statement.value = statement.value and hints.default(statement.value)
-                body.append(statement)
+                body.append(self._attribute(file, statement))
         del self.definitions[qualified]
         if any(
             self.derives(qualified, "torch.nn.Sequential") and ast.unparse(base) == "nn.SequentialCell"
@@ -198,6 +198,24 @@ class Assembly:
                 if isinstance(inner, ast.Name):
                     self.python(file, inner.id)
         self.definitions[qualified] = ast.ClassDef(node.name, bases, [], body or [ast.Pass()], node.decorator_list)
+
+    def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:
+        """A statement in a class or at a file's top that gives a name a value."""
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            return statement
+        statement = copy.deepcopy(statement)
+        hints = Hints(self.scope, file)
+        if isinstance(statement, ast.AnnAssign):
+            statement.annotation = hints.hint(statement.annotation)
+        if statement.value is not None:
+            for name in names_in(statement.value, self.names(file).name):
+                self.define(name)
+            for inner in ast.walk(statement.value):
+                if isinstance(inner, ast.Name):
+                    self.python(file, inner.id)
+            static = not_run.static(statement.value, Translator(self.scope, file))
+            statement.value = static or hints.default(statement.value)
+        return statement
 
     def _base(self, file: str, node: ast.expr) -> ast.expr:
         name = self.names(file).name(node)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...errors import Unsupported
 from ...mappings import table
 from ...mappings.rows import Argument, Call, Name, Row
+from .module_api import OTHERWISE
 from .symbolic import SYMBOLIC
 
+SCALED = ("torch.add", "torch.sub")
 Namer = Callable[[str], ast.expr]
 
 
@@ -33,7 +36,7 @@ def bound(row: Row, positional: list[Given], named: Mapping[str, Given]) -> dict
     for argument in row.arguments:
         if not waiting:
             break
-        if argument.rest and len(waiting) > 1:
+        if argument.rest and (len(waiting) > 1 or isinstance(waiting[0].node, ast.Starred)):
             node = ast.Tuple([item.node for item in waiting], ast.Load())
             given[argument.torch], waiting = Given(node, [], None), []
         else:
@@ -55,6 +58,7 @@ def written(row: Row, given: Mapping[str, Given], name: Namer, *, partial: bool 
     name: makes the expression for a qualified MindSpore name. partial: required arguments may come later. Raises
     CannotWrite.
     """
+    row, given = _otherwise(row, given), _scaled(row, given)
     keywords = keywords_of(row, given, name)
     for argument in row.arguments:
         if argument.torch in given:
@@ -67,6 +71,26 @@ def written(row: Row, given: Mapping[str, Given], name: Namer, *, partial: bool 
         if not _is_default(row, item.mindspore, item.value):
             keywords[item.mindspore] = expression(item.value, name)
     return ast.Call(name(str(row.mindspore)), *_placed(row, given, keywords))
+
+
+def _otherwise(row: Row, given: Mapping[str, Given]) -> Row:
+    """The row for a call that gives an argument which only a composed class has."""
+    for argument in row.arguments:
+        target = OTHERWISE.get((row.torch, argument.torch))
+        item = given.get(argument.torch)
+        if target is not None and item is not None and item.constants != [None] and _literal(item) != (True, None):
+            arguments = [replace(a, only=()) if a is argument else a for a in row.arguments]
+            return replace(row, mindspore=target, arguments=tuple(arguments))
+    return row
+
+
+def _scaled(row: Row, given: Mapping[str, Given]) -> Mapping[str, Given]:
+    """`add(x, y, alpha=2)` as `add(x, 2 * y)`, for MindSpore's does not scale."""
+    if row.torch not in SCALED or "alpha" not in given or "other" not in given:
+        return given
+    product = ast.BinOp(given["alpha"].node, ast.Mult(), given["other"].node)
+    rest = {key: item for key, item in given.items() if key != "alpha"}
+    return {**rest, "other": Given(product, given["other"].kinds, None)}
 
 
 def keywords_of(row: Row, given: Mapping[str, Given], name: Namer, *, every: bool = False) -> dict[str, ast.expr]:
@@ -121,6 +145,8 @@ def _crossed(row: Row, argument: Argument, given: Mapping[str, Given], name: Nam
     if item.kinds == ["dtype"] and argument.to:  # a name of MindSpore's by now, or what one of its tensors has
         return dict.fromkeys(argument.to, item.node)
     if argument.only or argument.refuse or (argument.values and not argument.to):
+        if item.constants is None and _never(item, argument):
+            return dict.fromkeys(argument.to, item.node)
         if item.constants is None:
             raise CannotWrite(f"{row.torch}: {argument.torch} may be anything here: {argument.why}")
         for constant in item.constants:
@@ -137,6 +163,12 @@ def _crossed(row: Row, argument: Argument, given: Mapping[str, Given], name: Nam
             raise CannotWrite(f"{row.torch}: {argument.torch} is {', '.join(item.kinds)} here")
         return dict(zip(argument.to, nodes, strict=True))
     return dict.fromkeys(argument.to, item.node)
+
+
+def _never(item: Given, argument: Argument) -> bool:
+    """Whether the argument was never of the type of a value that has no counterpart."""
+    refused = {type(value).__name__ for value in argument.refuse}
+    return bool(item.kinds) and not argument.only and not argument.values and not refused & {*item.kinds}
 
 
 def _literal(item: Given) -> tuple[bool, Any]:
@@ -178,6 +210,8 @@ def _defaults(row: Row, argument: Argument, given: Mapping[str, Given], name: Na
     if argument.verb is None and not argument.values:
         theirs = dict.fromkeys(argument.to, argument.default)
         return {key: expression(value, name) for key, value in theirs.items() if not _is_default(row, key, value)}
+    if argument.verb == "stride_or_kernel" and argument.default is None and "kernel_size" in given:
+        return dict.fromkeys(argument.to, given["kernel_size"].node)  # as wide as the window
     return _constant(row, argument, argument.default, given, name)
 
 

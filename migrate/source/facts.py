@@ -99,5 +99,19 @@ class Facts:
             values += told
         return values
 
+    def tell_callee(self, file: str, function: ast.expr, name: str) -> None:
+        """What would have been called at a place that did not run."""
+        self._calls[self._told(file, function)] = [name]
+
+    def tell_value(self, file: str, node: ast.expr, kind: str) -> None:
+        """What an expression would have been that did not run."""
+        self._values[self._told(file, node)] = [kind]
+
+    def _told(self, file: str, node: ast.expr) -> int:
+        number = -1 - len(self._made)
+        self._made.append(node)
+        self._numbers.setdefault((file, place(node)), []).append(number)
+        return number
+
     def _at(self, file: str, node: ast.AST) -> list[int]:
-        return self._numbers.get((file, place(node)), [])
+        return self._numbers.get((file, place(node)), []) if hasattr(node, "lineno") else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import Any
 
 from .crossing_calls import CannotWrite, Given, bound, held
 from .module_api import CONTAINERS, NAMES
@@ -15,10 +16,13 @@ class Hints(ast.NodeTransformer):
 
     def __init__(self, scope: Scope, file: str) -> None:
         self.scope, self.resolve = scope, scope.names(file).name
+        self.value = False  # inside a value, where a class brings torch's defaults along, and a string is no hint
 
     def hint(self, node: ast.expr) -> ast.expr:
         """A type hint with MindSpore's classes."""
+        before, self.value = self.value, False
         found: ast.expr = self.visit(node)
+        self.value = before
         return found
 
     def signature(self, function: ast.FunctionDef) -> None:
@@ -39,7 +43,11 @@ class Hints(ast.NodeTransformer):
         row = self.scope.row(self.resolve(node)) if isinstance(node, (ast.Name, ast.Attribute)) else None
         if row is not None and row.mindspore and self.resolve(node) not in {*NAMES, *self.scope.theirs}:
             return self.scope.name(row.mindspore) if row.kind == "function" else held(row, {}, self.scope.name)
-        return self.hint(node)
+        before, self.value = self.value, True
+        named = isinstance(node, (ast.Name, ast.Attribute))
+        found: Any = self._class(node) if named else self.generic_visit(node)  # type: ignore[arg-type]
+        self.value = before
+        return found
 
     def _partial(self, node: ast.Call) -> ast.expr:
         name = self.resolve(node.args[0])
@@ -62,15 +70,20 @@ class Hints(ast.NodeTransformer):
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """A class of torch's as MindSpore's; one of theirs by the name that it has where it is defined."""
-        return self._class(node)
+        return self.default(node) if self.value else self._class(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         """The same with a module in front."""
-        return self._class(node)
+        return self.default(node) if self.value else self._class(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`partial` inside a value."""
+        partial = self.value and self.resolve(node.func) == "functools.partial"
+        return self.default(node) if partial else self.generic_visit(node)
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
         """A hint in quotes, which it need not be."""
-        if not isinstance(node.value, str):
+        if self.value or not isinstance(node.value, str):
             return node
         try:
             found: ast.AST = self.visit(ast.parse(node.value, mode="eval").body)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import copy
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -56,6 +57,10 @@ class _Reporting(ast.NodeTransformer):
             if not docstring and not isinstance(statement, (ast.Global, ast.Nonlocal)):
                 report = ast.Expr(self.report(REACHED, statement))
                 told.append(ast.copy_location(report, statement))
+            if isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Subscript):
+                there = copy.deepcopy(statement.target)
+                there.ctx = ast.Load()
+                told.append(ast.copy_location(ast.Expr(self.report(VALUE, statement.target, there)), statement))
             told.append(self.visit(statement))
         return told
 

@@ -21,6 +21,9 @@ def made(value: Any, assembly: Assembly) -> ast.expr:
     if isinstance(value, Mapping):
         if "call" in value:
             return _call(value, assembly)
+        if "of" in value:  # one of an Enum
+            assembly.define(value["of"])
+            return ast.Attribute(_called(value["of"], assembly), value["name"], ast.Load())
         if "name" in value:
             assembly.define(value["name"])
             row = assembly.scope.row(value["name"]) if value["name"] not in assembly.scope.theirs else None

@@ -12,6 +12,7 @@ METHODS = {
     "named_children": "name_cells",
     "parameters": "get_parameters",
     "named_parameters": "parameters_and_names",
+    "apply": "apply",
 }
 MODULES = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
 GROWING = {"append", "extend", "insert", "update"}
@@ -27,6 +28,27 @@ NAMES = {
     "torch.nn.modules.module.Module": "mindspore.nn.Cell",
     "torch.nn.Parameter": "mindspore.Parameter",
     "torch.nn.parameter.Parameter": "mindspore.Parameter",
+}
+# attributes to which MindSpore's layer puts a 1 in front: Conv1d is a Conv2d of one row
+ONE_ROW = ("torch.nn.Conv1d", "torch.nn.ConvTranspose1d")
+BEHIND = {"kernel_size": ONE_ROW, "stride": ONE_ROW, "dilation": ONE_ROW}
+# an argument that MindSpore's class has not, or has otherwise, where it is given -> the composed class that has it
+OTHERWISE = {
+    ("torch.nn.Embedding", "padding_idx"): "msmigrate.migrate.composed.mindspore_embeddings.PaddedEmbedding",
+}
+# arguments of a layer's call that MindSpore calls otherwise, or has not: what is only told beside a mask
+_CAUSAL = {"is_causal": None}
+_BOTH = {"tgt_is_causal": None, "memory_is_causal": None}
+FORWARDS: dict[str, dict[str, str | None]] = {
+    "torch.nn.TransformerEncoder": {"mask": "src_mask", **_CAUSAL},
+    "torch.nn.TransformerEncoderLayer": {**_CAUSAL},
+    "torch.nn.TransformerDecoder": {**_BOTH},
+    "torch.nn.TransformerDecoderLayer": {**_BOTH},
+    "torch.nn.Transformer": {"src_is_causal": None, **_BOTH},
+    "torch.nn.MultiheadAttention": {**_CAUSAL},
+    "torch.nn.LSTM": {"input": "x"},
+    "torch.nn.GRU": {"input": "x"},
+    "torch.nn.RNN": {"input": "x"},
 }
 # said to torch's own statistics, and no part of a model
 DROPPED = {"torchvision.utils._log_api_usage_once", "torch._C._log_api_usage_once", "torch._assert", "_warnings.warn"}

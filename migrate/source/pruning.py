@@ -3,45 +3,92 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
+from .by_value import ByValue
 from .facts import Facts
+from .not_run import harmless
 
 BLOCKS = (ast.For, ast.While, ast.With)
+Missing = Callable[[ast.stmt, str], ast.stmt]  # what stands where something could not be written
+SIMPLE = (ast.Raise, ast.Pass)
 
 
-def pruned(function: ast.FunctionDef, facts: Facts, file: str) -> list[ast.stmt]:
+def pruned(function: ast.FunctionDef, facts: Facts, file: str, missing: Missing) -> list[ast.stmt]:
     """The statements of a function that ran, in their order; its docstring stays.
 
     Of an `if` with two branches of which one never ran, the other takes its place; one without `else` stays a question,
-    so that it is answered anew with other arguments.
+    so that it is answered anew with other arguments. Where a tensor's value decides, what did not run may run with
+    other inputs: that is missing, and told.
     """
-    return _block(function.body, facts, file)
+    values = ByValue(function, facts, file)
+    return _Pruning(facts, file, values, missing, function.name == "__init__").block(function.body)
 
 
-def _block(body: list[ast.stmt], facts: Facts, file: str) -> list[ast.stmt]:
-    left: list[ast.stmt] = []
-    for index, statement in enumerate(body):
-        if index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
-            left.append(statement)
-        elif facts.reached(file, statement):
-            left += _statement(statement, facts, file)
-    return left
+class _Pruning:
+    def __init__(self, facts: Facts, file: str, values: ByValue, missing: Missing, checks: bool) -> None:
+        self.facts, self.file, self.values, self.missing = facts, file, values, missing
+        self.checks = checks  # of arguments: they stay where a model is made
 
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """What is left of some statements."""
+        left: list[ast.stmt] = []
+        for index, statement in enumerate(body):
+            if index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                left.append(statement)
+            elif self.facts.reached(self.file, statement):
+                left += self.statement(statement)
+        return left
 
-def _statement(statement: ast.stmt, facts: Facts, file: str) -> list[ast.stmt]:
-    if isinstance(statement, ast.If):
-        body, other = (_block(part, facts, file) for part in (statement.body, statement.orelse))
-        if body and (other or not statement.orelse):
+    def statement(self, statement: ast.stmt) -> list[ast.stmt]:
+        """What is left of a statement that ran."""
+        if isinstance(statement, ast.If):
+            return self.question(statement)
+        if isinstance(statement, BLOCKS):
+            body = self.block(statement.body)
+            if isinstance(statement, (ast.For, ast.While)):
+                statement.orelse = self.block(statement.orelse)
+            if not body and isinstance(statement, ast.While) and self.values.decides(statement.test):
+                body = [self.untold(statement, "a loop that did not run")]
+            statement.body = body
+            return [statement] if statement.body else []
+        if isinstance(statement, ast.Try):
+            if all(not self.block(handler.body) for handler in statement.handlers):
+                parts = (statement.body, statement.orelse, statement.finalbody)
+                return [kept for part in parts for kept in self.block(part)]
+            return [statement]
+        if isinstance(statement, ast.Assert):
+            return [statement] if self.checks and (statement.msg is None or harmless(statement.msg)) else []
+        return [] if isinstance(statement, ast.Pass) else [statement]
+
+    def question(self, statement: ast.If) -> list[ast.stmt]:
+        """An `if` with the branches that ran."""
+        body, other = self.block(statement.body), self.block(statement.orelse)
+        if self.values.decides(statement.test):
+            if not self.ran(statement.body) and not all(isinstance(inner, SIMPLE) for inner in statement.body):
+                body = [self.untold(statement, "a branch that did not run")]
+            elif statement.orelse and not self.ran(statement.orelse):
+                other = [self.untold(statement, "a branch that did not run")]
+        elif not self.ran(statement.orelse) and statement.orelse:
+            return body  # the test was always true
+        elif not self.ran(statement.body):
+            kept = self.checks and not statement.orelse and _refuses(statement.body)
+            return [statement] if kept else other  # or never
+        if body:
             return [ast.copy_location(ast.If(statement.test, body, other), statement)]
-        return body or other  # the test was always true, or never
-    if isinstance(statement, BLOCKS):
-        statement.body = _block(statement.body, facts, file)
-        if isinstance(statement, (ast.For, ast.While)):
-            statement.orelse = _block(statement.orelse, facts, file)
-        return [statement] if statement.body else []
-    if isinstance(statement, ast.Try):
-        if all(not _block(handler.body, facts, file) for handler in statement.handlers):
-            parts = (statement.body, statement.orelse, statement.finalbody)
-            return [kept for part in parts for kept in _block(part, facts, file)]
-        return [statement]
-    return [] if isinstance(statement, (ast.Assert, ast.Pass)) else [statement]
+        opposite = ast.copy_location(ast.UnaryOp(ast.Not(), statement.test), statement.test)
+        return [ast.copy_location(ast.If(opposite, other, []), statement)] if other else []
+
+    def ran(self, body: list[ast.stmt]) -> bool:
+        """Whether any of some statements was reached."""
+        return any(self.facts.reached(self.file, statement) for statement in body)
+
+    def untold(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
+        """What stands for statements whose run was not seen."""
+        return self.missing(statement, f"{what}: a tensor's value decides, in {ast.unparse(statement.test)}")
+
+
+def _refuses(body: list[ast.stmt]) -> bool:
+    """Whether statements only raise an error of Python's own."""
+    raised = [statement.exc for statement in body if isinstance(statement, ast.Raise) and statement.cause is None]
+    return len(raised) == len(body) and all(error is not None and harmless(error) for error in raised)

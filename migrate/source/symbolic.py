@@ -109,6 +109,7 @@ SYMBOLIC: dict[str, Symbolic] = {
     "pool_padding": pool_padding,
     "stride_or_kernel": as_it_is,
     "not_cut": same,
+    "layer": same,
     "single": single,
     "decimal": decimal,
     "dims": dims,

@@ -128,7 +128,7 @@ class Describer:
         if isinstance(value, functools.partial):
             return self._call("functools.partial", (value.func, *value.args), value.keywords)
         if isinstance(value, Enum):
-            return {"name": f"{self.name(type(value))}.{value.name}"}
+            return {"of": self.name(type(value)), "name": value.name}
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return {"name": self.name(value)}
         for creation in (None if root else self.built.get(id(value)), self.creations.get(id(value))):

@@ -17,6 +17,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType, FunctionType
 from typing import Any, NamedTuple
@@ -38,6 +39,7 @@ NOT_THEIRS = (
     sysconfig.get_path("stdlib") + os.sep,
     "<",
 )
+SITE = Path(torch.__file__).parents[1]  # where packages are installed
 
 
 class Way(NamedTuple):
@@ -61,9 +63,12 @@ def report(text: str, *told: str) -> dict[str, Any]:
     functions = []
     facts = Describer()
     left: dict[str, str] = {}  # functions that stay as they were -> why
+    known = _functions()
     for code in codes:
+        if not _of_torch(code.co_filename):
+            continue
         first = len(places)
-        function = _instrument(code, trees, places, facts, left)
+        function = _instrument(code, known.get(code, []), trees, places, facts, left)
         if function is not None:
             functions.append(
                 {
@@ -160,11 +165,35 @@ def _noticing() -> Iterator[list[CodeType]]:
         found += codes
 
 
+@cache
+def _of_torch(file: str) -> bool:
+    """Whether a file is the user's own, or of an installed package that imports torch: NumPy's or sympy's functions run
+    too, and are no part of a model."""
+    if SITE not in Path(file).parents:
+        return True
+    package = Path(file).relative_to(SITE).parts[0].removesuffix(".py")
+    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == package]
+    return any(vars(module).get("torch") is torch for module in modules)
+
+
+def _functions() -> dict[CodeType, list[FunctionType]]:
+    """Every function that there is, by its code."""
+    found: dict[CodeType, list[FunctionType]] = {}
+    for thing in gc.get_objects():
+        if isinstance(thing, FunctionType):
+            found.setdefault(thing.__code__, []).append(thing)
+    return found
+
+
 def _instrument(
-    code: CodeType, trees: dict[str, ast.Module], places: list[Place], facts: Describer, left: dict[str, str]
+    code: CodeType,
+    functions: list[FunctionType],
+    trees: dict[str, ast.Module],
+    places: list[Place],
+    facts: Describer,
+    left: dict[str, str],
 ) -> FunctionType | None:
     """Make the functions of this code report; returns one of them, None where that cannot be."""
-    functions = [found for found in gc.get_referrers(code) if isinstance(found, FunctionType)]
     if not functions:
         return None  # a comprehension, or a class body
     try:

@@ -171,7 +171,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
         "self.blocks.append(Dense(width))",
         "self.update_parameters_name()",
         # values changed in place
-        "self.head.bias.set_data(ops.zeros_like(self.head.bias.data))",
+        "self.head.bias.set_data(initializer(Zero(), self.head.bias.shape, self.head.bias.dtype))",
         "y[:, 0] = 1.0",
         "y[:, 1] = ops.mul(y[:, 1], 2.0)",
         "y = ops.add(y, 1.0)",

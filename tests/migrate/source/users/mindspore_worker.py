@@ -1,0 +1,102 @@
+"""Worker: run written models in MindSpore on torch's weights and inputs, many in one process.
+
+    python mindspore_worker.py FOLDER MODE NAME…
+
+For each NAME, FOLDER holds NAME.py with a function `build`, NAME.npz of torch_worker.py and NAME.names.json, torch's
+tensor names -> MindSpore's. FOLDER/NAME.MODE.npz gets the outputs in evaluation and training mode and, in PyNative mode
+(MODE pynative), the gradients; or FOLDER/NAME.MODE.failed the error.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
+
+import mindspore
+import numpy as np
+from flat_values import flat, weights_for
+from mindspore import Tensor, nn, ops
+
+STOPPED = 3  # the exit code where a net failed, and those after it did not run
+
+
+def built(folder: Path, name: str) -> nn.Cell:
+    """The net of the written file."""
+    loader = importlib.util.spec_from_file_location(f"written_{name}", folder / f"{name}.py")
+    assert loader is not None and loader.loader is not None
+    module = importlib.util.module_from_spec(loader)
+    sys.modules[module.__name__] = module
+    loader.loader.exec_module(module)
+    net: nn.Cell = module.build()
+    return net
+
+
+def fill(net: nn.Cell, weights: dict[str, Any]) -> None:
+    """Put values into the net's parameters, by their paths; every one has to be filled."""
+    parameters = dict(net.parameters_and_names())
+    for name, array in weights.items():
+        parameter = parameters.pop(name)
+        assert parameter.size == array.size, f"{name} is {parameter.shape}, not {array.shape}"
+        parameter.set_data(Tensor(array.reshape(parameter.shape), parameter.dtype))
+    assert not parameters, f"nothing for {list(parameters)}"
+
+
+def ran(folder: Path, name: str, mode: str) -> dict[str, Any]:
+    """Outputs and gradients, by the keys of torch_worker.py."""
+    mindspore.set_seed(0)
+    theirs = dict(np.load(folder / f"{name}.npz"))
+    names = json.loads((folder / f"{name}.names.json").read_text())
+    net = built(folder, name)
+    found = {f"fresh/{path}": parameter.asnumpy().copy() for path, parameter in net.parameters_and_names()}
+    state = dict(np.load(folder / f"{name}.state.npz"))
+    fill(net, {names[key]: value for key, value in state.items() if key in names})
+    keys = [key.split("/")[2] for key in theirs if key.startswith("input/")]
+
+    def run() -> list[Any]:
+        values = [Tensor(value) for key, value in theirs.items() if key.startswith("input/")]
+        made = net(**dict(zip(keys, values, strict=True))) if keys[0] else net(*values)
+        return flat(made, Tensor)
+
+    net.set_train(False)
+    found |= {f"eval/{n}": output.asnumpy() for n, output in enumerate(run())}
+    if mode == "graph":
+        return found
+    net.set_train(True)
+
+    def loss() -> Any:
+        outputs = run()
+        terms = [(o * Tensor(weights_for(o.shape))).sum() for o in outputs if "Float" in str(o.dtype)]
+        return ops.stack(terms).sum() if terms else Tensor(0.0), outputs
+
+    trained = [parameter for parameter in net.get_parameters() if parameter.requires_grad]
+    if not trained:
+        return found | {f"train/{n}": output.asnumpy() for n, output in enumerate(run())}
+    (_, outputs), gradients = mindspore.value_and_grad(loss, None, trained, has_aux=True)()
+    outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
+    found |= {f"train/{n}": output.asnumpy() for n, output in enumerate(outputs)}
+    paths = {id(parameter): path for path, parameter in net.parameters_and_names()}
+    for parameter, gradient in zip(trained, gradients, strict=True):
+        found[f"gradient/{paths[id(parameter)]}"] = gradient.asnumpy()
+    return found
+
+
+def main(folder: Path, mode: str, names: list[str]) -> None:
+    """Every net, one after the other."""
+    mindspore.set_context(mode=mindspore.GRAPH_MODE if mode == "graph" else mindspore.PYNATIVE_MODE)
+    for name in names:
+        try:
+            np.savez(folder / f"{name}.{mode}.npz", **ran(folder, name, mode))
+        except Exception:  # a test says so of its model
+            (folder / f"{name}.{mode}.failed").write_text(traceback.format_exc())
+            sys.exit(STOPPED)  # an error within value_and_grad was seen to make nets fail that come after it
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])

@@ -1,0 +1,177 @@
+"""Small models as users write them: text and sequences."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+def words() -> tuple[torch.Tensor]:
+    torch.manual_seed(1)
+    return (torch.randint(0, 20, (3, 7)),)
+
+
+class LSTMTagger(nn.Module):
+    def __init__(self, vocab=20, embed=8, hidden=6, layers=2, dropout=0.0):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, embed, padding_idx=0)
+        self.lstm = nn.LSTM(embed, hidden, num_layers=layers, batch_first=True, bidirectional=True, dropout=dropout)
+        self.gru = nn.GRU(2 * hidden, hidden, batch_first=True)
+        self.fc = nn.Linear(hidden, 4)
+
+    def init_hidden(self, batch, device):
+        return torch.zeros(1, batch, self.gru.hidden_size, device=device)
+
+    def forward(self, x):
+        out, (h, c) = self.lstm(self.embedding(x))
+        hidden = self.init_hidden(x.size(0), x.device)
+        out, hidden = self.gru(out, hidden)
+        return self.fc(out[:, -1, :]) + self.fc(h[-1] + c[0])
+
+
+def recurrent():
+    return LSTMTagger(), words()
+
+
+class PositionalEncoding(nn.Module):
+    def __init__(self, d_model, dropout=0.0, max_len=50):
+        super(PositionalEncoding, self).__init__()
+        self.dropout = nn.Dropout(p=dropout)
+        pe = torch.zeros(max_len, d_model)
+        position = torch.arange(0, max_len, dtype=torch.float).unsqueeze(1)
+        div_term = torch.exp(torch.arange(0, d_model, 2).float() * (-math.log(10000.0) / d_model))
+        pe[:, 0::2] = torch.sin(position * div_term)
+        pe[:, 1::2] = torch.cos(position * div_term)
+        pe = pe.unsqueeze(0).transpose(0, 1)
+        self.register_buffer("pe", pe)
+
+    def forward(self, x):
+        x = x + self.pe[: x.size(0), :]
+        return self.dropout(x)
+
+
+class TransformerModel(nn.Module):
+    """The tutorial's transformer."""
+
+    def __init__(self, ntoken=20, ninp=8, nhead=2, nhid=16, nlayers=2, dropout=0.0):
+        super().__init__()
+        self.src_mask = None
+        self.pos_encoder = PositionalEncoding(ninp, dropout)
+        encoder_layers = nn.TransformerEncoderLayer(ninp, nhead, nhid, dropout)
+        self.transformer_encoder = nn.TransformerEncoder(encoder_layers, nlayers)
+        self.encoder = nn.Embedding(ntoken, ninp)
+        self.ninp = ninp
+        self.decoder = nn.Linear(ninp, ntoken)
+        self.init_weights()
+
+    def generate_square_subsequent_mask(self, sz):
+        return torch.log(torch.tril(torch.ones(sz, sz)))
+
+    def init_weights(self):
+        initrange = 0.1
+        nn.init.uniform_(self.encoder.weight, -initrange, initrange)
+        nn.init.zeros_(self.decoder.bias)
+        self.decoder.weight.data.uniform_(-initrange, initrange)
+
+    def forward(self, src):
+        src = src.t()
+        if self.src_mask is None or self.src_mask.size(0) != len(src):
+            mask = self.generate_square_subsequent_mask(len(src)).to(src.device)
+            self.src_mask = mask
+        src = self.encoder(src) * math.sqrt(self.ninp)
+        src = self.pos_encoder(src)
+        output = self.transformer_encoder(src, mask=self.src_mask)
+        return F.log_softmax(self.decoder(output), dim=-1)
+
+
+def transformer():
+    return TransformerModel(), words()
+
+
+class SelfAttention(nn.Module):
+    """minGPT's attention."""
+
+    def __init__(self, n_embd=8, n_head=2, block_size=16):
+        super().__init__()
+        assert n_embd % n_head == 0
+        self.c_attn = nn.Linear(n_embd, 3 * n_embd)
+        self.c_proj = nn.Linear(n_embd, n_embd)
+        self.flash = hasattr(F, "scaled_dot_product_attention")
+        self.register_buffer("bias", torch.tril(torch.ones(block_size, block_size)).view(1, 1, block_size, block_size))
+        self.n_head = n_head
+        self.n_embd = n_embd
+        self.mha = nn.MultiheadAttention(n_embd, n_head, batch_first=True)
+
+    def forward(self, x):
+        B, T, C = x.size()
+        q, k, v = self.c_attn(x).split(self.n_embd, dim=2)
+        k = k.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+        q = q.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+        v = v.view(B, T, self.n_head, C // self.n_head).transpose(1, 2)
+        att = (q @ k.transpose(-2, -1)) * (1.0 / math.sqrt(k.size(-1)))
+        att = att.masked_fill(self.bias[:, :, :T, :T] == 0, float("-inf"))
+        y = F.softmax(att, dim=-1) @ v
+        y = y + F.scaled_dot_product_attention(q, k, v, attn_mask=None, dropout_p=0.0, is_causal=True)
+        y = y.transpose(1, 2).contiguous().view(B, T, C)
+        y = self.c_proj(y)
+        z, _ = self.mha(y, y, y, need_weights=False)
+        w, weights = self.mha(y, y, y, key_padding_mask=torch.zeros(B, T, dtype=torch.bool, device=x.device))
+        return z + w, weights
+
+
+def attention():
+    torch.manual_seed(1)
+    return SelfAttention(), (torch.randn(2, 5, 8),)
+
+
+class RMSNorm(torch.nn.Module):
+    def __init__(self, dim: int, eps: float = 1e-6):
+        super().__init__()
+        self.eps = eps
+        self.weight = nn.Parameter(torch.ones(dim))
+
+    def _norm(self, x):
+        return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + self.eps)
+
+    def forward(self, x):
+        output = self._norm(x.float()).type_as(x)
+        return output * self.weight
+
+
+def precompute_freqs(dim: int, end: int, theta: float = 10000.0):
+    freqs = 1.0 / (theta ** (torch.arange(0, dim, 2)[: (dim // 2)].float() / dim))
+    t = torch.arange(end)
+    freqs = torch.outer(t, freqs).float()
+    return torch.cos(freqs), torch.sin(freqs)
+
+
+def rotate_half(x):
+    x1, x2 = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+    return torch.cat((-x2, x1), dim=-1)
+
+
+class Llama(nn.Module):
+    """A block as large language models have it."""
+
+    def __init__(self, dim: int = 8, hidden: int = 16):
+        super().__init__()
+        self.norm = RMSNorm(dim)
+        self.w1 = nn.Linear(dim, hidden, bias=False)
+        self.w2 = nn.Linear(hidden, dim, bias=False)
+        self.w3 = nn.Linear(dim, hidden, bias=False)
+        self.cos, self.sin = precompute_freqs(dim, 16)
+
+    def forward(self, x: torch.Tensor):
+        cos = torch.cat([self.cos, self.cos], -1)[: x.shape[1]].to(x.device)
+        sin = torch.cat([self.sin, self.sin], -1)[: x.shape[1]].to(x.device)
+        h = self.norm(x)
+        h = h * cos + rotate_half(h) * sin
+        return x + self.w2(F.silu(self.w1(h)) * self.w3(h))
+
+
+def llama():
+    torch.manual_seed(1)
+    return Llama(), (torch.randn(2, 5, 8),)

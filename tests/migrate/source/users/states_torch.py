@@ -1,0 +1,235 @@
+"""Small models as users write them: parameters, buffers and how they begin."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.init import trunc_normal_
+from torch.nn.utils import weight_norm
+
+
+def image() -> tuple[torch.Tensor]:
+    torch.manual_seed(1)
+    return (torch.randn(2, 3, 8, 8),)
+
+
+def vectors(width: int = 6) -> tuple[torch.Tensor]:
+    torch.manual_seed(1)
+    return (torch.randn(4, width),)
+
+
+class BufferNet(nn.Module):
+    """Buffers that are saved, one that is not, and one that is not there."""
+
+    def __init__(self, width: int = 6) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.linspace(0.5, 1.5, width))
+        self.register_buffer("count", torch.tensor(0, dtype=torch.int64))
+        mask = torch.triu(torch.ones(width, width), diagonal=1).bool()
+        self.register_buffer("mask", mask, persistent=False)
+        self.register_buffer("shift", None)
+        self.register_parameter("bias", None)
+        self.weight = nn.Parameter(torch.empty(width, width))
+        self.gain = nn.Parameter(torch.ones(1, width) * 0.5, requires_grad=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x):
+        weight = self.weight.masked_fill(self.mask, 0.0)
+        x = F.linear(x, weight, self.bias) * self.scale * self.gain
+        if self.shift is not None:
+            x = x + self.shift
+        return x + self.count
+
+
+def buffers():
+    return BufferNet(), vectors()
+
+
+class CountNet(nn.Module):
+    """A running mean of its own, which train mode moves."""
+
+    def __init__(self, width: int = 6, momentum: float = 0.1) -> None:
+        super().__init__()
+        self.momentum = momentum
+        self.register_buffer("running", torch.zeros(width))
+        self.register_buffer("steps", torch.zeros((), dtype=torch.long))
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x):
+        if self.training:
+            with torch.no_grad():
+                self.steps += 1
+                self.running.mul_(1 - self.momentum).add_(x.mean(0), alpha=self.momentum)
+        return self.fc(x - self.running)
+
+
+def running():
+    return CountNet(), vectors()
+
+
+class ParameterNet(nn.Module):
+    """Parameters in lists and dictionaries, and plain ones."""
+
+    def __init__(self, width=6, depth=3):
+        super().__init__()
+        self.scales = nn.ParameterList([nn.Parameter(torch.ones(width) * (i + 1)) for i in range(depth)])
+        self.shifts = nn.ParameterDict({"a": nn.Parameter(torch.zeros(width)), "b": nn.Parameter(torch.ones(1))})
+        self.token = nn.Parameter(torch.zeros(1, width))
+        self.temperature = nn.Parameter(torch.tensor(1.0))
+        nn.init.normal_(self.token, std=0.02)
+
+    def forward(self, x):
+        for scale in self.scales:
+            x = torch.tanh(x * scale)
+        x = x * self.scales[0] + self.shifts["a"] + self.shifts["b"]
+        token = self.token.expand(x.shape[0], -1)
+        return torch.cat((token, x), dim=1) / self.temperature.exp()
+
+
+def parameters():
+    return ParameterNet(), vectors()
+
+
+class InitNet(nn.Module):
+    """Initialised as published transformers are."""
+
+    def __init__(self, width: int = 64, words: int = 50, std: float = 0.02):
+        super().__init__()
+        self.std = std
+        self.embed = nn.Embedding(words, width)
+        self.position = nn.Parameter(torch.zeros(1, 4, width))
+        self.conv = nn.Conv1d(width, width, 3, padding=1)
+        self.norm = nn.LayerNorm(width)
+        self.fc = nn.Linear(width, width)
+        self.head = nn.Linear(width, 200)
+        trunc_normal_(self.position, std=0.02)
+        self.apply(self._init_weights)
+        self.head.weight.data.mul_(0.5)
+        nn.init.constant_(self.head.bias, 0.25)
+        with torch.no_grad():
+            self.fc.bias.fill_(0.5)
+
+    def _init_weights(self, m):
+        if isinstance(m, nn.Linear):
+            trunc_normal_(m.weight, std=self.std)
+            if m.bias is not None:
+                nn.init.zeros_(m.bias)
+        elif isinstance(m, nn.Embedding):
+            m.weight.data.normal_(mean=0.0, std=self.std)
+        elif isinstance(m, (nn.LayerNorm, nn.GroupNorm)):
+            m.bias.data.zero_()
+            m.weight.data.fill_(1.0)
+        elif isinstance(m, nn.Conv1d):
+            fan = m.kernel_size[0] * m.out_channels
+            m.weight.data.normal_(0, math.sqrt(2.0 / fan))
+
+    def forward(self, tokens):
+        x = self.embed(tokens) + self.position[:, : tokens.shape[1]]
+        x = x + self.conv(x.transpose(1, 2)).transpose(1, 2)
+        return self.head(self.fc(self.norm(x)))
+
+
+def initialised():
+    torch.manual_seed(1)
+    return InitNet(), (torch.randint(0, 50, (2, 4)),)
+
+
+class LoopInitNet(nn.Module):
+    """Initialised in a loop over its modules, and over its parameters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(3, 32, 3)
+        self.bn = nn.BatchNorm2d(32)
+        self.fc = nn.Linear(32, 64)
+        for m in self.modules():
+            if isinstance(m, nn.Conv2d):
+                nn.init.kaiming_normal_(m.weight, mode="fan_out", nonlinearity="relu")
+                if m.bias is not None:
+                    nn.init.constant_(m.bias, 0)
+            elif isinstance(m, nn.BatchNorm2d):
+                nn.init.constant_(m.weight, 1)
+                nn.init.constant_(m.bias, 0)
+        for name, p in self.fc.named_parameters():
+            if "weight" in name:
+                nn.init.xavier_uniform_(p, gain=0.5)
+            elif p.dim() == 1:
+                nn.init.uniform_(p, -0.1, 0.1)
+        for p in self.conv.parameters():
+            p.requires_grad = False
+
+    def forward(self, x):
+        return self.fc(F.relu(self.bn(self.conv(x))).mean([2, 3]))
+
+
+def loop_initialised():
+    return LoopInitNet(), image()
+
+
+class NormNet(nn.Module):
+    """Weight normalisation."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = weight_norm(nn.Linear(6, 4))
+
+    def forward(self, x):
+        return self.fc(x)
+
+
+def normed_weight():
+    return NormNet(), vectors()
+
+
+class LayerNorm2d(nn.LayerNorm):
+    """Over the channels of an image."""
+
+    def forward(self, x):
+        x = x.permute(0, 2, 3, 1)
+        x = F.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+        return x.permute(0, 3, 1, 2)
+
+
+class GemPool(nn.Module):
+    def __init__(self, p=3.0, eps=1e-6):
+        super().__init__()
+        self.p = nn.Parameter(torch.ones(1) * p)
+        self.eps = eps
+
+    def forward(self, x):
+        return F.avg_pool2d(x.clamp(min=self.eps).pow(self.p), (x.size(-2), x.size(-1))).pow(1.0 / self.p)
+
+
+class ScaledLinear(nn.Linear):
+    """A Linear with a scale of its own."""
+
+    def __init__(self, in_features, out_features, bias=True, scale=2.0):
+        super().__init__(in_features, out_features, bias=bias)
+        self.scale = scale
+
+    def forward(self, input):
+        return F.linear(input, self.weight * self.scale, self.bias)
+
+
+class SubclassNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 1)
+        self.norm = LayerNorm2d(4, eps=1e-6)
+        self.pool = GemPool()
+        self.head = ScaledLinear(4, 5)
+
+    def forward(self, x):
+        return self.head(self.pool(self.norm(self.conv(x))).flatten(1))
+
+
+def subclasses():
+    return SubclassNet(), image()

@@ -1,0 +1,321 @@
+"""Small models as users write them: how modules are held, shared, found and given their arguments."""
+
+from __future__ import annotations
+
+import enum
+import math
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Optional
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+WIDTH = 8
+LAYERS = {"small": dict(width=8, depth=2), "large": dict(width=16, depth=4)}
+
+
+def image() -> tuple[torch.Tensor]:
+    torch.manual_seed(1)
+    return (torch.randn(2, 3, 8, 8),)
+
+
+def vectors(width: int = 6) -> tuple[torch.Tensor]:
+    torch.manual_seed(1)
+    return (torch.randn(4, width),)
+
+
+class ConvNormAct(nn.Sequential):
+    """A convolution with what follows it."""
+
+    def __init__(self, ins: int, outs: int, kernel: int = 3, stride: int = 1):
+        super().__init__(
+            nn.Conv2d(ins, outs, kernel, stride, padding=kernel // 2, bias=False),
+            nn.BatchNorm2d(outs),
+            nn.ReLU(inplace=True),
+        )
+
+
+class Head(nn.Sequential):
+    """Adds up what its modules make, and so runs them itself."""
+
+    def __init__(self, width: int, classes: int) -> None:
+        layers = [nn.Flatten(), nn.Linear(width, classes)]
+        super().__init__(*layers)
+        self.classes = classes
+
+    def forward(self, x):
+        for module in self:
+            x = module(x)
+        return x * self.classes
+
+
+class SequentialNet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem = ConvNormAct(3, WIDTH, stride=2)
+        self.body = nn.Sequential()
+        for i in range(2):
+            self.body.add_module(f"block{i}", ConvNormAct(WIDTH, WIDTH))
+        self.pool = nn.AdaptiveAvgPool2d(1)
+        self.head = Head(WIDTH, 5)
+
+    def forward(self, x):
+        x = self.body(self.stem(x))
+        x = self.body[0](x)
+        return self.head(self.pool(x))
+
+
+def sequential():
+    return SequentialNet(), image()
+
+
+class ListNet(nn.Module):
+    def __init__(self, widths=(6, 8, 10)):
+        super().__init__()
+        self.layers = nn.ModuleList([nn.Linear(a, b) for a, b in zip(widths[:-1], widths[1:])])
+        self.norms = nn.ModuleList()
+        for width in widths[1:]:
+            self.norms.append(nn.LayerNorm(width))
+        self.heads = nn.ModuleDict({"one": nn.Linear(widths[-1], 2), "two": nn.Linear(widths[-1], 3)})
+        self.heads["three"] = nn.Linear(widths[-1], 4)
+
+    def forward(self, x):
+        for i, layer in enumerate(self.layers):
+            x = self.norms[i](layer(x))
+        for layer, norm in zip(self.layers[1:], self.norms[1:]):
+            x = norm(layer(x[:, : layer.in_features])) + x
+        first = self.heads["one"](x)
+        out = {name: head(x) for name, head in self.heads.items()}
+        out["first"] = first + len(self.layers)
+        x = self.layers[-1](x[..., :8])
+        out["last"] = x
+        return out
+
+
+def lists():
+    return ListNet(), vectors()
+
+
+class SharedNet(nn.Module):
+    """One layer in two places, and a decoder whose weight is the embedding's."""
+
+    def __init__(self, words: int = 11, width: int = 8):
+        super().__init__()
+        self.embed = nn.Embedding(words, width)
+        self.mix = nn.Linear(width, width)
+        self.again = self.mix
+        self.decoder = nn.Linear(width, words, bias=False)
+        self.decoder.weight = self.embed.weight
+
+    def forward(self, tokens):
+        x = self.embed(tokens)
+        x = torch.tanh(self.mix(x))
+        x = self.again(x)
+        return self.decoder(x)
+
+
+def shared():
+    torch.manual_seed(1)
+    return SharedNet(), (torch.randint(0, 11, (2, 5)),)
+
+
+class NamedNet(nn.Module):
+    """Layers under names that are computed."""
+
+    def __init__(self, depth=3, width=6):
+        super().__init__()
+        self.depth = depth
+        for i in range(depth):
+            setattr(self, f"layer{i}", nn.Linear(width, width))
+        self.add_module("last", nn.Linear(width, 2))
+
+    def forward(self, x):
+        for i in range(self.depth):
+            layer = getattr(self, f"layer{i}")
+            x = layer(x).relu()
+        if hasattr(self, "last"):
+            x = self.last(x)
+        return x
+
+
+def named():
+    return NamedNet(), vectors()
+
+
+@dataclass
+class Config:
+    """What a net is made of."""
+
+    width: int = 6
+    hidden: int = 12
+    dropout: float = 0.0
+    act: str = "gelu"
+    scales: list = field(default_factory=lambda: [1.0, 2.0])
+
+    @property
+    def ratio(self) -> int:
+        return self.hidden // self.width
+
+
+class Pool(enum.Enum):
+    MEAN = "mean"
+    MAX = "max"
+
+
+class ConfigNet(nn.Module):
+    """Made of a config, an enum, and tables of functions."""
+
+    ACTS = {"relu": nn.ReLU, "gelu": nn.GELU}
+
+    def __init__(self, cfg: Config, pool: Pool = Pool.MEAN) -> None:
+        super().__init__()
+        self.cfg = cfg
+        self.pool = pool
+        self.fc1 = nn.Linear(cfg.width, cfg.width * cfg.ratio)
+        self.act = self.ACTS[cfg.act]()
+        self.drop = nn.Dropout(cfg.dropout)
+        self.fc2 = nn.Linear(cfg.hidden, cfg.width)
+        if pool not in (Pool.MEAN, Pool.MAX):
+            raise ValueError(f"there is no pool {pool}")
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for scale in self.cfg.scales:
+            x = x + self.fc2(self.drop(self.act(self.fc1(x)))) * scale
+        if self.pool == Pool.MEAN:
+            return x.mean(dim=-1)
+        elif self.pool == Pool.MAX:
+            return x.max(dim=-1)[0]
+        raise ValueError(f"{self.pool} of shape {x.shape}")
+
+
+def config():
+    return ConfigNet(Config(dropout=0.0), Pool.MAX), vectors()
+
+
+def make_layer(cfg: dict, name: str) -> nn.Module:
+    """One of the kinds of layers that a config may name."""
+    if name == "conv":
+        return nn.Conv2d(**cfg)
+    elif name == "norm":
+        return nn.BatchNorm2d(**cfg)
+    elif name == "act":
+        return nn.LeakyReLU(**cfg)
+    raise ValueError(f"there is no layer {name}")
+
+
+class LoopNet(nn.Module):
+    def __init__(self, cfg):
+        super().__init__()
+        layers = []
+        for item in cfg:
+            layers.append(make_layer(item["args"], item["type"]))
+        self.net = nn.Sequential(*layers)
+
+    def forward(self, x):
+        return self.net(x)
+
+
+def config_loop():
+    cfg = [
+        {"type": "conv", "args": dict(in_channels=3, out_channels=4, kernel_size=3, padding=1)},
+        {"type": "norm", "args": {"num_features": 4}},
+        {"type": "act", "args": {"negative_slope": 0.2}},
+    ]
+    return LoopNet(cfg), image()
+
+
+class Base(nn.Module):
+    """What all nets here have."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self._build()
+
+    def _build(self):
+        raise NotImplementedError
+
+    @property
+    def half(self) -> int:
+        return self.width // 2
+
+    @staticmethod
+    def scale(x, by):
+        return x * by
+
+    @classmethod
+    def make(cls, **kwargs):
+        return cls(**kwargs)
+
+
+class GateMixin:
+    def gate(self, x):
+        return x * torch.sigmoid(self.gates(x))
+
+
+class Derived(GateMixin, Base):
+    def __init__(self, width: int = 6, extra: int = 1):
+        self.extra = extra
+        super().__init__(width)
+
+    def _build(self):
+        self.inner = nn.Linear(self.width, self.half * 2)
+        self.gates = nn.Linear(self.width, self.width)
+
+    def forward(self, x):
+        return self.scale(self.gate(self.inner(x)), by=self.half) + Derived.scale(x, self.extra)
+
+
+def inherited():
+    return Derived.make(width=6), vectors()
+
+
+class PartialNet(nn.Module):
+    """Functions that are handed around: partial, lambda, a nested one, a function in an attribute."""
+
+    def __init__(self, norm=partial(nn.LayerNorm, eps=1e-6), act: Any = F.gelu, width=6):
+        super().__init__()
+        self.norm = norm(width)
+        self.act = act
+        self.double = lambda x: x * 2
+        self.soft = partial(F.softmax, dim=-1)
+        self.fc = nn.Linear(width, width)
+
+    def forward(self, x):
+        def residual(y, scale=0.5):
+            return x + y * scale
+
+        return self.soft(self.double(residual(self.act(self.fc(self.norm(x))))))
+
+
+def partials():
+    return PartialNet(), vectors()
+
+
+class PassingNet(nn.Module):
+    """Passes on what it is given."""
+
+    def __init__(self, width, **kwargs):
+        super().__init__()
+        self.first = nn.Linear(width, width, **kwargs)
+        self.conv = nn.Conv1d(1, 2, **{"kernel_size": 3, "padding": 1})
+        options = {"eps": 1e-3}
+        self.norm = nn.BatchNorm1d(2, **options)
+
+    def inner(self, *args, **kwargs):
+        return self.run(*args, **kwargs)
+
+    def run(self, x, scale=1.0, shift=None):
+        x = self.first(x) * scale
+        return x if shift is None else x + shift
+
+    def forward(self, x):
+        y = self.inner(x, scale=2.0)
+        args = (y, 0.5)
+        return self.norm(self.conv(self.run(*args)[:, :, None].transpose(1, 2)))
+
+
+def passing():
+    return PassingNet(6, bias=False), vectors()

@@ -1,0 +1,235 @@
+"""Small models as users write them: what happens to tensors between the layers."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from torch import Tensor, einsum
+from torch.utils.checkpoint import checkpoint
+
+
+def image() -> tuple[torch.Tensor]:
+    torch.manual_seed(1)
+    return (torch.randn(2, 3, 8, 8),)
+
+
+def vectors(width: int = 6) -> tuple[torch.Tensor]:
+    torch.manual_seed(1)
+    return (torch.randn(4, width),)
+
+
+def tokens(width: int = 8) -> tuple[torch.Tensor]:
+    torch.manual_seed(1)
+    return (torch.randn(2, 5, width),)
+
+
+class ShapeNet(nn.Module):
+    """Every way to lay a tensor out anew."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 8, 3, padding=1)
+
+    def forward(self, x):
+        x = self.conv(x)
+        b, c, h, w = x.shape
+        n = x.size(0)
+        _, _, height, width = x.size()
+        y = x.view(b, c, -1).permute(0, 2, 1).contiguous()
+        y = y.reshape(n, height, width, c).transpose(1, 3)
+        first, second = y.chunk(2, dim=1)
+        parts = torch.split(y, [2, 6], dim=1)
+        z = torch.cat([first * second, parts[0], parts[1]], 1)
+        rows = z.unbind(2)
+        z = torch.stack(rows[:4], dim=2).flatten(2)
+        z = z[:, :, None].expand(-1, -1, 2, -1).repeat(1, 1, 1, 2)
+        z = z.squeeze(0).unsqueeze(1)
+        if z.dim() == 5 and z.ndim == 5 and z.numel() > 4:
+            z = z.view(*z.shape[:2], -1)
+        z = z.view(z.size()[0], -1).view(b, 2, -1)
+        q, k = z.split(1, dim=1)
+        return q.squeeze(1) + k.squeeze(dim=1) * c / h ** 0.5 + x.mean(dim=(1, 2, 3), keepdim=True).view(-1, 1)
+
+
+def shapes():
+    return ShapeNet(), image()
+
+
+class InPlaceNet(nn.Module):
+    """Operations that write into their tensor."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.relu = nn.ReLU(inplace=True)
+
+    def forward(self, x):
+        y = self.fc(x)
+        y += x
+        y = y * 1.0
+        y *= 0.5
+        y -= 0.1
+        y /= 2.0
+        y.add_(x)
+        y.mul_(2.0).sub_(0.3)
+        y.clamp_(min=-1.0)
+        z = y.clone()
+        torch.sigmoid_(z)
+        y = y + 0.1
+        F.relu_(y)
+        w = self.fc(x)
+        w = w.add_(z, alpha=0.5)
+        return self.relu(w) + y - z
+
+
+def in_place():
+    return InPlaceNet(), vectors()
+
+
+class AssignNet(nn.Module):
+    """Writes into slices."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x):
+        y = self.fc(x)
+        z = torch.zeros_like(y)
+        z[:, 0] = y[:, 1]
+        z[:, 2:4] = y[:, :2] * 2
+        z[..., -1] = 1.0
+        z[1] += y[0]
+        z[:, 4] *= 2
+        mask = y > 0.5
+        z[mask] = 0.25
+        out = x.new_zeros(x.shape[0], 8)
+        out[:, 1:7] = z
+        out[:, :2].add_(1.0)
+        out[0, 3] = y[0, 0]
+        out[:, 0].fill_(3.0)
+        rows = torch.zeros(2, x.size(0), 6, device=x.device, dtype=x.dtype)
+        for i in range(2):
+            rows[i] = y * (i + 1)
+        return out, rows
+
+
+def assigned():
+    return AssignNet(), vectors()
+
+
+class MathNet(nn.Module):
+    """einsum, where, masks, padding, interpolation."""
+
+    def __init__(self, width=8):
+        super().__init__()
+        self.qkv = nn.Linear(width, 3 * width, bias=False)
+        self.scale = width ** -0.5
+
+    def forward(self, x):
+        b, n, c = x.shape
+        q, k, v = self.qkv(x).chunk(3, dim=-1)
+        attn = torch.einsum("bid,bjd->bij", q, k) * self.scale
+        causal = torch.triu(torch.ones(n, n, dtype=torch.bool, device=x.device), diagonal=1)
+        attn = attn.masked_fill(causal, float("-inf"))
+        attn = attn.softmax(dim=-1)
+        x = einsum("b i j, b j d -> b i d", attn, v)
+        x = torch.where(x > 0, x, x * 0.1)
+        x = torch.where(x < 1.0, x, 1.0)
+        x = F.pad(x, (0, 0, 1, 1))
+        x = F.pad(x, (1, 1), mode="reflect")
+        x = F.interpolate(x, scale_factor=2, mode="nearest")
+        x = F.interpolate(x[:, None], size=(6, 8), mode="bilinear", align_corners=False)
+        lower = torch.tril(x)
+        positions = torch.arange(x.shape[-1], device=x.device).float() / math.pi
+        steps = torch.linspace(0, 1, steps=x.shape[-1], device=x.device)
+        return lower * positions + steps - x.norm(dim=-1, keepdim=True) + torch.full_like(x, 0.5).type_as(x)
+
+
+def mathematics():
+    return MathNet(), tokens()
+
+
+class UpsampleNet(nn.Module):
+    """A decoder that brings one feature map to the size of another."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.Conv2d(3, 4, 3, stride=2, padding=1)
+        self.up = nn.ConvTranspose2d(4, 4, 2, stride=2)
+        self.out = nn.Conv2d(7, 2, 1)
+
+    def forward(self, x):
+        y = self.up(self.down(x))
+        diff_h, diff_w = x.size()[2] - y.size()[2], x.size()[3] - y.size()[3]
+        y = F.pad(y, [diff_w // 2, diff_w - diff_w // 2, diff_h // 2, diff_h - diff_h // 2])
+        y = F.interpolate(y, size=x.shape[2:], mode="bilinear", align_corners=True)
+        out = self.out(torch.cat([x, y], dim=1))
+        return F.interpolate(out, scale_factor=2.0, mode="bilinear", align_corners=False)
+
+
+def upsampled():
+    return UpsampleNet(), image()
+
+
+class TypeNet(nn.Module):
+    """Types and devices, which MindSpore has otherwise or not at all."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x: Tensor) -> Tensor:
+        device, dtype = x.device, x.dtype
+        y = self.fc(x.to(torch.float32).to(device))
+        ids = (y > 0).long().sum(-1)
+        z = ids.float()[:, None].to(dtype) + torch.zeros(1, 6, device=device).to(y)
+        n = torch.tensor([1.0, 2.0], device=device, dtype=dtype).sum()
+        w = z.type(torch.float32).to(device=x.device, dtype=torch.float32) * n
+        if w.dtype == torch.float16 or not w.is_floating_point():
+            w = w.float()
+        if w.is_cuda:
+            w = w.cpu()
+        return w.detach() + y.double().float()
+
+
+def types():
+    return TypeNet(), vectors()
+
+
+class ContextNet(nn.Module):
+    """no_grad, autocast and checkpoint."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        self.teacher = nn.Linear(6, 6)
+        self.use_checkpoint = True
+
+    @torch.no_grad()
+    def target(self, x):
+        return self.teacher(x)
+
+    def block(self, x, scale):
+        return torch.tanh(self.fc(x)) * scale
+
+    def forward(self, x):
+        with torch.no_grad():
+            t = self.teacher(x)
+            t = t.softmax(-1)
+        with torch.autocast(device_type="cuda", enabled=False):
+            y = self.fc(x)
+        with torch.cuda.amp.autocast(enabled=False):
+            y = y.float() + t
+        if self.use_checkpoint and self.training:
+            y = checkpoint(self.block, y, 2.0, use_reentrant=False)
+        else:
+            y = self.block(y, 2.0)
+        return y * self.target(x)
+
+
+def contexts():
+    return ContextNet(), vectors()

@@ -1,0 +1,73 @@
+"""What goes into users' nets and comes out, and their control flow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from written import HERE, Written
+
+Users = dict[str, Written]
+
+
+def line_of(text: str, file: str = "outputs_torch.py") -> int:
+    """The line of a model's file that holds a text."""
+    lines = Path(HERE / file).read_text().splitlines()
+    return next(number for number, line in enumerate(lines, 1) if text in line)
+
+
+def test_inputs_by_name_only(users: Users) -> None:
+    found = users["keywords"]
+    found.agrees()
+    found.holds("def construct(self, *, left: Tensor, right: Optional[Tensor]=None, scale: float=1.0) -> Tensor:")
+
+
+def test_several_inputs_and_outputs(users: Users) -> None:
+    found = users["several"]
+    found.agrees()
+    found.holds("return (one + two, [one, two])")
+
+
+def test_a_dataclass_comes_out(users: Users) -> None:
+    found = users["dataclass_output"]
+    found.agrees()
+    found.holds("@dataclass", "class Output:", "return Output(logits=self.head(hidden), hidden=hidden)")
+
+
+def test_a_named_tuple_comes_out_in_training(users: Users) -> None:
+    found = users["named_tuple_output"]
+    found.agrees()
+    found.holds("class Outputs(NamedTuple):", "return Outputs(x, aux)", "return x")
+
+
+def test_a_dictionary_comes_out(users: Users) -> None:
+    found = users["dict_output"]
+    found.agrees()
+    found.holds("self.body.name_cells().items()", "result.update({'sum': sum(features.values())})")
+
+
+def test_loops_and_questions_on_numbers(users: Users) -> None:
+    found = users["flow"]
+    found.agrees()
+    found.holds("while step < self.steps and size > 1:", "if step % 2 == 0:", "sum([")
+    found.holds("assert steps > 0, f'{steps} steps are too few'")
+
+
+def test_control_flow_that_looks_at_values_is_told_with_its_line(users: Users) -> None:
+    """What ran is written, and what another input may run is an error in its place."""
+    found = users["dynamic"]
+    told = {problem.line: problem.text for problem in found.source.problems}
+    assert told == {
+        line_of("if y.sum() > 0:"): "a branch that did not run: a tensor's value decides, in y.sum() > 0",
+        line_of("while y.norm() > 1:"): "a loop that did not run: a tensor's value decides, in y.norm() > 1",
+    }
+    found.holds("y * 2", 'not_converted("a branch that did not run: a tensor\'s value decides, in y.sum() > 0")')
+    assert found.failed is None, found.failed  # these inputs do not come there
+
+
+def test_an_operator_without_a_row_is_told_with_its_line(users: Users) -> None:
+    found = users["missing"]
+    assert [(problem.line, problem.text) for problem in found.source.problems] == [
+        (line_of("torch.vander"), "torch.vander has no row in the mapping table")
+    ]
+    found.holds("not_converted('torch.vander has no row in the mapping table')", "return y + z")
+    assert found.failed is not None and "NotImplementedError" in found.failed

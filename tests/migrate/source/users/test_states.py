@@ -1,0 +1,62 @@
+"""Parameters, buffers and their first values, as users have them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_buffers_that_are_saved_and_not(users: Users) -> None:
+    found = users["buffers"]
+    found.agrees()
+    found.holds("self.scale = Parameter(", "name='scale', requires_grad=False)", "self.mask = mask")
+    found.holds("self.shift = None", "self.bias = None")
+    assert {"scale", "count", "weight", "gain"} == {*found.names.values()}
+
+
+def test_a_running_mean_that_training_moves(users: Users) -> None:
+    found = users["running"]
+    found.agrees()
+    found.holds("if self.training:")
+    found.lacks("no_grad")
+
+
+def test_lists_and_dictionaries_of_parameters(users: Users) -> None:
+    found = users["parameters"]
+    found.agrees()
+    assert {"scales.0", "scales.2", "shifts.a", "token"} < {*found.names.values()}
+
+
+def test_first_values_are_drawn_as_torch_draws_them(users: Users) -> None:
+    for name in ("initialised", "loop_initialised"):
+        found = users[name]
+        found.agrees()
+        for key, ours in found.torch.items():
+            if key.startswith("fresh/"):
+                theirs = found.mindspore[f"fresh/{found.names[key.removeprefix('fresh/')]}"]
+                spread = 5 / np.sqrt(ours.size)  # five deviations of a deviation, and more
+                assert theirs.std() == pytest.approx(ours.std(), rel=spread, abs=1e-7), key
+                assert theirs.mean() == pytest.approx(ours.mean(), abs=spread * max(ours.std(), 1e-7)), key
+
+
+def test_a_part_that_is_not_trained(users: Users) -> None:
+    found = users["loop_initialised"]
+    assert "gradient/conv.weight" not in {*found.torch, *found.mindspore}
+
+
+def test_classes_that_come_from_torchs(users: Users) -> None:
+    found = users["subclasses"]
+    found.agrees()
+    found.holds("class LayerNorm2d(nn.LayerNorm):", "self.norm = LayerNorm2d((4,), epsilon=1e-06)")
+    found.holds("class ScaledLinear(nn.Dense):", "self.gamma")
+
+
+def test_what_has_no_row_is_told_and_the_rest_written(users: Users) -> None:
+    found = users["normed_weight"]
+    assert [problem.text for problem in found.source.problems] == [
+        "torch.nn.utils.weight_norm.weight_norm has no row in the mapping table"
+    ]
+    found.holds("self.fc = not_converted(", "return self.fc(x)")

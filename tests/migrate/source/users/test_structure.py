@@ -1,0 +1,70 @@
+"""How users hold, share, find and make their modules: written as one would, and computing what torch does."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_classes_that_are_sequential(users: Users) -> None:
+    found = users["sequential"]
+    found.agrees()
+    found.holds("class ConvNormAct(nn.SequentialCell):", "for module in self:", "WIDTH = 8")
+
+
+def test_modules_in_lists_and_dictionaries_by_number_slice_and_name(users: Users) -> None:
+    found = users["lists"]
+    found.agrees()
+    found.holds("zip(self.layers[1:], self.norms[1:])", "self.heads['one'](x)", "layer.in_channels", "self.layers[-1]")
+
+
+def test_a_shared_module_and_tied_weights(users: Users) -> None:
+    found = users["shared"]
+    found.agrees()
+    found.holds("self.again = self.mix", "self.decoder.weight = self.embed.embedding_table")
+    assert "decoder.weight" not in found.names.values()
+
+
+def test_layers_under_names_that_are_computed(users: Users) -> None:
+    found = users["named"]
+    found.agrees()
+    found.holds("setattr(self, f'layer{i}', nn.Dense(width, width))", "getattr(self, f'layer{i}')")
+
+
+def test_a_config_an_enum_and_a_table_of_classes(users: Users) -> None:
+    found = users["config"]
+    found.agrees()
+    found.holds("@dataclass", "class Config:", "class Pool(enum.Enum):", "'gelu': partial(nn.GELU, approximate=False)")
+    found.holds("self.ACTS[cfg.act]()", "Pool.MAX")
+    found.holds("if pool not in (Pool.MEAN, Pool.MAX):", "raise ValueError(f'there is no pool {pool}')")
+
+
+def test_layers_by_a_list_of_dictionaries(users: Users) -> None:
+    users["config_loop"].agrees()
+
+
+def test_mixins_properties_class_and_static_methods(users: Users) -> None:
+    found = users["inherited"]
+    found.agrees()
+    found.holds("class Derived(GateMixin, Base):", "@property", "@staticmethod", "Derived.scale(x, self.extra)")
+
+
+def test_partial_lambdas_and_functions_inside(users: Users) -> None:
+    found = users["partials"]
+    found.agrees()
+    found.holds("norm=partial(nn.LayerNorm, epsilon=1e-06)", "def residual(y, scale=0.5):", "lambda x: x * 2")
+
+
+def test_arguments_that_are_passed_on(users: Users) -> None:
+    found = users["passing"]
+    found.agrees()
+    found.holds("self.run(*args, **kwargs)", "self.run(*args)", "eps=options['eps']")
+
+
+def test_a_package_of_several_files(users: Users) -> None:
+    found = users["packaged"]
+    found.agrees()
+    found.holds("def swish(x, beta=1.0):", "class ChannelNorm(nn.Cell):", "EPS = 1e-05")
+    found.holds("swish(self.norm(self.conv(x)))")
+    found.lacks("layers.", "helpers", "conv3")

@@ -1,0 +1,52 @@
+"""What users do with tensors between the layers."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_shapes(users: Users) -> None:
+    found = users["shapes"]
+    found.agrees()
+    found.holds("b, c, h, w = x.shape", "n = x.shape[0]", "_, _, height, width = x.shape")
+    found.holds("z.reshape(*z.shape[:2], -1)")
+    found.lacks(".contiguous", ".size()", ".dim()", ".numel()")
+
+
+def test_operations_that_write_into_their_tensor(users: Users) -> None:
+    found = users["in_place"]
+    found.agrees()
+    found.holds("y = y + x", "y = y * 0.5", "y = ops.relu(y)", "w = ops.add(w, 0.5 * z)")
+
+
+def test_writing_into_slices(users: Users) -> None:
+    found = users["assigned"]
+    found.agrees()
+    found.holds("z[:, 0] = y[:, 1]", "z[mask] = 0.25", "out[:, :2] = ops.add(out[:, :2], 1.0)", "out[:, 0] = 3.0")
+
+
+def test_einsum_where_masks_padding_and_interpolation(users: Users) -> None:
+    found = users["mathematics"]
+    found.agrees()
+    found.holds("einsum('bid,bjd->bij', (q, k))", "float('-inf')", "x = ops.where(x > 0, ")
+
+
+def test_one_size_made_another(users: Users) -> None:
+    users["upsampled"].agrees()
+
+
+def test_types_and_devices(users: Users) -> None:
+    found = users["types"]
+    found.agrees()
+    found.holds(".astype(mindspore.float32)")
+    found.lacks("torch.float", ".to(", "cuda", ".cpu")
+
+
+def test_contexts(users: Users) -> None:
+    found = users["contexts"]
+    found.agrees()
+    found.holds("t = ops.stop_gradient(self.teacher(x))", "return ops.stop_gradient(self.teacher(x))")
+    found.holds("y = self.block(y, 2.0)")
+    found.lacks("torch.", "checkpoint(", "autocast(")

@@ -1,0 +1,50 @@
+"""Sequences, and small editions of whole models, as people publish them."""
+
+from __future__ import annotations
+
+import pytest
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_recurrent_layers(users: Users) -> None:
+    found = users["recurrent"]
+    found.agrees()
+    found.holds("PaddedEmbedding(vocab, embed, padding_idx=0")
+
+
+def test_the_tutorials_transformer(users: Users) -> None:
+    found = users["transformer"]
+    found.agrees()
+    found.holds("self.transformer_encoder(src, src_mask=self.src_mask)", "pe[:, 0::2] = ", "self.pe = Parameter(")
+
+
+def test_attention_in_three_ways(users: Users) -> None:
+    users["attention"].agrees()
+
+
+def test_a_block_of_a_large_language_model(users: Users) -> None:
+    found = users["llama"]
+    found.agrees()
+    found.holds("def rotate_half(x):", "class RMSNorm(nn.Cell):")
+
+
+def test_nanogpt(users: Users) -> None:
+    found = users["gpt"]
+    found.agrees()
+    found.holds("return GPT(GPTConfig())", "self.transformer.wte.embedding_table = self.lm_head.weight")
+    found.lacks("hasattr", "import torch", "torch.nn")
+
+
+def test_a_vision_transformer(users: Users) -> None:
+    found = users["vit"]
+    found.agrees()
+    found.lacks("DropPath(")  # its rate is 0 everywhere: only what ran is written
+
+
+@pytest.mark.parametrize("name", ["unet", "annotated", "resnet", "vae"])
+def test_others(users: Users, name: str) -> None:
+    found = users[name]
+    found.agrees()
+    found.lacks("import torch", "torch.nn")

@@ -1,0 +1,68 @@
+"""Worker: report, run and save small torch models, many in one process.
+
+    python torch_worker.py FOLDER SPEC…
+
+For each `FILE.py:NAME`, FOLDER/NAME.json gets what torch_reached reports, NAME.pth and NAME.state.npz the weights, and
+NAME.npz the inputs, the outputs in evaluation and training mode, and the gradients of their weighted sum. A failure is
+NAME.json's `failed`.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from flat_values import flat, weights_for
+from msmigrate.errors import MsmigrateError
+from msmigrate.migrate.model_spec import parse
+from msmigrate.migrate.source.torch_builder import builder
+from msmigrate.migrate.source.torch_reached import report
+
+
+def ran(spec: str, folder: Path, name: str) -> None:
+    """Run a model in both modes, as it is when it is made anew."""
+    torch.manual_seed(0)
+    model, inputs = builder(parse(spec))()
+    state = {key: value.detach().numpy().copy() for key, value in model.state_dict().items()}
+    torch.save(model.state_dict(), folder / f"{name}.pth")
+    np.savez(folder / f"{name}.state.npz", **state)
+    keys = list(inputs) if isinstance(inputs, dict) else [""] * len(inputs)
+    values = list(inputs.values()) if isinstance(inputs, dict) else list(inputs)
+    found: dict[str, Any] = {f"input/{n}/{key}": v.numpy() for n, (key, v) in enumerate(zip(keys, values, strict=True))}
+    for name_of, tensor in model.named_parameters():
+        found[f"fresh/{name_of}"] = tensor.detach().numpy().copy()
+    for mode in ("eval", "train"):
+        model.train(mode == "train")
+        made = [value.clone() for value in values]
+        outputs = flat(model(**dict(zip(keys, made, strict=True))) if keys[0] else model(*made), torch.Tensor)
+        found |= {f"{mode}/{n}": output.detach().numpy() for n, output in enumerate(outputs)}
+    terms = [(o * torch.from_numpy(weights_for(o.shape))).sum() for o in outputs if o.requires_grad]
+    if terms:
+        torch.stack(terms).sum().backward()
+    for key, tensor in model.named_parameters():
+        if tensor.grad is not None:
+            found[f"gradient/{key}"] = tensor.grad.numpy()
+    np.savez(folder / f"{name}.npz", **found)
+
+
+def main(folder: Path, specs: list[str]) -> None:
+    """Every model, one after the other."""
+    for spec in specs:
+        name = spec.rpartition(":")[2]
+        try:
+            told = report(spec)
+            ran(spec, folder, name)
+        except MsmigrateError as error:
+            told = {"failed": str(error)}
+        except Exception:  # a test says so of its model
+            told = {"failed": traceback.format_exc()}
+        (folder / f"{name}.json").write_text(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -133,8 +133,8 @@ def _arrays(path: Path) -> dict[str, Any]:
     return dict(np.load(path)) if path.exists() else {}
 
 
-def _run(script: str, *arguments: object) -> None:
-    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+def _run(script: str, folder: Path, *arguments: object) -> None:
+    command = [sys.executable, str(HERE / script), str(folder), *map(str, arguments)]
     environment = {**os.environ, "OMP_NUM_THREADS": "2"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=folder)
     assert done.returncode in (0, STOPPED), (done.stdout + done.stderr)[-3000:]

@@ -1,0 +1,25 @@
+"""The same sources in Graph mode; slow to compile, and so in the full suite."""
+
+from __future__ import annotations
+
+import pytest
+from written import Written, copied, write
+
+NAMES = (
+    *("sequential", "lists", "config", "keywords", "shapes", "in_place", "assigned", "mathematics", "contexts"),
+    *("buffers", "running", "subclasses", "unet", "vit", "resnet", "llama", "gpt"),
+)
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:
+    """Every model by name, as Graph mode computes it in evaluation."""
+    folder = tmp_path_factory.mktemp("graph")
+    (folder / "out").mkdir()
+    return write(copied(folder / "models", NAMES), folder / "out", "graph")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", NAMES)
+def test_graph_mode_computes_the_same(compiled: dict[str, Written], name: str) -> None:
+    compiled[name].agrees("eval")

@@ -19,6 +19,7 @@ from .recipe import Data, Part, Recipe, explain, table_args, worst
 
 HANDED_OVER = ("params", "optimizer")  # what the step itself gives to an optimizer and to a schedule
 REDUCTIONS = ("mean", "sum")
+FEW = 12  # names that a message lists
 OUTSIDE = {  # rows of the table that a step cannot run
     "torchvision.transforms.FiveCrop": "makes several images of one, and a step trains on single ones",
     "torchvision.transforms.TenCrop": "makes several images of one, and a step trains on single ones",
@@ -206,7 +207,11 @@ def _is_number(value: Any) -> bool:
 def _closest(kind: str, part: Part) -> str:
     rows = [row for row in table.rows(kind) if row.mindspore and row.torch not in OUTSIDE]
     near = [name.rpartition(".")[2] for name in table.closest(part.name, rows)]
-    return f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(row.short for row in rows)}"
+    near = [name for name in near if name.startswith(part.name)] or near  # CrossEntropy is short for CrossEntropyLoss
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    rest = f" and {len(rows) - FEW} more (`msmigrate mappings --kind {kind}`)" if len(rows) > FEW else ""
+    return f"known: {', '.join(row.short for row in rows[:FEW])}{rest}"
 
 
 def _article(kind: str) -> str:

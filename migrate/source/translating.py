@@ -16,6 +16,7 @@ from .module_api import BEHIND, CONTAINERS, NAMES
 from .pruning import pruned
 from .scope import Scope
 from .special_calls import special
+from .steps import Steps
 from .tensor_methods import ANSWERS, PAIR, PAIRS, dtype_name
 
 
@@ -34,6 +35,7 @@ class Translator(Calls):
         """The definition under another name, with what ran of its body."""
         found = copy.deepcopy(node)
         write_out(found, self.scope, self.file)
+        Steps(self.scope, self.file).visit(found)
         body = pruned(found, self.facts, self.file, lambda node, text: ast.Expr(self.missing(node, text)))
         if name != "__init__" and contexts.decorated(node):
             statements = contexts.without_gradient(body, self)

@@ -120,6 +120,7 @@ class Net(nn.Module):
         x = self.narrow(self.body(self.bn(self.norm(self.point(self.stem(x))))))
         for block in self.blocks:
             x = block(x)
+        x = torch.cat([x[..., 0::2, :], x[:, :, 1::2]], 1).narrow(1, 0, 8)
         if sum(x.shape) > 0:
             x = x.sum((2, 3))
         y = x.clone()
@@ -179,6 +180,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
         "grid = ops.stack(meshgrid((ops.arange(2), ops.arange(2))))",
         "if sum(x.shape) > 0:",
         "x = ops.sum(x, (2, 3))",
+        # slices with a step, whose gradient MindSpore's CPU does not compute from four dimensions on
+        "ops.cat([getitem(x, (..., slice(0, None, 2), slice(None, None, None))), "
+        "getitem(x, (slice(None, None, None), slice(None, None, None), slice(1, None, 2)))], axis=1)",
         # classes without a function of their own
         "Outputs = namedtuple('Outputs', ['logits', 'aux'])",
         "return Outputs(self.head(x), y)",

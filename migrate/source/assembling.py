@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 from . import not_run
+from .choices import Choices
+from .class_parts import append, is_property, listed, noise
 from .facts import Facts, Function
 from .finishing import finish
 from .head import Head
 from .hints import Hints, names_in
-from .imported import Imported
-from .instrument import definition, first_line
+from .instrument import first_line
 from .making import called, function_of, made
 from .module_api import DROPPED
 from .scope import Problem, Scope
+from .sharing import Shared
+from .sources import Sources
 from .translating import Translator
 
 
@@ -28,45 +29,37 @@ class Source(NamedTuple):
     problems: list[Problem]
 
 
-class Assembly:
+class Assembly(Sources):
     """Collects the definitions of one model in the order in which they need each other."""
 
     def __init__(self, facts: Facts) -> None:
-        self.facts = facts
-        self.trees: dict[str, ast.Module] = {}
-        self.imported: dict[str, Imported] = {}
-        self.functions = {function.qualified: function for function in facts.functions}
-        self.modules = {**facts.files, **{f.module: f.file for f in facts.functions}}
-        self.owners = self._owners()
+        super().__init__(facts)
         self.definitions: dict[str, ast.stmt] = {}
         self.problems: list[Problem] = []
         self.wanted = self._wanted()
-        self.head = Head(self._taken())
-        known = frozenset({*self.functions, *self.owners, *self._assigned()})
+        taken = self._taken()
+        self.head = Head(taken)
+        self.shared = Shared(facts.root, self.at_top())
+        known = frozenset({*self.functions, *self.owners, *self.assigned})
         self.scope = Scope(
-            facts, known, self.head.name, self.derives, self.is_global, self.python, self.names, self.problems
+            facts,
+            known,
+            self.head.name,
+            self.derives,
+            self.is_global,
+            self.python,
+            self.names,
+            self.problems,
+            frozenset(self.settings()),
+            self.signature,
         )
-
-    def _owners(self) -> dict[str, list[Function]]:
-        """Every class of their files -> those of its functions that ran."""
-        found: dict[str, list[Function]] = {
-            f"{module}.{node.name}": []
-            for module, file in self.modules.items()
-            for node in self.tree(file).body
-            if isinstance(node, ast.ClassDef)
-        }
-        for function in self.facts.functions:
-            owner, dot, _ = function.qualified.rpartition(".")
-            if dot and owner != function.module:
-                found.setdefault(owner, []).append(function)
-        return found
 
     def _taken(self) -> frozenset[str]:
         """The names of parameters, variables, functions and classes in what is translated."""
         owners = self.owners.items()
         found = {name.rpartition(".")[2] for name, own in owners if any(f.qualified in self.wanted for f in own)}
         for function in self.functions.values():
-            node = self._node(function) if function.qualified in self.wanted else None
+            node = self.node(function) if function.qualified in self.wanted else None
             for inner in ast.walk(node) if node is not None else ():
                 if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
                     found.add(inner.id)
@@ -75,13 +68,6 @@ class Assembly:
                 elif isinstance(inner, ast.FunctionDef):
                     found.add(inner.name)
         return frozenset(found)
-
-    def _assigned(self) -> Iterator[str]:
-        """What their files define at the top without `class` or `def`, such as named tuples."""
-        for module, file in self.modules.items():
-            for node in self.tree(file).body:
-                if isinstance(node, ast.Assign):
-                    yield from (f"{module}.{target.id}" for target in node.targets if isinstance(target, ast.Name))
 
     def _wanted(self) -> set[str]:
         """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
@@ -94,7 +80,7 @@ class Assembly:
             if name in found or name not in self.functions:
                 continue
             found.add(name)
-            node, file = self._node(self.functions[name]), self.functions[name].file
+            node, file = self.node(self.functions[name]), self.functions[name].file
             for inner in ast.walk(node) if node is not None else ():
                 if isinstance(inner, ast.Call):
                     for callee in self.facts.callees(file, inner):
@@ -104,33 +90,6 @@ class Assembly:
                     kinds = self.facts.kinds(file, inner)
                     waiting += [kind.partition(" ")[2] for kind in kinds if kind.startswith("function ")]
         return found
-
-    def derives(self, name: str, base: str) -> bool:
-        """Whether a module of this class is one of that base."""
-        return any(bases[0] == name and base in bases for bases in self.facts.classes.values()) or name == base
-
-    def tree(self, file: str) -> ast.Module:
-        """The parsed file."""
-        if file not in self.trees:
-            self.trees[file] = ast.parse(Path(file).read_bytes())
-        return self.trees[file]
-
-    def names(self, file: str) -> Imported:
-        """What the names of a file stand for."""
-        if file not in self.imported:
-            module = next(module for module, place in self.modules.items() if place == file)
-            self.imported[file] = Imported(self.tree(file), module, is_package=file.endswith("__init__.py"))
-        return self.imported[file]
-
-    def is_global(self, file: str, name: str) -> bool:
-        """Whether a file defines or imports a name at its top."""
-        for node in self.tree(file).body:
-            if isinstance(node, (ast.Import, ast.ImportFrom)):
-                if any((alias.asname or alias.name).partition(".")[0] == name for alias in node.names):
-                    return True
-            elif isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
-                return True
-        return False
 
     def python(self, file: str, name: str) -> None:
         """Note a name of Python's library for the imports, and define a constant of the file's top."""
@@ -152,9 +111,31 @@ class Assembly:
             self.define(qualified.rpartition(".")[0])
         elif qualified in self.functions:
             self._function(self.functions[qualified])
+        elif qualified in self.assigned:
+            module, _, name = qualified.rpartition(".")
+            self.python(self.modules[module], name)
+        elif qualified.rpartition(".")[0] in self.modules:
+            self._maker(qualified)
+
+    def _maker(self, qualified: str) -> None:
+        """A function that ran when its file was imported, and made one that runs now."""
+        module, _, name = qualified.rpartition(".")
+        file = self.modules[module]
+        node = next((n for n in self.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == name), None)
+        inner = {f.line for f in self.facts.functions if f.qualified.startswith(f"{qualified}.<locals>.")}
+        if node is None or not inner:
+            return
+        found = copy.deepcopy(node)
+        for place, statement in enumerate(node.body):
+            if isinstance(statement, ast.FunctionDef) and first_line(statement) in inner:
+                self._needed(file, statement)
+                found.body[place] = Translator(self.scope, file).function(statement, statement.name)
+        for name in _names(found):
+            self.python(file, name)
+        self.definitions[qualified] = found
 
     def _function(self, function: Function) -> None:
-        node = self._node(function)
+        node = self.node(function)
         if node is None:
             return
         self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
@@ -166,7 +147,7 @@ class Assembly:
     def _class(self, qualified: str) -> None:
         module, _, _ = qualified.rpartition(".")
         file = self.modules.get(module)
-        node = None if file is None else self._class_node(file, qualified.removeprefix(f"{module}."))
+        node = None if file is None else self.class_node(file, qualified.removeprefix(f"{module}."))
         if file is None or node is None:
             return
         self.definitions[qualified] = ast.Pass()
@@ -177,22 +158,22 @@ class Assembly:
         for statement in node.body:
             if isinstance(statement, ast.FunctionDef):
                 first = first_line(statement)
-                if first in ran and (ran[first].qualified in self.wanted or _is_property(statement)):
+                if first in ran and (ran[first].qualified in self.wanted or is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
                     translator = Translator(self.scope, file, qualified)
                     body.append(translator.function(statement, name))
                     adds |= translator.adds
-            elif not _noise(statement):
+            elif not noise(statement):
                 body.append(self._attribute(file, statement))
         del self.definitions[qualified]
         if any(
             self.derives(qualified, "torch.nn.Sequential") and ast.unparse(base) == "nn.SequentialCell"
             for base in bases
         ):
-            _listed(body)
+            listed(body)
         if adds:
-            _append(body, "self.update_parameters_name()")
+            append(body, "self.update_parameters_name()")
         for decorator in node.decorator_list:  # dataclass
             for inner in ast.walk(decorator):
                 if isinstance(inner, ast.Name):
@@ -208,6 +189,7 @@ class Assembly:
         if isinstance(statement, ast.AnnAssign):
             statement.annotation = hints.hint(statement.annotation)
         if statement.value is not None:
+            statement.value = Choices(self.names(file).name, self.unseen).visit(statement.value)
             for name in names_in(statement.value, self.names(file).name):
                 self.define(name)
             for inner in ast.walk(statement.value):
@@ -244,51 +226,20 @@ class Assembly:
                         self.python(file, inner.id)
 
     def _define_owner(self, name: str) -> None:
-        self.define(name if name in self.owners or name in self.functions else name.rpartition(".")[0])
-
-    def _node(self, function: Function) -> ast.FunctionDef | None:
-        return definition(self.tree(function.file), function.name.rpartition(".")[2], function.line)
-
-    def _class_node(self, file: str, name: str) -> ast.ClassDef | None:
-        return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)
+        whole = name in self.owners or name in self.functions or name in self.assigned
+        self.define(name if whole else name.rpartition(".")[0])
 
 
-def _is_property(node: ast.FunctionDef) -> bool:
-    return any(isinstance(item, ast.Name) and item.id == "property" for item in node.decorator_list)
-
-
-def _noise(statement: ast.stmt) -> bool:
-    """Whether a statement of a class is neither its docstring nor an attribute that a model needs."""
-    if isinstance(statement, ast.Expr):
-        return not isinstance(statement.value, ast.Constant)
-    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
-        return True
-    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
-    return isinstance(target, ast.Name) and (target.id.startswith("__") or target.id == "_version")
-
-
-def _listed(body: list[ast.stmt]) -> None:
-    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make it anew after ours."""
-    for statement in body:
-        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
-        own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]
-        if any(not call.args for call in own):
-            _append([statement], "self.cell_list = list(self.cells())")
-
-
-def _append(body: list[ast.stmt], text: str) -> None:
-    """Add a statement to `__init__`."""
-    for statement in body:
-        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
-            statement.body.append(ast.parse(text).body[0])
+def _names(node: ast.AST) -> list[str]:
+    return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
 
 
 def assemble(facts: Facts, name: str, says: str) -> Source:
     """The whole file; name: of the function that makes the model. says: its docstring."""
     assembly = Assembly(facts)
     root = made(facts.root, assembly)
-    finish(assembly.definitions, [root])
-    maker = function_of(name, root, assembly.definitions)
+    finish(assembly.definitions, [*assembly.shared.before, root])
+    maker = function_of(name, root, assembly)
     nodes = [ast.fix_missing_locations(node) for node in (*assembly.definitions.values(), maker)]
     body = "\n\n\n".join(map(ast.unparse, nodes))
     return Source(f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n', assembly.problems)

@@ -13,6 +13,7 @@ from .facts import Facts
 from .module_api import CONSTANT, CONTAINERS, FORWARDS, GROWING, KEPT, METHODS, MODULES, NOT_CONVERTED
 from .plainly import plainly
 from .scope import Problem, Scope
+from .signatures import none_anyway
 from .tensor_methods import Call, is_method, method
 
 ATTENTION = "torch.nn.MultiheadAttention"
@@ -35,7 +36,8 @@ class Calls(ast.NodeTransformer):
         constants = self.facts.constants(self.file, node)
         if callees and all(name in CONSTANT for name in callees) and constants is not None and len(constants) == 1:
             return ast.Constant(constants[0])
-        if self.asks_torch(node) and constants is not None and len(constants) == 1:
+        setting = bool(callees) and not node.args and not node.keywords and self.scope.settings.issuperset(callees)
+        if (setting or self.asks_torch(node)) and constants is not None and len(constants) == 1:
             return ast.Constant(constants[0])
         if callees and callees[0] in ("builtins.isinstance", "builtins.issubclass"):
             self.asked = True
@@ -74,6 +76,7 @@ class Calls(ast.NodeTransformer):
         return (
             name in self.scope.theirs
             or name.rpartition(".")[0] in self.scope.theirs
+            or (".<locals>." in name and not name.startswith("torch."))  # made in a function of theirs
             or not name.startswith(("torch.", "torchvision.", "timm.", "module ", "object torch", "partial "))
             or name.startswith("module ")
         )
@@ -93,10 +96,24 @@ class Calls(ast.NodeTransformer):
         words = FORWARDS.get(called[0].removeprefix("module "), {}) if len(called) == 1 else {}
         node.keywords = [
             ast.keyword(words.get(word.arg, word.arg) if word.arg else None, self.visit(word.value))
-            for word in node.keywords
+            for word in self.spelled(node)
             if word.arg is None or words.get(word.arg, word.arg)
         ]
         return node
+
+    def spelled(self, call: ast.Call) -> list[ast.keyword]:
+        """The keywords; of a `**dictionary` of nothing but None, what is not None anyway."""
+        found: list[ast.keyword] = []
+        for word in call.keywords:
+            entries = self.facts.entries(self.file, word.value) if word.arg is None else None
+            if entries is None or any(kinds != ["NoneType"] for kinds in entries.values()):
+                found.append(word)
+                continue
+            takes = [self.scope.signature(name) for name in self.callees(call)]  # type: ignore[attr-defined]
+            for key in entries:
+                if not all(one is None or none_anyway(one, key) for one in takes):
+                    found.append(ast.keyword(key, ast.Constant(None)))
+        return found
 
     def of_module(self, function: ast.expr) -> bool:
         """Whether it is a name in a module, as `layers.Block`."""
@@ -226,14 +243,21 @@ class Calls(ast.NodeTransformer):
                 return {str(key): self.item(value) for key, value in words.items()}
         entries = self.facts.entries(self.file, node)
         told = self.facts.kinds(self.file, node)
-        if entries is None or (set(entries) - {"inplace"} and len(told) != 1):
+        if entries is None or (
+            not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
+        ):
             raise CannotWrite(f"{row.torch} with **{ast.unparse(node)}")
-        if not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}:
-            raise CannotWrite(f"{row.torch} with **{ast.unparse(node)}")
+        defaults = {argument.torch: argument.default for argument in row.arguments if not argument.required}
         items = {}
         for key, kinds in entries.items():
-            there = ast.Subscript(self.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
-            items[key] = Given(there, kinds, None)
+            there: ast.expr = ast.Subscript(self.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
+            if not all(f'"{key}": ' in kind for kind in told) and key != "inplace":  # now and then
+                if not isinstance(defaults.get(key), (bool, int, float, str)):
+                    raise CannotWrite(f"{row.torch} with {key} now and then in **{ast.unparse(node)}")
+                get = ast.Attribute(self.visit(copy.deepcopy(node)), "get", ast.Load())
+                there = ast.Call(get, [ast.Constant(key), ast.Constant(defaults[key])], [])
+                kinds = list(dict.fromkeys([*kinds, type(defaults[key]).__name__]))
+            items[key] = Given(there, kinds, [None] if kinds == ["NoneType"] else None)
         return items
 
     def item(self, node: ast.expr) -> Given:

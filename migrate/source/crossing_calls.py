@@ -103,7 +103,8 @@ def keywords_of(row: Row, given: Mapping[str, Given], name: Namer, *, every: boo
     keywords: dict[str, ast.expr] = {}
     for argument in row.arguments:
         if argument.torch in given:
-            keywords.update(_crossed(row, argument, given, name, every))
+            unsaid = argument.default is None and _none(given[argument.torch])
+            keywords.update(_crossed(row, argument, given, name, every and not unsaid))
     return keywords
 
 
@@ -169,6 +170,10 @@ def _never(item: Given, argument: Argument) -> bool:
     """Whether the argument was never of the type of a value that has no counterpart."""
     refused = {type(value).__name__ for value in argument.refuse}
     return bool(item.kinds) and not argument.only and not argument.values and not refused & {*item.kinds}
+
+
+def _none(item: Given) -> bool:
+    return item.constants == [None] or _literal(item) == (True, None)
 
 
 def _literal(item: Given) -> tuple[bool, Any]:

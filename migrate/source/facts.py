@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
@@ -32,7 +33,9 @@ class Facts:
     def __init__(self, report: Mapping[str, Any]) -> None:
         self.functions = [Function(f["file"], f["module"], f["name"], f["line"]) for f in report["functions"]]
         self.files: dict[str, str] = report.get("files", {})  # of modules whose classes were seen
+        self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of theirs
         self.root: Any = report["root"]
+        self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
         self.classes: dict[str, list[str]] = report["classes"]
         self._numbers: dict[tuple[str, tuple[int, ...]], list[int]] = {}
         for function in report["functions"]:
@@ -43,6 +46,14 @@ class Facts:
         self._constants = {int(number): values for number, values in report["constants"].items()}
         self._calls = {int(number): names for number, names in report["calls"].items()}
         self._made: list[ast.AST] = []
+
+    @functools.cache  # noqa: B019  # of the one object that a command makes
+    def seen(self) -> frozenset[str]:
+        """The classes and functions that were the value of an expression, or were called."""
+        kinds = {kind for told in self._values.values() for kind in told}
+        held = {kind.partition(" ")[2] for kind in kinds if kind.startswith(("class ", "function ", "partial "))}
+        called = {name.removeprefix("partial ") for names in self._calls.values() for name in names}
+        return frozenset(held | called)
 
     def bases(self, name: str) -> list[str]:
         """A class of a module in the model, and its bases in the order in which Python looks things up."""
@@ -94,9 +105,9 @@ class Facts:
         values: list[Any] = []
         for number in numbers:
             told = self._constants.get(number)
-            if told is None:
+            if told is None and self._values[number] != ["NoneType"]:
                 return None
-            values += told
+            values += told or [None]
         return values
 
     def tell_callee(self, file: str, function: ast.expr, name: str) -> None:

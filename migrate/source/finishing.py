@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
 from .signatures import short
 from .unused import remove_unused
@@ -26,15 +26,52 @@ TYPING = {
 }
 
 
-def finish(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
+def finish(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
     """Put the definitions of a file in order, which `more` (what makes the model) uses."""
     gone = remove_unused(definitions, more)
+    needed = _needed(definitions, more)
+    for name in [name for name in definitions if name not in needed]:
+        del definitions[name]
     known = {short(name) for name in definitions} | set(dir(builtins))
     for name, node in definitions.items():
         for inner in ast.walk(node):
             if isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
                 _docstring(inner, gone.get(name, set()) | gone.get(f"{name}.{inner.name}", set()))
         _Hints(known | {"nn", "ops", "mindspore", "Tensor", "Parameter"}).visit(node)
+
+
+def _needed(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> set[str]:
+    """The definitions that `more` uses, and those that these use; a type hint alone uses nothing."""
+    named: dict[str, list[str]] = {}
+    for key, node in definitions.items():
+        for name in _defines(node):
+            named.setdefault(name, []).append(key)
+    found: set[str] = set()
+    waiting: list[ast.AST] = [*more]
+    while waiting:
+        for name in _names(waiting.pop()):
+            fresh = [key for key in named.get(name, ()) if key not in found]
+            found.update(fresh)
+            waiting += [definitions[key] for key in fresh]
+    return found
+
+
+def _defines(node: ast.stmt) -> list[str]:
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """The names in a tree, without type hints."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    for field, value in ast.iter_fields(node):
+        if field not in ("annotation", "returns"):
+            for inner in value if isinstance(value, list) else [value]:
+                if isinstance(inner, ast.AST):
+                    yield from _names(inner)
 
 
 def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:

@@ -43,7 +43,8 @@ class Head:
         for node in tree.body:
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 for alias in node.names:
-                    if (alias.asname or alias.name) == name:
+                    whole = isinstance(node, ast.Import) and alias.name.partition(".")[0]  # import collections.abc
+                    if (alias.asname or whole or alias.name) == name:
                         self._import(node, alias)
 
     def _import(self, node: ast.Import | ast.ImportFrom, alias: ast.alias) -> None:
@@ -66,7 +67,7 @@ class Head:
                 self.of("typing", word)
         if "Tensor" in used:
             self.of("mindspore", "Tensor")
-        lines = [f"import {module}" for module in sorted(self.whole) if module.rpartition(" ")[2] in used]
+        lines = [f"import {module}" for module in sorted(self.whole) if _called(module) in used]
         for module, names in sorted(self.imports.items()):
             kept = sorted(name for name in names if name.rpartition(" ")[2] in used)
             lines += [f"from {module} import {', '.join(kept)}"] if kept else []
@@ -75,3 +76,8 @@ class Head:
         numpy = [line for line in lines if line.split()[1].startswith("numpy")]
         blocks = ["from __future__ import annotations", "\n".join(ours), "\n".join(numpy + theirs)]
         return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")
+
+
+def _called(module: str) -> str:
+    """The name that an import of a module gives it: `np` for `numpy as np`, `collections` for `collections.abc`."""
+    return module.rpartition(" ")[2].partition(".")[0]

@@ -76,6 +76,11 @@ class Hints(ast.NodeTransformer):
         """The same with a module in front."""
         return self.default(node) if self.value else self._class(node)
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """`Final[bool]`, which tells TorchScript that an attribute is a constant, as `bool`."""
+        final = self.resolve(node.value) in ("torch.jit.Final", "typing.Final")
+        return self.visit(node.slice) if final and not self.value else self.generic_visit(node)
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """`partial` inside a value."""
         partial = self.value and self.resolve(node.func) == "functools.partial"

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 
 class Imported:
     """The names that a file imports or defines at its top -> what they are called where they are defined.
 
-    package: the module that the file is, as imported.
+    module: what the file is imported as. known: names that were seen to stand for what is defined elsewhere.
     """
 
-    def __init__(self, tree: ast.Module, module: str, *, is_package: bool) -> None:
+    def __init__(self, tree: ast.Module, module: str, known: Mapping[str, str], *, is_package: bool) -> None:
         self.names: dict[str, str] = {}
         parts = module.split(".")
         for node in ast.walk(tree):
@@ -27,6 +28,7 @@ class Imported:
         for node in tree.body:
             if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
                 self.names[node.name] = f"{module}.{node.name}"
+        self.names.update(known)
 
     def name(self, node: ast.expr) -> str:
         """The full name of `nn.Module` and the like; empty for anything that is no name of the file's top."""

@@ -15,12 +15,23 @@ from .scope import Problem
 if TYPE_CHECKING:
     from .assembling import Assembly
 
+# a cell that was part of another keeps the names that its parameters had there
+NAMED = """net = None
+for name, parameter in net.parameters_and_names():
+    parameter.name = name
+return net"""
 
-def made(value: Any, assembly: Assembly) -> ast.expr:
-    """The expression for a value of the worker's report; see torch_described.py."""
+
+def made(value: Any, assembly: Assembly, wanted: str = "") -> ast.expr:
+    """The expression for a value of the worker's report; see torch_described.py.
+
+    wanted: the parameter that it goes to.
+    """
     if isinstance(value, Mapping):
         if "call" in value:
-            return _call(value, assembly)
+            return assembly.shared.once(value, wanted, lambda: _call(value, assembly))
+        if "child" in value:  # taken out of a module that is no part of the model
+            return _child(made(value["of"], assembly), value["child"])
         if "of" in value:  # one of an Enum
             assembly.define(value["of"])
             return ast.Attribute(_called(value["of"], assembly), value["name"], ast.Load())
@@ -38,9 +49,9 @@ def made(value: Any, assembly: Assembly) -> ast.expr:
     return ast.parse(repr(value), mode="eval").body
 
 
-def function_of(name: str, root: ast.expr, definitions: Mapping[str, ast.stmt]) -> ast.FunctionDef:
+def function_of(name: str, root: ast.expr, assembly: Assembly) -> ast.FunctionDef:
     """The function that makes the model; arguments that its class takes besides may be given to it."""
-    classes = {node.name: node for node in definitions.values() if isinstance(node, ast.ClassDef)}
+    classes = {node.name: node for node in assembly.definitions.values() if isinstance(node, ast.ClassDef)}
     owner = ast.unparse(root.func) if isinstance(root, ast.Call) else ""
     head, more = f"def {name}() -> {owner if owner in classes else 'nn.Cell'}:", False
     if isinstance(root, ast.Call) and owner in classes:
@@ -51,9 +62,11 @@ def function_of(name: str, root: ast.expr, definitions: Mapping[str, ast.stmt]) 
     if more and isinstance(root, ast.Call):
         head = head.replace("()", "(**kwargs: Any)", 1)
         root.keywords.append(ast.keyword(None, ast.Name("kwargs", ast.Load())))
-    maker = ast.parse(f"{head}\n    return None").body[0]
-    assert isinstance(maker, ast.FunctionDef) and isinstance(maker.body[0], ast.Return)
-    maker.body[0].value = root
+    maker = ast.parse(f"{head}\n    pass").body[0]
+    assert isinstance(maker, ast.FunctionDef)
+    body: list[Any] = ast.parse(NAMED).body if assembly.facts.taken_out else [ast.Return()]
+    body[0].value = root
+    maker.body = [*assembly.shared.before, *body]
     return maker
 
 
@@ -78,11 +91,20 @@ def _call(value: Mapping[str, Any], assembly: Assembly) -> ast.expr:
     row = assembly.scope.row(name)
     if row is not None and name not in CONTAINERS:
         return _crossed(row, name, args, kwargs, assembly)
-    words = [ast.keyword(key, made(item, assembly)) for key, item in kwargs.items()]
-    found = ast.Call(_called(name, assembly), [made(item, assembly) for item in args], words)
+    names = assembly.parameters(name)
+    words = [ast.keyword(key, made(item, assembly, key)) for key, item in kwargs.items()]
+    given = [made(item, assembly, names[place] if place < len(names) else "") for place, item in enumerate(args)]
+    found = ast.Call(_called(name, assembly), given, words)
     inner = args[0].get("name", "") if args and isinstance(args[0], Mapping) else ""
     found.takes = [inner if name == "functools.partial" else name]  # type: ignore[attr-defined]  # for unused.py
     return found
+
+
+def _child(parent: ast.expr, name: str) -> ast.expr:
+    """The child of a module by its name, which may be a number."""
+    if name.isidentifier():
+        return ast.Attribute(parent, name, ast.Load())
+    return ast.Subscript(parent, ast.Constant(int(name) if name.isdecimal() else name), ast.Load())
 
 
 def _crossed(

@@ -59,6 +59,8 @@ ROWS_FIRST = {
     "torchvision.ops.stochastic_depth.StochasticDepth": "torchvision.ops.StochasticDepth",
     "torchvision.ops.stochastic_depth.stochastic_depth": "torchvision.ops.stochastic_depth",
     "timm.layers.drop.DropPath": "timm.layers.DropPath",
+    "timm.layers.weight_init.trunc_normal_": "torch.nn.init.trunc_normal_",
+    "timm.layers.weight_init._trunc_normal_": "torch.nn.init.trunc_normal_",
 }
 # stands where something could not be written, and raises NotImplementedError
 NOT_CONVERTED = "msmigrate.migrate.composed.mindspore_missing.not_converted"
@@ -68,3 +70,5 @@ CONSTANT = {
     *("torch.jit._trace.is_tracing", "torch._C._get_tracing_state", "torch.fx._symbolic_trace.is_fx_tracing"),
     *("torch.are_deterministic_algorithms_enabled", "torch.cuda.is_available"),
 }
+# parameters of functions that may load trained weights: what such a function builds is told by its class
+LOADS = {"pretrained", "weights"}

@@ -91,6 +91,8 @@ def _tell(node: ast.expr, translator: Translator) -> None:
             continue
         if called:
             translator.facts.tell_callee(translator.file, inner, name)
+            if isinstance(inner, ast.Attribute):
+                translator.facts.tell_value(translator.file, inner.value, f"python {resolve(inner.value)}")
         elif name not in NAMES and name not in CONTAINERS and row_of(name) is None:
             raise CannotWrite(f"{ast.unparse(inner)} did not run")
         else:

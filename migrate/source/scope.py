@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -34,6 +35,8 @@ class Scope(NamedTuple):
     python: Callable[[str, str], None]  # notes that a file's name for something of Python's own is used
     names: Callable[[str], Imported]  # what a file's names stand for
     problems: list[Problem]
+    settings: frozenset[str]  # functions of theirs that only say how a package is set
+    signature: Callable[[str], ast.arguments | None]  # of a function or class of theirs
 
     def row(self, name: str) -> Row | None:
         """The row by which a call crosses; for a class of theirs that is made as its base of torch's is, that one's."""

@@ -100,6 +100,20 @@ class Calls:
             if isinstance(node, (ast.Name, ast.Attribute)) and isinstance(node.ctx, ast.Load)
         )
 
+    def may_give(self, function: Function, parameter: str) -> bool:
+        """Whether a call that is not known to be one of this function could give it something for a parameter."""
+        given = function.node.args
+        plain = [item.arg for item in (*given.posonlyargs, *given.args)]
+        with_default = plain[len(plain) - len(given.defaults) :]
+        with_default += [item.arg for item, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
+        if parameter not in with_default:
+            return True
+        nodes = [node for tree in self.trees for node in ast.walk(tree)]
+        most = max((len(node.args) for node in nodes if isinstance(node, ast.Call)), default=0)
+        named = any(isinstance(node, ast.keyword) and node.arg == parameter for node in nodes)
+        spelled = any(isinstance(node, ast.Constant) and node.value == parameter for node in nodes)
+        return named or spelled or function.positions.get(parameter, most) < most
+
     def _target(self, name: str) -> str:
         if name in self.functions:
             return name
@@ -116,3 +130,15 @@ class Calls:
 
 def _is_partial(call: ast.Call) -> bool:
     return ast.unparse(call.func) in ("partial", "functools.partial")
+
+
+def none_anyway(takes: ast.arguments, name: str) -> bool:
+    """Whether a parameter is None where nothing is given for it, or is one of `**kwargs`."""
+    plain = [*takes.posonlyargs, *takes.args]
+    defaults = dict(zip(reversed([item.arg for item in plain]), reversed(takes.defaults), strict=False))
+    words = [item.arg for item in takes.kwonlyargs]
+    defaults |= {key: default for key, default in zip(words, takes.kw_defaults, strict=True) if default}
+    if name not in {*words, *(item.arg for item in plain)}:
+        return takes.kwarg is not None
+    default = defaults.get(name)
+    return isinstance(default, ast.Constant) and default.value is None

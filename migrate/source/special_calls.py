@@ -35,10 +35,13 @@ def special(translator: Translator, call: ast.Call) -> list[ast.stmt] | None:
 
 def _child(translator: Translator, call: ast.Call, owner: ast.expr) -> ast.stmt:
     """`add_module` as MindSpore does it: a SequentialCell keeps a list of its own, NamedCells is a dictionary."""
-    name, cell = (translator.visit(argument) for argument in call.args)
+    given = [translator.visit(argument) for argument in (*call.args, *(word.value for word in call.keywords))]
     kinds = translator.facts.kinds(translator.file, owner)
     owners = [kind.removeprefix("module ") for kind in kinds]
     into = translator.visit(owner)
+    if len(given) != 2:  # add_module(*pair)
+        return ast.Expr(ast.Call(ast.Name("setattr", ast.Load()), [into, *given], []))
+    name, cell = given
     if any(translator.scope.derives(kind, "torch.nn.ModuleDict") for kind in owners):
         translator.adds = True
         return ast.Assign([ast.Subscript(into, name, ast.Store())], cell)

@@ -47,12 +47,16 @@ def padding(rank: int) -> Symbolic:
 
 def pool_padding(node: ast.expr, kinds: list[str]) -> Expressions:
     """MindSpore's pools take a number or one for each dimension, with 'pad'."""
-    return [ast.Constant("pad"), node] if _is(kinds, "int", "tuple(int") else None
+    found = sides(node, kinds)
+    return found and [ast.Constant("pad"), *found]
 
 
-def as_it_is(node: ast.expr, kinds: list[str]) -> Expressions:
-    """What is a number already."""
-    return [node] if _is(kinds, "int", "float") else None
+def sides(node: ast.expr, kinds: list[str]) -> Expressions:
+    """A number, or one for each dimension in a tuple, which MindSpore's pools want."""
+    if _is(kinds, "int", "float", "tuple(int"):
+        return [node]
+    listed = _is(kinds, "list(int", "tuple(int", "Size")
+    return [ast.Call(ast.Name("tuple", ast.Load()), [node], [])] if listed else None
 
 
 def single(node: ast.expr, kinds: list[str]) -> Expressions:
@@ -107,7 +111,7 @@ SYMBOLIC: dict[str, Symbolic] = {
     "conv3d_padding": padding(3),
     "transposed2d_padding": padding(2),
     "pool_padding": pool_padding,
-    "stride_or_kernel": as_it_is,
+    "stride_or_kernel": sides,
     "not_cut": same,
     "layer": same,
     "single": single,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import inspect
+import itertools
 import json
+import sys
 import types
 from collections.abc import Mapping
 from enum import Enum
@@ -13,7 +17,7 @@ import torch
 
 from ...mappings import table
 from ...mappings.resolve import resolve
-from .module_api import ROWS_FIRST
+from .module_api import LOADS, ROWS_FIRST
 
 MANY = 20  # keys of a dictionary that are told
 FEW = 4  # distinct constants that are told of one expression
@@ -32,6 +36,9 @@ class Describer:
         self.called: dict[int, dict[str, None]] = {}
         self.creations: dict[int, Creation] = {}  # by classes
         self.built: dict[int, Creation] = {}  # modules, by functions
+        self.begun: dict[int, int] = {}  # objects that classes made -> the order in which that began
+        self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
+        self.count = itertools.count()
         self.names = _documented_names()
 
     def reached(self, number: int) -> None:
@@ -52,14 +59,17 @@ class Describer:
     def call(self, number: int, function: Any) -> Any:
         """This is about to be called; gives back what to call, which for a class notes how the object is made."""
         self.called.setdefault(number, {}).setdefault(self.name(function))
-        builder = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
+        plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
+        builder = plain and not _loads(function)
         if not (builder or isinstance(function, (type, functools.partial))) or function in (type, object):
             return function
 
         def made(*args: Any, **kwargs: Any) -> Any:
+            began = next(self.count)
             found = function(*args, **kwargs)
             if not builder:
                 self.creations.setdefault(id(found), (found, function, args, kwargs))
+                self.begun.setdefault(id(found), began)
             elif isinstance(found, torch.nn.Module):  # the last to hand it on, and so the outermost
                 self.built[id(found)] = (found, function, args, kwargs)
             return found
@@ -100,7 +110,7 @@ class Describer:
         known = self.names.get(id(found))
         if known:
             return known[1]
-        stands = f"{getattr(found, '__module__', '')}.{getattr(found, '__qualname__', '')}"
+        stands = _standing(found)
         if stands in ROWS_FIRST:
             return ROWS_FIRST[stands]
         owner = getattr(found, "__self__", None)
@@ -112,7 +122,7 @@ class Describer:
             return f"module {self.name(type(found))}"
         if not hasattr(found, "__qualname__"):
             return f"object {self.name(type(found))}"
-        return _public(f"{found.__module__ or 'builtins'}.{found.__qualname__}")
+        return _public(stands if found.__module__ else f"builtins.{found.__qualname__}")
 
     def made(self, value: Any, *, root: bool = False) -> Any:
         """How to make a value anew, as plain JSON: `{"call": class, "args": …}`, `{"name": …}`, lists and constants.
@@ -126,11 +136,16 @@ class Describer:
         if isinstance(value, Mapping):
             return {"dict": [[self.made(key), self.made(item)] for key, item in value.items()]}
         if isinstance(value, functools.partial):
-            return self._call("functools.partial", (value.func, *value.args), value.keywords)
+            return {**self._call("functools.partial", (value.func, *value.args), value.keywords), "id": id(value)}
         if isinstance(value, Enum):
             return {"of": self.name(type(value)), "name": value.name}
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return {"name": self.name(value)}
+        if id(value) in self.parents and not root:
+            parent, name = self.parents[id(value)]
+            told = self.made(parent)
+            if not _unknown(told):
+                return {"child": name, "of": told}
         for creation in (None if root else self.built.get(id(value)), self.creations.get(id(value))):
             if creation is not None:
                 _, maker, args, kwargs = creation
@@ -139,12 +154,38 @@ class Describer:
                 else:
                     told = self._call(self.name(maker), args, kwargs)
                 if not _unknown(told):
-                    return told
+                    return {**told, "id": id(value)}
+        fields = _fields(value)
+        if fields is not None:  # made as its file was imported
+            return {**self._call(self.name(type(value)), (), fields), "id": id(value)}
         return {"unknown": self.kind(value)}
+
+    def taken_out(self, model: torch.nn.Module) -> bool:
+        """Find the children of modules that are no part of the model; says whether parts of the model stand in them."""
+        inside = {id(module) for module in model.modules()}
+        found = False
+        for module, *_ in self.creations.values():
+            if isinstance(module, torch.nn.Module) and id(module) not in inside and not _is_torch(type(module)):
+                for name, child in module.named_children():
+                    parts = {id(part) for part in child.modules()}
+                    if self.begun.get(id(child), -1) > self.begun[id(module)] and id(model) not in parts:
+                        self.parents.setdefault(id(child), (module, name))
+                        found |= bool(parts & inside)
+        return found
 
     def _call(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         told = {key: self.made(item) for key, item in kwargs.items()}
         return {"call": name, "args": [self.made(item) for item in args], "kwargs": told}
+
+    def imported(self, module: str) -> dict[str, str]:
+        """The names in a module that stand for classes and functions defined elsewhere -> where that is."""
+        found = {}
+        for name, value in vars(sys.modules[module]).items():
+            if isinstance(value, (type, types.FunctionType)) and value.__module__ not in (module, "builtins", "typing"):
+                stands = self.name(value)
+                if stands.partition(".")[0] not in ("torch", "typing"):
+                    found[name] = stands
+        return found
 
     def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
         """Every module's path -> its class and the bases of that."""
@@ -165,6 +206,42 @@ class Describer:
             "constants": self.constants,
             "calls": {number: list(names) for number, names in self.called.items()},
         }
+
+
+def _standing(found: Any) -> str:
+    """Module and qualified name; for a function made in another, the name that its file's top gives it, if any."""
+    module, name = getattr(found, "__module__", ""), getattr(found, "__qualname__", "")
+    if "<locals>" in name:
+        top = vars(sys.modules[module]) if module in sys.modules else {}
+        name = next((key for key, value in top.items() if value is found), name)
+    return f"{module}.{name}"
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    """What a dataclass or a named tuple was made of, without what it has anyway; None for anything else."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        defaults = type(value)._field_defaults  # type: ignore[attr-defined]
+        found = value._asdict().items()
+    elif dataclasses.is_dataclass(value):
+        fields = [field for field in dataclasses.fields(value) if field.init]
+        defaults = {field.name: field.default for field in fields}
+        found = [(field.name, getattr(value, field.name)) for field in fields]
+    else:
+        return None
+    plain = {key: default for key, default in defaults.items() if isinstance(default, PLAIN)}
+    return {k: v for k, v in found if k not in plain or type(v) is not type(plain[k]) or v != plain[k]}
+
+
+def _loads(function: Any) -> bool:
+    """Whether a function also loads trained weights, which is more than a model needs."""
+    try:
+        return bool(LOADS & {*inspect.signature(function).parameters})
+    except (TypeError, ValueError):
+        return False
+
+
+def _is_torch(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == "torch"
 
 
 def _unknown(told: Any) -> bool:

@@ -43,6 +43,10 @@ NOT_THEIRS = (
 SITE = Path(torch.__file__).parents[1]  # where packages are installed
 
 
+# what describing an object may call itself
+OF_OBJECTS = {"__getattribute__", "__getattr__", "__setattr__", "__eq__", "__hash__", "__repr__", "__str__", "__len__"}
+
+
 class Way(NamedTuple):
     """Where the model is built and where it runs, and whether training needs more than one image."""
 
@@ -81,13 +85,17 @@ def report(text: str, *told: str) -> dict[str, Any]:
                 }
             )
     model, inputs = _run(make, spec, told, way)
+    taken_out = facts.taken_out(model)
+    files = _files(facts.classes_seen())
     return {
         "functions": functions,
         "left": left,
         "places": places,
         **facts.as_json(),
-        "files": _files(facts.classes_seen()),
+        "files": files,
+        "names": {module: facts.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
         "root": facts.made(model, root=True),
+        "taken_out": taken_out,
         "classes": facts.classes(model),
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},
@@ -191,7 +199,7 @@ def _instrument(
     left: dict[str, str],
 ) -> FunctionType | None:
     """Make the functions of this code report; returns one of them, None where that cannot be."""
-    if not functions:
+    if not functions or code.co_name in OF_OBJECTS:
         return None  # a comprehension, or a class body
     try:
         if code.co_filename not in trees:

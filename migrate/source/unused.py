@@ -82,13 +82,16 @@ def _unread(function: Function, calls: Calls) -> Iterator[str]:
     last = short(function.name)
     if last == "construct" or (last.startswith("__") and last != "__init__"):
         return
-    if not calls.of(function.name) or calls.is_handed_on(function):
+    if not calls.of(function.name):
         return
+    handed_on = calls.is_handed_on(function)  # then others may call it, with what some call of the file gives
     if function.node.decorator_list and not function.is_static:
         return
     read = {node.id for part in function.node.body for node in ast.walk(part) if isinstance(node, ast.Name)}
-    yield from (name for name in parameters(function) if name not in read)
-    if function.node.args.kwarg is not None and function.node.args.kwarg.arg not in read:
+    for name in parameters(function):
+        if name not in read and not (handed_on and calls.may_give(function, name)):
+            yield name
+    if not handed_on and function.node.args.kwarg is not None and function.node.args.kwarg.arg not in read:
         yield f"**{function.node.args.kwarg.arg}"
 
 

@@ -1,0 +1,115 @@
+"""The files in which a torch model stands: what they define, and what their names stand for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from .facts import Facts, Function
+from .imported import Imported
+from .instrument import definition
+
+OWN = {"net", "name", "parameter", "kwargs"}
+
+
+class Sources:
+    """The files of the functions and classes that were seen."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.trees: dict[str, ast.Module] = {}
+        self.imported: dict[str, Imported] = {}
+        self.functions = {function.qualified: function for function in facts.functions}
+        self.modules = {**facts.files, **{f.module: f.file for f in facts.functions}}
+        self.owners = self._owners()
+        self.assigned = frozenset(self._assigned())
+
+    def tree(self, file: str) -> ast.Module:
+        """The parsed file."""
+        if file not in self.trees:
+            self.trees[file] = ast.parse(Path(file).read_bytes())
+        return self.trees[file]
+
+    def names(self, file: str) -> Imported:
+        """What the names of a file stand for."""
+        if file not in self.imported:
+            module = next(module for module, place in self.modules.items() if place == file)
+            self.imported[file] = Imported(
+                self.tree(file), module, self.facts.names.get(module, {}), is_package=file.endswith("__init__.py")
+            )
+        return self.imported[file]
+
+    def is_global(self, file: str, name: str) -> bool:
+        """Whether a file defines or imports a name at its top."""
+        for node in self.tree(file).body:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                if any((alias.asname or alias.name).partition(".")[0] == name for alias in node.names):
+                    return True
+            elif isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
+                return True
+        return False
+
+    def derives(self, name: str, base: str) -> bool:
+        """Whether a module of this class is one of that base."""
+        return any(bases[0] == name and base in bases for bases in self.facts.classes.values()) or name == base
+
+    def at_top(self) -> set[str]:
+        """What the new file may define at its top, and what the function that makes the model calls its own."""
+        return {name.rpartition(".")[2] for name in (*self.functions, *self.owners, *self.assigned)} | OWN
+
+    def unseen(self, name: str) -> bool:
+        """Whether a class or function, of theirs or of torch's, was neither a value nor called."""
+        packages = {"torch", *(module.partition(".")[0] for module in self.modules)}
+        return name.partition(".")[0] in packages and name not in self.assigned and name not in self.facts.seen()
+
+    def signature(self, name: str) -> ast.arguments | None:
+        """What a function or a class of theirs takes; None for a class that is made as torch's is."""
+        for owner in (name, *self.facts.bases(name)):
+            found = self.functions.get(f"{owner}.__init__") or self.functions.get(owner)
+            node = None if found is None else self.node(found)
+            if node is not None:
+                return node.args
+        return None
+
+    def parameters(self, name: str) -> list[str]:
+        """What a function or a class of theirs takes by position."""
+        takes = self.signature(name)
+        return [] if takes is None else [argument.arg for argument in takes.args if argument.arg != "self"]
+
+    def settings(self) -> Iterator[str]:
+        """The functions that only look at what their file holds: how a package is set, and nothing of the model."""
+        for function in self.facts.functions:
+            node = self.node(function) if "." not in function.name else None
+            calls = node is None or any(isinstance(inner, ast.Call) for inner in ast.walk(node))
+            if not calls and len(node.args.args) == len(node.args.defaults):  # type: ignore[union-attr]
+                yield function.qualified
+
+    def _owners(self) -> dict[str, list[Function]]:
+        """Every class of their files -> those of its functions that ran."""
+        found: dict[str, list[Function]] = {
+            f"{module}.{node.name}": []
+            for module, file in self.modules.items()
+            for node in self.tree(file).body
+            if isinstance(node, ast.ClassDef)
+        }
+        for function in self.facts.functions:
+            owner, dot, _ = function.qualified.rpartition(".")
+            if dot and owner != function.module:
+                found.setdefault(owner, []).append(function)
+        return found
+
+    def _assigned(self) -> Iterator[str]:
+        """What their files define at the top without `class` or `def`, such as named tuples."""
+        for module, file in self.modules.items():
+            for node in self.tree(file).body:
+                if isinstance(node, ast.Assign):
+                    yield from (f"{module}.{target.id}" for target in node.targets if isinstance(target, ast.Name))
+
+    def node(self, function: Function) -> ast.FunctionDef | None:
+        """The definition of a function that ran."""
+        return definition(self.tree(function.file), function.name.rpartition(".")[2], function.line)
+
+    def class_node(self, file: str, name: str) -> ast.ClassDef | None:
+        """The definition of a class."""
+        return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)

@@ -94,9 +94,12 @@ def test_torch_s_checkpoint_comes_back_to_the_bit(sides: dict[str, Any], name: s
     assert sides["again"][name] == []
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [name for name in cases.RUNS if cases.is_quick(name)])
 def test_a_state_that_is_left_out_shows(sides: dict[str, Any], name: str) -> None:
-    """With the same weights and a new optimizer, torch's next step is off by far more than what passes."""
+    """With the same weights and a new optimizer, torch's next step is off by far more than what passes.
+
+    Of each row's first case: others have rates that are too small to show it in one step.
+    """
     torch = sides["torch"]
     at = f"{cases.BEFORE}/weights"
     off = [

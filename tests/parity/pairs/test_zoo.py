@@ -63,5 +63,6 @@ def test_a_transformer_gives_no_alarm(name: str, tmp_path: Path) -> None:
 def test_an_architecture_gives_no_alarm(name: str, tmp_path: Path) -> None:
     found = report(name, SLOW[name], tmp_path, "--steps", "2")
     assert not alarms(found)
+    # a convolution's bias before a BatchNorm has rounding for a gradient; docs/clean_architectures.md counts these
     undecided = sum(f["verdict"] == "no verdict" for f in found["findings"])
-    assert undecided <= len(found["findings"]) // 50
+    assert undecided <= len(found["findings"]) // 12

@@ -185,6 +185,8 @@ class Describer:
                 stands = self.name(value)
                 if stands.partition(".")[0] not in ("torch", "typing"):
                     found[name] = stands
+            elif isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == "torch":
+                found[name] = value.__name__  # which `from .others import *` may have brought
         return found
 
     def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:

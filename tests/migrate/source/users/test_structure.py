@@ -66,5 +66,5 @@ def test_a_package_of_several_files(users: Users) -> None:
     found = users["packaged"]
     found.agrees()
     found.holds("def swish(x, beta=1.0):", "class ChannelNorm(nn.Cell):", "EPS = 1e-05")
-    found.holds("swish(self.norm(self.conv(x)))")
-    found.lacks("layers.", "helpers", "conv3")
+    found.holds("swish(self.norm(self.conv(x)))", "self.act = SELU()")
+    found.lacks("layers.", "helpers", "conv3", "nn.ReLU", "nn.SELU", "ACTIVATIONS")

@@ -53,12 +53,15 @@ def _is_method(callees: list[str]) -> bool:
 
 
 def fill(call: ast.Call, translator: Translator) -> tuple[ast.Call, str] | None:
-    """`weight.normal_(0, 1)` as the call of an initializer, and its name; None where it is no parameter's."""
+    """`weight.normal_(0, 1)` as the call of an initializer, and its name; None where it is no parameter's, and for one
+    number in a part of one."""
     callees = translator.facts.callees(translator.file, call)
     if len(callees) != 1 or callees[0] not in FILLS or not isinstance(call.func, ast.Attribute):
         return None
     tensor = itself(call.func.value)
     if tensor is call.func.value and not _parameter(tensor, translator):
+        return None
+    if isinstance(tensor, ast.Subscript) and call.func.attr in VALUES:
         return None
     return ast.copy_location(ast.Call(call.func, [tensor, *call.args], call.keywords), call), FILLS[callees[0]]
 
@@ -110,7 +113,7 @@ def statement(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
 def _one_for_all(call: ast.Call, into: ast.expr, translator: Translator) -> ast.expr | None:
     """The number that `x[:, 0].fill_(number)` puts everywhere."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    if not isinstance(into, ast.Subscript) or method not in VALUES:
+    if not isinstance(itself(into), ast.Subscript) or method not in VALUES:
         return None
     given = [*call.args, *(word.value for word in call.keywords)]
     return translator.visit(given[0]) if VALUES[method] is None else ast.Constant(VALUES[method])

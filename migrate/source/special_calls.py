@@ -69,7 +69,10 @@ def _initializer(translator: Translator, call: ast.Call, name: str) -> list[ast.
     rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) == ast.dump(tensor) else rule.args
     facts = [ast.Attribute(copy.deepcopy(tensor), attribute, ast.Load()) for attribute in ("shape", "dtype")]
     values = ast.Call(translator.scope.name("mindspore.common.initializer.initializer"), [rule, *facts], [])
-    return [in_place.set_anew(translator, call.args[0], tensor, values)]
+    made = in_place.set_anew(translator, call.args[0], tensor, values)
+    if isinstance(made, ast.Assign):  # set_data takes an initializer as it is; elsewhere one has no values yet
+        made.value = ast.Call(ast.Attribute(values, "init_data", ast.Load()), [], [])
+    return [made]
 
 
 def _mirrored(row: Row, given: Mapping[str, Given], translator: Translator) -> ast.Call | None:

@@ -108,6 +108,8 @@ class Net(nn.Module):
         self.narrow = Narrow(width)
         self.head = nn.Linear(width, 4)
         self.head.bias.data.zero_()
+        self.narrow.bias[: width // 2].data.zero_()
+        nn.init.normal_(self.narrow.weight.data[:1], std=0.1)
         nn.init.uniform_(self.head.weight, -0.1, 0.1)
         self.register_buffer("index", self.table())
 
@@ -173,6 +175,9 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
         "self.update_parameters_name()",
         # values changed in place
         "self.head.bias.set_data(initializer(Zero(), self.head.bias.shape, self.head.bias.dtype))",
+        "self.narrow.bias[:width // 2] = 0",
+        "self.narrow.weight.data[:1] = initializer(Normal(sigma=0.1), self.narrow.weight.data[:1].shape, "
+        "self.narrow.weight.data[:1].dtype).init_data()",
         "y[:, 0] = 1.0",
         "y[:, 1] = ops.mul(y[:, 1], 2.0)",
         "y = ops.add(y, 1.0)",

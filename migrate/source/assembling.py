@@ -7,6 +7,7 @@ import copy
 from typing import NamedTuple
 
 from . import not_run
+from .by_inputs import settle
 from .choices import Choices
 from .class_parts import append, is_property, listed, noise
 from .facts import Facts, Function
@@ -240,6 +241,8 @@ def assemble(facts: Facts, name: str, says: str) -> Source:
     root = made(facts.root, assembly)
     finish(assembly.definitions, [*assembly.shared.before, root])
     maker = function_of(name, root, assembly)
+    for node in assembly.definitions.values():
+        settle(node)
     nodes = [ast.fix_missing_locations(node) for node in (*assembly.definitions.values(), maker)]
     body = "\n\n\n".join(map(ast.unparse, nodes))
     return Source(f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n', assembly.problems)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..analyze.names import find
 from . import contexts, in_place, not_run
+from .by_inputs import is_comment
 from .calls import Calls
 from .crossing_calls import held
 from .hints import Hints
@@ -36,7 +37,9 @@ class Translator(Calls):
         found = copy.deepcopy(node)
         write_out(found, self.scope, self.file)
         Steps(self.scope, self.file).visit(found)
-        body = pruned(found, self.facts, self.file, lambda node, text: ast.Expr(self.missing(node, text)))
+        entered = node.name == "forward" and self.owner in self.facts.classes.get("", ())
+        missing = lambda node, text: ast.Expr(self.missing(node, text))  # noqa: E731
+        body = pruned(found, self.facts, self.file, missing, entered=entered)
         if name != "__init__" and contexts.decorated(node):
             statements = contexts.without_gradient(body, self)
         else:
@@ -48,6 +51,8 @@ class Translator(Calls):
 
     def statement(self, node: ast.stmt) -> list[ast.stmt]:
         """What becomes of one statement: one, several or none."""
+        if is_comment(node):
+            return [node]
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             found = special(self, node.value)
             if found is not None:

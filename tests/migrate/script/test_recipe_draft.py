@@ -147,7 +147,7 @@ def test_a_script_with_mistakes_gives_a_recipe_all_the_same(scripts: dict[str, P
         ("torch.nn.MSELoss(reduction='none')", "loss", {"name": "MSELoss", "args": {}}),
         ("torch.nn.CTCLoss()", "loss.name", "CrossEntropyLoss"),
         ("import torchvision\ntorchvision.models.resnet18(num_classes=7)", "model",
-         {"name": "resnet18", "args": {"num_classes": 7}, "checkpoint": None}),
+         {"name": "resnet18", "args": {"num_classes": 7}, "checkpoint": None, "source": None}),
         ("import torchvision\ntorchvision.models.resnet18(pretrained=True)", "model.name", "resnet18"),
     ],
 )  # fmt: skip

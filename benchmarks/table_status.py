@@ -119,8 +119,14 @@ def page(found: list[Found]) -> str:
     lines += ["## Rows that are not what they say", "", *(["None.", ""] if not wrong else [])]
     for item in wrong:
         said = " ".join((item.wrong or "").split()).replace("|", "\\|")
-        lines += [f"- `{item.row.torch}` ({item.mode}, '{item.row.status[item.mode]}'): {said[:400]}"]
+        lines += [f"- `{item.row.torch}` ({item.mode}, '{item.row.status[item.mode]}'): {_shortened(said)}"]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _shortened(said: str) -> str:
+    """Which case it is, and what went wrong, which a traceback says last; paths of one machine are left out."""
+    head, traced, rest = said.partition("Traceback (most recent call last):")
+    return f"{head}… {rest[-300:]}" if traced else said[:400]
 
 
 def _line(kind: str, part: list[Found]) -> str:
@@ -173,7 +179,7 @@ def run(rows: list[Row], examples: dict[str, int]) -> list[Found]:
                 for item in bench.row(row, examples):
                     found.append(item)
                     if item.wrong:
-                        progress.console.print(f"{row.torch} {item.mode}: {item.wrong[:1500]}", markup=False)
+                        progress.console.print(f"{row.torch} {item.mode}: {item.wrong[-1500:]}", markup=False)
                 progress.advance(task)
         finally:
             bench.engine.close()

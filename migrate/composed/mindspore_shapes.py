@@ -95,8 +95,12 @@ def diag(input: Tensor, diagonal: int = 0) -> Tensor:
 
 
 def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij") -> Any:
-    """Grids of coordinates from vectors, one tensor for each of them; a tuple."""
-    return ops.meshgrid(*tensors, indexing=indexing)
+    """Grids of coordinates from vectors, one tensor for each of them; a tuple.
+
+    tensors: the vectors, or one list of them, as torch.meshgrid takes both.
+    """
+    vectors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    return ops.meshgrid(*vectors, indexing=indexing)
 
 
 def size(input: Tensor, dim: int | None = None) -> Any:

@@ -101,7 +101,8 @@ def bind(row: Row, case: Case, xs: Sequence[Any]) -> dict[str, Any]:
         waiting = [waiting[0], tuple(waiting[1:])]
     for argument in row.arguments:
         if waiting and argument.torch not in given:
-            given[argument.torch] = tuple(waiting) if argument.rest else waiting[0]
+            alone = len(waiting) == 1 and isinstance(waiting[0], list)  # the rest, packed
+            given[argument.torch] = tuple(waiting) if argument.rest and not alone else waiting[0]
             waiting = [] if argument.rest else waiting[1:]
     assert not waiting, "more inputs than arguments"
     return given

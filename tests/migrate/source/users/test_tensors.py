@@ -41,7 +41,7 @@ def test_types_and_devices(users: Users) -> None:
     found = users["types"]
     found.agrees()
     found.holds(".astype(mindspore.float32)")
-    found.lacks("torch.float", ".to(", "cuda", ".cpu")
+    found.lacks("torch.float", ".to(", ".cuda(", ".cpu(")
 
 
 def test_contexts(users: Users) -> None:

@@ -30,6 +30,10 @@ SLOW = {
     "convnext": "mindspore_convnext.py",
     "swin": "mindspore_attention.py",
 }
+# The share of tensors whose noise is too large to judge by, where it is over a fiftieth: docs/clean_architectures.md
+# counts 7.4 %, 6.0 %, 2.1 % and 2.0 %. They are the biases of convolutions before a BatchNorm, and what follows small
+# channels' statistics.
+UNDECIDED = {"mnasnet0_5": 1 / 12, "mobilenet_v2": 1 / 14, "convnext": 1 / 40, "vgg11_bn": 1 / 40}
 
 
 def report(name: str, file: str, folder: Path, *options: str) -> dict[str, Any]:
@@ -63,6 +67,5 @@ def test_a_transformer_gives_no_alarm(name: str, tmp_path: Path) -> None:
 def test_an_architecture_gives_no_alarm(name: str, tmp_path: Path) -> None:
     found = report(name, SLOW[name], tmp_path, "--steps", "2")
     assert not alarms(found)
-    # a convolution's bias before a BatchNorm has rounding for a gradient; docs/clean_architectures.md counts these
     undecided = sum(f["verdict"] == "no verdict" for f in found["findings"])
-    assert undecided <= len(found["findings"]) // 12
+    assert undecided <= len(found["findings"]) * UNDECIDED.get(name, 1 / 50)

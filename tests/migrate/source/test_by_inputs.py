@@ -10,7 +10,7 @@ from msmigrate.migrate import model_spec
 from msmigrate.migrate.source.assembling import assemble
 from msmigrate.migrate.source.facts import Facts
 
-MODEL = '''
+MODEL = """
 import torch
 from torch import nn
 
@@ -47,7 +47,7 @@ class Net(nn.Module):
 
 def build():
     return Net()
-'''
+"""
 NOTES = (
     "        # never with the example inputs: odd\n        # always with the example inputs: height == width\n",
     "        # never with the example inputs: mask is not None\n",

@@ -51,7 +51,7 @@ class ShapeNet(nn.Module):
             z = z.view(*z.shape[:2], -1)
         z = z.view(z.size()[0], -1).view(b, 2, -1)
         q, k = z.split(1, dim=1)
-        return q.squeeze(1) + k.squeeze(dim=1) * c / h ** 0.5 + x.mean(dim=(1, 2, 3), keepdim=True).view(-1, 1)
+        return q.squeeze(1) + k.squeeze(dim=1) * c / h**0.5 + x.mean(dim=(1, 2, 3), keepdim=True).view(-1, 1)
 
 
 def shapes():
@@ -127,7 +127,7 @@ class MathNet(nn.Module):
     def __init__(self, width=8):
         super().__init__()
         self.qkv = nn.Linear(width, 3 * width, bias=False)
-        self.scale = width ** -0.5
+        self.scale = width**-0.5
 
     def forward(self, x):
         b, n, c = x.shape

@@ -18,6 +18,7 @@ PRECISIONS: tuple[Precision, ...] = (
     (TORCH64, torch.float64, 0),
     (TORCH32_OTHER, torch.float32, CHANNELS_LAST),
 )
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by the number of axes; torch has no other
 _OTHER: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
 
 
@@ -26,8 +27,8 @@ def try_layouts(model: nn.Module, *inputs: torch.Tensor) -> None:
 
     inputs: a batch, any dtype; the model is left as it is.
     """
-    trial = copy.deepcopy(model).train().to(memory_format=torch.channels_last)
-    given = [x.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else x for x in inputs]
+    trial = model_in_layout(copy.deepcopy(model).train(), channels_last=True)
+    given = [in_layout(x, channels_last=True) for x in inputs]
     try:
         with torch.no_grad():
             trial(*given)
@@ -41,3 +42,21 @@ def precisions(model: nn.Module) -> tuple[Precision, ...]:
     does not run so."""
     other = _OTHER.get(model, CHANNELS_LAST)
     return tuple((name, dtype, other if variant else 0) for name, dtype, variant in PRECISIONS)
+
+
+def in_layout(tensor: torch.Tensor, *, channels_last: bool) -> torch.Tensor:
+    """The tensor with its channels last in memory or contiguous: images (N, C, H, W) and clips (N, C, T, H, W).
+
+    Others have no such layout, and stay as they are.
+    """
+    if tensor.dim() not in _CHANNELS_LAST:
+        return tensor
+    return tensor.contiguous(memory_format=_CHANNELS_LAST[tensor.dim()] if channels_last else torch.contiguous_format)
+
+
+def model_in_layout(model: nn.Module, *, channels_last: bool) -> nn.Module:
+    """The model itself, its weights and buffers put into that layout: Module.to takes no model with both ranks."""
+    with torch.no_grad():
+        for tensor in [*model.parameters(), *model.buffers()]:
+            tensor.data = in_layout(tensor.data, channels_last=channels_last)
+    return model

@@ -21,6 +21,7 @@ from .pairs.alignment import IDENTITY, Alignment
 from .pairs.paired import Paired
 from .pairs.torch_pair_step import chunks, forward, make_step
 from .record import Arrays, Images, LeafOutput, Seen, StepArrays
+from .torch_layouts import in_layout, model_in_layout
 from .torch_randomness import fixed
 
 
@@ -44,7 +45,7 @@ class TorchSide:
         self.sides: list[KinkSides] = []  # for each step to come, the sides its ReLUs take
         self.taken: list[bool] = []  # for each step, whether it updated the weights or was skipped
         self.draws: list[Draws] = []  # what the random layers of each training pass drew
-        self.layout = torch.channels_last if variant % 2 else torch.contiguous_format
+        self.channels_last = variant % 2 == 1
         self._start = copy.deepcopy(model)
         if variant > 1:
             with torch.no_grad():
@@ -54,7 +55,7 @@ class TorchSide:
 
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule."""
-        self.model = copy.deepcopy(self._start).to(self.dtype).to(memory_format=self.layout)
+        self.model = model_in_layout(copy.deepcopy(self._start).to(self.dtype), channels_last=self.channels_last)
         self.train_step = make_step(self.recipe, self.model, self.paired.given if self.paired is not None else None)
 
     def parameters(self) -> Arrays:
@@ -173,8 +174,7 @@ class TorchSide:
         if array.dtype.kind != "f":
             return torch.from_numpy(array)
         array = jiggled(array, self.variant) if self.variant > 1 else array
-        layout = self.layout if array.ndim == 4 else torch.contiguous_format
-        return torch.from_numpy(array).to(self.dtype).contiguous(memory_format=layout)
+        return in_layout(torch.from_numpy(array).to(self.dtype), channels_last=self.channels_last)
 
     def _leaves(self, seen: Seen) -> AbstractContextManager[None]:
         return leaf_outputs(self.model, seen, self.alignment)

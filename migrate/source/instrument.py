@@ -12,7 +12,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from types import CodeType, FunctionType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 REACHED, VALUE, CALL = "_msmigrate_reached", "_msmigrate_value", "_msmigrate_call"
 FUTURE = __future__.annotations.compiler_flag
@@ -35,6 +35,16 @@ def place(node: ast.AST) -> Place:
     """The place of a node that has one."""
     found: Any = node
     return Place(found.lineno, found.col_offset, found.end_lineno, found.end_col_offset)
+
+
+def sliced(node: ast.stmt) -> TypeGuard[ast.Assign]:
+    """Whether a statement writes into one slice, such as `x[:, a:b] = y`, whose index calls nothing."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
+        return False
+    inside = list(ast.walk(node.targets[0]))
+    return any(isinstance(inner, ast.Slice) for inner in inside) and not any(
+        isinstance(inner, (ast.Call, ast.NamedExpr, ast.Await)) for inner in inside
+    )
 
 
 class _Reporting(ast.NodeTransformer):
@@ -61,8 +71,17 @@ class _Reporting(ast.NodeTransformer):
                 there = copy.deepcopy(statement.target)
                 there.ctx = ast.Load()
                 told.append(ast.copy_location(ast.Expr(self.report(VALUE, statement.target, there)), statement))
+            if sliced(statement):
+                told.append(ast.copy_location(ast.Expr(self._emptiness(statement.targets[0])), statement))
             told.append(self.visit(statement))
         return told
+
+    def _emptiness(self, target: ast.expr) -> ast.Call:
+        """A report, under the place of a slice that is written to, of whether nothing is in it."""
+        there: Any = copy.deepcopy(target)
+        there.ctx = ast.Load()
+        shape = ast.Call(ast.Name("getattr", ast.Load()), [there, ast.Constant("shape"), ast.Tuple([], ast.Load())], [])
+        return self.report(VALUE, target, ast.Compare(ast.Constant(0), [ast.In()], [shape]))
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         """Everything inside, blocks of statements by `block`; annotations stay as they are."""

@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 from ..analyze.names import find
-from . import contexts, in_place, not_run
+from . import contexts, empty_slices, in_place, not_run
 from .by_inputs import is_comment
 from .calls import Calls
 from .crossing_calls import held
@@ -57,7 +57,7 @@ class Translator(Calls):
             found = special(self, node.value)
             if found is not None:
                 return found
-        written_into = in_place.statement(node, self)
+        written_into = in_place.statement(node, self) or empty_slices.statement(node, self)
         if written_into is not None:
             return written_into
         if isinstance(node, ast.With):

@@ -10,6 +10,7 @@ import torch
 from torch import nn
 
 from ..kinks import KinkSides, taking
+from ..torch_layouts import in_layout, model_in_layout
 from .calls import Call, Recording, tensor_name
 from .values import Stored, rebuilt
 
@@ -18,16 +19,12 @@ class Alone:
     """A copy of the model in one precision and layout, any module of which can be run alone."""
 
     def __init__(
-        self,
-        recording: Recording,
-        model: nn.Module,
-        dtype: torch.dtype,
-        layout: torch.memory_format = torch.contiguous_format,
+        self, recording: Recording, model: nn.Module, dtype: torch.dtype, *, channels_last: bool = False
     ) -> None:
         self.recording = recording
         self.dtype = dtype
-        self.layout = layout
-        self.model = copy.deepcopy(model).to(dtype).to(memory_format=layout).train()
+        self.channels_last = channels_last
+        self.model = model_in_layout(copy.deepcopy(model).to(dtype), channels_last=channels_last).train()
         self.modules = dict(self.model.named_modules())
         self._start = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
 
@@ -78,9 +75,7 @@ class Alone:
         tensor = torch.from_numpy(self.recording.array(stored))
         if stored.is_float:
             tensor = tensor.to(self.dtype)
-        if tensor.dim() == 4:
-            tensor = tensor.contiguous(memory_format=self.layout)
-        return tensor.requires_grad_(stored.needs_grad)
+        return in_layout(tensor, channels_last=self.channels_last).requires_grad_(stored.needs_grad)
 
     def restore(self) -> None:
         """Put the buffers back to where they started."""

@@ -25,6 +25,7 @@ def test_writing_into_slices(users: Users) -> None:
     found = users["assigned"]
     found.agrees()
     found.holds("z[:, 0] = y[:, 1]", "z[mask] = 0.25", "out[:, :2] = ops.add(out[:, :2], 1.0)", "out[:, 0] = 3.0")
+    found.holds("if 0 not in z[:, begin:end].shape:")  # MindSpore's CPU fails where nothing is in the slice
 
 
 def test_einsum_where_masks_padding_and_interpolation(users: Users) -> None:

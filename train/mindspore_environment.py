@@ -9,8 +9,6 @@ import os
 import sys
 from typing import NoReturn
 
-import numpy
-
 from ..errors import Unsupported
 
 # MindSpore's CPU convolution with a kernel above 1x1 was measured 30 times slower than it need be on a machine with
@@ -28,6 +26,8 @@ def prepare() -> None:
     Raises Unsupported under NumPy 2: MindSpore 2.10 is built against NumPy 1.x and fails there at some later,
     unrelated line, once, so that the failure looks like a fault of the model.
     """
+    import numpy  # not above: what this file says of the environment is wanted where NumPy is missing, too
+
     if int(numpy.__version__.split(".")[0]) >= 2:
         raise Unsupported(
             f"MindSpore 2.10 is built against NumPy 1.x and this is NumPy {numpy.__version__}: pip install 'numpy<2'"

@@ -10,7 +10,7 @@ import pytest
 from msmigrate.errors import BadRecipe
 from msmigrate.train import recipe as recipes
 from msmigrate.train.recipe import Recipe
-from msmigrate.train.run import run_plan, targets
+from msmigrate.train.run import free_memory, run_plan, targets
 from msmigrate.train.run.job import Job
 from msmigrate.train.run.run_data import look
 from msmigrate.train.run.targets import Targets
@@ -164,10 +164,10 @@ def test_memory_is_compared_with_what_is_free(net: dict[str, Any], monkeypatch: 
 def test_free_memory_is_the_container_s_where_that_is_less(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, text in {"max": "1000000\n", "current": "900000\n", "stat": "anon 1\ninactive_file 300000\n"}.items():
         (tmp_path / f"memory.{name}").write_text(text)
-    monkeypatch.setattr(run_plan, "CGROUP", tmp_path)
-    assert run_plan.free_memory() == 400_000
+    monkeypatch.setattr(free_memory, "CGROUP", tmp_path)
+    assert free_memory.free_memory() == 400_000
     (tmp_path / "memory.max").write_text("max\n")
-    free = run_plan.free_memory()
+    free = free_memory.free_memory()
     assert free is not None and free > 1_000_000
 
 

@@ -86,7 +86,7 @@ def command(job: Job, spread: Spread, port: int, worker: Sequence[str] | None = 
         return [sys.executable, *(worker or ALONE), str(job_file(job))]
     logs = job.output(0)
     return [
-        *_msrun(),
+        *msrun(),
         f"--worker_num={spread.processes}",
         f"--local_worker_num={spread.nproc}",
         f"--master_addr={spread.master_addr}",
@@ -149,7 +149,7 @@ def launch_forms(
     return forms
 
 
-def _msrun() -> list[str]:
+def msrun() -> list[str]:
     """MindSpore's launcher, of the MindSpore that this interpreter imports; raises WorkerFailed where there is none."""
     script = Path(sys.executable).parent / "msrun"
     if script.exists():

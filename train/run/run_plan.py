@@ -6,19 +6,17 @@ import os
 import platform
 from dataclasses import asdict, dataclass
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from ..mindspore_environment import INSTRUCTION_SET, LOG_LEVEL
 from ..recipe import Recipe
+from .free_memory import free_memory
 from .job import Job
 from .run_data import RunData
 from .targets import Targets
 
 FRAMEWORK_BYTES = 640_000_000  # measured: a process that has imported MindSpore 2.10 and done nothing yet
 PACKAGES = ("msmigrate", "mindspore", "numpy", "torch")
-CGROUP = Path("/sys/fs/cgroup")
-FILES = ("max", "current", "stat")
 HALF = ("O1", "O2", "O3")  # levels at which nearly all activations have two bytes a number
 
 
@@ -122,24 +120,6 @@ def memory(recipe: Recipe, job: Job, net: dict[str, Any], nproc: int) -> dict[st
         "free": free,
         "fits": None if free is None or unknown else total * nproc <= free,
     }
-
-
-def free_memory() -> int | None:
-    """Bytes that this machine, or the container around this process, can still give; None where it does not say."""
-    found = []
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                found.append(int(line.split()[1]) * 1024)
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        limit, used, stat = ((CGROUP / f"memory.{name}").read_text(encoding="ascii") for name in FILES)
-        cached = next(int(line.split()[1]) for line in stat.splitlines() if line.startswith("inactive_file "))
-        found.append(int(limit) - int(used) + cached)
-    except (OSError, ValueError, StopIteration):
-        pass
-    return min(found, default=None)
 
 
 def _version(name: str) -> str | None:

@@ -67,13 +67,17 @@ class Targets:
             raise Unsupported(problem)
 
 
-def ask(arguments: Sequence[str] = (), probe: Sequence[str] = PROBE) -> Targets:
-    """Run the probe; `arguments` are those of mindspore_probe. Takes as long as importing MindSpore.
+def ask(arguments: Sequence[str] = (), probe: Sequence[str] = PROBE, seconds: float | None = None) -> Targets:
+    """Run the probe, for so many seconds at most; `arguments` are those of mindspore_probe.
 
-    Raises WorkerFailed with MindSpore's last words when it does not come up, and the probe's own error otherwise.
+    Takes as long as importing MindSpore. Raises WorkerFailed with MindSpore's last words when it does not come up, and
+    the probe's own error otherwise.
     """
+    command = [*probe, *arguments]
     try:
-        done = subprocess.run([*probe, *arguments], capture_output=True, text=True, errors="replace", check=False)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise WorkerFailed(f"MindSpore does not start: it was stopped after {seconds:g} s") from None
     except OSError as error:
         raise WorkerFailed(f"cannot start {probe[0]}: {error.strerror or error}") from None
     try:

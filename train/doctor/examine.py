@@ -1,0 +1,48 @@
+"""All checks, in the order in which their findings should be mended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from ...errors import MsmigrateError
+from . import frameworks, resources, tools, versions
+from .finding import PROBLEM, Finding
+from .frameworks import Frameworks
+from .machine import Machine
+from .packages import Packages
+
+
+def examine(
+    machine: Machine,
+    packages: Packages,
+    *,
+    target: str | None = None,
+    start: bool = True,
+    ask: Frameworks | None = None,
+) -> list[Finding]:
+    """Look at everything. target: the one that has to be usable. start: import the frameworks, in processes of their
+    own, which takes ten seconds; without, nothing is known of targets. ask: how the frameworks are asked.
+    """
+    checks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
+        ("versions", lambda: versions.findings(machine, packages)),
+        ("resources", lambda: resources.findings(machine)),
+        ("tools", lambda: tools.findings(machine, packages)),
+    ]
+    if start:
+        asked = ask or Frameworks()
+        checks.insert(1, ("frameworks", lambda: frameworks.findings(machine, packages, asked, target)))
+    return [finding for name, check in checks for finding in _guarded(name, check)]
+
+
+def blocks(findings: Iterable[Finding]) -> bool:
+    """Whether something has to be changed before msmigrate works."""
+    return any(finding.state == PROBLEM for finding in findings)
+
+
+def _guarded(name: str, check: Callable[[], Iterable[Finding]]) -> Iterator[Finding]:
+    """What a check finds; one that cannot go on for want of a package says so, and the next one goes on."""
+    try:
+        yield from check()
+    except (ImportError, MsmigrateError, OSError) as error:
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        yield Finding(name, PROBLEM, f"could not be looked at: {text}", "Mend what the lines above name first.")

@@ -1,0 +1,111 @@
+"""Whether MindSpore and torch start, asked in a process for each, and which targets MindSpore can use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import MsmigrateError
+from ...migrate.model_spec import ask_worker
+from ..run import targets
+from ..run.targets import Targets
+from .finding import OK, PROBLEM, WARNING, Finding
+from .machine import Machine
+from .packages import Packages
+
+SECONDS = 300  # an import over a network drive may take minutes; one that takes longer hangs
+DRIVERS = {"Ascend": ("davinci*", "davinci_manager"), "GPU": ("nvidia[0-9]*", "nvidiactl")}  # below /dev
+
+
+def ask_mindspore() -> Targets:
+    """Import MindSpore in a process and ask for its targets; raises MsmigrateError."""
+    return targets.ask(seconds=SECONDS)
+
+
+def ask_torch() -> dict[str, Any]:
+    """Import torch and torchvision in a process and try them; raises MsmigrateError."""
+    return ask_worker("torch_probe", [], "importing torch", SECONDS)
+
+
+@dataclass(frozen=True)
+class Frameworks:
+    """How the frameworks are asked."""
+
+    mindspore: Callable[[], Targets] = ask_mindspore
+    torch: Callable[[], dict[str, Any]] = ask_torch
+
+
+def findings(
+    machine: Machine, packages: Packages, frameworks: Frameworks, target: str | None = None
+) -> Iterator[Finding]:
+    """Start both at once. target: the one that is wanted; without it, one that can be used is enough."""
+    with ThreadPoolExecutor(2) as pool:
+        mindspore = pool.submit(_asked, frameworks.mindspore) if packages.folder("mindspore", "mindspore") else None
+        torch = pool.submit(_asked, frameworks.torch) if packages.version("torch") else None
+        if mindspore is not None:
+            yield from _mindspore(mindspore.result(), machine, packages, target)
+        if torch is not None:
+            yield _torch(torch.result(), machine, packages)
+
+
+def _asked(ask: Callable[[], Any]) -> Any:
+    """The answer, or the error that came in its place."""
+    try:
+        return ask()
+    except MsmigrateError as error:
+        return error
+
+
+def _mindspore(
+    answer: Targets | MsmigrateError, machine: Machine, packages: Packages, wanted: str | None
+) -> Iterator[Finding]:
+    again = machine.install(packages.ours().get("mindspore", "mindspore"), options="--force-reinstall")
+    if isinstance(answer, MsmigrateError):
+        change = "Mend what the lines above name first; else install it again."
+        yield Finding("mindspore starts", PROBLEM, str(answer), change, again)
+        return
+    installed = packages.version("mindspore")
+    if answer.version != installed:
+        change = "Another MindSpore stands before it, in PYTHONPATH or in this folder; take it away."
+        yield Finding("mindspore starts", WARNING, f"{answer.version} is imported, {installed} installed", change)
+    else:
+        yield Finding("mindspore starts", OK, f"{answer.version} is imported")
+    for name in targets.TARGETS:
+        yield _target(name, answer, machine, wanted, again)
+
+
+def _target(name: str, answer: Targets, machine: Machine, wanted: str | None, again: str) -> Finding:
+    count = answer.devices.get(name, 0)
+    check = f"target {name}"
+    if count:
+        default = "; the default" if answer.default == name else ""
+        devices = "" if name == "CPU" else f"{count} device{'s' * (count > 1)}"
+        return Finding(check, OK, f"can be used{f': {devices}' * bool(devices)}{default}")
+    said = f"cannot be used: {answer.missing.get(name, 'no device')}"
+    remedy = targets.REMEDY.get(name, "install MindSpore again")
+    change = f"{remedy[0].upper()}{remedy[1:]}."
+    if name == wanted or name == "CPU":
+        return Finding(check, PROBLEM, said, change, again if name == "CPU" else "")
+    driver = next((path.name for pattern in DRIVERS[name] for path in sorted(machine.dev.glob(pattern))), None)
+    if driver is not None and wanted is None:
+        return Finding(check, WARNING, f"{said}, though {machine.dev / driver} is there", change)
+    return Finding(check, OK, f"not on this machine: {answer.missing.get(name, 'no device')}")
+
+
+def _torch(answer: dict[str, Any] | MsmigrateError, machine: Machine, packages: Packages) -> Finding:
+    ours = packages.ours()
+    both = machine.install(ours.get("torch", "torch"), ours.get("torchvision", "torchvision"))
+    check = "torch starts"
+    if isinstance(answer, MsmigrateError):
+        change = "Mend what the lines above name first; else install both again."
+        return Finding(check, PROBLEM, str(answer), change, f"{both} --force-reinstall")
+    if answer["numpy"]:
+        change = "Install a NumPy that both frameworks take."
+        command = machine.install(ours.get("numpy", "numpy<2"))
+        return Finding(check, PROBLEM, f"torch makes no NumPy array: {answer['numpy']}", change, command)
+    if answer["torchvision"] is None and packages.version("torchvision"):
+        change = "Install a pair that fits together."
+        return Finding(check, PROBLEM, f"torchvision does not work with it: {answer['problem']}", change, both)
+    return Finding(check, OK, f"{answer['torch']} is imported, torchvision {answer['torchvision']} works with it")

@@ -1,0 +1,165 @@
+"""Whether the packages that are installed fit this Python, this platform and each other."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from ... import __version__
+from .finding import OK, PROBLEM, WARNING, Finding
+from .machine import Machine
+from .packages import US, Packages, Unmet
+
+SHOWN = ("mindspore", "numpy", "torch", "torchvision", "onnx")  # each in a line; the others together
+ALSO_MINDSPORE = ("mindspore-ascend", "mindspore-gpu", "mindspore-cpu", "mindspore-dev")  # install the same folder
+PAIR = ("torch", "torchvision")
+PYTHONS = ">=3.10,<3.13"  # those of msmigrate, where its own metadata are not there
+SYSTEMS = {"linux": ("x86_64", "aarch64")}  # where MindSpore's wheels and msmigrate's workers run
+COMPILED = re.compile(r"_c_expression\.(.+)")
+# what a version that is not wanted does, where it was measured
+BREAKS = {
+    ("numpy", "2"): "MindSpore 2.10 is built against NumPy 1.x: under 2 a tensor + np.float32 is an ImportError, "
+    "a mean over np.int64 a TypeError, at some later line",
+}
+
+
+def findings(machine: Machine, packages: Packages) -> Iterator[Finding]:
+    """Python, msmigrate, each of SHOWN, what is optional, and all other requirements."""
+    unmet = packages.unmet()
+    yield _python(machine, packages)
+    yield _ourselves(machine, packages)
+    for name in SHOWN:
+        yield _package(name, machine, packages, [one for one in unmet if one.name == name])
+    for name, (extra, requirement) in packages.optional().items():
+        yield _optional(name, extra, requirement, machine, packages, [one for one in unmet if one.name == name])
+    yield _others(machine, packages, [one for one in unmet if one.name not in (*SHOWN, *packages.optional())])
+
+
+def _python(machine: Machine, packages: Packages) -> Finding:
+    """The version against msmigrate's and MindSpore's metadata, and the platform against MindSpore's wheels."""
+    here = f"{machine.python} at {machine.executable}, {machine.system} {machine.architecture}"
+    for name in (US, "mindspore"):
+        wanted = packages.requires_python(name) or (PYTHONS if name == US else "")
+        try:
+            fits = machine.python in SpecifierSet(wanted, prereleases=True)
+        except InvalidSpecifier:
+            continue
+        if not fits:
+            what = f"{name} {packages.version(name) or __version__} is for Python {wanted}"
+            change = "Make an environment with Python 3.11, and install msmigrate there."
+            return Finding("python", PROBLEM, f"{here}; {what}", change, "python3.11 -m venv .venv")
+    if machine.architecture not in SYSTEMS.get(machine.system, ()):
+        change = "Use Linux on x86_64 or aarch64, for which MindSpore has wheels."
+        return Finding("python", PROBLEM, here, change)
+    return Finding("python", OK, here)
+
+
+def _ourselves(machine: Machine, packages: Packages) -> Finding:
+    installed = packages.version(US)
+    if installed is None:
+        change = "Install it, so that pip keeps what it requires: from its clone,"
+        return Finding(
+            US, WARNING, f"{__version__}, run from its folder and not installed", change, machine.install(".")
+        )
+    if installed != __version__:
+        change = "Install the one that runs: from its clone,"
+        return Finding(US, WARNING, f"{__version__} runs, but {installed} is installed", change, machine.install("."))
+    return Finding(US, OK, __version__)
+
+
+def _package(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
+    """One of SHOWN: installed once, whole, as it is required, and compiled for this Python."""
+    version, wanted = packages.version(name), packages.ours().get(name, name)
+    if name == "mindspore":
+        others = [other for other in ALSO_MINDSPORE if packages.version(other)]
+        if others and version is not None:
+            names = " ".join([name, *others])
+            change = "Remove all of them, then install one: each has overwritten files of the others."
+            command = f"{machine.pip} uninstall -y {names} && {machine.install(wanted)}"
+            return Finding(name, PROBLEM, f"{' and '.join([name, *others])} are both installed", change, command)
+    if version is None:
+        return Finding(name, PROBLEM, "not installed", f"Install {name}.", machine.install(wanted))
+    twice = packages.twice(name)
+    if twice:
+        change = "An update broke off; install it again."
+        command = machine.install(wanted, options="--force-reinstall --no-deps")
+        return Finding(name, PROBLEM, f"installed twice, as {' and '.join(twice)}", change, command)
+    if unmet:
+        return _misfit(name, machine, packages, unmet)
+    return (_compiled(machine, packages) if name == "mindspore" else None) or _builds(
+        name, version, machine, packages
+    ) or Finding(name, OK, version)  # fmt: skip
+
+
+def _misfit(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
+    """A version that somebody does not want: msmigrate itself first, for the others follow from it."""
+    first = min(unmet, key=lambda one: one.by != US)
+    found = f"{first.there or 'not installed'}, but {first.by} {packages.version(first.by)} wants {first.wanted}"
+    why = BREAKS.get((name, str(first.there).split(".")[0]), "")
+    ours = packages.ours()
+    both = dict.fromkeys([*([ours.get(first.by, first.by)] * (first.by != US)), ours.get(name, first.wanted)])
+    change = f"Install {'one' if len(both) == 1 else 'versions'} that fit{'s' * (len(both) == 1)}."
+    return Finding(name, PROBLEM, f"{found}{f': {why}' * bool(why)}", change, machine.install(*both))
+
+
+def _compiled(machine: Machine, packages: Packages) -> Finding | None:
+    """MindSpore's own library is of one Python: a folder that another Python's pip has filled does not load."""
+    folder = packages.folder("mindspore", "mindspore")
+    wanted = packages.ours().get("mindspore", "mindspore")
+    libraries = [] if folder is None else sorted(path.name for path in folder.glob("_c_expression.*"))
+    command = machine.install(wanted, options="--force-reinstall --no-deps")
+    version = packages.version("mindspore")
+    if not libraries:
+        change = "Its files are gone or damaged; install it again."
+        return Finding("mindspore", PROBLEM, f"{version}, without its library in {folder}", change, command)
+    if f"_c_expression{machine.extension}" in libraries or "_c_expression.so" in libraries:
+        return None
+    built = COMPILED.sub(r"\1", libraries[0])
+    found = f"{version}, compiled as {built}, and this Python loads {machine.extension.lstrip('.')}"
+    return Finding("mindspore", PROBLEM, found, "Install the wheel of this Python.", command)
+
+
+def _builds(name: str, version: str, machine: Machine, packages: Packages) -> Finding | None:
+    """torch and torchvision of different builds (+cpu, +cu126): torchvision's operators do not load."""
+    versions = {one: packages.version(one) or "" for one in PAIR}
+    labels = {one: text.partition("+")[2] for one, text in versions.items()}
+    if name != "torchvision" or not all(labels.values()) or len(set(labels.values())) == 1:
+        return None
+    found = f"{version}, but torch is {versions['torch']}: not of the same build"
+    change = f"Install torchvision from the index that torch's +{labels['torch']} came from; or both anew:"
+    both = [packages.ours().get(one, one) for one in PAIR]
+    return Finding(name, PROBLEM, found, change, machine.install(*both, options="--force-reinstall"))
+
+
+def _optional(
+    name: str, extra: str, requirement: str, machine: Machine, packages: Packages, unmet: list[Unmet]
+) -> Finding:
+    version = packages.version(name)
+    if version is None:
+        return Finding(name, OK, f"not installed; only msmigrate[{extra}] wants it: {machine.install(requirement)}")
+    if unmet:
+        first = unmet[0]
+        found = f"{version}, but {first.by} wants {first.wanted}"
+        return Finding(name, WARNING, found, "Install one that fits.", machine.install(requirement))
+    return Finding(name, OK, version)
+
+
+def _others(machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
+    """The packages that are not shown one by one, and what all of them require in their turn."""
+    ours = packages.ours()
+    if not ours:
+        return Finding("others", WARNING, "unknown: msmigrate is not installed, so nothing says what it requires")
+    if not unmet:
+        names = ", ".join(f"{name} {packages.version(name)}" for name in sorted(set(ours) - set(SHOWN)))
+        return Finding("others", OK, names)
+    said = "; ".join(f"{one.by} wants {one.wanted}, {one.there or 'nothing'} is there" for one in unmet[:3])
+    more = f"; and {len(unmet) - 3} more" if len(unmet) > 3 else ""
+    needed = dict.fromkeys(text for one in unmet for text in _needed(one, ours))
+    return Finding("others", PROBLEM, said + more, "Install what is missing.", machine.install(*needed))
+
+
+def _needed(one: Unmet, ours: dict[str, str]) -> list[str]:
+    wants = [] if one.by == US or one.there is None else [ours.get(one.by, one.by)]
+    return [*wants, ours.get(one.name, one.wanted)]

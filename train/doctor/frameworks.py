@@ -63,8 +63,7 @@ def _mindspore(
 ) -> Iterator[Finding]:
     again = machine.install(packages.ours().get("mindspore", "mindspore"), options="--force-reinstall")
     if isinstance(answer, MsmigrateError):
-        change = "Mend what the lines above name first; else install it again."
-        yield Finding("mindspore starts", PROBLEM, str(answer), change, again)
+        yield Finding("mindspore starts", PROBLEM, str(answer), *_remedy(packages, again))
         return
     installed = packages.version("mindspore")
     if answer.version != installed:
@@ -74,6 +73,11 @@ def _mindspore(
         yield Finding("mindspore starts", OK, f"{answer.version} is imported")
     for name in targets.TARGETS:
         yield _target(name, answer, machine, wanted, again)
+
+
+def _remedy(packages: Packages, command: str) -> tuple[str, str]:
+    """What to do about a framework that does not start: nothing yet, where its requirements do not hold."""
+    return ("Mend what the lines above name first.", "") if packages.unmet() else ("Install it again.", command)
 
 
 def _target(name: str, answer: Targets, machine: Machine, wanted: str | None, again: str) -> Finding:
@@ -99,8 +103,7 @@ def _torch(answer: dict[str, Any] | MsmigrateError, machine: Machine, packages: 
     both = machine.install(ours.get("torch", "torch"), ours.get("torchvision", "torchvision"))
     check = "torch starts"
     if isinstance(answer, MsmigrateError):
-        change = "Mend what the lines above name first; else install both again."
-        return Finding(check, PROBLEM, str(answer), change, f"{both} --force-reinstall")
+        return Finding(check, PROBLEM, str(answer), *_remedy(packages, f"{both} --force-reinstall"))
     if answer["numpy"]:
         change = "Install a NumPy that both frameworks take."
         command = machine.install(ours.get("numpy", "numpy<2"))

@@ -19,7 +19,7 @@ WIDE = ("avx512", "amx")  # how the flags of a CPU begin that oneDNN picks its w
 PARITY = 8_700_000_000
 STEP = 2_400_000_000
 
-TRACES = 1_500_000_000
+TRACES = 4_600_000_000  # `parity-step --keep` on the default recipe, every module alone included
 CHECKPOINT = 205_000_000  # a ResNet50 with SGD's momentum: 25.6 M float32 twice
 KEPT = 5  # of a run: three, the best one, and one that is being written
 

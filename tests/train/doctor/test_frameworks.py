@@ -76,6 +76,14 @@ def test_a_mindspore_that_does_not_start(look: Any) -> None:
     assert "target CPU" not in found and found["torch starts"].state == OK
 
 
+def test_a_framework_is_not_installed_again_where_something_else_is_wrong(machine: Machine, install: Install) -> None:
+    packages = Packages(install({"numpy": ("2.4.6", [])}))
+    asked = Frameworks(fails("MindSpore does not start: NumPy 2"), fails("importing torch failed"))
+    found = list(findings(machine, packages, asked))
+    assert [finding.state for finding in found] == [PROBLEM, PROBLEM]
+    assert {(finding.change, finding.command) for finding in found} == {("Mend what the lines above name first.", "")}
+
+
 def test_another_mindspore_stands_before_the_one_that_is_installed(look: Any) -> None:
     found = look(lambda: targets("2.6.0"))["mindspore starts"]
     assert found.state == WARNING and found.found == "2.6.0 is imported, 2.10.0 installed"

@@ -185,7 +185,7 @@ def _functions() -> dict[CodeType, list[FunctionType]]:
     """Every function that there is, by its code."""
     found: dict[CodeType, list[FunctionType]] = {}
     for thing in gc.get_objects():
-        if isinstance(thing, FunctionType):
+        if type(thing) is FunctionType:  # isinstance asks a dead weak proxy, of which a library may leave some
             found.setdefault(thing.__code__, []).append(thing)
     return found
 

@@ -25,3 +25,4 @@ docs:  ## write the pages that are generated
 	python -m msmigrate.mappings.write_layer_states
 	python -m msmigrate.reports.mapping_table docs/mappings.md
 	python -m msmigrate.reports.report_schema docs/report.schema.json
+	python -m msmigrate.cli_pages docs/commands

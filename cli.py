@@ -33,6 +33,8 @@ def mappings(name: str | None, kind: str | None, as_json: bool) -> None:
     """Print what corresponds in torch and MindSpore: the table, or the row of NAME with its pitfalls.
 
     NAME is a torch name, qualified or short: torch.nn.Conv2d, Conv2d, operator.add.
+
+    Exit code: 0 printed, 2 there is no such row, or wrong usage.
     """
     from .mappings import table
     from .reports import mapping_table
@@ -53,6 +55,8 @@ def explain(fault: str | None, as_json: bool) -> None:
     """Explain a fault that parity-step named: both sides, where it shows, the fix, the smallest example.
 
     Without FAULT, list every fault that is known.
+
+    Exit code: 0 printed, 2 there is no such fault, or wrong usage.
     """
     from rich.console import Console
 

@@ -58,7 +58,9 @@ def analyze(targets: tuple[str, ...], coverage: bool, inputs: tuple[str, ...], *
     With --coverage, TARGET is any number of those, and torchvision or timm for all that these have, timm:resnet* for
     those of a pattern.
 
-    Naming a function runs it, and the model that it returns. Exit code 1 says that something has no counterpart.
+    Naming a function runs it, and the model that it returns.
+
+    Exit code: 0 everything has a counterpart, 1 something has none, or no row in the table, 2 bad input.
     """
     if coverage:
         _coverage(targets, inputs, options)

@@ -73,6 +73,8 @@ def convert_ckpt(
 
     SPEC is torchvision:NAME (--model), msmigrate:NAME (--into), FILE.py:FUNCTION or MODULE:FUNCTION, with constant
     arguments if need be: 'torchvision:resnet50(num_classes=10)'. Naming a function runs it, in a process of its own.
+
+    Exit code: 0 converted, 2 bad input; the destination is then as it was before.
     """
     gc.disable()  # collecting garbage would take a tenth of a process this short
 
@@ -127,6 +129,8 @@ def inspect(path: str, key: str | None, whole: bool, as_json: bool) -> None:
     """Show what a checkpoint holds: its tensors, their layers, and all else in it, none of it loaded or run.
 
     FILE is any that convert-ckpt reads: of torch, of MindSpore, safetensors, or a folder of files with an index.
+
+    Exit code: 0 printed, 2 a file that cannot be read.
     """
     gc.disable()
 

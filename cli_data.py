@@ -31,6 +31,8 @@ def stats(**options: Any) -> None:
     """Print mean and standard deviation of each channel over all images below DIR, in one pass and exactly.
 
     The numbers go into a recipe's Normalize as they stand.
+
+    Exit code: 0 printed, 1 --on-corrupt list has found corrupt images, 2 bad input.
     """
     from .reports.data_command import stats as run
 
@@ -62,6 +64,8 @@ def split(**options: Any) -> None:
     """Split a tree with a folder for each class into train/ and val/, each class in the same share.
 
     Nothing in DIR is changed, moved or deleted, and nothing that stands in the destination is replaced.
+
+    Exit code: 0 split, 2 bad input, or a destination that cannot be written.
     """
     from .reports.data_command import split as run
 

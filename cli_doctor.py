@@ -12,7 +12,7 @@ from .cli_ckpt import json_text
 @click.command("doctor")
 @click.option(
     "--target",
-    type=click.Choice(["Ascend", "GPU", "CPU"]),
+    type=click.Choice(["Ascend", "GPU", "CPU"], case_sensitive=False),
     help="Where you want to train: it is a problem if MindSpore cannot use it.  [default: any that it can use]",
 )
 @click.option("--quick", is_flag=True, help="Start no framework: half a second, and nothing is said of targets.")

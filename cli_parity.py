@@ -136,6 +136,8 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
 
     Without the last two, torch does not know which side of its ReLUs and max-pools MindSpore took where rounding
     decides, so gradients are judged at a coarser noise, and no module runs alone.
+
+    Exit code: 0 recorded, 2 bad input or a framework that stopped.
     """
     from .reports.halves_command import record as run
     from .reports.parity_command import Asked
@@ -154,7 +156,9 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
 def compare(one: Path, other: Path | None, **asked: Any) -> None:
     """Judge two recorded halves, or one run that `parity-step --keep` left; nothing runs again.
 
-    Needs NumPy and safetensors only, so any machine can do it. Exit code: 0 parity, 1 mismatch, 2 bad input.
+    Needs NumPy and safetensors only, so any machine can do it.
+
+    Exit code: 0 parity, 1 mismatch, 2 bad input.
     """
     from .reports.halves_command import compare as run
     from .reports.parity_command import Asked

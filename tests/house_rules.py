@@ -21,7 +21,7 @@ else:  # mypy and pytest bring it where Python does not have it yet
 
 ROOMS = ("mappings", "migrate", "train", "parity", "reports")
 COMMANDS = ("cli_ckpt", "cli_analyze", "cli_convert", "cli_data", "cli_doctor", "cli_parity", "cli_train")
-LAST = (*ROOMS, "cli_mappings_option", *COMMANDS, "cli", "__main__")
+LAST = (*ROOMS, "cli_mappings_option", *COMMANDS, "cli", "cli_pages", "__main__")
 ORDER = {name: place for place, name in enumerate(LAST)}  # imports run from right to left
 FRAMEWORKS = {"torch": "torch", "torchvision": "torch", "mindspore": "mindspore"}
 LONGEST = 300  # lines

@@ -135,18 +135,23 @@ def read(folder: Path) -> dict[str, list[dict[str, str]]]:
 
 
 def called(text: str) -> Iterator[list[str]]:
-    """The words of every call of msmigrate in shell lines, without its own name."""
-    for line in text.replace("\\\n", " ").splitlines():
+    """The words of every call of msmigrate in shell lines, without its own name, up to a pipe or a redirection.
+
+    What stands in brackets, `[--map FILE]`, counts.
+    """
+    for line in re.sub(r"\[(-[^\]]*)\]", r"\1", text.replace("\\\n", " ")).splitlines():
+        lexer = shlex.shlex(line.strip().removeprefix("$ "), posix=True, punctuation_chars="|&;<>")
+        lexer.commenters, lexer.whitespace_split = "#", True
         try:
-            words = shlex.split(line.strip().removeprefix("$ "), comments=True)
+            words = [word if set(word) - set("|&;<>") else None for word in lexer]
         except ValueError:  # a line of output, with an apostrophe in it
             continue
         if words[:1] == ["msmigrate"]:
-            yield words[1:]
+            yield [word for word in words[1 : words.index(None) if None in words else None] if word is not None]
 
 
 def parses(words: list[str]) -> str:
-    """Why click would not take these words after `msmigrate`, or an empty text; nothing is run and no file looked at."""
+    """Why click would not take these words after `msmigrate`, or an empty text; nothing is run, no file opened."""
     command: click.Command = cli
     context = click.Context(cli, info_name="msmigrate", help_option_names=["-h", "--help"])
     while isinstance(command, click.Group) and words:

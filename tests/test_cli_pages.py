@@ -19,9 +19,9 @@ NAMES = {" ".join(words) for words, _ in cli_pages.commands()}
 
 
 def calls(text: str) -> list[list[str]]:
-    """What the code of a document calls msmigrate with."""
+    """What the code of a document calls msmigrate with; a page's line of usage is no call."""
     blocks = (fenced or indented for fenced, indented in CODE.findall(text))
-    return [words for block in blocks for words in cli_pages.called(block)]
+    return [words for block in blocks for words in cli_pages.called(block) if "[OPTIONS]" not in words]
 
 
 def test_the_pages_are_fresh() -> None:
@@ -49,7 +49,7 @@ def test_what_a_document_calls_is_a_call(file: Path) -> None:
 def test_the_readme_calls_every_command() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     called = {" ".join(words[:length]) for words in calls(text) for length in (1, 2)}
-    assert NAMES <= called
+    assert called >= NAMES
 
 
 @pytest.mark.parametrize(

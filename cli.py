@@ -10,7 +10,17 @@ import sys
 
 import click
 
-from . import __version__, cli_analyze, cli_ckpt, cli_convert, cli_data, cli_doctor, cli_parity, cli_train
+from . import (
+    __version__,
+    cli_analyze,
+    cli_ckpt,
+    cli_convert,
+    cli_data,
+    cli_doctor,
+    cli_export,
+    cli_parity,
+    cli_train,
+)
 from .cli_ckpt import json_text
 from .cli_mappings_option import mappings_option
 from .errors import MsmigrateError
@@ -78,6 +88,7 @@ COMMANDS = (
     *(cli_ckpt.convert_ckpt, cli_ckpt.inspect),
     *(cli_parity.parity_step, cli_parity.record, cli_parity.compare),
     *(cli_train.train, cli_train.evaluate, cli_train.predict),
+    cli_export.export,
     cli_data.data,
     cli_doctor.doctor,
 )

@@ -19,8 +19,8 @@ if sys.version_info >= (3, 11):
 else:  # mypy and pytest bring it where Python does not have it yet
     import tomli as tomllib
 
-ROOMS = ("mappings", "migrate", "train", "parity", "reports")
-COMMANDS = ("cli_ckpt", "cli_analyze", "cli_convert", "cli_data", "cli_doctor", "cli_parity", "cli_train")
+ROOMS = ("mappings", "migrate", "train", "parity", "export", "reports")
+COMMANDS = ("cli_ckpt", "cli_analyze", "cli_convert", "cli_data", "cli_doctor", "cli_export", "cli_parity", "cli_train")
 LAST = (*ROOMS, "cli_mappings_option", *COMMANDS, "cli", "cli_pages", "__main__")
 ORDER = {name: place for place, name in enumerate(LAST)}  # imports run from right to left
 FRAMEWORKS = {"torch": "torch", "torchvision": "torch", "mindspore": "mindspore"}
@@ -125,7 +125,7 @@ def settings(checkout: Path) -> dict[str, Any]:
 
 
 def imports_run_one_way(checkout: Path) -> list[str]:
-    """mappings → migrate → train → parity → reports → cli, and never back."""
+    """mappings → migrate → train → parity → export → reports → cli, and never back."""
     complaints = []
     for file in package_files(checkout):
         here = file.relative_to(checkout)

@@ -26,12 +26,18 @@ def infer(request: Request, folder: Path, told: Told = lambda event: None, worke
     raised, or WorkerFailed with its last words when it stopped without saying why.
     """
     (folder / REQUEST).write_text(request.model_dump_json(), encoding="utf-8")
-    log = folder / LOG
+    follow([*worker, str(folder / REQUEST)], folder / LOG, told)
+    return Results.read(folder)
+
+
+def follow(command: Sequence[str], log: Path, told: Told = lambda event: None, name: str = "MindSpore") -> None:
+    """Run a worker to its end and hand on what it tells; its stderr goes to `log`.
+
+    name: of the process, for the error. Raises what the worker raised, or WorkerFailed with its last words.
+    """
     failure: MsmigrateError | None = None
     with log.open("w", encoding="utf-8") as stderr:
-        process = subprocess.Popen(
-            [*worker, str(folder / REQUEST)], stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace"
-        )
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace")
     try:
         assert process.stdout is not None
         for line in process.stdout:
@@ -50,8 +56,7 @@ def infer(request: Request, folder: Path, told: Told = lambda event: None, worke
         raise failure
     if code:
         how = f"killed by signal {-code} (out of memory?)" if code < 0 else f"exit code {code}"
-        raise WorkerFailed(f"the MindSpore process stopped, {how}: {_last_words(log)}")
-    return Results.read(folder)
+        raise WorkerFailed(f"the {name} process stopped, {how}: {_last_words(log)}")
 
 
 def _event(line: str) -> dict[str, Any]:

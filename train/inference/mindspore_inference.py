@@ -11,19 +11,15 @@ from .. import mindspore_environment
 
 mindspore_environment.prepare()
 
-import json  # noqa: E402
-import os  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
-import traceback  # noqa: E402
 from pathlib import Path  # noqa: E402
-from typing import Any  # noqa: E402
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 
-from ...errors import BadRecipe, MsmigrateError, Unsupported, WorkerFailed  # noqa: E402
+from ...errors import BadRecipe, Unsupported, WorkerFailed  # noqa: E402
 from ..data.mindspore_data import Prepare  # noqa: E402
 from ..models import mindspore_models  # noqa: E402
 from ..models.mindspore_names import canonical_parameters  # noqa: E402
@@ -34,6 +30,7 @@ from .inference_images import images_of  # noqa: E402
 from .inference_results import Results, Scores  # noqa: E402
 from .inference_weights import fit  # noqa: E402
 from .request import Request, Told, preparation  # noqa: E402
+from .worker_events import serve  # noqa: E402
 
 
 def carry_out(request: Request, told: Told) -> Results:
@@ -86,8 +83,11 @@ def loaded(request: Request) -> nn.Cell:
 
     The file is read by msmigrate's own reader: MindSpore's loader trusts every length in it.
     """
-    model = request.recipe.model
-    net = mindspore_models.of_recipe(model)
+    return fill(mindspore_models.of_recipe(request.recipe.model), request)
+
+
+def fill(net: nn.Cell, request: Request) -> nn.Cell:
+    """The net with the weights of the checkpoint, or their moving average, in evaluation mode."""
     held = {f"{EMA}{c.name}" if request.ema else c.parameter.name: c.parameter for c in canonical_parameters(net)}
     wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
     for name, array in fit(request.shown, read(request.weights).tensors, wanted, request.recipe).items():
@@ -113,23 +113,12 @@ def logits(net: nn.Cell, images: np.ndarray, size: int) -> np.ndarray:
 
 def main(request_file: Path) -> int:
     """Carry out one request and leave its results beside it; returns the exit code."""
-    out = os.dup(1)
-    os.dup2(2, 1)  # whatever MindSpore prints goes to stderr, so that only events stand on stdout
 
-    def told(event: dict[str, Any]) -> None:
-        os.write(out, (json.dumps(event) + "\n").encode())
-
-    try:
+    def work(told: Told) -> None:
         request = Request.model_validate_json(request_file.read_text(encoding="utf-8"))
         carry_out(request, told).write(request_file.parent)
-    except MsmigrateError as error:
-        told({"error": str(error), "kind": type(error).__name__})
-        return 2
-    except Exception as error:
-        traceback.print_exc()
-        told({"error": " ".join(f"the MindSpore process failed: {type(error).__name__}: {error}".split())[:500]})
-        return 2
-    return 0
+
+    return serve(work, "MindSpore")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ from ..data import source_names
 from ..data.data_sources import open_source
 from ..data.draws import is_random
 from ..data.image_folder import class_names
-from ..models.model_names import num_classes
+from ..models.converted import torch_spec
+from ..models.model_names import is_zoo, num_classes
 from ..recipe import FOLDER, Part, Recipe
 from ..recipe_parts import Strict
 from ..run.checkpoints import Checkpoint
@@ -75,8 +76,12 @@ class Subject(NamedTuple):
         return names + [f"class {index}" for index in range(len(names), self.num_classes)]
 
 
-def subject(checkpoint: Path, recipe_file: Path | None, *, ema: bool, folder: Path) -> Subject:
+def subject(
+    checkpoint: Path, recipe_file: Path | None, *, ema: bool, folder: Path, known: Recipe | None = None
+) -> Subject:
     """Settle what a checkpoint is and how it is used; a torch checkpoint is converted into `folder`.
+
+    known: a recipe that stands in no file, where recipe_file is None.
 
     Raises BadCheckpoint, Ambiguous or Unsupported for a file that cannot be used, BadRecipe for a recipe that cannot,
     and BadInput where neither the checkpoint nor the command line says which model this is.
@@ -85,12 +90,12 @@ def subject(checkpoint: Path, recipe_file: Path | None, *, ema: bool, folder: Pa
         inside = checkpoint / "checkpoints" / "best.ckpt"
         hint = inside if inside.exists() else "a file in it"
         raise BadCheckpoint(f"{checkpoint} is a folder; a checkpoint is a file: name {hint}")
-    given = recipes.load(recipe_file) if recipe_file is not None else None
+    given = recipes.load(recipe_file) if recipe_file is not None else known
     torch = is_foreign(checkpoint)
     if torch:
         if ema:
             raise BadInput(f"{checkpoint} is a torch checkpoint; --ema takes the moving average that msmigrate keeps")
-        weights = _converted(checkpoint, folder)
+        weights = _converted(checkpoint, folder, given)
         stored = Checkpoint({}, None)
     else:
         weights, stored = checkpoint, read_checkpoint(checkpoint)
@@ -107,11 +112,18 @@ def subject(checkpoint: Path, recipe_file: Path | None, *, ema: bool, folder: Pa
     return found
 
 
-def _converted(checkpoint: Path, folder: Path) -> Path:
-    """The torch checkpoint as a MindSpore one in `folder`."""
+def _converted(checkpoint: Path, folder: Path, recipe: Recipe | None) -> Path:
+    """The torch checkpoint as a MindSpore one in `folder`; a model of torchvision or timm tells its classes."""
     weights = folder / "converted.ckpt"
+    model = recipe.model if recipe is not None else None
+    spec = torch_spec(model.name, model.args) if model is not None and is_zoo(model.name) else None
     try:
-        convert(checkpoint, weights, to="mindspore")
+        try:
+            convert(checkpoint, weights, to="mindspore")
+        except Ambiguous:
+            if spec is None:
+                raise
+            convert(checkpoint, weights, to="mindspore", model=spec)
     except Ambiguous as error:
         advice = "convert it with msmigrate convert-ckpt, which has options for this, and name the new file"
         raise Ambiguous(f"{error}; {advice}") from error

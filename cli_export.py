@@ -1,0 +1,61 @@
+"""`msmigrate export`: parse, one library call, exit code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .cli_mappings_option import mappings_option
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command("export")
+@click.argument("checkpoint", metavar="CKPT", type=FILE)
+@click.option("-o", "--out", metavar="FILE", type=FILE, required=True, help="The new file.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["mindir", "onnx", "lite", "air"]),
+    default="mindir",
+    show_default=True,
+    help="What is written.",
+)
+@click.option("--model", metavar="MODEL", help="Which net CKPT is of, see below.  [default: what CKPT says]")
+@click.option("--recipe", type=FILE, help="Model and transforms, instead of --model.")
+@click.option("--torch", metavar="SPEC", help="The torch model of a FILE.py:FUNCTION, to be held against.")
+@click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
+@click.option("--input", "shapes", metavar="SHAPE", multiple=True, help="1x3x224x224 or 1x16:int64, for each input.")
+@click.option("--batch", type=click.IntRange(1), help="Examples at a time.  [default: 1, or as --input has it]")
+@click.option("--dynamic", is_flag=True, help="Any size of batch; refused where two sizes do not run.")
+@click.option("--images", metavar="DIR|FILE", type=FILE, help="Compare on these images.  [default: drawn numbers]")
+@click.option("--key-file", metavar="FILE", type=FILE, help="Encrypt the MindIR with the key in this file.")
+@click.option("--enc-mode", type=click.Choice(["AES-GCM", "AES-CBC", "SM4-CBC"]), help="[default: AES-GCM]")
+@click.option("--from-onnx", is_flag=True, help="Make the lite model from ONNX instead of MindIR.")
+@mappings_option
+@click.option("--json", "as_json_", is_flag=True, help="Print what was found as JSON.")
+@click.option("--force", is_flag=True, help="Replace FILE when it exists.")
+def export(**options: Any) -> None:
+    """Write CKPT as MindIR, as ONNX or for MindSpore Lite, and run what was written.
+
+    CKPT is a torch checkpoint, a MindSpore one, or safetensors. MODEL is one of these; a checkpoint of `msmigrate
+    train` needs none:
+
+    \b
+      resnet50, resnet18(num_classes=10), …                    those that a recipe may name
+      torchvision:convnext_tiny, timm:NAME                     converted first, as by convert-model
+      FILE.py:FUNCTION, MODULE:FUNCTION                        a function that returns a MindSpore Cell
+
+    The net is exported in evaluation mode, and the file is loaded in a process of its own and run, MindIR in MindSpore,
+    ONNX in onnxruntime. It is there only if it computes what the net computes, and the net what the torch model does,
+    within the rounding that was measured. Layers that MindSpore's ONNX exporter cannot write are written in an equal
+    form.
+
+    Exit code: 0 written, 1 it does not compute the same (nothing is written), 2 bad input or what cannot be exported.
+    """
+    from .reports.export_command import run
+
+    sys.exit(run(**options))

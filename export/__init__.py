@@ -1,0 +1,1 @@
+"""Taking a trained net out of training: MindIR, ONNX, MindSpore Lite and MindSpore Serving, each run and compared."""

@@ -1,0 +1,156 @@
+"""Replace in a net what an export cannot take, by a form that computes the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mindspore import Tensor, nn, ops
+
+from ..errors import Unsupported
+from .mindspore_equal_forms import (
+    AdaptiveMean,
+    ExactGelu,
+    GroupNorm,
+    HSigmoid,
+    HSwish,
+    MaxPoolOverEdges,
+    PoolStandIn,
+    StandInFor,
+    Window,
+    adaptive_mean,
+)
+from .stand_ins import StandIn, StandIns
+
+Form = Callable[[Any, StandIns], "nn.Cell | None"]
+
+
+def rewrite(net: nn.Cell, forms: dict[type, Form], marks: StandIns) -> list[str]:
+    """Replace the net's Cells in place by their equal forms; returns what was replaced, as `path: Class`.
+
+    A Cell that stands in several places gets one replacement for all of them.
+    """
+    made: dict[int, nn.Cell] = {}
+    replaced = []
+    for path, parent in list(net.cells_and_names()):
+        for name, child in list(parent.name_cells().items()):
+            form = forms.get(type(child))
+            if form is None:
+                continue
+            if id(child) not in made:
+                new = form(child, marks)
+                if new is None:
+                    continue
+                made[id(child)] = new.set_train(False)
+            _put(parent, name, made[id(child)])
+            replaced.append(f"{path}.{name}: {type(child).__name__}".lstrip("."))
+    return replaced
+
+
+def _put(parent: nn.Cell, name: str, cell: nn.Cell) -> None:
+    """In the place of a child; a SequentialCell keeps a list of them, too."""
+    parent._cells[name] = cell
+    if isinstance(parent, nn.SequentialCell):
+        parent.cell_list = list(parent._cells.values())
+
+
+def _pair(value: int | Sequence[int]) -> tuple[int, int]:
+    """Rows and columns of a size as a Cell keeps it: a number, or the last two of several."""
+    return (value, value) if isinstance(value, int) else (int(value[-2]), int(value[-1]))
+
+
+def _max_pool(cell: nn.MaxPool2d, marks: StandIns) -> nn.Cell | None:
+    if not cell.use_pad:
+        return None
+    if cell.return_indices:
+        raise Unsupported(f"{cell} returns indices, which its ONNX form has in another order: leave them out")
+    window = _window(cell.max_pool.attrs, "ksize", "strides", "pads")
+    return PoolStandIn(marks, "MaxPool", window)
+
+
+def _max_pool_for_dynamic(cell: nn.MaxPool2d, marks: StandIns) -> nn.Cell | None:
+    """MindSpore infers no shape of its padded pool where the batch is not known."""
+    if not cell.use_pad or cell.return_indices:
+        return None
+    window = _window(cell.max_pool.attrs, "ksize", "strides", "pads")
+    if window.ceil or window.dilation != (1, 1):
+        return None
+    return MaxPoolOverEdges(window.kernel, window.stride, window.pad)
+
+
+def _average_pool(cell: nn.AvgPool2d, marks: StandIns) -> nn.Cell | None:
+    if not cell.is_expand:
+        return None
+    attributes = cell.avg_pool.attrs
+    if attributes["divisor_override"]:
+        raise Unsupported(f"AvgPool2d with divisor_override={attributes['divisor_override']} has no form in ONNX")
+    window = _window(attributes, "kernel_size", "strides", "pad")
+    return PoolStandIn(marks, "AveragePool", window, count_include_pad=int(attributes["count_include_pad"]))
+
+
+def _window(attributes: dict[str, Any], kernel: str, stride: str, pad: str) -> Window:
+    pads: Sequence[int] = attributes[pad] if attributes.get("pad_mode", "PAD").upper() == "PAD" else (0, 0)
+    both = (pads[2], pads[4]) if len(pads) == 6 else _pair(pads)
+    dilation = _pair(attributes.get("dilation", 1))
+    return Window(_pair(attributes[kernel]), _pair(attributes[stride]), both, dilation, bool(attributes["ceil_mode"]))
+
+
+def _gelu(cell: nn.GELU, marks: StandIns) -> nn.Cell | None:
+    return ExactGelu(marks) if cell.approximate == "none" else None
+
+
+def _elu(cell: nn.ELU, marks: StandIns) -> nn.Cell:
+    return StandInFor(marks, "Elu", alpha=float(cell.elu.attrs["alpha"]))
+
+
+def _group_norm(cell: nn.GroupNorm, marks: StandIns) -> nn.Cell:
+    return GroupNorm(cell.num_groups, cell.eps, cell.gamma, cell.beta)
+
+
+# what the ONNX exporter of MindSpore 2.10 has no converter for
+FOR_ONNX: dict[type, Form] = {
+    nn.MaxPool2d: _max_pool,
+    nn.AvgPool2d: _average_pool,
+    nn.AdaptiveAvgPool2d: lambda cell, marks: AdaptiveMean(cell.adaptive_avgpool2d.attrs["output_size"]),
+    nn.HSwish: lambda cell, marks: HSwish(),
+    nn.HSigmoid: lambda cell, marks: HSigmoid(),
+    nn.GELU: _gelu,
+    nn.ELU: _elu,
+    nn.GroupNorm: _group_norm,
+}
+# what MindSpore cannot run where the size of a batch is open
+FOR_DYNAMIC: dict[type, Form] = {nn.MaxPool2d: _max_pool_for_dynamic}
+
+
+def functions_for_onnx(marks: StandIns) -> None:
+    """Let the functions of mindspore.ops that the exporter cannot write compute by equal forms, in this process."""
+    theirs = ops.gelu
+    mark = marks.add(StandIn("Erf", {}, certain=False))
+    root = 1.0 / math.sqrt(2.0)
+
+    def hardsigmoid(input: Tensor) -> Tensor:
+        return ops.relu6(input + 3.0) / 6.0
+
+    def hardswish(input: Tensor) -> Tensor:
+        return input * ops.relu6(input + 3.0) / 6.0
+
+    def erf(input: Tensor) -> Tensor:
+        return input * mark
+
+    def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+        if approximate == "none":
+            return input * 0.5 * (input * root * mark + 1.0)
+        return theirs(input, approximate)
+
+    def rsqrt(input: Tensor) -> Tensor:
+        return 1.0 / ops.sqrt(input)
+
+    def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+        if isinstance(output_size, int):
+            return adaptive_mean(input, output_size, output_size)
+        height, width = output_size
+        return adaptive_mean(input, -1 if height is None else height, -1 if width is None else width)
+
+    ops.hardsigmoid, ops.hardswish, ops.erf, ops.gelu = hardsigmoid, hardswish, erf, gelu
+    ops.rsqrt, ops.adaptive_avg_pool2d = rsqrt, adaptive_avg_pool2d

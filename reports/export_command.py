@@ -1,0 +1,129 @@
+"""What `msmigrate export` does around an export: where the file goes, what is said, and the exit code."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from ..errors import BadInput
+from ..export import air
+from ..export.asked import ENC_MODES, ONNX, Asked, read_key
+from ..export.run import Exported, Worker, export, module
+from ..migrate.formats.atomic_file import check_destination
+from . import export_lite
+from .export_report import as_json, lines
+
+MISMATCH = 1
+Said = Callable[[str], None]
+
+
+def run(
+    checkpoint: Path,
+    out: Path,
+    form: str,
+    model: str | None = None,
+    recipe: Path | None = None,
+    torch: str | None = None,
+    ema: bool = False,
+    shapes: tuple[str, ...] = (),
+    batch: int | None = None,
+    dynamic: bool = False,
+    images: Path | None = None,
+    key_file: Path | None = None,
+    enc_mode: str | None = None,
+    from_onnx: bool = False,
+    as_json_: bool = False,
+    force: bool = False,
+    worker: Worker = module,
+) -> int:
+    """Export a checkpoint; returns the exit code, 0 where the file runs and computes the same, 1 where it does not.
+
+    The file appears only then. Raises BadInput, BadDestination, Unsupported and others, in which case nothing is left.
+    """
+    net_form = ONNX if form == ONNX or from_onnx else "mindir"
+    mode = enc_mode or ENC_MODES[0]
+    asked = Asked(
+        checkpoint,
+        net_form,
+        model,
+        recipe,
+        torch,
+        ema,
+        shapes,
+        batch,
+        dynamic,
+        images,
+        key_file,
+        mode,
+    )
+    _refuse_together(asked, form, enc_mode, from_onnx)
+    if form == "air":
+        raise air.only_on_ascend(asked, out)
+    said: Said = (lambda text: None) if as_json_ else click.echo
+    with tempfile.TemporaryDirectory(prefix="msmigrate-export-") as temporary:
+        folder = Path(temporary)
+        if form == "lite":
+            given = export_lite.lite_source(checkpoint)
+            files = export_lite.targets(out, ONNX if given else net_form, checkpoint, force=force)
+            if given:
+                export_lite.check_onnx(checkpoint, folder, worker)
+                more = export_lite.write(checkpoint, ONNX, files, folder, said, force=force)
+                return _print(None, more, as_json_)
+        else:
+            target = _target(out, form, checkpoint, force)
+        exported = _with_progress(asked, folder, worker)
+        for line in lines(exported, shown=str(checkpoint)):
+            said(line)
+        if not exported.sound:
+            said(f"{out} was not written.")
+            return _print(exported, {"files": []}, as_json_)
+        if form == "lite":
+            more = export_lite.write(exported.file, net_form, files, folder, said, force=force)
+        else:
+            export_lite.place(exported.file, target, force=force)
+            said(f"Written to {out} ({exported.file.stat().st_size / 1e6:.1f} MB).")
+            more = {"files": [str(out)]}
+        return _print(exported, more, as_json_)
+
+
+def _refuse_together(asked: Asked, form: str, enc_mode: str | None, from_onnx: bool) -> None:
+    """Raise BadInput for options that do not fit together, before any work."""
+    if asked.key_file is None:
+        if enc_mode is not None:
+            raise BadInput("--enc-mode says how a MindIR is encrypted, and --key-file with which key: give both")
+    elif form != "mindir":
+        raise BadInput(f"--key-file encrypts MindIR; --format {form} has no encryption")
+    else:
+        read_key(asked.key_file, asked.enc_mode)
+    if from_onnx and form != "lite":
+        raise BadInput("--from-onnx says what --format lite is made from")
+    if asked.dynamic and form in ("lite", "serving"):
+        raise BadInput(f"--dynamic is for --format mindir and onnx; {form} takes batches of --batch N")
+
+
+def _target(out: Path, form: str, checkpoint: Path, force: bool) -> Path:
+    suffix = f".{form}"
+    if out.suffix != suffix:
+        raise BadInput(f"-o {out}: a file of --format {form} ends in {suffix}")
+    return check_destination(out, checkpoint, force=force)
+
+
+def _with_progress(asked: Asked, folder: Path, worker: Worker) -> Exported:
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return export(asked, folder, worker=worker)
+    with console.status("starting MindSpore") as status:
+        return export(asked, folder, lambda event: status.update(str(event.get("doing", ""))), worker)
+
+
+def _print(exported: Exported | None, more: dict[str, Any], as_json_: bool) -> int:
+    """Print JSON where that is asked for; returns the exit code."""
+    if as_json_:
+        click.echo(json.dumps({**(as_json(exported) if exported is not None else {}), **more}))
+    return 0 if exported is None or exported.sound else MISMATCH

@@ -1,0 +1,137 @@
+"""Real exports: MindIR and ONNX of a little ResNet from torch's own checkpoint, run and compared on real images, an
+encrypted MindIR of a Cell, and what no exporter takes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from msmigrate.train.data.data_sources import open_source
+
+HERE = Path(__file__).parent
+RECIPE = HERE.parent / "reports" / "digits.yaml"
+COMMAND = (sys.executable, "-m", "msmigrate", "export")
+
+
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, words)], capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"}
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with tiny.pth, torch's weights of resnet_tiny, their outputs out.npz, and images/."""
+    folder = tmp_path_factory.mktemp("made")
+    subprocess.run([sys.executable, str(HERE / "export_torch_worker.py"), str(RECIPE), str(folder)], check=True)
+    (folder / "images").mkdir()
+    source = open_source("digits:test", 10, training=False)
+    for index in range(6):
+        (folder / "images" / f"{index}.png").write_bytes(source[index].data)
+    return folder
+
+
+def test_onnx_with_an_open_batch_is_torchs_on_real_images(made: Path, tmp_path: Path) -> None:
+    """The net has a padded max-pool and an adaptive mean, which the exporter cannot write."""
+    out = tmp_path / "tiny.onnx"
+    done = run(
+        made / "tiny.pth", "--recipe", RECIPE, "--format", "onnx", "--dynamic", "--images", made / "images", "-o", out
+    )
+    assert (done.returncode, done.stderr) == (0, ""), done
+    for words in ("run on 6 images, in batches of 1 and 3", "maxpool: MaxPool2d", "ONNX = torch, batches of 3"):
+        assert words in done.stdout, done.stdout
+    model = onnx.load(out)
+    onnx.checker.check_model(model, full_check=True)
+    assert {node.op_type for node in model.graph.node}.isdisjoint({"Pad"})
+    session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
+    with np.load(made / "out.npz") as stored:
+        for size in (1, 6):
+            (got,) = session.run(None, {session.get_inputs()[0].name: stored["images"][:size]})
+            np.testing.assert_allclose(got, stored["logits"][:size], atol=2e-5)
+
+
+CELL = """
+from mindspore import nn, ops
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.flat = nn.Flatten()
+        self.fc = nn.Dense(48, 5)
+        self.drop = nn.Dropout(p=0.5)
+
+    def construct(self, x):
+        return self.drop(self.fc(self.flat(x))){more}
+
+def build():
+    return Net().set_train(True)
+"""
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """net.py, a net in training mode, and sorting.py, one with an operator that ONNX's exporter lacks; net.pth."""
+    folder = tmp_path_factory.mktemp("cell")
+    (folder / "net.py").write_text(CELL.format(more=""))
+    (folder / "sorting.py").write_text(CELL.format(more=" + ops.lgamma(self.fc(self.flat(x)))"))
+    make = (
+        "import torch, sys; fc = torch.nn.Linear(48, 5); "
+        "torch.save({'fc.' + k: v for k, v in fc.state_dict().items()}, sys.argv[1])"
+    )
+    subprocess.run([sys.executable, "-c", make, str(folder / "net.pth")], check=True)
+    return folder
+
+
+def test_an_encrypted_mindir_of_a_cell_in_training_mode(cell: Path, tmp_path: Path) -> None:
+    """It has dropout, and is exported in evaluation mode all the same; nothing says its key."""
+    key, out = tmp_path / "key", tmp_path / "net.mindir"
+    key.write_bytes(b"0123456789abcdef")
+    model = f"{cell / 'net.py'}:build"
+    words = (cell / "net.pth", "--model", model, "--input", "2x3x4x4", "--key-file", key, "-o", out, "--json")
+    done = run(*words)
+    assert done.returncode == 0, done
+    told = json.loads(done.stdout)
+    assert told["same"] and told["batches"] == [2] and told["torch"] is None
+    assert b"fc.weight" not in out.read_bytes() and "0123456789abcdef" not in done.stdout + done.stderr
+
+
+@pytest.mark.full
+def test_an_operator_without_a_converter_is_named_with_its_place(cell: Path, tmp_path: Path) -> None:
+    model = f"{cell / 'sorting.py'}:build"
+    done = run(
+        cell / "net.pth", "--model", model, "--input", "2x3x4x4", "--format", "onnx", "-o", tmp_path / "net.onnx"
+    )
+    assert done.returncode == 2 and done.stdout == ""
+    assert "no converter for Lgamma (the net's own construct)" in done.stderr and done.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("form", ["mindir", "onnx"])
+@pytest.mark.parametrize("options", [(), ("--dynamic",), ("--batch", "3")])
+def test_every_way_of_batches(made: Path, tmp_path: Path, form: str, options: tuple[str, ...]) -> None:
+    out = tmp_path / f"tiny.{form}"
+    done = run(made / "tiny.pth", "--recipe", RECIPE, "--format", form, *options, "-o", out)
+    assert (done.returncode, done.stderr) == (0, "") and out.exists(), done
+    assert "drawn inputs (3×32×32)" in done.stdout
+
+
+@pytest.mark.full
+def test_a_torch_model_that_is_not_the_cells_is_told_apart(cell: Path, tmp_path: Path) -> None:
+    """A wrong torch model has other outputs, and nothing is written."""
+    (cell / "other.py").write_text(
+        "import torch\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = torch.nn.Linear(48, 5)\n\n    def forward(self, x):\n"
+        "        return self.fc(x.flatten(1)) * 1.001\n\ndef build():\n    return Net()\n"
+    )
+    words = ("--model", f"{cell / 'net.py'}:build", "--torch", f"{cell / 'other.py'}:build", "--input", "2x3x4x4")
+    done = run(cell / "net.pth", *words, "-o", tmp_path / "net.mindir")
+    assert done.returncode == 1 and "MindSpore differs from torch" in done.stdout, done
+    assert list(tmp_path.iterdir()) == []

@@ -63,7 +63,7 @@ def _arrays(path: Path) -> dict[str, Any]:
     try:
         if path.suffix == ".safetensors":
             return dict(load_file(path))
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # which leaves a damaged one open
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise BadInput(f"there is no file {path}") from None

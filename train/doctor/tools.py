@@ -68,11 +68,13 @@ def cache(machine: Machine, packages: Packages) -> Finding:
 
 def own_rows() -> Iterator[Finding]:
     """The files of rows that the environment puts in force: a wrong one stops every command that reads the table."""
-    from ...mappings import table, user_files
+    from ...mappings import user_files
 
     paths = user_files.paths()
     if not paths:
         return
+    from ...mappings import table
+
     named = ", ".join(map(str, paths))
     try:
         count = len(table.own_rows())

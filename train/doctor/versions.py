@@ -80,7 +80,9 @@ def _package(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]
             command = f"{machine.pip} uninstall -y {names} && {machine.install(wanted)}"
             return Finding(name, PROBLEM, f"{' and '.join([name, *others])} are both installed", change, command)
     if version is None:
-        return Finding(name, PROBLEM, "not installed", f"Install {name}.", machine.install(wanted))
+        return Finding(
+            name, PROBLEM, "not installed", f"Install {name}.", _with_numpy(wanted, machine=machine, packages=packages)
+        )
     twice = packages.twice(name)
     if twice:
         change = "An update broke off; install it again."
@@ -157,7 +159,19 @@ def _others(machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding
     said = "; ".join(f"{one.by} wants {one.wanted}, {one.there or 'nothing'} is there" for one in unmet[:3])
     more = f"; and {len(unmet) - 3} more" if len(unmet) > 3 else ""
     needed = dict.fromkeys(text for one in unmet for text in _needed(one, ours))
-    return Finding("others", PROBLEM, said + more, "Install what is missing.", machine.install(*needed))
+    return Finding(
+        "others",
+        PROBLEM,
+        said + more,
+        "Install what is missing.",
+        _with_numpy(*needed, machine=machine, packages=packages),
+    )
+
+
+def _with_numpy(*wanted: str, machine: Machine, packages: Packages) -> str:
+    """The command that installs these, and leaves NumPy below 2: without a word, pip takes the newest for them."""
+    numpy = [packages.ours()["numpy"]] if "numpy" in packages.ours() else []
+    return machine.install(*dict.fromkeys([*wanted, *numpy]))
 
 
 def _needed(one: Unmet, ours: dict[str, str]) -> list[str]:

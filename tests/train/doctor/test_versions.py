@@ -45,7 +45,7 @@ CASES: dict[str, Case] = {
         "mindspore",
         PROBLEM,
         "not installed",
-        "python -m pip install 'mindspore>=2.10,<2.11'",
+        "python -m pip install 'mindspore>=2.10,<2.11' 'numpy>=1.26,<2'",
     ),
     "MindSpore too old": (
         {"mindspore": ("2.6.0", [])},
@@ -54,7 +54,13 @@ CASES: dict[str, Case] = {
         "2.6.0, but msmigrate 0.1.0 wants mindspore>=2.10,<2.11",
         "python -m pip install 'mindspore>=2.10,<2.11'",
     ),
-    "torch missing": ({"torch": None}, "torch", PROBLEM, "not installed", "python -m pip install 'torch>=2.6'"),
+    "torch missing": (
+        {"torch": None},
+        "torch",
+        PROBLEM,
+        "not installed",
+        "python -m pip install 'torch>=2.6' 'numpy>=1.26,<2'",
+    ),
     "torch and torchvision of different releases": (
         {"torch": ("2.7.0", [])},
         "torch",
@@ -82,7 +88,7 @@ CASES: dict[str, Case] = {
         "others",
         PROBLEM,
         "mindspore wants psutil>=5, nothing is there",
-        "python -m pip install 'psutil>=5'",
+        "python -m pip install 'psutil>=5' 'numpy>=1.26,<2'",
     ),
     "another msmigrate": (
         {"msmigrate": ("0.0.9", [])},
@@ -170,4 +176,4 @@ def test_metadata_that_are_empty_count_as_nothing(machine: Machine, install: Ins
 def test_another_interpreter_on_path_is_not_told_to_install(machine: Machine, install: Install) -> None:
     other = replace(machine, environment={"PATH": "/nowhere"})
     found = look(other, install({"torch": None}))["torch"]
-    assert found.command == f"{machine.executable} -m pip install 'torch>=2.6'"
+    assert found.command == f"{machine.executable} -m pip install 'torch>=2.6' 'numpy>=1.26,<2'"

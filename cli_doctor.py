@@ -15,7 +15,7 @@ from .cli_ckpt import json_text
     type=click.Choice(["Ascend", "GPU", "CPU"], case_sensitive=False),
     help="Where you want to train: it is a problem if MindSpore cannot use it.  [default: any that it can use]",
 )
-@click.option("--quick", is_flag=True, help="Start no framework: half a second, and nothing is said of targets.")
+@click.option("--quick", is_flag=True, help="Start no framework: a second, and nothing is said of targets.")
 @click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
 def doctor(target: str | None, quick: bool, as_json: bool) -> None:
     """Look at this machine and this environment, and say what to change, with the command.

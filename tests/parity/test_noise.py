@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msmigrate.parity.noise import FEW, UsualNoise, is_of_a_step
+from msmigrate.parity.noise import FEW, LOG_SUM, UsualNoise, is_of_a_step
 from msmigrate.parity.trace import Entry, Trace, TraceWriter
 
 PART = ("gradients", "parameters")
@@ -58,6 +58,16 @@ def test_parts_are_apart(tmp_path: Path) -> None:
 def test_a_loss_is_known_no_better_than_its_logits(tmp_path: Path) -> None:
     traces = family(tmp_path, logits=(4000, 1e-5), loss=(1, 0.0))
     assert UsualNoise(traces, traces[0]).floor(entry(traces, "loss")) == pytest.approx(1e-5, rel=1e-6)
+
+
+def test_a_small_loss_rounds_as_the_sum_does_whose_logarithm_it_is(tmp_path: Path) -> None:
+    for run in ("fp64", "fp32"):
+        writer = TraceWriter(tmp_path / run, {})
+        writer.add(*PART, "logits", np.ones(4000))
+        writer.add(*PART, "loss", np.full(1, 1e-3))
+        writer.close()
+    traces = [Trace(tmp_path / "fp64"), Trace(tmp_path / "fp32")]
+    assert UsualNoise(traces, traces[0]).floor(entry(traces, "loss")) == pytest.approx(LOG_SUM / 1e-3, rel=1e-6)
 
 
 def test_tensors_of_zeros_or_of_one_run_only_tell_nothing(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from . import (
     cli_doctor,
     cli_export,
     cli_parity,
+    cli_serve,
     cli_train,
 )
 from .cli_ckpt import json_text
@@ -88,7 +89,7 @@ COMMANDS = (
     *(cli_ckpt.convert_ckpt, cli_ckpt.inspect),
     *(cli_parity.parity_step, cli_parity.record, cli_parity.compare),
     *(cli_train.train, cli_train.evaluate, cli_train.predict),
-    cli_export.export,
+    *(cli_export.export, cli_serve.serve),
     cli_data.data,
     cli_doctor.doctor,
 )

@@ -15,11 +15,11 @@ FILE = click.Path(path_type=Path)
 
 @click.command("export")
 @click.argument("checkpoint", metavar="CKPT", type=FILE)
-@click.option("-o", "--out", metavar="FILE", type=FILE, required=True, help="The new file.")
+@click.option("-o", "--out", metavar="FILE", type=FILE, required=True, help="The new file; of serving the new folder.")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["mindir", "onnx", "lite", "air"]),
+    type=click.Choice(["mindir", "onnx", "lite", "serving", "air"]),
     default="mindir",
     show_default=True,
     help="What is written.",
@@ -35,11 +35,12 @@ FILE = click.Path(path_type=Path)
 @click.option("--key-file", metavar="FILE", type=FILE, help="Encrypt the MindIR with the key in this file.")
 @click.option("--enc-mode", type=click.Choice(["AES-GCM", "AES-CBC", "SM4-CBC"]), help="[default: AES-GCM]")
 @click.option("--from-onnx", is_flag=True, help="Make the lite model from ONNX instead of MindIR.")
+@click.option("--classes", metavar="FILE|DIR", type=FILE, help="Class names for serving.  [default: what CKPT knows]")
 @mappings_option
 @click.option("--json", "as_json_", is_flag=True, help="Print what was found as JSON.")
 @click.option("--force", is_flag=True, help="Replace FILE when it exists.")
 def export(**options: Any) -> None:
-    """Write CKPT as MindIR, as ONNX or for MindSpore Lite, and run what was written.
+    """Write CKPT as MindIR, as ONNX, for MindSpore Lite or MindSpore Serving, and run what was written.
 
     CKPT is a torch checkpoint, a MindSpore one, or safetensors. MODEL is one of these; a checkpoint of `msmigrate
     train` needs none:

@@ -43,7 +43,7 @@ def export(job: Job, folder: Path, told: Told) -> None:
     """Carry out one job. Raises Unsupported for what cannot be exported, and what reading the weights raises."""
     told({"doing": "building the net"})
     use("CPU", 0)
-    net = fill(_made(job), job.request)
+    net = fill(made(job), job.request)
     inputs, batch, words = inputs_of(job)
     save(folder / INPUTS, inputs)
     told({"doing": "running the net"})
@@ -78,7 +78,8 @@ def export(job: Job, folder: Path, told: Told) -> None:
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
 
 
-def _made(job: Job) -> nn.Cell:
+def made(job: Job) -> nn.Cell:
+    """The job's net, without its weights. Raises BadInput and WorkerFailed."""
     if job.net is None:
         return mindspore_models.of_recipe(job.request.recipe.model)
     spec = parse(job.net)

@@ -61,7 +61,7 @@ def size_of_images(job: Job) -> tuple[int, ...]:
     recipe, mode = job.request.recipe, job.request.mode or "RGB"
     prepare = Prepare(preparation(recipe), mode)
     try:
-        shapes = {prepare(_encoded(size), NO_KEY).shape for size in MADE_UP}
+        shapes = {prepare(encoded(size), NO_KEY).shape for size in MADE_UP}
         if len(shapes) == 1:
             return shapes.pop()
         classes = num_classes(recipe.model.name, recipe.model.args)
@@ -74,7 +74,8 @@ def size_of_images(job: Job) -> tuple[int, ...]:
         ) from None
 
 
-def _encoded(size: tuple[int, int]) -> np.ndarray:
+def encoded(size: tuple[int, int]) -> np.ndarray:
+    """The bytes of a made-up image, uint8 (N,)."""
     buffer = io.BytesIO()
     Image.fromarray(np.random.default_rng(0).integers(0, 256, (*size, 3), dtype=np.uint8)).save(buffer, "png")
     return np.frombuffer(buffer.getvalue(), dtype=np.uint8)

@@ -43,17 +43,8 @@ def settle(asked: Asked, folder: Path) -> Net:
 
     Raises what reading the checkpoint and the recipe raises, and BadInput for options that do not fit together.
     """
-    if asked.model is not None and asked.recipe is not None:
-        raise BadInput("--model or --recipe, not both: a recipe names its model")
-    for text in asked.shapes:
-        shape_of(text)
-    net = asked.model if asked.model is not None and not _is_recipes(asked.model) else None
     notes: list[str] = []
-    if net is not None:
-        subject = _of_cell(asked, net, folder)
-    else:
-        known = _recipe_for(asked, notes) if asked.model is not None else None
-        subject = requests.subject(asked.checkpoint, asked.recipe, ema=asked.ema, folder=folder, known=known)
+    subject, net = subject_of(asked, folder, notes)
     if asked.torch is not None and net is None:
         raise BadInput("--torch names the torch model of a Cell of your own; that of a recipe's model is known")
     torch = asked.torch if net is not None else _spec(subject.recipe.model)
@@ -61,9 +52,32 @@ def settle(asked: Asked, folder: Path) -> Net:
         notes.append("torch is not installed, so nothing was held against it")
         torch = None
     state = _state(asked, subject, torch, folder, notes) if torch is not None else None
+    job = job_of(asked, subject, net)
+    count = len(job.request.images or ())
+    if asked.images is not None and count == MOST_IMAGES:
+        notes.append(f"of the images, the first {MOST_IMAGES} were run")
+    job = job.model_copy(update={"noise": state is None})
+    return Net(job, subject, torch if state is not None else None, state, notes)
+
+
+def subject_of(asked: Asked, folder: Path, notes: list[str]) -> tuple[requests.Subject, str | None]:
+    """The checkpoint with its recipe, and the Cell of the user's that it is of, where it is no recipe's model."""
+    if asked.model is not None and asked.recipe is not None:
+        raise BadInput("--model or --recipe, not both: a recipe names its model")
+    for text in asked.shapes:
+        shape_of(text)
+    net = asked.model if asked.model is not None and not _is_recipes(asked.model) else None
+    if net is not None:
+        subject = _of_cell(asked, net, folder)
+    else:
+        known = _recipe_for(asked, notes) if asked.model is not None else None
+        subject = requests.subject(asked.checkpoint, asked.recipe, ema=asked.ema, folder=folder, known=known)
+    return subject, net
+
+
+def job_of(asked: Asked, subject: requests.Subject, net: str | None) -> Job:
+    """What the MindSpore process has to make. Raises BadInput for images that are not there."""
     images = image_files([asked.images]) if asked.images is not None else []
-    if len(images) > MOST_IMAGES:
-        notes.append(f"the first {MOST_IMAGES} of {len(images)} images were run")
     request = Request(
         recipe=subject.recipe,
         weights=subject.weights,
@@ -73,18 +87,16 @@ def settle(asked: Asked, folder: Path) -> Net:
         mode=requests.own_mode(subject.recipe),
         target="CPU",
     )
-    job = Job(
+    return Job(
         request=request,
         net=net,
         form="onnx" if asked.form == "onnx" else "mindir",
         shapes=list(asked.shapes),
         batch=asked.batch,
         dynamic=asked.dynamic,
-        noise=state is None,
         key_file=asked.key_file,
         enc_mode=asked.enc_mode,  # type: ignore[arg-type] # pydantic checks it
     )
-    return Net(job, subject, torch if state is not None else None, state, notes)
 
 
 def _is_recipes(name: str) -> bool:

@@ -12,11 +12,11 @@ import click
 from rich.console import Console
 
 from ..errors import BadInput
-from ..export import air
+from ..export import air, serving
 from ..export.asked import ENC_MODES, ONNX, Asked, read_key
 from ..export.run import Exported, Worker, export, module
 from ..migrate.formats.atomic_file import check_destination
-from . import export_lite
+from . import export_lite, export_serving
 from .export_report import as_json, lines
 
 MISMATCH = 1
@@ -38,6 +38,7 @@ def run(
     key_file: Path | None = None,
     enc_mode: str | None = None,
     from_onnx: bool = False,
+    classes: Path | None = None,
     as_json_: bool = False,
     force: bool = False,
     worker: Worker = module,
@@ -62,7 +63,7 @@ def run(
         key_file,
         mode,
     )
-    _refuse_together(asked, form, enc_mode, from_onnx)
+    _refuse_together(asked, form, enc_mode, from_onnx, classes)
     if form == "air":
         raise air.only_on_ascend(asked, out)
     said: Said = (lambda text: None) if as_json_ else click.echo
@@ -75,6 +76,8 @@ def run(
                 export_lite.check_onnx(checkpoint, folder, worker)
                 more = export_lite.write(checkpoint, ONNX, files, folder, said, force=force)
                 return _print(None, more, as_json_)
+        elif form == "serving":
+            target = serving.check(out, force=force)
         else:
             target = _target(out, form, checkpoint, force)
         exported = _with_progress(asked, folder, worker)
@@ -85,6 +88,8 @@ def run(
             return _print(exported, {"files": []}, as_json_)
         if form == "lite":
             more = export_lite.write(exported.file, net_form, files, folder, said, force=force)
+        elif form == "serving":
+            more = export_serving.write(exported, target, classes, folder, said, worker, force=force)
         else:
             export_lite.place(exported.file, target, force=force)
             said(f"Written to {out} ({exported.file.stat().st_size / 1e6:.1f} MB).")
@@ -92,7 +97,7 @@ def run(
         return _print(exported, more, as_json_)
 
 
-def _refuse_together(asked: Asked, form: str, enc_mode: str | None, from_onnx: bool) -> None:
+def _refuse_together(asked: Asked, form: str, enc_mode: str | None, from_onnx: bool, classes: Path | None) -> None:
     """Raise BadInput for options that do not fit together, before any work."""
     if asked.key_file is None:
         if enc_mode is not None:
@@ -101,6 +106,10 @@ def _refuse_together(asked: Asked, form: str, enc_mode: str | None, from_onnx: b
         raise BadInput(f"--key-file encrypts MindIR; --format {form} has no encryption")
     else:
         read_key(asked.key_file, asked.enc_mode)
+    if classes is not None and form != "serving":
+        raise BadInput("--classes names the classes of --format serving")
+    if form == "serving" and asked.recipe is None and asked.model is not None:
+        raise BadInput("--format serving prepares images as a recipe says: give --recipe FILE in place of --model")
     if from_onnx and form != "lite":
         raise BadInput("--from-onnx says what --format lite is made from")
     if asked.dynamic and form in ("lite", "serving"):

@@ -48,7 +48,7 @@ def run(
     with tempfile.TemporaryDirectory(prefix="msmigrate-predict-") as temporary:
         folder = Path(temporary)
         subject = requests.subject(checkpoint, recipe, ema=ema, folder=folder)
-        names = subject.names(None if classes is None else _names(classes, subject))
+        names = subject.names(None if classes is None else names_in(classes, subject))
         request = Request(
             recipe=subject.recipe,
             weights=subject.weights,
@@ -71,22 +71,26 @@ def run(
     return UNREADABLE if results.skipped else 0
 
 
-def _names(place: Path, subject: Subject) -> list[str]:
+def names_in(place: Path, subject: Subject) -> list[str]:
     """Class names from a tree of class folders, or from a file with one a line, as many as the model has classes."""
-    if place.is_dir():
-        names = class_names(place)
-    else:
-        try:
-            names = [line.strip() for line in place.read_text(encoding="utf-8").rstrip().splitlines()]
-        except (OSError, UnicodeDecodeError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-            raise BadInput(f"--classes {place} cannot be read: {why}") from error
+    names = class_file(place)
     if len(names) != subject.num_classes:
         raise BadInput(
             f"--classes {place} names {len(names)} classes and the model of {subject.checkpoint} has "
             f"{subject.num_classes}"
         )
     return names
+
+
+def class_file(place: Path) -> list[str]:
+    """The names in a tree of class folders, or in a file with one a line. Raises BadInput."""
+    if place.is_dir():
+        return class_names(place)
+    try:
+        return [line.strip() for line in place.read_text(encoding="utf-8").rstrip().splitlines()]
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise BadInput(f"--classes {place} cannot be read: {why}") from error
 
 
 def _json(

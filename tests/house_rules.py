@@ -20,7 +20,10 @@ else:  # mypy and pytest bring it where Python does not have it yet
     import tomli as tomllib
 
 ROOMS = ("mappings", "migrate", "train", "parity", "export", "reports")
-COMMANDS = ("cli_ckpt", "cli_analyze", "cli_convert", "cli_data", "cli_doctor", "cli_export", "cli_parity", "cli_train")
+COMMANDS = (
+    *("cli_ckpt", "cli_analyze", "cli_convert", "cli_data", "cli_doctor", "cli_export", "cli_parity", "cli_serve"),
+    "cli_train",
+)
 LAST = (*ROOMS, "cli_mappings_option", *COMMANDS, "cli", "cli_pages", "__main__")
 ORDER = {name: place for place, name in enumerate(LAST)}  # imports run from right to left
 FRAMEWORKS = {"torch": "torch", "torchvision": "torch", "mindspore": "mindspore"}

@@ -135,3 +135,33 @@ def test_a_torch_model_that_is_not_the_cells_is_told_apart(cell: Path, tmp_path:
     done = run(cell / "net.pth", *words, "-o", tmp_path / "net.mindir")
     assert done.returncode == 1 and "MindSpore differs from torch" in done.stdout, done
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.full
+def test_a_servable_prepares_and_names_as_the_net_was_evaluated(made: Path, tmp_path: Path) -> None:
+    """The command runs its configuration; a changed one is told apart."""
+    out = tmp_path / "digits"
+    done = run(made / "tiny.pth", "--recipe", RECIPE, "--format", "serving", "--batch", "2", "-o", out)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    assert "its methods agree with the net" in done.stdout
+    scope = probe(out, "", made / "images" / "0.png")
+    assert scope["agrees"]
+    assert not probe(out, "mean=(0.5, 0.5, 0.5)", made / "images" / "0.png")["agrees"]
+    assert not probe(out, "np.argmax(logits)", made / "images" / "0.png")["agrees"]
+
+
+def probe(servable: Path, changed: str, image: Path) -> dict[str, bool]:
+    """Whether the servable, with one of its expressions changed, prepares an image as the recipe does and names it."""
+    config = servable / "servable_config.py"
+    text = config.read_text()
+    assert changed in text
+    other = {"mean=(0.5, 0.5, 0.5)": "mean=(0.5, 0.5, 0.4)", "np.argmax(logits)": "np.argmin(logits)", "": ""}
+    config.write_text(text.replace(changed, other[changed]))
+    done = subprocess.run(
+        [sys.executable, str(HERE / "servable_mindspore_worker.py"), str(servable), str(RECIPE), str(image)],
+        capture_output=True,
+        text=True,
+    )
+    config.write_text(text)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])

@@ -15,7 +15,14 @@ if __name__ == "__main__":
     near = (exact * (1 + 1e-6 * np.random.default_rng(1).standard_normal(exact.shape))).astype(np.float32)
     if name == "mindspore_export":
         form = json.loads((folder / "export.json").read_text())["form"]
-        facts = {"file": f"model.{form}", "batch": 1, "inputs": "4 made up", "shapes": [[1, 1, 8, 8]], "rewritten": []}
+        facts = {
+            "file": f"model.{form}",
+            "batch": 1,
+            "inputs": "4 made up",
+            "shapes": [[1, 1, 8, 8]],
+            "rewritten": [],
+            "outputs": [[10]],
+        }
         (folder / "facts.json").write_text(json.dumps({**facts, "versions": {"mindspore": "none"}}))
         (folder / facts["file"]).write_bytes(b"a net")
         for file in ("net", "moved0", "moved1"):
@@ -24,6 +31,9 @@ if __name__ == "__main__":
         assert sys.argv[4].startswith("msmigrate:resnet_tiny") and (folder / "torch.pth").exists()
         for file, array in (("torch64", exact), ("torch32", rounded), ("torch32_other", near)):
             np.savez(folder / f"{file}.npz", array)
+    elif name == "mindspore_servable":
+        assert (Path(sys.argv[4]) / "1" / "model.mindir").read_bytes() == b"a net"
+        sys.exit(off != 0.0)
     else:
         sizes = sys.argv[4:] if name == "mindspore_load" else sys.argv[5:]
         for size in sizes:

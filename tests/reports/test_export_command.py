@@ -3,6 +3,7 @@ tests/export."""
 
 from __future__ import annotations
 
+import ast
 import json
 import stat
 import sys
@@ -15,7 +16,7 @@ from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, BadRecipe,
 from msmigrate.export import lite
 from msmigrate.reports import export_command
 from onnx import TensorProto, helper
-from trained_digits import RECIPE, Trained
+from trained_digits import RECIPE, WORDS, Trained
 
 FAKE = Path(__file__).parent / "export_fake_worker.py"
 
@@ -139,6 +140,48 @@ def test_an_onnx_file_is_checked_and_converted(tmp_path: Path, monkeypatch: pyte
         export_command.run(given, tmp_path / "other.ms", "lite")
 
 
+def test_a_servable_has_the_documented_layout(
+    trained: Trained, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "digits"
+    assert export(trained.own, out, "serving") == 0
+    files = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert files == {"servable_config.py", "1/model.mindir", "classes.json", "client.py", "server.py"}
+    assert json.loads((out / "classes.json").read_text()) == list(WORDS)
+    tree = ast.parse((out / "servable_config.py").read_text())
+    methods = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef) and node.decorator_list}
+    assert methods.keys() == {"classify_top1", "classify_top5", "predict"}
+    text = (out / "servable_config.py").read_text()
+    for operator in (
+        "vision.Decode(to_pil=True),",
+        "vision.Grayscale(num_output_channels=1),",
+        "vision.Resize(size=32,",
+    ):
+        assert operator in text
+    for name in ("client.py", "server.py"):
+        compile((out / name).read_text(), name, "exec")
+    assert [path.name for path in tmp_path.iterdir()] == ["digits"]
+    with pytest.raises(BadDestination, match="pass --force"):
+        export(trained.own, out, "serving")
+    assert export(trained.own, out, "serving", force=True) == 0
+    (out / "mine.txt").write_text("mine")
+    with pytest.raises(BadDestination, match=r"holds mine\.txt"):
+        export(trained.own, out, "serving", force=True)
+
+
+def test_a_servable_that_does_not_agree_is_not_left(trained: Trained, tmp_path: Path) -> None:
+    def worker(name: str) -> tuple[str, ...]:
+        return (sys.executable, str(FAKE), name, "1" if name == "mindspore_servable" else "0")
+
+    with pytest.raises(WorkerFailed, match="exit code 1"):
+        export(trained.own, tmp_path / "digits", "serving", worker=worker)
+    names = tmp_path / "names.txt"
+    names.write_text("a\nb\n")
+    with pytest.raises(BadInput, match="names 2 classes"):
+        export(trained.own, tmp_path / "digits", "serving", classes=names)
+    assert list(tmp_path.iterdir()) == [names]
+
+
 KEY = b"sixteen letters!"
 REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no file": ({"checkpoint": Path("none.ckpt")}, BadCheckpoint, "there is no file none.ckpt"),
@@ -155,6 +198,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "short key": ({"key_file": RECIPE}, BadInput, "a key for AES-GCM has 16 or 24 or 32"),
     "key for onnx": ({"key_file": RECIPE, "form": "onnx", "out": "net.onnx"}, BadInput, "no encryption"),
     "from onnx": ({"from_onnx": True}, BadInput, "--format lite"),
+    "serving without recipe": ({"form": "serving", "model": "resnet50"}, BadInput, "--recipe FILE"),
+    "no name of a servable": ({"form": "serving", "out": "net.mindir"}, BadInput, "letters, digits and _"),
+    "classes alone": ({"classes": RECIPE}, BadInput, "--format serving"),
     "dynamic lite": ({"form": "lite", "out": "net.ms", "dynamic": True}, BadInput, "--dynamic"),
     "no images": ({"images": Path("none")}, BadInput, "there is no file or folder none"),
     "no size": ({"model": "lenet5"}, BadInput, "add --input SHAPE"),

@@ -1,0 +1,217 @@
+"""Answer requests for a model: uvicorn, the application of rest_app.py, and MindSpore in a thread of its own.
+
+    python -m msmigrate.export.mindspore_server FOLDER
+
+FOLDER holds serve.json, a ServeJob.
+"""
+
+from __future__ import annotations
+
+from ..train import mindspore_environment
+
+mindspore_environment.prepare()
+
+import os  # noqa: E402
+import signal  # noqa: E402
+import sys  # noqa: E402
+import warnings  # noqa: E402
+from collections.abc import Callable, Sequence  # noqa: E402
+from concurrent.futures import ThreadPoolExecutor  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import mindspore  # noqa: E402
+import numpy as np  # noqa: E402
+import uvicorn  # noqa: E402
+from mindspore import nn  # noqa: E402
+from PIL import Image  # noqa: E402
+
+from ..errors import BadDestination, BadInput  # noqa: E402
+from ..train.data.mindspore_data import Prepare  # noqa: E402
+from ..train.inference.inference_batches import NO_KEY  # noqa: E402
+from ..train.inference.mindspore_inference import fill, use  # noqa: E402
+from ..train.inference.request import Told, preparation  # noqa: E402
+from ..train.inference.worker_events import serve  # noqa: E402
+from ..train.run.processes import end_with_parent  # noqa: E402
+from .asked import read_key, shape_of  # noqa: E402
+from .batching import Batches  # noqa: E402
+from .mindspore_export import made  # noqa: E402
+from .mindspore_inputs import size_of_images  # noqa: E402
+from .mindspore_load import run  # noqa: E402
+from .mindspore_operators import first_line  # noqa: E402
+from .rest_app import Method, application  # noqa: E402
+from .rest_instances import array_of, bytes_of  # noqa: E402
+from .serve_job import FILE, ServeJob  # noqa: E402
+
+THREADS = 4  # that decode and prepare images
+MOST_PIXELS = 64_000_000  # of an image: a small file may say that it is a huge one
+GRACE = 30  # seconds in which requests may end after the stop
+TOP = 5
+
+
+class Net:
+    """The net in a thread of its own, compiled for single instances and for whole batches.
+
+    shapes, dtypes: of one instance's inputs. outputs: shapes of what it makes of one. sizes: of batches.
+    """
+
+    def __init__(self, job: ServeJob) -> None:
+        self.thread = ThreadPoolExecutor(1)
+        self.job = job
+        self.sizes = [1, job.batch] if job.batch > 1 else [1]
+        self.thread.submit(self._load).result()
+
+    def _load(self) -> None:
+        """MindSpore keeps its mode by thread, so all of it happens in one."""
+        use("CPU", 0)
+        job = self.job
+        told = [shape_of(text) for text in job.job.shapes]
+        if job.mindir is None:
+            self.net: nn.Cell = fill(made(job.job), job.job.request)
+        else:
+            options: dict[str, Any] = {}
+            if job.job.key_file is not None:
+                options = {"dec_key": read_key(job.job.key_file, job.job.enc_mode), "dec_mode": job.job.enc_mode}
+            try:
+                self.net = nn.GraphCell(mindspore.load(str(job.mindir), **options))
+            except (RuntimeError, ValueError) as error:
+                raise BadInput(f"{job.mindir} cannot be loaded: {first_line(error)}") from None
+            if not told and not options:
+                told, self.sizes = _inputs(job.mindir, self.sizes)
+        if not told and job.images:
+            told = [((1, *size_of_images(job.job)), "float32")]
+        if not told:
+            raise BadInput("nothing says which inputs the net takes: add --input SHAPE")
+        self.shapes, self.dtypes = [shape[1:] for shape, _ in told], [dtype for _, dtype in told]
+        for size in self.sizes:
+            zeros = [np.zeros((size, *shape), dtype) for shape, dtype in zip(self.shapes, self.dtypes, strict=True)]
+            try:
+                outputs = run(self.net, zeros)
+            except (RuntimeError, TypeError, ValueError) as error:
+                raise BadInput(f"the net does not run on batches of {size}: {first_line(error)}") from None
+            if not outputs or any(not x.ndim or len(x) != size for x in outputs):
+                raise BadInput(
+                    f"the net gives {[list(x.shape) for x in outputs]} for a batch of {size}: not one for each"
+                )
+        self.outputs = [x.shape[1:] for x in outputs]
+
+    def __call__(self, instances: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+        """Each instance's outputs; the batch is filled up with its last, so that nothing has to be compiled again."""
+        size = next(size for size in self.sizes if size >= len(instances))
+        filled = [*instances, *[instances[-1]] * (size - len(instances))]
+        outputs = run(self.net, [np.stack(arrays) for arrays in zip(*filled, strict=True)])
+        return [[output[i] for output in outputs] for i in range(len(instances))]
+
+
+def _inputs(mindir: Path, sizes: list[int]) -> tuple[list[tuple[tuple[int, ...], str]], list[int]]:
+    """Shapes and dtypes as a MindIR has them, and the sizes of batches: the one it was exported with, if above 1."""
+    from mindspore.train import mind_ir_pb2
+
+    model = mind_ir_pb2.ModelProto()
+    model.ParseFromString(mindir.read_bytes())
+    kinds = mind_ir_pb2.TensorProto.DataType
+    names = {kinds.Value("FLOAT"): "float32", kinds.Value("INT32"): "int32", kinds.Value("INT64"): "int64"}
+    found = []
+    for each in model.graph.input:
+        dims = [int(size) for size in each.tensor[0].dims] if each.tensor else []
+        dtype = names.get(each.tensor[0].data_type) if each.tensor else None
+        if not dims or min(dims[1:], default=1) < 1 or dtype is None:
+            raise BadInput(f"{mindir} does not say which inputs it takes: add --input SHAPE")
+        found.append(((max(dims[0], 1), *dims[1:]), dtype))
+    fixed = found[0][0][0] if found else 1
+    return found, sizes if fixed == 1 else [fixed]
+
+
+def methods_of(net: Net, job: ServeJob) -> dict[str, Method]:
+    """predict, and for classifiers of images what a servable of `msmigrate export` has, too."""
+    single = len(net.shapes) == 1
+    inputs = ["x"] if single else [f"x{i}" for i in range(len(net.shapes))]
+    outputs = ["logits"] if len(net.outputs) == 1 else [f"y{i}" for i in range(len(net.outputs))]
+
+    def tensors(values: list[Any]) -> list[np.ndarray]:
+        given = zip(values, net.shapes, net.dtypes, strict=True)
+        return [array_of(value, shape, dtype) for value, shape, dtype in given]
+
+    found = {"predict": Method(inputs, outputs, tensors, lambda made: made)}
+    if job.images and single and len(net.outputs) == 1 and len(net.outputs[0]) == 1:
+        names = list(job.classes or ())[: net.outputs[0][0]]
+        names += [f"class {i}" for i in range(len(names), net.outputs[0][0])]
+        ready = _images(net, job)
+        found["classify_top1"] = Method(["image"], ["label"], ready, lambda made: [names[int(np.argmax(made[0]))]])
+        found["classify_top5"] = Method(["image"], ["label", "score"], ready, lambda made: _top(made[0], names))
+    return found
+
+
+def _images(net: Net, job: ServeJob) -> Callable[[list[Any]], list[np.ndarray]]:
+    prepare = Prepare(preparation(job.job.request.recipe), job.job.request.mode or "RGB")
+
+    def ready(values: list[Any]) -> list[np.ndarray]:
+        content = bytes_of(values[0])
+        try:
+            array = prepare(np.frombuffer(content, dtype=np.uint8), NO_KEY)
+        except Exception as error:  # decoders and transforms fail in many ways on what is no image
+            raise BadInput(f"the image cannot be prepared: {first_line(error)[:100]}") from None
+        if array.shape != net.shapes[0]:
+            raise BadInput(f"the image is prepared as {list(array.shape)}; expected {list(net.shapes[0])}")
+        return [array]
+
+    return ready
+
+
+def _top(logits: np.ndarray, names: Sequence[str]) -> list[Any]:
+    shares = np.exp(logits.astype(np.float64) - logits.max())
+    shares /= shares.sum()
+    order = np.argsort(-shares, kind="stable")[:TOP]
+    return [";".join(names[int(i)] for i in order), shares[order].astype(np.float32)]
+
+
+class Server(uvicorn.Server):
+    """uvicorn's, which tells the port once it listens."""
+
+    def __init__(self, config: uvicorn.Config, told: Told, methods: Sequence[str]) -> None:
+        super().__init__(config)
+        self.told, self.methods = told, methods
+
+    async def startup(self, sockets: Any = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            port = self.servers[0].sockets[0].getsockname()[1]
+            self.told({"listens": port, "methods": list(self.methods)})
+
+
+def answer(job: ServeJob, told: Told) -> None:
+    """Serve until a signal. Raises BadInput for a net that does not run, BadDestination where nothing can listen."""
+    told({"pid": os.getpid()})
+    Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # Pillow warns above it, which is an error here, and fails above twice
+    warnings.simplefilter("error", Image.DecompressionBombWarning)
+    told({"doing": "loading and compiling the net"})
+    net = Net(job)
+    batches = Batches(net, net.thread, size=net.sizes[-1], wait=job.wait / 1000, most=job.most_waiting)
+    methods = methods_of(net, job)
+    with ThreadPoolExecutor(THREADS) as workers:
+        app = application(job.name, methods, batches, workers, job.most_bytes)
+        config = uvicorn.Config(
+            app, job.host, job.port, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE
+        )
+        for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops at them, and then raises them once more
+            signal.signal(number, lambda number, frame: None)
+        try:
+            Server(config, told, [*methods]).run()
+        except SystemExit:
+            raise BadDestination(f"cannot listen on {job.host}:{job.port}; another --port, or --port 0") from None
+    told({"stopped": batches.instances, "batches": batches.batches})
+
+
+def main(folder: Path) -> int:
+    """Serve the job in a folder; returns the exit code."""
+    end_with_parent()
+
+    def work(told: Told) -> None:
+        answer(ServeJob.model_validate_json((folder / FILE).read_text(encoding="utf-8")), told)
+
+    return serve(work, "MindSpore")
+
+
+if __name__ == "__main__":
+    mindspore_environment.leave(main(Path(sys.argv[1])))

@@ -1,0 +1,136 @@
+"""What `msmigrate serve` does around the server: what is served, how it is told, and the stop."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import BadInput
+from ..export import serve_job
+from ..export.asked import ENC_MODES, Asked, Job, read_key, shape_of
+from ..export.run import Worker, module
+from ..export.serve_job import ServeJob
+from ..export.subject import job_of, subject_of
+from ..train import recipe as recipes
+from ..train.inference.inference_process import follow
+from ..train.inference.request import Request, own_mode, preparation
+from ..train.recipe import Data, Model, Optimizer, Recipe
+from .predict_command import class_file
+
+ANY = Recipe(model=Model(name="a MindIR"), data=Data(), optimizer=Optimizer(name="SGD", args={"lr": 0.1}))
+
+
+def run(
+    model_file: Path,
+    model: str | None = None,
+    recipe: Path | None = None,
+    ema: bool = False,
+    shapes: tuple[str, ...] = (),
+    classes: Path | None = None,
+    name: str | None = None,
+    host: str = "127.0.0.1",
+    port: int = 1500,
+    batch: int = 8,
+    wait: float = 2.0,
+    max_request: float = 16.0,
+    max_waiting: int = 256,
+    key_file: Path | None = None,
+    enc_mode: str | None = None,
+    worker: Worker = module,
+) -> int:
+    """Serve a model until SIGINT or SIGTERM; returns the exit code.
+
+    max_request: MB of a request. Raises BadInput, BadCheckpoint and others before anything listens, and what the server
+    raises.
+    """
+    name = name or re.sub(r"\W", "_", model_file.stem) or "model"
+    if not name.isidentifier():
+        raise BadInput(f"--name {name}: a model is asked for by letters, digits and _: give it another --name")
+    for text in shapes:
+        shape_of(text)
+    names = None if classes is None else class_file(classes)
+    mode = enc_mode or ENC_MODES[0]
+    if key_file is not None:
+        read_key(key_file, mode)
+    with tempfile.TemporaryDirectory(prefix="msmigrate-serve-") as temporary:
+        folder = Path(temporary)
+        job, known, images = _job(
+            Asked(model_file, model=model, recipe=recipe, ema=ema, shapes=shapes, key_file=key_file, enc_mode=mode),
+            folder,
+        )
+        served = ServeJob(
+            name=name,
+            job=job,
+            mindir=model_file if _is_mindir(model_file) else None,
+            images=images,
+            classes=names or known,
+            host=host,
+            port=port,
+            batch=batch,
+            wait=wait,
+            most_bytes=int(max_request * 1e6),
+            most_waiting=max_waiting,
+        )
+        (folder / serve_job.FILE).write_text(served.model_dump_json(), encoding="utf-8")
+        _follow([*worker("mindspore_server"), str(folder)], folder / "server.log", name, host)
+    return 0
+
+
+def _is_mindir(file: Path) -> bool:
+    return file.suffix.lower() == ".mindir"
+
+
+def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
+    """The net's job, the names of its classes if the checkpoint knows them, and whether images can be prepared."""
+    if not _is_mindir(asked.checkpoint):
+        if asked.key_file is not None:
+            raise BadInput("--key-file opens an encrypted MindIR")
+        subject, net = subject_of(asked, folder, [])
+        return job_of(asked, subject, net), list(subject.classes) if subject.classes else None, True
+    if asked.model is not None or asked.ema:
+        raise BadInput("a MindIR holds its model: leave --model and --ema out; --recipe says how images are prepared")
+    if not asked.checkpoint.is_file():
+        raise BadInput(f"there is no file {asked.checkpoint}")
+    recipe = ANY if asked.recipe is None else recipes.load(asked.recipe)
+    preparation(recipe)  # or refuse it now
+    request = Request(
+        recipe=recipe, weights=asked.checkpoint, shown=str(asked.checkpoint), mode=own_mode(recipe), target="CPU"
+    )
+    key: Any = {"key_file": asked.key_file, "enc_mode": asked.enc_mode}
+    return Job(request=request, shapes=list(asked.shapes), **key), None, asked.recipe is not None
+
+
+def _follow(command: list[str], log: Path, name: str, host: str) -> None:
+    """Run the server, say where it listens, and hand on the signals that stop it."""
+    server: list[int] = []
+
+    def told(event: dict[str, Any]) -> None:
+        if "pid" in event:
+            server.append(event["pid"])
+        elif "listens" in event:
+            address = f"http://{f'[{host}]' if ':' in host else host}:{event['listens']}"
+            for method in event["methods"]:
+                click.echo(f"POST {address}/model/{name}:{method}")
+            click.echo(f"GET  {address}/health   (Ctrl-C stops it when its requests are answered)")
+        elif "stopped" in event:
+            click.echo(f"Stopped after {event['stopped']} instances in {event['batches']} batches.")
+
+    def stop(number: int, frame: Any) -> None:
+        if not server:
+            raise KeyboardInterrupt  # it does not serve yet
+        with suppress(ProcessLookupError):
+            os.kill(server[0], signal.SIGTERM)
+
+    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        follow(command, log, told)
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)

@@ -24,8 +24,8 @@ from .trace import ALONE, Entry, Key, Trace
 # root mean square of rounding to float32, in EPS32 of the value: half a unit over sqrt(3), and a unit is EPS32 / 2 to
 # EPS32 of the value
 STORED = 0.25
-# A cross-entropy takes the logarithm of a sum that is 1 or more, and rounds as numbers of that size do, however small it
-# is itself: of a net that is trained it may be 1e-4, and torch's two runs may be exact to 1e-8 by luck. MindSpore's was
+# A cross-entropy takes the logarithm of a sum that is 1 or more, and rounds as numbers of that size do, however small
+# it is itself: of a trained net it may be 1e-4, and torch's two runs may be exact to 1e-8 by luck. MindSpore's was
 # measured up to 9e-7 off on the CPU (`python benchmarks/cross_entropy_mindspore.py`), under half of what this allows.
 LOG_SUM = 3.0 * EPS32
 

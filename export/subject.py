@@ -19,6 +19,7 @@ from ..train.recipe import Data, Model, Optimizer, Part, Recipe
 from .asked import Asked, Job, shape_of
 
 MOST_IMAGES = 32
+TELL_RECIPE = "add --recipe FILE"  # what eval and predict advise, which have no --model
 SIDE, LARGER = 224, 256 / 224  # the image that a net takes, and how much larger the one is from which it is cut
 GREY = ("lenet5", "resnet_tiny")  # models whose images nobody knows without a recipe
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # of ImageNet, as torchvision's models take it
@@ -71,7 +72,10 @@ def subject_of(asked: Asked, folder: Path, notes: list[str]) -> tuple[requests.S
         subject = _of_cell(asked, net, folder)
     else:
         known = _recipe_for(asked, notes) if asked.model is not None else None
-        subject = requests.subject(asked.checkpoint, asked.recipe, ema=asked.ema, folder=folder, known=known)
+        try:
+            subject = requests.subject(asked.checkpoint, asked.recipe, ema=asked.ema, folder=folder, known=known)
+        except BadInput as error:
+            raise type(error)(str(error).replace(TELL_RECIPE, f"add --model NAME or {TELL_RECIPE[4:]}")) from None
     return subject, net
 
 

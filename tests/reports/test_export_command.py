@@ -221,6 +221,11 @@ def test_what_cannot_be_exported_is_refused_before_a_framework_starts(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_checkpoint_that_names_no_model_needs_one(trained: Trained, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="does not say which model it is of: add --model NAME or --recipe FILE"):
+        export(trained.torch, tmp_path / "net.mindir", worker=lambda name: ("false",))
+
+
 def test_air_is_refused_with_the_commands_for_ascend(trained: Trained, tmp_path: Path) -> None:
     for model, words in (
         ("resnet50", "convert-ckpt x.pth x.ckpt && python -c"),

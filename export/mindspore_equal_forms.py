@@ -83,19 +83,23 @@ class GroupNorm(nn.Cell):
 class MaxPoolOverEdges(nn.Cell):
     """A padded max-pool without padding: edges of the lowest float32 are laid around the image first."""
 
-    def __init__(self, kernel: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int]) -> None:
+    def __init__(self, window: Window) -> None:
         super().__init__()
-        self.pool = nn.MaxPool2d(kernel, stride, pad_mode="valid")
-        self.rows, self.columns = pad
+        self.pool = nn.MaxPool2d(window.kernel, window.stride, pad_mode="valid")
+        self.window = window
         self.lowest = Tensor(np.finfo(np.float32).min, mindspore.float32)
 
     def construct(self, x: Tensor) -> Tensor:
-        if self.rows:
-            edge = ops.minimum(x[:, :, : self.rows, :], self.lowest)
-            x = ops.cat((edge, x, edge), 2)
-        if self.columns:
-            edge = ops.minimum(x[:, :, :, : self.columns], self.lowest)
-            x = ops.cat((edge, x, edge), 3)
+        before, behind = self.window.pad[0], self.window.behind(x.shape[2], 0)
+        if before:
+            x = ops.cat((ops.minimum(x[:, :, :before, :], self.lowest), x), 2)
+        if behind:
+            x = ops.cat((x, ops.minimum(x[:, :, :behind, :], self.lowest)), 2)
+        before, behind = self.window.pad[1], self.window.behind(x.shape[3], 1)
+        if before:
+            x = ops.cat((ops.minimum(x[:, :, :, :before], self.lowest), x), 3)
+        if behind:
+            x = ops.cat((x, ops.minimum(x[:, :, :, :behind], self.lowest)), 3)
         return self.pool(x)
 
 

@@ -74,9 +74,7 @@ def _max_pool_for_dynamic(cell: nn.MaxPool2d, marks: StandIns) -> nn.Cell | None
     if not cell.use_pad or cell.return_indices:
         return None
     window = _window(cell.max_pool.attrs, "ksize", "strides", "pads")
-    if window.ceil or window.dilation != (1, 1):
-        return None
-    return MaxPoolOverEdges(window.kernel, window.stride, window.pad)
+    return MaxPoolOverEdges(window) if window.dilation == (1, 1) else None
 
 
 def _average_pool(cell: nn.AvgPool2d, marks: StandIns) -> nn.Cell | None:

@@ -165,3 +165,11 @@ def probe(servable: Path, changed: str, image: Path) -> dict[str, bool]:
     config.write_text(text)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.full
+def test_pools_with_an_open_batch_are_mindspores_to_the_bit(tmp_path: Path) -> None:
+    words = [sys.executable, str(HERE / "pools_mindspore_worker.py"), str(tmp_path)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == [[True, True]] * 5

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ...errors import WorkerFailed
 from ..fixed_randomness import Draws
 from ..judge import Verdict, judge
 from ..noise import UsualNoise
@@ -71,6 +72,8 @@ class Track:
         try:
             run = side.evaluate if mode == "eval" else side.forward
             run(context.inputs.images[0], lambda leaf: None)
+        except (*FAILURES, WorkerFailed):
+            self._lost = True  # with the stride of MindSpore's layer, say, sizes do not fit: the track ends there
         finally:
             for handle in handles:
                 handle.remove()

@@ -1,4 +1,7 @@
-"""MindSpore's side of every case: mindspore_cases.py ROOT RECIPE FAULT[=SEED] … [RECIPE FAULT …]"""
+"""MindSpore's side of the cases: mindspore_cases.py ROOT PART/OF RECIPE FAULT[=SEED] … [RECIPE FAULT …]
+
+0/2 takes every other case, beginning with the first, and 1/2 the rest.
+"""
 
 import os
 import sys
@@ -15,10 +18,15 @@ from msmigrate.parity.worker import Options, wait_for  # noqa: E402
 from msmigrate.train import recipe as recipes  # noqa: E402
 
 
-def main(root: Path, words: list[str]) -> None:
+def main(root: Path, part: str, words: list[str]) -> None:
+    turn, of = map(int, part.split("/"))
+    number = 0
     for case in words:
         if case.endswith(".yaml"):
             recipe = recipes.load(Path(case))
+            continue
+        number += 1
+        if (number - 1) % of != turn:
             continue
         name, _, seed = case.partition("=")
         own = recipe.model_copy(update={"seed": int(seed)}) if seed else recipe
@@ -30,7 +38,7 @@ def main(root: Path, words: list[str]) -> None:
 if __name__ == "__main__":
     code = 0
     try:
-        main(Path(sys.argv[1]), sys.argv[2:])
+        main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
     except BaseException:
         traceback.print_exc()
         code = 1

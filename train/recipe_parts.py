@@ -7,6 +7,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, PositiveInt, field_validator, model_validator
 
+from ..errors import BadInput
+from ..migrate import model_spec
 from . import strict_yaml
 
 
@@ -33,7 +35,7 @@ class Model(Part):
     """The network by name, and optionally the torch checkpoint that training starts from.
 
     source: of one of torchvision's or timm's, the MindSpore source that convert-model wrote; None: it is converted when
-    it is needed. A name alone stands for a model without arguments.
+    it is needed. A name alone stands for a model, as on the command line: torchvision:resnet18(num_classes=10).
     """
 
     checkpoint: Path | None = Field(default=None, strict=False)
@@ -42,7 +44,13 @@ class Model(Part):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, given: Any) -> Any:
-        return {"name": given} if isinstance(given, str) else given
+        if not isinstance(given, str):
+            return given
+        try:
+            spec = model_spec.parse(given)
+        except BadInput:  # one of msmigrate's own, or nothing
+            return {"name": given}
+        return {"name": given} if spec.args else {"name": f"{spec.place}:{spec.name}", "args": spec.kwargs}
 
 
 class Data(Strict):

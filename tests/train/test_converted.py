@@ -24,13 +24,17 @@ def test_a_name_alone_is_a_model(tmp_path: Path) -> None:
     recipe = load(tmp_path, "torchvision:resnet18")
     assert (recipe.model.name, recipe.model.args, recipe.model.source) == ("torchvision:resnet18", {}, None)
     assert load(tmp_path, "{name: torchvision:resnet18, args: {num_classes: 10}}").model.args == {"num_classes": 10}
+    assert load(tmp_path, "torchvision:resnet18(num_classes=10)").model.args == {"num_classes": 10}
     assert load(tmp_path, "resnet18").digest == load(tmp_path, "{name: resnet18}").digest
 
 
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("torchwision:resnet18", "no model is called 'torchwision:resnet18'"),
+        ("torchwision:resnet18", "no model is called 'torchwision:resnet18'; .* takes torchvision:NAME and timm:NAME"),
+        ("torchvision:resnet18(10)", r"no model is called 'torchvision:resnet18\(10\)'"),
+        ("torchvision:resnet18(num_classes=0)", "num_classes must be a positive whole number"),
+        ("net.py:build", "no model is called 'net.py:build'"),
         ("'torchvision:'", "no model is called 'torchvision:'"),
         ("{name: torchvision:resnet18, args: {num_classes: ten}}", "num_classes must be a positive whole number"),
         ("{name: resnet18, source: x.py}", "model.source: resnet18 is msmigrate's own"),

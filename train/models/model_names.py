@@ -60,7 +60,9 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
             raise BadRecipe(f"model {name}: num_classes must be {words}, not {arguments['num_classes']!r}")
         return
     if name not in ARGUMENTS:
-        raise BadRecipe(f"no model is called {name!r}; {_closest(name, NAMES)}")
+        ours = _closest(name, NAMES)
+        zoos = "; of torchvision and timm a recipe takes torchvision:NAME and timm:NAME, with arguments by keyword" if ":" in name else ""
+        raise BadRecipe(f"no model is called {name!r}; {ours}{zoos}")
     for argument, value in arguments.items():
         if argument not in ARGUMENTS[name]:
             raise BadRecipe(f"model {name} takes no argument {argument!r}; {_closest(argument, ARGUMENTS[name])}")

@@ -61,8 +61,9 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
         return
     if name not in ARGUMENTS:
         ours = _closest(name, NAMES)
-        zoos = "; of torchvision and timm a recipe takes torchvision:NAME and timm:NAME, with arguments by keyword" if ":" in name else ""
-        raise BadRecipe(f"no model is called {name!r}; {ours}{zoos}")
+        zoos = "; of others a recipe takes torchvision:NAME and timm:NAME, with arguments by keyword"
+        ours += zoos * (":" in name)
+        raise BadRecipe(f"no model is called {name!r}; {ours}")
     for argument, value in arguments.items():
         if argument not in ARGUMENTS[name]:
             raise BadRecipe(f"model {name} takes no argument {argument!r}; {_closest(argument, ARGUMENTS[name])}")

@@ -1,0 +1,50 @@
+"""Shares the tests among processes (pytest-xdist): files that share recordings stay together, others go one by one."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+GIGABYTES = 8  # of memory for one process: ResNet50's step is recorded in torch (5 GB) and MindSpore (3 GB) at once
+FIXTURE = re.compile(r'@pytest\.fixture\([^)]*scope="session"[^)]*\)\s+def (\w+)')
+PARAMETERS = re.compile(r"def \w+\(([^)]*)\)")
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """As many processes as `-n auto` starts: one for each core that has the memory for it."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return max(1, min(len(os.sched_getaffinity(0)), round(memory / GIGABYTES)))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> LoadScopeScheduling:
+    return ByRecordings(config, log)
+
+
+class ByRecordings(LoadScopeScheduling):
+    """Deals out whole files, and those that use a conftest.py's session fixtures together with its other users."""
+
+    def __init__(self, config: pytest.Config, log: object) -> None:
+        super().__init__(config, log)
+        self.root, self.scopes = config.rootpath, dict[str, str]()
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        if file not in self.scopes:
+            self.scopes[file] = scope(self.root / file, self.root)
+        return self.scopes[file]
+
+
+def scope(file: Path, root: Path) -> str:
+    """The file itself, or the outermost folder whose session fixtures its functions ask for."""
+    asked = set(re.findall(r"\w+", " ".join(PARAMETERS.findall(file.read_text(encoding="utf-8")))))
+    found = str(file.relative_to(root))
+    for folder in file.relative_to(root).parents:
+        shared = root / folder / "conftest.py"
+        here = asked & set(FIXTURE.findall(shared.read_text(encoding="utf-8"))) if shared.exists() else set()
+        if here:
+            found, asked = str(folder), asked - here  # a fixture further out is another one of the same name
+    return found

@@ -31,7 +31,10 @@ def test_a_name_alone_is_a_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "said"),
     [
-        ("torchwision:resnet18", "no model is called 'torchwision:resnet18'; .* of others a recipe takes torchvision:NAME and timm:NAME"),
+        (
+            "torchwision:resnet18",
+            "no model is called 'torchwision:resnet18'; .* of others a recipe takes torchvision:NAME and timm:NAME",
+        ),
         ("torchvision:resnet18(10)", r"no model is called 'torchvision:resnet18\(10\)'"),
         ("torchvision:resnet18(num_classes=0)", "num_classes must be a positive whole number"),
         ("net.py:build", "no model is called 'net.py:build'"),

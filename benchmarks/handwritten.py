@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def size(torchvision: str) -> tuple[int, int] | None:
     return None
 
 
+@cache  # a table asks for many models
 def _definitions(file: Path) -> dict[str, ast.stmt]:
     found: dict[str, ast.stmt] = {}
     for node in ast.parse(file.read_text(encoding="utf-8")).body:

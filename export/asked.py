@@ -16,6 +16,8 @@ ENC_MODES = ("AES-GCM", "AES-CBC", "SM4-CBC")
 KEY_SIZES = {"AES-GCM": (16, 24, 32), "AES-CBC": (16, 24, 32), "SM4-CBC": (16,)}
 MINDIR, ONNX = "mindir", "onnx"
 INPUTS, FACTS, REQUEST = "inputs.npz", "facts.json", "export.json"  # in the folder that the workers share
+OTHER = "other"  # a folder in it, for the net exported with batches of MORE examples more
+MORE = 2  # by which the second size of batches is larger, on which a file with an open batch is run, too
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Asked:
 
     model: a name, `torchvision:NAME(…)`, or `FILE.py:FUNCTION` that makes a MindSpore Cell, whose torch model `torch`
     names. shapes: of the inputs, as `1x3x224x224` or `1x16:int64`. batch: examples at a time. key_file, enc_mode: of an
-    encrypted MindIR.
+    encrypted MindIR. stem: of the file's name; a large net's numbers lie beside it under a name that begins so.
     """
 
     checkpoint: Path
@@ -39,14 +41,15 @@ class Asked:
     images: Path | None = None
     key_file: Path | None = None
     enc_mode: str = ENC_MODES[0]
+    stem: str = "model"
 
 
 class Job(Strict):
     """What the MindSpore process is told.
 
     request: the net, its weights and its images. net: `FILE.py:FUNCTION`, where the recipe's model is not the net.
-    form: mindir or onnx. shapes, batch, dynamic, key_file, enc_mode: as asked. noise: measure the rounding of the net
-    itself, where there is no torch model to measure it.
+    form: mindir or onnx. shapes, batch, dynamic, key_file, enc_mode, stem: as asked. noise: measure the rounding of the
+    net itself, where there is no torch model to measure it.
     """
 
     request: Request
@@ -58,6 +61,7 @@ class Job(Strict):
     noise: bool = False
     key_file: Path | None = Field(default=None, strict=False)
     enc_mode: Literal["AES-GCM", "AES-CBC", "SM4-CBC"] = "AES-GCM"
+    stem: str = "model"
 
 
 def read_key(path: Path, mode: str) -> bytes:

@@ -20,17 +20,18 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 
-from ..errors import BadInput, Unsupported, WorkerFailed  # noqa: E402
+from ..errors import BadInput, WorkerFailed  # noqa: E402
 from ..migrate.model_spec import function, parse, place_of  # noqa: E402
 from ..parity.pairs.contents import flat  # noqa: E402
 from ..train.inference.mindspore_inference import fill, use  # noqa: E402
 from ..train.inference.request import Told  # noqa: E402
 from ..train.inference.worker_events import serve  # noqa: E402
 from ..train.models import mindspore_models  # noqa: E402
-from .asked import FACTS, INPUTS, MINDIR, REQUEST, Job, read_key  # noqa: E402
+from .asked import FACTS, INPUTS, MINDIR, REQUEST, Job  # noqa: E402
 from .mindspore_inputs import inputs_of  # noqa: E402
-from .mindspore_operators import first_line, of_operator, operator_in  # noqa: E402
+from .mindspore_operators import first_line  # noqa: E402
 from .mindspore_rewriting import FOR_DYNAMIC, FOR_ONNX, functions_for_onnx, rewrite  # noqa: E402
+from .mindspore_writing import write  # noqa: E402
 from .running import in_batches, save  # noqa: E402
 from .stand_ins import StandIns  # noqa: E402
 
@@ -63,7 +64,7 @@ def export(job: Job, folder: Path, told: Told) -> None:
     elif job.dynamic:
         rewritten = rewrite(net, FOR_DYNAMIC, marks)
     told({"doing": f"exporting {job.form}"})
-    file = _write(net, job, inputs, batch, folder)
+    file = write(net, job, inputs, batch, folder)
     facts: dict[str, Any] = {
         "file": file.name,
         "batch": batch,
@@ -123,40 +124,6 @@ def _moved(net: nn.Cell, inputs: list[np.ndarray], batch: int, seed: int) -> lis
 
 def _off(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return (array * (1.0 + EPS * random.uniform(-1.0, 1.0, array.shape))).astype(np.float32)
-
-
-def _write(net: nn.Cell, job: Job, inputs: list[np.ndarray], batch: int, folder: Path) -> Path:
-    """Export the net, always in evaluation mode. Raises Unsupported that names the operator and where it stands."""
-    net.set_train(False)
-    file = folder / f"model.{job.form}"
-    if job.form == MINDIR and job.dynamic:
-        given = [Tensor(shape=[None, *a.shape[1:]], dtype=Tensor(a[:1]).dtype) for a in inputs]
-    else:
-        given = [Tensor(array[:batch]) for array in inputs]
-    options: dict[str, Any] = {}
-    if job.key_file is not None:
-        options = {"enc_key": read_key(job.key_file, job.enc_mode), "enc_mode": job.enc_mode}
-    try:
-        mindspore.export(net, *given, file_name=str(file), file_format=job.form.upper(), **options)
-    except (RuntimeError, TypeError, ValueError, AttributeError) as error:
-        raise _cannot(net, job, given, folder, error) from None
-    if not file.exists():
-        raise Unsupported("MindSpore writes a net of more than 1 GB as a folder, which export does not know to verify")
-    file.chmod(0o600)
-    return file
-
-
-def _cannot(net: nn.Cell, job: Job, given: list[Tensor], folder: Path, error: Exception) -> Exception:
-    operator = operator_in(str(error))
-    if job.form == MINDIR or operator is None:
-        what = " with an open batch" if job.dynamic and job.form == MINDIR else ""
-        return Unsupported(f"MindSpore cannot export this net as {job.form}{what}: {first_line(error)}")
-    at = of_operator(net, given, operator, folder)
-    where = f" ({', '.join(at[:3])}{f' and {len(at) - 3} more' if len(at) > 3 else ''})" if at else ""
-    return Unsupported(
-        f"MindSpore's ONNX exporter has no converter for {operator}{where}, and msmigrate knows no equal form; "
-        "--format mindir takes it"
-    )
 
 
 def main(folder: Path) -> int:

@@ -34,7 +34,7 @@ def check(job: Job, folder: Path, sizes: list[int], told: Told) -> None:
     """Run the file in batches of each size. Raises Unsupported where it does not load or does not run."""
     told({"doing": "loading the MindIR"})
     use("CPU", 0)
-    file, inputs = str(folder / "model.mindir"), load(folder / INPUTS)
+    file, inputs = str(folder / f"{job.stem}.mindir"), load(folder / INPUTS)
     options: dict[str, Any] = {}
     if job.key_file is not None:
         options = {"dec_key": read_key(job.key_file, job.enc_mode), "dec_mode": job.enc_mode}

@@ -1,8 +1,9 @@
-"""Make the batch of an exported ONNX graph a symbol: MindSpore writes it as a number.
+"""Make the batch of an exported ONNX graph a symbol: MindSpore writes it as a number, wherever it has a say.
 
-The number also stands in the shapes that Reshape, Expand and their like are given. Where such a shape begins with the
-batch, that becomes -1 (or 0, which copies the input's), and what cannot be opened is found when the graph is run on two
-sizes of batches.
+It stands in the shapes of inputs and outputs, and in the numbers that Reshape, Expand and their like are given, there
+also as a factor: a transformer's attention runs on batch · heads. So the net is exported with two sizes of batches.
+What differs between the two graphs is what the batch has a say in, and a number that does is computed from the input's
+shape instead. Whether that is right is found when the graph is run on two sizes of batches.
 """
 
 from __future__ import annotations
@@ -11,30 +12,134 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import Unsupported
+
 SYMBOL = "batch"
-INFERRED, COPIED = -1, 0
+INFERRED = -1
 
 
-def open_batch(model: Any, batch: int) -> None:
-    """Open the first axis of inputs and outputs, and of the shapes that Reshapes are given, in place."""
+def open_batch(model: Any, other: Any, sizes: tuple[int, int]) -> None:
+    """Open the batch of `model` in place; `other` is the same net, exported with the other of the two sizes.
+
+    Raises Unsupported where the batch stands in something that cannot be computed from the input.
+    """
+    graph, second = model.graph, other.graph
+    if [node.op_type for node in graph.node] != [node.op_type for node in second.node]:
+        raise Unsupported("the net takes another form with another size of batches, so its batch cannot be left open")
+    for value, another in zip(_values(graph), _values(second), strict=True):
+        _open_shape(value, another, sizes)
+    opened = _Opened(graph, sizes)
+    numbers, others = _numbers(graph), _numbers(second)
+    for node, another in zip(list(graph.node), second.node, strict=True):
+        if node.op_type == "Constant":
+            continue
+        if [one.SerializeToString() for one in node.attribute] != [
+            one.SerializeToString() for one in another.attribute
+        ]:
+            raise Unsupported(
+                f"its {node.op_type} has the size of the batch in its attributes, which cannot be left open"
+            )
+        for i, (name, name_there) in enumerate(zip(node.input, another.input, strict=True)):
+            if name in numbers and name_there in others:
+                node.input[i] = opened.number(name, numbers[name], others[name_there], node.op_type)
+    opened.insert()
+
+
+class _Opened:
+    """Numbers that are computed from the shape of an input, and the nodes that do so."""
+
+    def __init__(self, graph: Any, sizes: tuple[int, int]) -> None:
+        self.graph, self.sizes = graph, sizes
+        self.nodes: list[Any] = []
+        self.made: dict[tuple[str, bool], str] = {}
+        initial = {one.name for one in graph.initializer}
+        inputs = [one for one in graph.input if one.name not in initial]
+        self.source = next((one.name for one in inputs if _dims(one)[:1] == [SYMBOL]), None)
+
+    def number(self, name: str, one: np.ndarray, two: np.ndarray, operator: str) -> str:
+        """What stands in a number's place: itself where both graphs have the same. Raises Unsupported."""
+        if one.shape == two.shape and np.array_equal(one, two, equal_nan=one.dtype.kind == "f"):
+            return name
+        if one.shape != two.shape or one.dtype.kind not in "iu" or one.ndim > 1 or self.source is None:
+            raise Unsupported(
+                f"a number of its {operator} was computed for the size of the batch, which cannot be left open"
+            )
+        alone = operator == "Reshape" and int((one != two).sum()) == 1 and not (one == INFERRED).any()
+        key = (name, alone)
+        if key not in self.made:
+            self.made[key] = self._inferred(name, one, two) if alone else self._computed(name, one, two)
+        return self.made[key]
+
+    def _inferred(self, name: str, one: np.ndarray, two: np.ndarray) -> str:
+        """Reshape finds a single open size by itself."""
+        return self._constant(f"{name}_open", np.where(one != two, INFERRED, one).astype(np.int64))
+
+    def _computed(self, name: str, one: np.ndarray, two: np.ndarray) -> str:
+        """factor · batch + rest, whole numbers for each element."""
+        step, change = self.sizes[1] - self.sizes[0], two.astype(np.int64) - one
+        factor = change // step
+        rest = one - factor * self.sizes[0]
+        if (change % step).any():
+            raise Unsupported("the size of the batch is divided in the net, so it cannot be left open")
+        sized = self._node("Mul", [self._batch(), self._constant(f"{name}_factor", factor)], f"{name}_sized")
+        sized = self._node("Add", [sized, self._constant(f"{name}_rest", rest)], f"{name}_open")
+        return sized if one.dtype == np.int64 else self._node("Cast", [sized], f"{name}_cast", to=_type(one))
+
+    def _batch(self) -> str:
+        if not any(node.output[0] == f"{SYMBOL}_size" for node in self.nodes):
+            self._node("Shape", [self.source], f"{SYMBOL}_shape")
+            self._node("Gather", [f"{SYMBOL}_shape", self._constant(f"{SYMBOL}_axis", np.int64(0))], f"{SYMBOL}_size")
+        return f"{SYMBOL}_size"
+
+    def _constant(self, name: str, value: Any) -> str:
+        from onnx import numpy_helper
+
+        self.graph.initializer.append(numpy_helper.from_array(np.asarray(value, dtype=np.int64), name))
+        return name
+
+    def _node(self, operator: str, inputs: list[Any], output: str, **attributes: Any) -> str:
+        from onnx import helper
+
+        self.nodes.append(helper.make_node(operator, inputs, [output], name=output, **attributes))
+        return output
+
+    def insert(self) -> None:
+        """Put the nodes first: they need nothing but an input."""
+        for node in reversed(self.nodes):
+            self.graph.node.insert(0, node)
+
+
+def _values(graph: Any) -> list[Any]:
+    weights = {one.name for one in graph.initializer}
+    return [one for one in (*graph.input, *graph.output, *graph.value_info) if one.name not in weights]
+
+
+def _dims(value: Any) -> list[Any]:
+    return [one.dim_param or one.dim_value for one in value.type.tensor_type.shape.dim]
+
+
+def _open_shape(value: Any, other: Any, sizes: tuple[int, int]) -> None:
+    """Name the sizes that are the batch, and leave open what follows from it."""
+    for one, two in zip(value.type.tensor_type.shape.dim, other.type.tensor_type.shape.dim, strict=True):
+        if one.dim_value != two.dim_value:
+            if (one.dim_value, two.dim_value) == sizes:
+                one.dim_param = SYMBOL
+            else:
+                one.ClearField("dim_value")
+
+
+def _numbers(graph: Any) -> dict[str, np.ndarray]:
+    """Every constant of a graph, by name."""
     from onnx import numpy_helper
 
-    graph = model.graph
-    weights = {one.name: one for one in graph.initializer}
-    constants = {node.output[0]: node.attribute[0].t for node in graph.node if node.op_type == "Constant"}
-    for value in (*graph.input, *graph.output, *graph.value_info):
-        sizes = value.type.tensor_type.shape.dim
-        if value.name not in weights and len(sizes) and sizes[0].dim_value == batch:
-            sizes[0].dim_param = SYMBOL
+    found = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
     for node in graph.node:
-        if node.op_type != "Reshape":
-            continue
-        holder = weights.get(node.input[1], constants.get(node.input[1]))
-        if holder is None:
-            continue
-        shape = numpy_helper.to_array(holder).copy()
-        if shape.size and shape[0] == batch:
-            shape[0] = COPIED if (shape == INFERRED).any() else INFERRED
-            opened = f"{node.name or node.output[0]}_open"
-            graph.initializer.append(numpy_helper.from_array(shape.astype(np.int64), opened))
-            node.input[1] = opened
+        if node.op_type == "Constant":
+            found[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
+    return found
+
+
+def _type(array: np.ndarray) -> int:
+    from onnx import helper
+
+    return int(helper.np_dtype_to_tensor_dtype(array.dtype))

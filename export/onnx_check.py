@@ -20,7 +20,8 @@ import onnxruntime
 from ..errors import Unsupported
 from ..train.inference.request import Told
 from ..train.inference.worker_events import serve
-from .asked import FACTS, INPUTS
+from .asked import FACTS, INPUTS, MORE, OTHER
+from .beside import ONNX_WHOLE, beside
 from .onnx_batch import open_batch
 from .run_files import EXPORTED
 from .running import in_batches, load, save
@@ -30,17 +31,17 @@ from .stand_ins import put_in
 def check(folder: Path, dynamic: bool, sizes: list[int], told: Told) -> None:
     """Finish, check and run model.onnx. Raises Unsupported where it is not valid or does not run."""
     told({"doing": "checking the ONNX file"})
-    file = folder / "model.onnx"
     facts: dict[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
+    file = folder / facts["file"]
     model = onnx.load(file)
-    put_in(model, facts["stand_ins"])
     if dynamic:
-        open_batch(model, facts["batch"])
+        open_batch(model, onnx.load(folder / OTHER / file.name), (facts["batch"], facts["batch"] + MORE))
+    put_in(model, facts["stand_ins"])
+    _save(model, file)
     try:
-        onnx.checker.check_model(model, full_check=True)
+        onnx.checker.check_model(str(file), full_check=True)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
         raise Unsupported(f"MindSpore wrote an ONNX file that onnx.checker refuses: {_said(error)}") from None
-    onnx.save(model, file)
     facts["nodes"] = len(model.graph.node)
     facts["opset"] = next(one.version for one in model.opset_import if one.domain in ("", "ai.onnx"))
     onnxruntime.set_default_logger_severity(3)
@@ -65,6 +66,15 @@ def check(folder: Path, dynamic: bool, sizes: list[int], told: Told) -> None:
             raise Unsupported(f"the ONNX file does not run on batches of {size}{dynamic_}: {_said(error)}") from None
     facts["versions"] |= {"onnx": onnx.__version__, "onnxruntime": onnxruntime.__version__}
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _save(model: Any, file: Path) -> None:
+    """Store the model, with its parameters beside it where one file does not hold them."""
+    if sum(one.ByteSize() for one in model.graph.initializer) <= ONNX_WHOLE:
+        onnx.save(model, file)
+        return
+    beside(file).unlink(missing_ok=True)
+    onnx.save(model, file, save_as_external_data=True, all_tensors_to_one_file=True, location=beside(file).name)
 
 
 def _said(error: Exception) -> str:

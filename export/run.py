@@ -11,7 +11,7 @@ from typing import Any
 
 from ..train.inference.inference_process import follow
 from ..train.inference.request import Told
-from .asked import FACTS, MINDIR, REQUEST, Asked
+from .asked import FACTS, MINDIR, MORE, REQUEST, Asked
 from .subject import Net, settle
 from .verdict import Comparison, compare
 
@@ -54,7 +54,7 @@ def export(asked: Asked, folder: Path, told: Told = lambda event: None, worker: 
     follow([*worker("mindspore_export"), place], folder / "export.log", told)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     batch = int(facts["batch"])
-    sizes = [batch, batch + 2] if asked.dynamic else [batch]
+    sizes = [batch, batch + MORE] if asked.dynamic else [batch]
     if net.torch is not None:
         words = [*worker("torch_reference"), place, net.torch, str(batch)]
         follow(words, folder / "torch.log", told, "torch")

@@ -99,6 +99,7 @@ def job_of(asked: Asked, subject: requests.Subject, net: str | None) -> Job:
         batch=asked.batch,
         dynamic=asked.dynamic,
         key_file=asked.key_file,
+        stem=asked.stem,
         enc_mode=asked.enc_mode,  # type: ignore[arg-type] # pydantic checks it
     )
 

@@ -3,22 +3,28 @@
 Judged as parity-step judges (parity/judge.py). With the torch model at hand, its float64 run is the reference and its
 float32 runs are the noise, for the net and for the file. The file is also held against the net itself, where the same
 noise counts; without a torch model the noise is what the net's outputs move when its weights and inputs are off by
-float32's own rounding.
+float32's own rounding. Where the net gives the same for every example, as one whose last layer is all zeros does, there
+is nothing to compare, and no verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from ..parity.judge import Measure, Verdict, judge
+from .asked import INPUTS
 from .run_files import EXPORTED, TORCH32, TORCH32_OTHER, TORCH64
 from .running import load
 
 NET, FILE, TORCH = "MindSpore", "the file", "torch"
+SAYS_NOTHING = (
+    "the net gives the same whatever it is given, so there is nothing to compare (is a layer all zeros, as a new "
+    "transformer's head is? a trained checkpoint or other --images tell more)"
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,21 @@ def compare(folder: Path, sizes: Sequence[int], *, torch: bool) -> list[Comparis
         found += _against(FILE, NET, size, outputs, net, near)
         if torch:
             found += _against(FILE, TORCH, size, outputs, exact, runs)
+    if _says_nothing(load(folder / INPUTS), net):
+        found = [_without_verdict(one) if one.passed else one for one in found]
     return found
+
+
+def _says_nothing(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> bool:
+    """Whether every output is the same for all examples, though their inputs are not; of one example, one number."""
+    differ = any(bool((array != array[:1]).any()) for array in inputs)
+    if differ:
+        return all(array.ndim and len(array) == len(inputs[0]) and not (array != array[:1]).any() for array in outputs)
+    return all(array.size > 1 and not (array != array.flat[0]).any() for array in outputs)
+
+
+def _without_verdict(one: Comparison) -> Comparison:
+    return replace(one, measure=replace(one.measure, verdict=Verdict.NONE, why=SAYS_NOTHING))
 
 
 def _fits(net: Sequence[np.ndarray], noise: Sequence[Sequence[np.ndarray]]) -> bool:

@@ -14,10 +14,11 @@ from rich.console import Console
 from ..errors import BadInput
 from ..export import air, serving
 from ..export.asked import ENC_MODES, ONNX, Asked, read_key
+from ..export.beside import beside, stem_for, total
 from ..export.run import Exported, Worker, export, module
-from ..migrate.formats.atomic_file import check_destination
 from . import export_lite, export_serving
 from .export_report import as_json, lines
+from .placing import check, place
 
 MISMATCH = 1
 Said = Callable[[str], None]
@@ -62,6 +63,7 @@ def run(
         images,
         key_file,
         mode,
+        stem_for(out),
     )
     _refuse_together(asked, form, enc_mode, from_onnx, classes)
     if form == "air":
@@ -91,9 +93,9 @@ def run(
         elif form == "serving":
             more = export_serving.write(exported, target, classes, folder, said, worker, force=force)
         else:
-            export_lite.place(exported.file, target, force=force)
-            said(f"Written to {out} ({exported.file.stat().st_size / 1e6:.1f} MB).")
-            more = {"files": [str(out)]}
+            place(exported.file, target, force=force)
+            said(f"Written to {out} ({total(exported.file) / 1e6:.1f} MB){_together(exported.file, target)}.")
+            more = {"files": [str(out), *([str(beside(target))] if beside(exported.file).exists() else [])]}
         return _print(exported, more, as_json_)
 
 
@@ -120,7 +122,12 @@ def _target(out: Path, form: str, checkpoint: Path, force: bool) -> Path:
     suffix = f".{form}"
     if out.suffix != suffix:
         raise BadInput(f"-o {out}: a file of --format {form} ends in {suffix}")
-    return check_destination(out, checkpoint, force=force)
+    return check(out, checkpoint, force=force)
+
+
+def _together(file: Path, target: Path) -> str:
+    """What has to be known of a large net, whose numbers lie beside its file."""
+    return f", its numbers in {beside(target).name} beside it: keep the two together" if beside(file).exists() else ""
 
 
 def _with_progress(asked: Asked, folder: Path, worker: Worker) -> Exported:

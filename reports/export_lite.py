@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 from ..errors import BadInput
 from ..export import lite
 from ..export.run import Worker
-from ..migrate.formats.atomic_file import atomic_file, check_destination
+from ..migrate.formats.atomic_file import check_destination
 from ..train.inference.inference_process import follow
+from .placing import check, place
 
 Said = Callable[[str], None]
 
@@ -21,7 +21,8 @@ def targets(out: Path, form: str, source: Path, *, force: bool) -> dict[str, Pat
     found = lite.files_of(out, form)
     if form == "onnx" and lite_source(source) and found["net"].resolve() == source.resolve():
         del found["net"]
-    return {what: check_destination(path, source, force=force) for what, path in found.items()}
+    looks = {what: check if what == "net" else check_destination for what in found}
+    return {what: looks[what](path, source, force=force) for what, path in found.items()}
 
 
 def lite_source(checkpoint: Path) -> bool:
@@ -58,13 +59,3 @@ def write(net: Path, form: str, files: dict[str, Path], folder: Path, said: Said
     written = [path.name for what, path in files.items() if what != "model" or here]
     said(f"Written: {', '.join(written)}.")
     return {"converter": call, "converted": here, "files": [str(path) for path in files.values() if path.exists()]}
-
-
-def place(file: Path, target: Path, *, force: bool) -> None:
-    """Copy what was verified to where it goes, whole or not at all."""
-    with (
-        atomic_file(target, force=force) as descriptor,
-        file.open("rb") as source,
-        open(descriptor, "wb", closefd=False) as new,
-    ):
-        shutil.copyfileobj(source, new)

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from ..errors import Unsupported
 from ..export import serving
+from ..export.beside import beside
 from ..export.run import Exported, Worker
 from ..train.inference.inference_process import follow
 from ..train.inference.request import own_mode, preparation
@@ -25,8 +27,14 @@ def write(
 ) -> dict[str, Any]:
     """Write the servable, run it, and put it in place; returns what is told of it.
 
-    Raises BadInput for a net that is no classifier, and WorkerFailed where the servable does not do what the net does.
+    Raises BadInput for a net that is no classifier, Unsupported for one too large, and WorkerFailed where the servable
+    does not do what the net does.
     """
+    if beside(exported.file).exists():
+        raise Unsupported(
+            "a MindIR of more than 1 GB has its numbers in a folder beside it, for which MindSpore Serving's "
+            "documentation knows no place: --format mindir writes it, and `msmigrate serve` serves it"
+        )
     subject = exported.net.subject
     names = subject.names(None if classes is None else names_in(classes, subject))
     parts, mode = preparation(subject.recipe), own_mode(subject.recipe)

@@ -26,7 +26,7 @@ def graph_of(mindir: Path) -> Path:
 
 def beside(file: Path) -> Path:
     """What belongs to a MindIR or ONNX file if its net is large: a folder, or a file of external data."""
-    return file.with_name(f"{file.name}{DATA}" if file.suffix == ".onnx" else f"{stem_for(file)}{FOLDER}")
+    return file.with_name(stem_for(file) + (f"{file.suffix}{DATA}" if file.suffix == ".onnx" else FOLDER))
 
 
 def total(file: Path) -> int:

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from msmigrate.reports import export_command
 from msmigrate.train.data.data_sources import open_source
 
 HERE = Path(__file__).parent
@@ -64,7 +65,7 @@ class Net(nn.Cell):
     def __init__(self):
         super().__init__()
         self.flat = nn.Flatten()
-        self.fc = nn.Dense(48, 5)
+        self.fc = nn.Dense(48, 8)
         self.drop = nn.Dropout(p=0.5)
 
     def construct(self, x):
@@ -82,7 +83,7 @@ def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "net.py").write_text(CELL.format(more=""))
     (folder / "sorting.py").write_text(CELL.format(more=" + ops.lgamma(self.fc(self.flat(x)))"))
     make = (
-        "import torch, sys; fc = torch.nn.Linear(48, 5); "
+        "import torch, sys; fc = torch.nn.Linear(48, 8); "
         "torch.save({'fc.' + k: v for k, v in fc.state_dict().items()}, sys.argv[1])"
     )
     subprocess.run([sys.executable, "-c", make, str(folder / "net.pth")], check=True)
@@ -124,11 +125,40 @@ def test_every_way_of_batches(made: Path, tmp_path: Path, form: str, options: tu
 
 
 @pytest.mark.full
+@pytest.mark.parametrize(("form", "key"), [("mindir", False), ("mindir", True), ("onnx", False)])
+def test_a_large_net_has_its_numbers_beside_it(cell: Path, tmp_path: Path, form: str, key: bool) -> None:
+    """As MindSpore writes it above 1 GB, and ONNX above 2; the pair is loaded again where it was put."""
+    (tmp_path / "key").write_bytes(b"0123456789abcdef")
+    out, beside = (
+        tmp_path / f"my net.{form}",
+        tmp_path / ("my_net_variables" if form == "mindir" else "my_net.onnx.data"),
+    )
+    code = export_command.run(
+        cell / "net.pth",
+        out,
+        form,
+        model=f"{cell / 'net.py'}:build",
+        shapes=("2x3x4x4",),
+        dynamic=True,
+        key_file=tmp_path / "key" if key else None,
+        worker=lambda name: (sys.executable, str(HERE / "large_worker.py"), name),
+    )
+    assert code == 0 and out.exists() and beside.exists()
+    numbers = beside / "data_0" if form == "mindir" else beside
+    assert out.stat().st_size < 20_000 and numbers.stat().st_size >= 48 * 8 * 4
+    if form == "onnx":
+        onnx.checker.check_model(str(out), full_check=True)
+        session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
+        shape = [1, 3, 4, 4]
+        assert session.run(None, {session.get_inputs()[0].name: np.ones(shape, np.float32)})[0].shape == (1, 8)
+
+
+@pytest.mark.full
 def test_a_torch_model_that_is_not_the_cells_is_told_apart(cell: Path, tmp_path: Path) -> None:
     """A wrong torch model has other outputs, and nothing is written."""
     (cell / "other.py").write_text(
         "import torch\n\nclass Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.fc = torch.nn.Linear(48, 5)\n\n    def forward(self, x):\n"
+        "        self.fc = torch.nn.Linear(48, 8)\n\n    def forward(self, x):\n"
         "        return self.fc(x.flatten(1)) * 1.001\n\ndef build():\n    return Net()\n"
     )
     words = ("--model", f"{cell / 'net.py'}:build", "--torch", f"{cell / 'other.py'}:build", "--input", "2x3x4x4")

@@ -1,4 +1,4 @@
-"""Stand-ins are found in a graph by their numbers and replaced by ONNX's own operators; a batch is opened."""
+"""Stand-ins are found in a graph by their numbers and replaced by ONNX's own operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import onnx
 import onnxruntime
 import pytest
 from msmigrate.errors import WorkerFailed
-from msmigrate.export.onnx_batch import SYMBOL, open_batch
 from msmigrate.export.stand_ins import StandIn, StandIns, put_in
 from onnx import TensorProto, helper, numpy_helper
 from scipy.special import erf
@@ -85,14 +84,3 @@ def test_ordinary_numbers_are_no_marks() -> None:
     model = graph(nodes, {"a": np.float32(1e30), "b": np.float32(2.0)}, [2], [2])
     put_in(model, [])
     assert [node.op_type for node in model.graph.node] == ["Mul", "Mul"]
-
-
-@pytest.mark.parametrize("batch", [1, 2])
-def test_an_open_batch_runs_with_every_size(batch: int) -> None:
-    nodes = [helper.make_node("Reshape", ["x", "shape"], ["t"]), helper.make_node("Relu", ["t"], ["y"])]
-    model = graph(nodes, {"shape": np.array([batch, 6])}, [batch, 2, 3], [batch, 6])
-    open_batch(model, batch)
-    assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == SYMBOL
-    for size in (1, 2, 5):
-        x = np.random.default_rng(0).standard_normal((size, 2, 3), dtype=np.float32)
-        np.testing.assert_array_equal(run(model, x), np.maximum(x, 0).reshape(size, 6))

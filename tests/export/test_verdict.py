@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msmigrate.export.asked import INPUTS
 from msmigrate.export.run_files import EXPORTED, TORCH32, TORCH32_OTHER, TORCH64
 from msmigrate.export.running import in_batches, load, save
 from msmigrate.export.verdict import FILE, NET, compare
@@ -23,6 +24,7 @@ def leave(folder: Path, file: list[np.ndarray] | None = None, off: float = 0.0) 
         return (exact * (1 + EPS * random.standard_normal(exact.shape))).astype(np.float32)
 
     net = rounded()
+    save(folder / INPUTS, [exact])
     save(folder / "net.npz", [net])
     save(folder / TORCH64, [exact])
     save(folder / TORCH32, [rounded()])
@@ -52,6 +54,24 @@ def test_nothing_passes_by_absence(tmp_path: Path, torch: bool, case: str) -> No
     files = {"none": [], "another shape": [net.T], "one too many": [net, net], "not finite": [net * np.nan]}
     leave(tmp_path, files[case])
     assert not all(one.passed for one in compare(tmp_path, [2], torch=torch))
+
+
+@pytest.mark.parametrize("torch", [True, False])
+@pytest.mark.parametrize("alike", ["inputs differ", "one example"])
+def test_what_is_the_same_for_every_example_is_no_proof(tmp_path: Path, torch: bool, alike: str) -> None:
+    """A new transformer's head is all zeros, and so is what any file of it gives."""
+    leave(tmp_path)
+    same = np.zeros((4, 50), np.float32)
+    for path in tmp_path.iterdir():
+        if path.name != INPUTS:
+            save(path, [same])
+    if alike == "one example":
+        save(tmp_path / INPUTS, [np.ones((4, 3))])
+    found = compare(tmp_path, [2], torch=torch)
+    assert {one.measure.verdict for one in found} == {Verdict.NONE}
+    assert all("nothing to compare" in one.measure.why for one in found)
+    save(tmp_path / EXPORTED.format(2), [same + 1])
+    assert Verdict.FAIL in {one.measure.verdict for one in compare(tmp_path, [2], torch=torch)}
 
 
 def test_batches_are_joined(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ if __name__ == "__main__":
         }
         (folder / "facts.json").write_text(json.dumps({**facts, "versions": {"mindspore": "none"}}))
         (folder / facts["file"]).write_bytes(b"a net")
+        np.savez(folder / "inputs.npz", exact)
         for file in ("net", "moved0", "moved1"):
             np.savez(folder / f"{file}.npz", rounded if file == "net" else near)
     elif name == "torch_reference":

@@ -22,14 +22,26 @@ OTHERS = ("clipped", "mixed", "half")  # tiny_clipped.yaml and so on, which have
 sys.path.insert(0, str(HERE))  # for traces, and the modules beside it
 
 
+CASES = json.loads((HERE / "cases.json").read_text())
+
+
 @pytest.fixture(scope="session")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with a run for each seed (none-SEED) and for each fault."""
-    root = tmp_path_factory.mktemp("cases")
-    cases = json.loads((HERE / "cases.json").read_text())
-    names = [str(RECIPE), *(f"none-{seed}={seed}" for seed in cases["seeds"]), *cases["faults"]]
+    """The folder with a run for each seed (none-SEED) and for each fault, without those that wait for `-m full`."""
+    return _recorded(tmp_path_factory.mktemp("cases"), lambda case: case not in CASES["full"])
+
+
+@pytest.fixture(scope="session")
+def full_cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same of those."""
+    return _recorded(tmp_path_factory.mktemp("full_cases"), lambda case: case in CASES["full"])
+
+
+def _recorded(root: Path, wanted: Callable[[str], bool]) -> Path:
+    names = [str(RECIPE), *(f"none-{seed}={seed}" for seed in CASES["seeds"] if wanted(f"none-{seed}"))]
+    names += filter(wanted, CASES["faults"])
     for other in OTHERS:
-        names += [str(HERE / f"tiny_{other}.yaml"), f"none-{other}", *cases[other]]
+        names += [str(HERE / f"tiny_{other}.yaml"), *filter(wanted, (f"none-{other}", *CASES[other]))]
     processes = []
     # MindSpore's side takes three times as long as torch's, so two processes share it: every other case each
     for script, part in (("torch_cases.py", ()), ("mindspore_cases.py", ("0/2",)), ("mindspore_cases.py", ("1/2",))):
@@ -53,14 +65,14 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def verdict(cases: Path) -> Callable[[str], Report]:
+def verdict(request: pytest.FixtureRequest) -> Callable[[str], Report]:
     """The report of a case."""
-    cases_of = json.loads((HERE / "cases.json").read_text())
-    files = {case: HERE / f"tiny_{other}.yaml" for other in OTHERS for case in (f"none-{other}", *cases_of[other])}
+    files = {case: HERE / f"tiny_{other}.yaml" for other in OTHERS for case in (f"none-{other}", *CASES[other])}
 
     def of(case: str) -> Report:
         file = files.get(case, RECIPE)
-        return report(file, Options(recipes.load(file), cases / case))
+        root = request.getfixturevalue("full_cases" if case in CASES["full"] else "cases")
+        return report(file, Options(recipes.load(file), root / case))
 
     return of
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msmigrate.parity.findings import Report
@@ -16,7 +17,12 @@ CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
 FAULTS = {**CASES["faults"], **CASES["clipped"], **CASES["mixed"], **CASES["half"]}
 
 
-@pytest.mark.parametrize("seed", [*CASES["seeds"], "clipped", "mixed", "half"])
+def told(names: Iterable[Any], prefix: str = "") -> list[Any]:
+    """Each as a test's parameter, marked where it is in the slow suite."""
+    return [pytest.param(n, marks=pytest.mark.full if f"{prefix}{n}" in CASES["full"] else ()) for n in names]
+
+
+@pytest.mark.parametrize("seed", told([*CASES["seeds"], "clipped", "mixed", "half"], "none-"))
 def test_an_untouched_pair_is_green(verdict: Callable[[str], Report], seed: int | str) -> None:
     report = verdict(f"none-{seed}")
     trouble = [(f.place, f.why) for f in report.findings if f.verdict is not Verdict.PASS]
@@ -25,7 +31,7 @@ def test_an_untouched_pair_is_green(verdict: Callable[[str], Report], seed: int 
     assert all(stage.max_ratio is None or stage.max_ratio < RATIO for stage in report.stages)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", told(FAULTS))
 def test_a_fault_is_found_where_it_is(verdict: Callable[[str], Report], fault: str) -> None:
     report = verdict(fault)
     first = report.first_divergence

@@ -12,15 +12,17 @@ from typing import Any
 from ..errors import MsmigrateError
 from .mindspore_graph_randomness import CompiledMasks
 from .mindspore_side import MindSporeSide
+from .mindspore_starts import Starts
 from .modes import FAILED, GRAPH, UNFIXED
 from .record import Inputs, record_steps
 from .trace import TraceWriter
 
 
 def record_compiled(
-    side: MindSporeSide, inputs: Inputs, folder: Path, about: dict[str, Any], sample: int | None
+    side: MindSporeSide, inputs: Inputs, starts: Starts, folder: Path, about: dict[str, Any], sample: int | None
 ) -> None:
-    """Take the same steps as `side` did in PyNative mode, compiled, from the same start, into folder/mindspore-graph.
+    """Take the same steps as `side` did in PyNative mode, compiled, into folder/mindspore-graph, each with the weights
+    that it began with then.
 
     What does not compile, or draws random numbers that cannot be fixed, is said in the head of the trace.
     """
@@ -29,19 +31,21 @@ def record_compiled(
     masks = CompiledMasks(side.net, side.names or {}, side.draws, side.recipe.accumulate)
     if masks.outside:
         writer.about[UNFIXED] = masks.outside
+        starts.close()
         writer.close()
         return
     with masks.installed(), within(folder):
         side.masks = masks
         try:
             side.restart()
-            record_steps(side, inputs, writer, "MindSpore, compiled")
+            record_steps(side, inputs, writer, "MindSpore, compiled", before=starts.take)
         except MsmigrateError:
             raise
         except Exception as error:  # whatever a compiler says of a user's net
             traceback.print_exc()
             writer.about[FAILED] = " ".join(str(error).split("\n-----")[0].split())[:300]
         finally:
+            starts.close()
             side.masks = None
             side.restart()
     writer.close()

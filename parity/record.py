@@ -147,17 +147,27 @@ def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     writer.flush("forward", "eval")
 
 
-def record_steps(side: Side, inputs: Inputs, writer: TraceWriter, label: str, sides: bool = False) -> None:
+def record_steps(
+    side: Side,
+    inputs: Inputs,
+    writer: TraceWriter,
+    label: str,
+    sides: bool = False,
+    before: Callable[[int], None] | None = None,
+) -> None:
     """Train for len(inputs.images) steps: losses, the gradients of the first step that was not skipped because of an
     overflow, what had changed after it and after the last step, and what the loss scale did.
 
-    With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on.
+    With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. `before` is
+    called with each step's number (from 1) before it.
     """
     start = {name: array.copy() for name, array in {**side.parameters(), **side.buffers()}.items()}
     rates: dict[str, list[np.ndarray]] = {}
     taken = False  # whether any step has updated the weights
     for i, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
         progress(f"{label}: training step {i} of {len(inputs.images)}")
+        if before is not None:
+            before(i)
         for name, values in side.hyperparameters().items():
             rates.setdefault(name, []).append(values)
         result = side.step(images, labels, _step_outputs(writer, i) if sides else None)

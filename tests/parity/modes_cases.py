@@ -34,6 +34,8 @@ CASES = {
         Case("compiled", "masks in cells", "graph"),
         Case("compiled half", "none", "graph", recipe="half"),
         Case("compiled eps", "eps in graph", "graph"),
+        Case("compiled momentum", "momentum lost in graph", "graph"),
+        Case("compiled drift", "weights drift in graph", "graph"),
         Case("compiled function draws", "none", "graph", full=True),
         Case("compiled not at all", "not compiled", "graph"),
         *(

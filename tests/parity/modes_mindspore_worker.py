@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,38 @@ def with_eps(side: Any, *rest: Any) -> None:
     record_compiled(side, *rest)
 
 
+def before_steps(change: Callable[[Any], None]) -> Callable[..., None]:
+    """Something that happens to the side before every compiled step but the first, and before the weights are set."""
+
+    def record(side: Any, inputs: Any, starts: Any, *rest: Any) -> None:
+        take = starts.take
+
+        def changed(step: int) -> None:
+            if step > 1:
+                change(side)
+            take(step)
+
+        starts.take = changed
+        record_compiled(side, inputs, starts, *rest)
+
+    return record
+
+
+def lost(side: Any) -> None:
+    for moment in side.train_step.optimizer.accum:
+        moment.copy_(ops.zeros_like(moment))
+
+
+def drifted(side: Any) -> None:
+    for held in side.held:
+        held.parameter.copy_(held.parameter * 1.01)
+
+
+FAULTS = {
+    "eps in graph": with_eps,
+    "momentum lost in graph": before_steps(lost),
+    "weights drift in graph": before_steps(drifted),
+}
 build = mindspore_models.build
 
 
@@ -33,7 +66,7 @@ def main(root: Path, names: list[str]) -> None:
         options = options_of(root, case.name)
         wait_for(options.folder)
         mindspore_models.build = build if case.recipe == "half" else modes_mindspore_net.build(case)
-        mindspore_worker.record_compiled = with_eps if case.wrong == "eps in graph" else record_compiled
+        mindspore_worker.record_compiled = FAULTS.get(case.wrong, record_compiled)
         mindspore_worker.main(options)
 
 

@@ -44,6 +44,20 @@ def test_a_fault_of_the_compiled_step_alone_is_told_apart(modes_root: Path) -> N
     assert "differs by more than noise in" in note and "loss (step1) logits" in note
 
 
+def test_a_compiled_step_goes_on_with_its_own_state(modes_root: Path) -> None:
+    failed = {
+        (f.stage, f.part) for f in compiled(modes_root, "compiled momentum").findings if f.verdict is Verdict.FAIL
+    }
+    assert failed == {("update", "graph step2"), ("update", "graph step2 momentum_buffer")}
+
+
+def test_a_compiled_step_begins_with_the_weights_that_the_pynative_one_had(modes_root: Path) -> None:
+    """Else rounding of one step would take the other side at a ReLU of the next."""
+    found = compiled(modes_root, "compiled drift")
+    assert len(found.findings) > 40 and all(f.verdict is Verdict.PASS for f in found.findings)
+    assert not list((modes_cases.options_of(modes_root, "compiled drift").folder).glob("*starts*"))
+
+
 def test_half_precision_with_accumulation_and_scaling_has_no_false_alarm(modes_root: Path) -> None:
     found = compiled(modes_root, "compiled half", half=True)
     assert not [f for f in found.findings if f.verdict is Verdict.FAIL]

@@ -14,6 +14,7 @@ mindspore_environment.prepare()
 import os  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
+import time  # noqa: E402
 import warnings  # noqa: E402
 from collections.abc import Callable, Sequence  # noqa: E402
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402
@@ -34,6 +35,7 @@ from ..train.inference.request import Told, preparation  # noqa: E402
 from ..train.inference.worker_events import serve  # noqa: E402
 from ..train.run.processes import end_with_parent  # noqa: E402
 from .asked import read_key, shape_of  # noqa: E402
+from .batch_sizes import Split, sizes_up_to  # noqa: E402
 from .batching import Batches  # noqa: E402
 from .mindspore_export import made  # noqa: E402
 from .mindspore_inputs import size_of_images  # noqa: E402
@@ -47,24 +49,26 @@ THREADS = 4  # that decode and prepare images
 MOST_PIXELS = 64_000_000  # of an image: a small file may say that it is a huge one
 GRACE = 30  # seconds in which requests may end after the stop
 TOP = 5
+TIMED, LONG = 3, 1.0  # batches that are timed for each size, and the seconds after which no further one is
 
 
 class Net:
-    """The net in a thread of its own, compiled for single instances and for whole batches.
+    """The net in a thread of its own, compiled for single instances, for whole batches, and for sizes between them.
 
-    shapes, dtypes: of one instance's inputs. outputs: shapes of what it makes of one. sizes: of batches.
+    shapes, dtypes: of one instance's inputs. outputs: shapes of what it makes of one. split: the sizes of batches, and
+    how what waits is split into them.
     """
 
     def __init__(self, job: ServeJob) -> None:
         self.thread = ThreadPoolExecutor(1)
         self.job = job
-        self.sizes = [1, job.batch] if job.batch > 1 else [1]
         self.thread.submit(self._load).result()
 
     def _load(self) -> None:
         """MindSpore keeps its mode by thread, so all of it happens in one."""
         use("CPU", 0)
         job = self.job
+        sizes = sizes_up_to(job.batch)
         told = [shape_of(text) for text in job.job.shapes]
         if job.mindir is None:
             self.net: nn.Cell = fill(made(job.job), job.job.request)
@@ -77,27 +81,34 @@ class Net:
             except (RuntimeError, ValueError) as error:
                 raise BadInput(f"{job.mindir} cannot be loaded: {first_line(error)}") from None
             if not told and not options:
-                told, self.sizes = _inputs(job.mindir, self.sizes)
+                told, sizes = _inputs(job.mindir, sizes)
         if not told and job.images:
             told = [((1, *size_of_images(job.job)), "float32")]
         if not told:
             raise BadInput("nothing says which inputs the net takes: add --input SHAPE")
         self.shapes, self.dtypes = [shape[1:] for shape, _ in told], [dtype for _, dtype in told]
-        for size in self.sizes:
-            zeros = [np.zeros((size, *shape), dtype) for shape, dtype in zip(self.shapes, self.dtypes, strict=True)]
-            try:
-                outputs = run(self.net, zeros)
-            except (RuntimeError, TypeError, ValueError) as error:
-                raise BadInput(f"the net does not run on batches of {size}: {first_line(error)}") from None
-            if not outputs or any(not x.ndim or len(x) != size for x in outputs):
-                raise BadInput(
-                    f"the net gives {[list(x.shape) for x in outputs]} for a batch of {size}: not one for each"
-                )
+        self.split = Split({size: self._compiled(size) for size in sizes})
+
+    def _compiled(self, size: int) -> float:
+        """Compile for batches of a size; returns the seconds that such a batch takes then."""
+        zeros = [np.zeros((size, *shape), dtype) for shape, dtype in zip(self.shapes, self.dtypes, strict=True)]
+        try:
+            outputs = run(self.net, zeros)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise BadInput(f"the net does not run on batches of {size}: {first_line(error)}") from None
+        if not outputs or any(not x.ndim or len(x) != size for x in outputs):
+            raise BadInput(f"the net gives {[list(x.shape) for x in outputs]} for a batch of {size}: not one for each")
         self.outputs = [x.shape[1:] for x in outputs]
+        times: list[float] = []
+        while len(times) < TIMED and sum(times) < LONG:
+            began = time.perf_counter()
+            run(self.net, zeros)
+            times.append(time.perf_counter() - began)
+        return min(times)
 
     def __call__(self, instances: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
         """Each instance's outputs; the batch is filled up with its last, so that nothing has to be compiled again."""
-        size = next(size for size in self.sizes if size >= len(instances))
+        size = self.split.filled(len(instances))
         filled = [*instances, *[instances[-1]] * (size - len(instances))]
         outputs = run(self.net, [np.stack(arrays) for arrays in zip(*filled, strict=True)])
         return [[output[i] for output in outputs] for i in range(len(instances))]
@@ -187,7 +198,8 @@ def answer(job: ServeJob, told: Told) -> None:
     warnings.simplefilter("error", Image.DecompressionBombWarning)
     told({"doing": "loading and compiling the net"})
     net = Net(job)
-    batches = Batches(net, net.thread, size=net.sizes[-1], wait=job.wait / 1000, most=job.most_waiting)
+    size = net.split.sizes[-1]
+    batches = Batches(net, net.thread, size=size, wait=job.wait / 1000, most=job.most_waiting, take=net.split)
     methods = methods_of(net, job)
     with ThreadPoolExecutor(THREADS) as workers:
         app = application(job.name, methods, batches, workers, job.most_bytes)

@@ -9,7 +9,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import uvicorn
 from msmigrate.errors import BadInput
+from msmigrate.export.batch_sizes import Split
 from msmigrate.export.batching import Batches
 from msmigrate.export.rest_app import Method, application
 from msmigrate.export.rest_instances import array_of, bytes_of, instances_of, plain
@@ -25,15 +26,18 @@ SHAPE, MOST = (2, 2), 20_000
 
 
 class Doubling:
-    """A net: twice its input; `hold` keeps it from running, `sizes` are those of its batches."""
+    """A net: twice its input; `hold` keeps it from running, `begun` says that it was asked to, `sizes` are those of its
+    batches."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []
         self.hold = threading.Event()
         self.hold.set()
+        self.begun = threading.Event()
 
     def __call__(self, instances: Sequence[Any]) -> list[Any]:
-        self.hold.wait(10)
+        self.begun.set()
+        self.hold.wait(60)
         self.sizes.append(len(instances))
         if any(x[0, 0] == 666 for x in instances):
             raise RuntimeError("the secret of the net")
@@ -43,9 +47,9 @@ class Doubling:
 class Service:
     """A server in a thread."""
 
-    def __init__(self, most_waiting: int = 64) -> None:
+    def __init__(self, most_waiting: int = 64, take: Callable[[int], int] = lambda count: count) -> None:
         self.net = Doubling()
-        self.batches = Batches(self.net, ThreadPoolExecutor(1), size=4, wait=0.05, most=most_waiting)
+        self.batches = Batches(self.net, ThreadPoolExecutor(1), size=4, wait=0.05, most=most_waiting, take=take)
         methods = {"predict": Method(["x"], ["y"], lambda v: array_of(v[0], SHAPE, "float32"), lambda made: [made])}
         app = application("double", methods, self.batches, ThreadPoolExecutor(2), MOST)
         self.socket = socket.socket()
@@ -170,6 +174,24 @@ def test_concurrent_requests_run_in_one_batch(service: Service) -> None:
     assert max(service.net.sizes) == 4 and sum(service.net.sizes) == 9
 
 
+def test_what_a_batch_leaves_is_the_first_of_the_next() -> None:
+    """In order, whole, and without waiting for more."""
+    service = Service(take=Split({1: 1.0, 2: 1.5, 4: 4.0}))
+    service.net.hold.clear()
+    with ThreadPoolExecutor(8) as clients:
+        asked = [clients.submit(service.predict, 0)]
+        assert service.net.begun.wait(20)
+        asked += [clients.submit(service.predict, n) for n in range(1, 8)]
+        while service.batches.waiting < 7:
+            time.sleep(0.01)
+        service.net.hold.set()
+        answers = [each.result()[1]["instances"][0]["y"][0][0] for each in asked]
+    waiting = service.batches.waiting
+    service.stop()
+    assert answers == [2.0 * n for n in range(8)]
+    assert service.net.sizes == [1, 2, 2, 2, 1] and waiting == 0
+
+
 def test_a_net_that_fails_says_nothing_of_itself(service: Service, capfd: pytest.CaptureFixture[str]) -> None:
     status, found = service.predict(666)
     assert status == 500 and found == {"error_msg": "the model failed; the server's log says why"}
@@ -189,8 +211,7 @@ def test_the_stop_answers_what_it_has_begun() -> None:
     service.net.hold.clear()
     with ThreadPoolExecutor(1) as client:
         asked = client.submit(service.predict, 7)
-        while not service.server.server_state.total_requests:
-            time.sleep(0.01)
+        assert service.net.begun.wait(20)
         service.server.should_exit = True
         time.sleep(0.2)
         service.net.hold.set()

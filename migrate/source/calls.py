@@ -8,9 +8,20 @@ from collections.abc import Mapping
 
 from ...mappings.rows import Row
 from . import module_calls
-from .crossing_calls import CannotWrite, Given, bound, held, through_variable, written
+from .crossing_calls import CannotWrite, Given, bound, held, takes_anything, through_variable, written
 from .facts import Facts
-from .module_api import CONSTANT, CONTAINERS, FORWARDS, GROWING, KEPT, METHODS, MODULES, NOT_CONVERTED
+from .module_api import (
+    ANNOTATE,
+    CONSTANT,
+    CONTAINERS,
+    DEFAULT_DTYPE,
+    FORWARDS,
+    GROWING,
+    KEPT,
+    METHODS,
+    MODULES,
+    NOT_CONVERTED,
+)
 from .plainly import plainly
 from .scope import Problem, Scope
 from .signatures import none_anyway
@@ -36,6 +47,10 @@ class Calls(ast.NodeTransformer):
         constants = self.facts.constants(self.file, node)
         if callees and all(name in CONSTANT for name in callees) and constants is not None and len(constants) == 1:
             return ast.Constant(constants[0])
+        if callees == [DEFAULT_DTYPE]:
+            return self.scope.name("mindspore.float32")
+        if callees == [ANNOTATE] and len(node.args) == 2:
+            return self.visit(node.args[1])
         setting = bool(callees) and not node.args and not node.keywords and self.scope.settings.issuperset(callees)
         if (setting or self.asks_torch(node)) and constants is not None and len(constants) == 1:
             return ast.Constant(constants[0])
@@ -165,7 +180,10 @@ class Calls(ast.NodeTransformer):
     def any_of(self, node: ast.Call, rows: Mapping[str, Row | None]) -> ast.Call:
         """A call of what a variable holds, now this and now that: written where it is one call for all of them."""
         calls = []
-        for row in rows.values():
+        lenient = [name for name, row in rows.items() if row is not None and takes_anything(row)]
+        for name, row in rows.items():
+            if name in lenient and len(lenient) < len(rows):
+                continue  # it takes what the others are given
             copied = copy.deepcopy(node)
             function = self.visit(copied.func)
             if row is None:
@@ -227,13 +245,25 @@ class Calls(ast.NodeTransformer):
         rest = next((place for place, argument in enumerate(row.arguments) if argument.rest), len(row.arguments))
         for argument in node.args:
             if isinstance(argument, ast.Starred) and len(positional) < rest:
-                raise CannotWrite(f"{row.torch} with *{ast.unparse(argument.value)}")
-            positional.append(self.item(argument))
+                positional += self.unpacked(row, argument)
+            else:
+                positional.append(self.item(argument))
         named = {word.arg: self.item(word.value) for word in node.keywords if word.arg is not None}
         for word in node.keywords:
             if word.arg is None:
                 named |= self.opened(row, word.value)
         return bound(row, positional, named)
+
+    def unpacked(self, row: Row, node: ast.Starred) -> list[Given]:
+        """What `*sizes` gives, item by item, for a variable that always has as many."""
+        counts = {*(self.facts.constants(self.file, node) or ())}
+        kinds = self.facts.kinds(self.file, node.value)
+        if len(counts) != 1 or not all(kind.startswith(("tuple(", "list(")) for kind in kinds):
+            raise CannotWrite(f"{row.torch} with {ast.unparse(node)}")
+        inside = list(dict.fromkeys(one for kind in kinds for one in kind[kind.index("(") + 1 : -1].split(", ")))
+        whole = self.visit(node.value)
+        places = (ast.Constant(place) for place in range(*counts))
+        return [Given(ast.Subscript(copy.deepcopy(whole), place, ast.Load()), inside, None) for place in places]
 
     def opened(self, row: Row, node: ast.expr) -> dict[str, Given]:
         """What `**options` gives, key by key, for keys that are always the same."""

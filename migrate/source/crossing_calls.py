@@ -14,6 +14,7 @@ from .module_api import OTHERWISE
 from .symbolic import SYMBOLIC
 
 SCALED = ("torch.add", "torch.sub")
+ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
 Namer = Callable[[str], ast.expr]
 
 
@@ -30,7 +31,12 @@ class CannotWrite(Exception):
 
 
 def bound(row: Row, positional: list[Given], named: Mapping[str, Given]) -> dict[str, Given]:
-    """The arguments under torch's names; raises CannotWrite for what the row does not know."""
+    """The arguments under torch's names; raises CannotWrite for what the row does not know.
+
+    `inplace` may be given to a class that has none: one that a variable holds, and that torch did not make after all.
+    """
+    if takes_anything(row):
+        return {}
     given: dict[str, Given] = {}
     waiting = list(positional)
     for argument in row.arguments:
@@ -45,11 +51,18 @@ def bound(row: Row, positional: list[Given], named: Mapping[str, Given]) -> dict
         raise CannotWrite(f"{row.torch} takes {len(row.arguments)} arguments, {len(positional)} are given")
     for name, item in named.items():
         if all(name != argument.torch for argument in row.arguments):
+            if name == "inplace":
+                continue
             raise CannotWrite(f"{row.torch} has no argument {name} in the mapping table")
         if name in given:
             raise CannotWrite(f"{row.torch} is given {name} twice")
         given[name] = item
     return given
+
+
+def takes_anything(row: Row) -> bool:
+    """Whether a class looks at none of its arguments, in both frameworks, as Identity."""
+    return bool(row.arguments) and {argument.torch for argument in row.arguments} <= {"*args", "**kwargs"}
 
 
 def written(row: Row, given: Mapping[str, Given], name: Namer, *, partial: bool = False) -> ast.Call:
@@ -199,6 +212,8 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Given])
             others[key] = constant
         elif item.constants is not None and len(item.constants) == 1:
             others[key] = item.constants[0]
+        elif argument.verb in ASKS_WHETHER and item.kinds and "NoneType" not in item.kinds:
+            others[key] = item.node
         else:
             others.pop(key, None)
     try:

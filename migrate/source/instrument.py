@@ -115,9 +115,22 @@ class _Reporting(ast.NodeTransformer):
         function = node.func
         inner = self.generic_visit(function) if isinstance(function, ast.Attribute) else self.visit(function)
         told = self.report(CALL, function, inner)  # type: ignore[arg-type]
-        arguments = [self.visit(argument) for argument in node.args]
+        arguments = [self._argument(argument) for argument in node.args]
         keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
         return ast.copy_location(ast.Call(told, arguments, keywords), node)
+
+    def _argument(self, node: ast.expr) -> ast.expr:
+        """An argument of a call; of `*sizes`, for a variable, also how many there are, under the star's place."""
+        if not isinstance(node, ast.Starred) or not isinstance(node.value, (ast.Name, ast.Attribute)):
+            return self.visit(node)
+        there = copy.deepcopy(node.value)
+        length = ast.Call(
+            ast.Name("getattr", ast.Load()), [there, ast.Constant("__len__"), ast.Name("int", ast.Load())], []
+        )
+        told = self.report(VALUE, node, ast.Call(length, [], []))
+        both = ast.Tuple([told, self.visit(node.value)], ast.Load())
+        node.value = ast.Subscript(both, ast.Constant(1), ast.Load())
+        return node
 
 
 def first_line(node: ast.FunctionDef) -> int:

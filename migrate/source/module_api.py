@@ -70,5 +70,9 @@ CONSTANT = {
     *("torch.jit._trace.is_tracing", "torch._C._get_tracing_state", "torch.fx._symbolic_trace.is_fx_tracing"),
     *("torch.are_deterministic_algorithms_enabled", "torch.cuda.is_available"),
 }
+DEFAULT_DTYPE = "torch.get_default_dtype"  # which a model that is written keeps: float32
+ANNOTATE = "torch.jit.annotate"  # (type, value): tells TorchScript's compiler, and is the value
+# functions of torch's own that compute in plain Python what initialisation needs: written from their source
+WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
 # parameters of functions that may load trained weights: what such a function builds is told by its class
 LOADS = {"pretrained", "weights"}

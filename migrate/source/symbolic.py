@@ -104,6 +104,11 @@ def negate(node: ast.expr, kinds: list[str]) -> Expressions:
     return [ast.UnaryOp(ast.USub(), node)]
 
 
+def whole(node: ast.expr, kinds: list[str]) -> Expressions:
+    """A factor that takes every size to a whole number, as a float."""
+    return decimal(node, kinds) if _is(kinds, "int") else None
+
+
 SYMBOLIC: dict[str, Symbolic] = {
     "complement": complement,
     "conv1d_padding": padding(1),
@@ -119,5 +124,6 @@ SYMBOLIC: dict[str, Symbolic] = {
     "dims": dims,
     "last_axis": last_axis,
     "twice": twice,
+    "whole_factor": whole,
     "negate": negate,
 }

@@ -19,6 +19,7 @@ import sysconfig
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
@@ -30,6 +31,7 @@ from ...errors import BadInput
 from ..analyze.torch_models import WAYS, Inputs, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from ..model_spec import Spec, parse, place_of, serve
 from .instrument import Place, definition, install, instrumented
+from .module_api import WRITTEN_FROM_SOURCE
 from .torch_builder import builder
 from .torch_described import Describer
 
@@ -166,7 +168,8 @@ def _noticing() -> Iterator[list[CodeType]]:
     finally:
         profiler.disable()
         codes = {entry.code for entry in profiler.getstats() if isinstance(entry.code, CodeType)}
-        theirs = (code for code in codes if not code.co_filename.startswith(NOT_THEIRS))
+        besides = {attrgetter(name.removeprefix("torch."))(torch).__code__ for name in WRITTEN_FROM_SOURCE}
+        theirs = (code for code in codes if code in besides or not code.co_filename.startswith(NOT_THEIRS))
         found += sorted(theirs, key=lambda code: (code.co_filename, code.co_firstlineno, code.co_name))
 
 

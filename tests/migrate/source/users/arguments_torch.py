@@ -1,0 +1,86 @@
+"""Arguments as people hand them to layers: unpacked, left to classes that have none of them, computed."""
+
+from __future__ import annotations
+
+import math
+from typing import List  # noqa: UP035  # as TorchScript's users wrote it
+
+import torch
+from torch import nn
+
+
+def images() -> tuple[torch.Tensor, ...]:
+    return (torch.randn(2, 4, 6, 6),)
+
+
+class Unpacked(nn.Module):
+    """Sizes and ranges in tuples that are opened with a star."""
+
+    def __init__(self, sizes: tuple[int, int] = (4, 3), span: tuple[float, float] = (0.5, 1.5)) -> None:
+        super().__init__()
+        self.sizes, self.span = sizes, list(span)
+        self.fc = nn.Linear(*sizes)
+        self.conv = nn.Conv2d(*self.sizes, 1)
+        self.scale = nn.Parameter(torch.empty(sizes[0]))
+        nn.init.normal_(self.scale, *self.span)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(x) + self.fc((x.permute(0, 2, 3, 1) * self.scale)).permute(0, 3, 1, 2)
+
+
+def unpacked():
+    return Unpacked(), images()
+
+
+def activation(kind: type[nn.Module]) -> nn.Module:
+    """As timm makes one: not every class has an inplace."""
+    try:
+        return kind(inplace=True)
+    except TypeError:
+        return kind()
+
+
+class Block(nn.Module):
+    """A norm and an activation that may be Identity, which takes what they are given."""
+
+    def __init__(self, width: int, norm: type[nn.Module], act: type[nn.Module]) -> None:
+        super().__init__()
+        self.norm = norm(width, eps=1e-3)
+        self.act = act(inplace=True)
+        self.again = activation(nn.GELU if act is nn.Identity else act)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.again(self.act(self.norm(x)) * 2)
+
+
+def lenient():
+    blocks = Block(4, nn.BatchNorm2d, nn.ReLU), Block(4, nn.Identity, nn.Identity)
+    return nn.Sequential(*blocks, nn.Identity(54, unused=0.1)), images()
+
+
+def scaled(tensor: torch.Tensor) -> float:
+    fan_in, fan_out = nn.init._calculate_fan_in_and_fan_out(tensor)
+    return nn.init.calculate_gain("leaky_relu", 0.2) * math.sqrt(2.0 / (fan_in + fan_out))
+
+
+class Computed(nn.Module):
+    """What is computed from shapes: deviations of initial weights, factors, dtypes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv2d(4, 2, 3, 2**i, 1) for i in range(3)])
+        for conv in self.convs:
+            nn.init.normal_(conv.weight, std=scaled(conv.weight))
+        self.ups = nn.ModuleList([nn.Upsample(scale_factor=2**i, mode="nearest") for i in range(3)])
+        steps = torch.arange(2, dtype=torch.get_default_dtype())
+        self.register_buffer("steps", steps.view(1, 2, 1, 1))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        found = torch.jit.annotate(List[torch.Tensor], [])  # noqa: UP006
+        for conv, up in zip(self.convs, self.ups):
+            found.append(up(conv(x))[..., :4, :4])
+        return torch.cat(found, 1) + torch.cat([self.steps] * 3, 1)
+
+
+def computed():
+    return Computed(), images()

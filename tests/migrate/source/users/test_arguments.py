@@ -1,0 +1,26 @@
+"""How users hand arguments to layers: unpacked, to classes that have none of them, computed."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_a_star_before_what_always_has_as_many(users: Users) -> None:
+    found = users["unpacked"]
+    found.agrees()
+    found.holds("nn.Dense(sizes[0], sizes[1])", "self.sizes[0], self.sizes[1]", "self.span[0]")
+
+
+def test_classes_that_do_not_take_what_others_of_the_variable_do(users: Users) -> None:
+    found = users["lenient"]
+    found.agrees()
+    found.holds("norm(width, eps=0.001)", "self.act = act()")
+    found.lacks("inplace=", "unused")
+
+
+def test_fans_gains_factors_and_dtypes(users: Users) -> None:
+    found = users["computed"]
+    found.agrees()
+    found.holds("def _calculate_fan_in_and_fan_out(", "nn.Upsample(scale_factor=float(2 ** i)", "found = []")

@@ -18,6 +18,10 @@ class NamedCells(nn.Cell):
             self[name] = cell
 
     def __setitem__(self, name: str, cell: nn.Cell) -> None:
+        if name in self.cell_names:
+            setattr(self, name, cell)
+            self.cell_list[self.cell_names.index(name)] = cell
+            return
         self.insert_child_to_cell(name, cell)
         self.cell_names.append(name)
         self.cell_list.append(cell)
@@ -55,4 +59,10 @@ class NamedCells(nn.Cell):
 def add_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
     """Add a named cell to a SequentialCell, which itself only appends numbered ones."""
     sequential.insert_child_to_cell(name, cell)
+    sequential.cell_list = list(sequential.cells())
+
+
+def replace_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
+    """Put a cell in the place of one that a SequentialCell has by name."""
+    setattr(sequential, name, cell)
     sequential.cell_list = list(sequential.cells())

@@ -19,7 +19,7 @@ from .making import called, function_of, made
 from .module_api import DROPPED
 from .scope import Problem, Scope
 from .sharing import Shared
-from .sources import Sources
+from .sources import OWN, Sources
 from .translating import Translator
 
 
@@ -40,7 +40,8 @@ class Assembly(Sources):
         self.wanted = self._wanted()
         taken = self._taken()
         self.head = Head(taken)
-        self.shared = Shared(facts.root, self.at_top())
+        self.shared = Shared(facts.root, self.at_top() | OWN, free="net" not in self.at_top())
+        self.renamed = facts.taken_out  # whether parameters have to be named once the model is whole
         known = frozenset({*self.functions, *self.owners, *self.assigned})
         self.scope = Scope(
             facts,

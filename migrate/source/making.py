@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...mappings.rows import Row
+from . import changed
 from .crossing_calls import CannotWrite, Given, bound, held, written
 from .module_api import CONTAINERS, NAMES, NOT_CONVERTED
 from .scope import Problem
@@ -15,11 +17,9 @@ from .scope import Problem
 if TYPE_CHECKING:
     from .assembling import Assembly
 
-# a cell that was part of another keeps the names that its parameters had there
-NAMED = """net = None
-for name, parameter in net.parameters_and_names():
-    parameter.name = name
-return net"""
+# a cell that was part of another keeps the names that its parameters had there, and one that came later has its own
+NAMED = """for name, parameter in net.parameters_and_names():
+    parameter.name = name"""
 
 
 def made(value: Any, assembly: Assembly, wanted: str = "") -> ast.expr:
@@ -29,7 +29,13 @@ def made(value: Any, assembly: Assembly, wanted: str = "") -> ast.expr:
     """
     if isinstance(value, Mapping):
         if "call" in value:
-            return assembly.shared.once(value, wanted, lambda: _call(value, assembly))
+            if "changed" not in value:
+                return assembly.shared.once(value, wanted, lambda: _call(value, assembly))
+            assembly.renamed = True
+            after = functools.partial(
+                changed.statements, changed=value["changed"], assembly=assembly, make=lambda item: made(item, assembly)
+            )
+            return assembly.shared.changed(value, wanted, lambda: _call(value, assembly), after)
         if "child" in value:  # taken out of a module that is no part of the model
             return _child(made(value["of"], assembly), value["child"])
         if "of" in value:  # one of an Enum
@@ -52,7 +58,11 @@ def made(value: Any, assembly: Assembly, wanted: str = "") -> ast.expr:
 def function_of(name: str, root: ast.expr, assembly: Assembly) -> ast.FunctionDef:
     """The function that makes the model; arguments that its class takes besides may be given to it."""
     classes = {node.name: node for node in assembly.definitions.values() if isinstance(node, ast.ClassDef)}
-    owner = ast.unparse(root.func) if isinstance(root, ast.Call) else ""
+    call = root
+    for statement in assembly.shared.before:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == ast.unparse(root):
+            call = statement.value
+    owner = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
     head, more = f"def {name}() -> {owner if owner in classes else 'nn.Cell'}:", False
     if isinstance(root, ast.Call) and owner in classes:
         inits = [node for node in classes[owner].body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
@@ -64,9 +74,16 @@ def function_of(name: str, root: ast.expr, assembly: Assembly) -> ast.FunctionDe
         root.keywords.append(ast.keyword(None, ast.Name("kwargs", ast.Load())))
     maker = ast.parse(f"{head}\n    pass").body[0]
     assert isinstance(maker, ast.FunctionDef)
-    body: list[Any] = ast.parse(NAMED).body if assembly.facts.taken_out else [ast.Return()]
-    body[0].value = root
-    maker.body = [*assembly.shared.before, *body]
+    body = [*assembly.shared.before]
+    if assembly.renamed:
+        if not isinstance(root, ast.Name):
+            body.append(ast.Assign([ast.Name("net", ast.Store())], root))
+            root = ast.Name("net", ast.Load())
+        named = ast.parse(NAMED).body
+        assert isinstance(named[0], ast.For)
+        named[0].iter = ast.Call(ast.Attribute(root, "parameters_and_names", ast.Load()), [], [])
+        body += named
+    maker.body = [*body, ast.Return(root)]
     return maker
 
 

@@ -13,11 +13,13 @@ from typing import Any
 class Shared:
     """The objects of a worker's report that occur more than once, as variables of the function that makes the model.
 
-    taken: names that mean something else. `before` are the assignments, in the order in which they need each other.
+    taken: names that mean something else. free: whether the model itself may be called `net`. `before` are the
+    assignments, in the order in which they need each other.
     """
 
-    def __init__(self, root: Any, taken: Iterable[str]) -> None:
+    def __init__(self, root: Any, taken: Iterable[str], *, free: bool = False) -> None:
         self.many = {key for key, count in Counter(_ids(root, set())).items() if count > 1}
+        self.root, self.free = root, free
         self.taken = set(taken)
         self.names: dict[int, ast.expr] = {}
         self.before: list[ast.stmt] = []
@@ -34,6 +36,22 @@ class Shared:
                 self.before.append(ast.Assign([ast.Name(name, ast.Store())], found))
                 found = ast.Name(name, ast.Load())
             self.names[key] = found
+        return copy.deepcopy(self.names[key])
+
+    def changed(
+        self,
+        value: Mapping[str, Any],
+        wanted: str,
+        make: Callable[[], ast.expr],
+        after: Callable[[str], list[ast.stmt]],
+    ) -> ast.expr:
+        """The variable of an object that is changed after it is made, by what `after` writes for its name."""
+        key = value["id"]
+        if key not in self.names:
+            name = "net" if value is self.root and self.free else self._name(wanted or _words(value))
+            self.before.append(ast.Assign([ast.Name(name, ast.Store())], make()))
+            self.names[key] = ast.Name(name, ast.Load())
+            self.before += after(name)
         return copy.deepcopy(self.names[key])
 
     def _name(self, wanted: str) -> str:

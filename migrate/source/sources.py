@@ -10,7 +10,7 @@ from .facts import Facts, Function
 from .imported import Imported
 from .instrument import definition
 
-OWN = {"net", "name", "parameter", "kwargs"}
+OWN = {"net", "name", "parameter", "kwargs"}  # what the function that makes the model calls its own
 
 
 class Sources:
@@ -55,8 +55,8 @@ class Sources:
         return any(bases[0] == name and base in bases for bases in self.facts.classes.values()) or name == base
 
     def at_top(self) -> set[str]:
-        """What the new file may define at its top, and what the function that makes the model calls its own."""
-        return {name.rpartition(".")[2] for name in (*self.functions, *self.owners, *self.assigned)} | OWN
+        """What the new file may define at its top."""
+        return {name.rpartition(".")[2] for name in (*self.functions, *self.owners, *self.assigned)}
 
     def unseen(self, name: str) -> bool:
         """Whether a class or function, of theirs or of torch's, was neither a value nor called."""

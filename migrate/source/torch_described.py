@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from ...mappings import table
-from ...mappings.resolve import resolve
 from .module_api import LOADS, ROWS_FIRST
+from .torch_changes import Made, changes
+from .torch_names import defining, documented_names, public, standing
 
 MANY = 20  # keys of a dictionary that are told
 FEW = 4  # distinct constants that are told of one expression
@@ -37,9 +37,12 @@ class Describer:
         self.creations: dict[int, Creation] = {}  # by classes
         self.built: dict[int, Creation] = {}  # modules, by functions
         self.begun: dict[int, int] = {}  # objects that classes made -> the order in which that began
+        self.ended: dict[int, int] = {}  # the same -> when that was over
+        self.handed: dict[int, int] = {}  # modules that functions built -> when the last of these was over
+        self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they held before it ran
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
         self.count = itertools.count()
-        self.names = _documented_names()
+        self.names = documented_names()
 
     def reached(self, number: int) -> None:
         """A statement is about to run."""
@@ -70,8 +73,10 @@ class Describer:
             if not builder:
                 self.creations.setdefault(id(found), (found, function, args, kwargs))
                 self.begun.setdefault(id(found), began)
+                self.ended.setdefault(id(found), next(self.count))
             elif isinstance(found, torch.nn.Module):  # the last to hand it on, and so the outermost
                 self.built[id(found)] = (found, function, args, kwargs)
+                self.handed[id(found)] = next(self.count)
             return found
 
         return made
@@ -110,19 +115,19 @@ class Describer:
         known = self.names.get(id(found))
         if known:
             return known[1]
-        stands = _standing(found)
+        stands = standing(found)
         if stands in ROWS_FIRST:
             return ROWS_FIRST[stands]
         owner = getattr(found, "__self__", None)
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             if isinstance(owner, torch.Tensor):
                 return f"torch.Tensor.{found.__name__}"
-            return _public(f"{self.name(_defining(type(owner), found))}.{found.__name__}")
+            return public(f"{self.name(defining(type(owner), found))}.{found.__name__}")
         if isinstance(found, torch.nn.Module):
             return f"module {self.name(type(found))}"
         if not hasattr(found, "__qualname__"):
             return f"object {self.name(type(found))}"
-        return _public(stands if found.__module__ else f"builtins.{found.__qualname__}")
+        return public(stands if found.__module__ else f"builtins.{found.__qualname__}")
 
     def made(self, value: Any, *, root: bool = False) -> Any:
         """How to make a value anew, as plain JSON: `{"call": class, "args": …}`, `{"name": …}`, lists and constants.
@@ -154,11 +159,20 @@ class Describer:
                 else:
                     told = self._call(self.name(maker), args, kwargs)
                 if not _unknown(told):
-                    return {**told, "id": id(value)}
+                    changed = self._changed(value, creation)
+                    return {**told, "id": id(value), **({"changed": changed} if changed else {})}
         fields = _fields(value)
         if fields is not None:  # made as its file was imported
             return {**self._call(self.name(type(value)), (), fields), "id": id(value)}
         return {"unknown": self.kind(value)}
+
+    def _changed(self, value: Any, creation: Creation) -> dict[str, Any]:
+        """What was changed in a module after the creation by which it is told."""
+        if not isinstance(value, torch.nn.Module) or id(value) not in self.ended:
+            return {}
+        _, maker, args, kwargs = creation
+        ended = self.handed[id(value)] if creation is self.built.get(id(value)) else self.ended[id(value)]
+        return changes(self, value, Made(maker, args, kwargs, self.begun[id(value)], ended))
 
     def taken_out(self, model: torch.nn.Module) -> bool:
         """Find the children of modules that are no part of the model; says whether parts of the model stand in them."""
@@ -210,15 +224,6 @@ class Describer:
         }
 
 
-def _standing(found: Any) -> str:
-    """Module and qualified name; for a function made in another, the name that its file's top gives it, if any."""
-    module, name = getattr(found, "__module__", ""), getattr(found, "__qualname__", "")
-    if "<locals>" in name:
-        top = vars(sys.modules[module]) if module in sys.modules else {}
-        name = next((key for key, value in top.items() if value is found), name)
-    return f"{module}.{name}"
-
-
 def _fields(value: Any) -> dict[str, Any] | None:
     """What a dataclass or a named tuple was made of, without what it has anyway; None for anything else."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
@@ -251,44 +256,3 @@ def _unknown(told: Any) -> bool:
     if isinstance(told, dict):
         return "unknown" in told or any(_unknown(item) for item in told.values())
     return isinstance(told, list) and any(_unknown(item) for item in told)
-
-
-BUILT_IN = {
-    "builtins._VariableFunctionsClass.": "torch.",
-    "torch._VariableFunctionsClass.": "torch.",
-    "torch._C._nn.": "torch.nn.functional.",
-    "torch._tensor.": "torch.",
-}
-
-
-def _public(name: str) -> str:
-    """The name under which one calls what torch builds in."""
-    for ours, theirs in BUILT_IN.items():
-        if name.startswith(ours):
-            return theirs + name.removeprefix(ours)
-    return name
-
-
-def _defining(cls: type, method: Any) -> type:
-    """The class of a method resolution order in which a bound method stands, which `super()` may have found."""
-    function, name = getattr(method, "__func__", None), method.__name__
-    exact = (base for base in cls.__mro__ if function is not None and vars(base).get(name) is function)
-    named = (base for base in cls.__mro__ if name in vars(base))
-    return next(exact, None) or next(named, cls)
-
-
-def _documented_names() -> dict[int, tuple[Any, str]]:
-    """The objects that the mapping table names, which are held, with the name of their row, or an alias."""
-    found: dict[int, tuple[Any, str]] = {}
-    for row in table.rows():
-        for name in (row.torch, *row.aliases):
-            if name.startswith(("torch.", "operator.")):  # other packages' source is translated
-                try:
-                    thing = resolve(name)
-                except Exception:  # what this version of torch does not have
-                    continue
-                found.setdefault(id(thing), (thing, name))
-    for name, thing in vars(torch.nn).items():
-        if isinstance(thing, type):
-            found.setdefault(id(thing), (thing, f"torch.nn.{name}"))
-    return found

@@ -33,6 +33,7 @@ from ..model_spec import Spec, parse, place_of, serve
 from .instrument import Place, definition, install, instrumented
 from .module_api import WRITTEN_FROM_SOURCE
 from .torch_builder import builder
+from .torch_changes import noted
 from .torch_described import Describer
 
 PACKAGE = str(Path(__file__).parents[2]) + os.sep
@@ -86,7 +87,7 @@ def report(text: str, *told: str) -> dict[str, Any]:
                     "places": [first, len(places)],
                 }
             )
-    model, inputs = _run(make, spec, told, way)
+    model, inputs = _run(make, spec, told, way, facts)
     taken_out = facts.taken_out(model)
     files = _files(facts.classes_seen())
     return {
@@ -127,12 +128,16 @@ def _first(make: Callable[[], Any], spec: Spec, told: tuple[str, ...]) -> tuple[
     raise BadInput(told_first)
 
 
-def _run(make: Callable[[], Any], spec: Spec, told: tuple[str, ...], way: Way) -> tuple[Any, Inputs]:
+def _run(
+    make: Callable[[], Any], spec: Spec, told: tuple[str, ...], way: Way, facts: Describer | None = None
+) -> tuple[Any, Inputs]:
     """Build the model and run it in both modes."""
     torch.manual_seed(0)
     without = empty_weights() if way.building != way.running else nullcontext()
     with torch.device(way.building), without:
         model, returned = split(make())
+    if facts is not None:
+        facts.numbers = noted(model)
     with torch.device(way.running), torch.no_grad():
         inputs = inputs_for(spec, model, told, returned)
         if way.running == "meta":

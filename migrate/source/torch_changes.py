@@ -1,0 +1,193 @@
+"""What somebody's own function changed in a module that it had made: `model.fc = nn.Linear(512, 10)`, frozen layers.
+
+A module is told by the call that made it, which knows nothing of this. A child that began to exist after that call was
+over has been put in place; what else is different shows beside a module that the same call makes anew.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+if TYPE_CHECKING:
+    from .torch_described import Describer
+
+NUMBERS = (bool, int, float, str)
+
+
+class Made(NamedTuple):
+    """How a module was made: the call, and the counts of the describer before and after it."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    began: int
+    ended: int
+
+
+class Step(NamedTuple):
+    """A child on the way into a module: its name, and what kind of container it is in."""
+
+    name: str
+    within: str  # Sequential, ModuleList, ModuleDict, or empty
+
+
+def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, Any]:
+    """What has to be done to a module once it is made as it was; empty where nothing has.
+
+    `children`: path and description of what was put in place, `new` where nothing stood there. `frozen`: the paths of
+    modules, and of parameters with the class that holds them, that no longer train. `numbers`: what attributes of their
+    own classes were set to. `missed`: in words, what cannot be told.
+    """
+    given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
+    placed = [*_placed(describer, module, made, given, ())]
+    fresh = _anew(made)
+    found: dict[str, Any] = {}
+    outside = [_text(path) for path, _ in placed]
+    if placed:
+        found["children"] = [
+            {"path": path, "made": describer.made(child), "new": not _has(fresh, _text(path))} for path, child in placed
+        ]
+    elsewhere = {name for name, part in module.named_modules(remove_duplicate=False) if id(part) in given}
+    if fresh is not None:
+        theirs = _Beside(module, fresh, {*outside, *elsewhere})
+        frozen, missed = [*theirs.frozen()], [*theirs.missed(describer)]
+        for path, key, value, before, of_torch in theirs.numbers(describer):
+            if of_torch:
+                place = f"{path}.{key}".lstrip(".")
+                missed.append(f"{place} was set to {value!r} after the model was made with {before!r}")
+            else:
+                told = {"path": _steps(module, path), "name": key, "value": describer.made(value)}
+                found.setdefault("numbers", []).append(told)
+        if frozen:
+            found["frozen"] = [_frozen(describer, module, path, leaf) for path, leaf in frozen]
+        if missed:
+            found["missed"] = missed
+    return found
+
+
+def _placed(
+    describer: Describer, owner: nn.Module, made: Made, given: set[int], path: tuple[Step, ...]
+) -> Iterator[tuple[tuple[Step, ...], nn.Module]]:
+    """The outermost children that were made after the module was, with their paths."""
+    for name, child in owner._modules.items():
+        if child is None or id(child) in given:
+            continue
+        here = (*path, Step(name, _container(owner)))
+        later = describer.begun.get(id(child), made.ended) > made.ended
+        if later and id(child) in describer.numbers:  # not what forward made
+            yield here, child
+        else:
+            yield from _placed(describer, child, made, given, here)
+
+
+class _Beside:
+    """A module beside one that the same call made anew, apart from the children at some paths."""
+
+    def __init__(self, module: nn.Module, fresh: nn.Module, outside: set[str]) -> None:
+        self.module, self.fresh, self.outside = module, fresh, outside
+
+    def inside(self, path: str) -> bool:
+        """Whether it is the call's own doing what stands there."""
+        return not any(path == one or path.startswith(f"{one}.") or not one for one in self.outside)
+
+    def frozen(self) -> Iterator[tuple[str, str]]:
+        """Modules whose parameters all train no longer, outermost first, and single parameters: path and name."""
+        fresh = dict(self.fresh.named_parameters(remove_duplicate=False))
+        own = {n: p for n, p in self.module.named_parameters(remove_duplicate=False) if self.inside(n) and n in fresh}
+        frozen = {name for name, p in own.items() if not p.requires_grad and fresh[name].requires_grad}
+        for path, _ in self.module.named_modules(remove_duplicate=False):
+            under = {name for name in own if name.startswith(f"{path}.") or not path}
+            if under and under <= frozen:
+                frozen -= under
+                yield path, ""
+        for name in sorted(frozen):
+            path, _, leaf = name.rpartition(".")
+            yield path, leaf
+
+    def missed(self, describer: Describer) -> Iterator[str]:
+        """In words, modules that are gone or of another class."""
+        theirs = dict(self.module.named_modules(remove_duplicate=False))
+        for path, part in self.fresh.named_modules(remove_duplicate=False):
+            if not self.inside(path):
+                continue
+            other = theirs.get(path)
+            if other is None:
+                if path.rpartition(".")[0] in theirs:
+                    yield f"{path} was removed after the model was made"
+            elif type(other) is not type(part):
+                kinds = describer.name(type(part)), describer.name(type(other))
+                yield f"{path} became a {kinds[1]} from a {kinds[0]} after the model was made"
+
+    def numbers(self, describer: Describer) -> Iterator[tuple[str, str, Any, Any, bool]]:
+        """What was set to another number: path, attribute, its value, that which the call gave, whether of torch's."""
+        theirs = dict(self.module.named_modules(remove_duplicate=False))
+        for path, part in self.fresh.named_modules(remove_duplicate=False):
+            other = theirs.get(path)
+            if other is None or type(other) is not type(part) or not self.inside(path):
+                continue
+            values = describer.numbers.get(id(other), {})
+            for key, value in _numbers(part).items():
+                if key in values and values[key] != value:
+                    yield path, key, values[key], value, type(part).__module__.partition(".")[0] == "torch"
+
+
+def noted(model: nn.Module) -> dict[int, dict[str, Any]]:
+    """The numbers and words that each module of a new model holds, before it runs."""
+    return {id(part): _numbers(part) for part in model.modules()}
+
+
+def _numbers(module: nn.Module) -> dict[str, Any]:
+    """Numbers and words among a module's attributes, and tuples of them."""
+    found = {}
+    for key, value in vars(module).items():
+        items = value if isinstance(value, tuple) else (value,)
+        if key != "training" and not key.startswith("_") and all(isinstance(item, NUMBERS) for item in items):
+            found[key] = value
+    return found
+
+
+def _anew(made: Made) -> nn.Module | None:
+    """What the call makes when it is repeated, without values; None where it cannot be."""
+    try:
+        with torch.device("meta"):
+            args, kwargs = copy.deepcopy((made.args, dict(made.kwargs)))
+            found = made.function(*args, **kwargs)
+    except Exception:  # a user's own code may count its calls, or refuse meta
+        return None
+    return found if isinstance(found, nn.Module) else None
+
+
+def _modules(value: Any) -> list[nn.Module]:
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, nn.Module)]
+
+
+def _container(owner: nn.Module) -> str:
+    kinds = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+    return next((kind.__name__ for kind in kinds if isinstance(owner, kind)), "")
+
+
+def _text(path: tuple[Step, ...]) -> str:
+    return ".".join(step.name for step in path)
+
+
+def _has(module: nn.Module | None, path: str) -> bool:
+    """Whether there is something at a path; where the module could not be made anew, it is taken to be."""
+    return module is None or path in dict(module.named_modules(remove_duplicate=False))
+
+
+def _steps(module: nn.Module, path: str) -> list[Step]:
+    steps, part = [], module
+    for name in path.split(".") if path else ():
+        steps.append(Step(name, _container(part)))
+        part = part._modules[name]
+    return steps
+
+
+def _frozen(describer: Describer, module: nn.Module, path: str, leaf: str) -> dict[str, Any]:
+    return {"path": _steps(module, path), "parameter": leaf, "class": describer.name(type(module.get_submodule(path)))}

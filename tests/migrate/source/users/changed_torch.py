@@ -1,0 +1,89 @@
+"""Models that somebody's function made, and then changed: other heads, layers put in place, frozen parts."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+
+def images() -> tuple[torch.Tensor, ...]:
+    torch.manual_seed(1)
+    return (torch.randn(2, 3, 6, 6),)
+
+
+class Features(nn.Module):
+    """A backbone with a head."""
+
+    def __init__(self, classes: int = 5) -> None:
+        super().__init__()
+        self.stem = nn.Conv2d(3, 4, 3, padding=1)
+        self.norm = nn.BatchNorm2d(4)
+        self.body = nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU(), nn.Conv2d(4, 4, 1))
+        self.parts = nn.ModuleDict({"gate": nn.Conv2d(4, 4, 1)})
+        self.rate = 0.5
+        self.head = nn.Linear(4, classes)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = self.body(self.norm(self.stem(x))) * self.rate
+        x = x * torch.sigmoid(self.parts["gate"](x))
+        return self.head(x.mean((2, 3)))
+
+
+def other_head():
+    net = Features(7)
+    net.head = nn.Sequential(nn.Dropout(0.0), nn.Linear(net.head.in_features, 2))
+    net.body[2] = nn.Conv2d(4, 4, 3, padding=1)
+    net.body.append(nn.Tanh())
+    net.parts["gate"] = nn.Conv2d(4, 4, 3, padding=1, bias=False)
+    return net, images()
+
+
+class Wrapped(nn.Module):
+    """A backbone of another's, with a head of its own."""
+
+    def __init__(self, backbone: nn.Module) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(self.backbone(x))
+
+
+def frozen():
+    backbone = Features()
+    for parameter in backbone.parameters():
+        parameter.requires_grad = False
+    backbone.body.requires_grad_(True)
+    backbone.head = nn.Identity()
+    net = Wrapped(backbone)
+    net.backbone.norm.weight.requires_grad = True
+    net.fc.bias.requires_grad = False
+    return net, images()
+
+
+def extended():
+    blocks = nn.Sequential(nn.Conv2d(3, 4, 3))
+    blocks.add_module("act", nn.ReLU())
+    blocks.append(nn.Flatten())
+    blocks.add_module("fc", nn.Linear(64, 2))
+    blocks.act = nn.Tanh()
+    return blocks, images()
+
+
+def set_otherwise():
+    net = Features()
+    net.norm.eps = 1e-2
+    return net, images()
+
+
+def numbers():
+    net = Features()
+    net.rate = 0.25
+    return net, images()
+
+
+def removed():
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten())
+    del net[1]
+    return net, images()

@@ -1,0 +1,42 @@
+"""What a function of the user's changed in the model that it made is done in MindSpore, too, or told."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_layers_put_in_place(users: Users) -> None:
+    found = users["other_head"]
+    found.agrees()
+    found.holds("net = Features(7)", "net.head = nn.SequentialCell(nn.Dropout(p=0.0), nn.Dense(4, 2))")
+    found.holds("net.body[2] = nn.Conv2d(", "net.body.append(nn.Tanh())", "net.parts['gate'] = nn.Conv2d(")
+    found.holds("def build() -> Features:", "return net")
+
+
+def test_frozen_parts(users: Users) -> None:
+    found = users["frozen"]
+    found.agrees()
+    found.holds("for parameter in backbone.stem.get_parameters():", "backbone.norm.beta.requires_grad = False")
+    found.holds("backbone.head = nn.Identity()", "net = Wrapped(backbone)", "net.fc.bias.requires_grad = False")
+    found.lacks("backbone.body.get_parameters()", "norm.gamma")
+
+
+def test_numbers_that_were_set(users: Users) -> None:
+    found = users["numbers"]
+    found.agrees()
+    found.holds("net.rate = 0.25")
+
+
+def test_a_sequential_that_grew(users: Users) -> None:
+    found = users["extended"]
+    found.agrees()
+    found.holds("add_cell(net, 'fc', nn.Dense(64, 2))", "add_cell(net, 'act', nn.Tanh())")
+
+
+def test_what_cannot_be_told_is_a_problem(users: Users) -> None:
+    said = [problem.text for problem in users["set_otherwise"].source.problems]
+    assert said == ["norm.eps was set to 0.01 after the model was made with 1e-05"]
+    users["set_otherwise"].holds("not_converted('norm.eps was set")
+    assert [problem.text for problem in users["removed"].source.problems] != []

@@ -79,7 +79,7 @@ class Net:
             try:
                 self.net = nn.GraphCell(mindspore.load(str(job.mindir), **options))
             except (RuntimeError, ValueError) as error:
-                raise BadInput(f"{job.mindir} cannot be loaded: {first_line(error)}") from None
+                raise BadInput(f"{job.mindir} cannot be loaded: {_lacks(job.mindir) or first_line(error)}") from None
             if not told and not options:
                 told, sizes = _inputs(job.mindir, sizes)
         if not told and job.images:
@@ -112,6 +112,20 @@ class Net:
         filled = [*instances, *[instances[-1]] * (size - len(instances))]
         outputs = run(self.net, [np.stack(arrays) for arrays in zip(*filled, strict=True)])
         return [[output[i] for output in outputs] for i in range(len(instances))]
+
+
+def _lacks(mindir: Path) -> str | None:
+    """What is not there of the numbers that a large MindIR has beside it."""
+    from mindspore.train import mind_ir_pb2
+
+    model = mind_ir_pb2.ModelProto()
+    try:
+        model.ParseFromString(mindir.read_bytes())
+    except Exception:  # protobuf's own: it is encrypted, or no MindIR
+        return None
+    places = sorted({one.external_data.location for one in model.graph.parameter if one.external_data.location})
+    lost = next((place for place in places if not (mindir.parent / place).exists()), None)
+    return None if lost is None else f"its numbers are in {lost}, which is not beside it"
 
 
 def _inputs(mindir: Path, sizes: list[int]) -> tuple[list[tuple[tuple[int, ...], str]], list[int]]:

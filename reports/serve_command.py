@@ -110,11 +110,13 @@ def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
 def _follow(command: list[str], log: Path, name: str, host: str) -> None:
     """Run the server, say where it listens, and hand on the signals that stop it."""
     server: list[int] = []
+    listening: list[int] = []
 
     def told(event: dict[str, Any]) -> None:
         if "pid" in event:
             server.append(event["pid"])
         elif "listens" in event:
+            listening.extend(server)
             address = f"http://{f'[{host}]' if ':' in host else host}:{event['listens']}"
             for method in event["methods"]:
                 click.echo(f"POST {address}/model/{name}:{method}")
@@ -123,10 +125,10 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
             click.echo(f"Stopped after {event['stopped']} instances in {event['batches']} batches.")
 
     def stop(number: int, frame: Any) -> None:
-        if not server:
+        if not listening:
             raise KeyboardInterrupt  # it does not serve yet
         with suppress(ProcessLookupError):
-            os.kill(server[0], signal.SIGTERM)
+            os.kill(listening[0], signal.SIGTERM)
 
     before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:

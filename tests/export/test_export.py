@@ -13,8 +13,10 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from msmigrate.migrate.convert import convert
 from msmigrate.reports import export_command
 from msmigrate.train.data.data_sources import open_source
+from safetensors.numpy import save_file
 
 HERE = Path(__file__).parent
 RECIPE = HERE.parent / "reports" / "digits.yaml"
@@ -39,6 +41,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_onnx_with_an_open_batch_is_torchs_on_real_images(made: Path, tmp_path: Path) -> None:
     """The net has a padded max-pool and an adaptive mean, which the exporter cannot write."""
     out = tmp_path / "tiny.onnx"
@@ -76,17 +79,59 @@ def build():
 """
 
 
+POOLING = """
+from mindspore import nn, ops
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, pad_mode="pad", padding=1, has_bias=True)
+        self.pool = nn.MaxPool2d(3, 2, pad_mode="pad", padding=1)
+        self.act = nn.GELU(False)
+        self.mean = nn.AdaptiveAvgPool2d((3, 2))
+        self.fc = nn.Dense(24, 8)
+
+    def construct(self, x):
+        x = self.mean(self.act(self.pool(self.conv(x))))
+        x = x.permute(1, 0, 2, 3).reshape(4, -1, 2).permute(1, 0, 2)  # the batch, times rows, in the second place
+        return self.fc(x.reshape(-1, 24))
+
+def build():
+    return Net()
+"""
+
+
+def test_onnx_of_a_cell_with_an_open_batch(cell: Path, tmp_path: Path) -> None:
+    """It has a padded max-pool, an adaptive mean and an exact GELU, which the exporter cannot write."""
+    out, model = tmp_path / "net.onnx", f"{cell / 'pooling.py'}:build"
+    words = (cell / "pooling.ckpt", "--model", model, "--input", "1x3x8x8", "--format", "onnx", "--dynamic", "-o", out)
+    done = run(*words)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    for said in ("pool: MaxPool2d, act: GELU, mean: AdaptiveAvgPool2d", "ONNX = MindSpore, batches of 3"):
+        assert said in done.stdout, done.stdout
+    operators = {node.op_type for node in onnx.load(out).graph.node}
+    assert {"MaxPool", "Erf"} <= operators and "Pad" not in operators
+    session = onnxruntime.InferenceSession(str(out), providers=["CPUExecutionProvider"])
+    x = np.random.default_rng(0).standard_normal((5, 3, 8, 8), dtype=np.float32)
+    (all_,), (one,) = (session.run(None, {session.get_inputs()[0].name: given}) for given in (x, x[:1]))
+    np.testing.assert_allclose(all_[:1], one, rtol=1e-5, atol=1e-5)
+    assert all_.shape == (5, 8) and np.ptp(all_, axis=0).min() > 0
+
+
 @pytest.fixture(scope="module")
 def cell(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """net.py, a net in training mode, and sorting.py, one with an operator that ONNX's exporter lacks; net.pth."""
+    """net.py, a net in training mode, pooling.py, one that the ONNX exporter cannot write as it is, sorting.py, one
+    with an operator that it lacks, and their weights, net.ckpt and pooling.ckpt; no framework is started for them."""
     folder = tmp_path_factory.mktemp("cell")
     (folder / "net.py").write_text(CELL.format(more=""))
     (folder / "sorting.py").write_text(CELL.format(more=" + ops.lgamma(self.fc(self.flat(x)))"))
-    make = (
-        "import torch, sys; fc = torch.nn.Linear(48, 8); "
-        "torch.save({'fc.' + k: v for k, v in fc.state_dict().items()}, sys.argv[1])"
-    )
-    subprocess.run([sys.executable, "-c", make, str(folder / "net.pth")], check=True)
+    random = np.random.default_rng(0)
+    (folder / "pooling.py").write_text(POOLING)
+    pooling = {"conv.weight": (4, 3, 3, 3), "conv.bias": (4,), "fc.weight": (8, 24), "fc.bias": (8,)}
+    for name, shapes in {"net": {"fc.weight": (8, 48), "fc.bias": (8,)}, "pooling": pooling}.items():
+        tensors = {key: random.standard_normal(shape, dtype=np.float32) for key, shape in shapes.items()}
+        save_file(tensors, folder / f"{name}.safetensors", metadata={"format": "pt"})
+        convert(folder / f"{name}.safetensors", folder / f"{name}.ckpt")
     return folder
 
 
@@ -95,7 +140,7 @@ def test_an_encrypted_mindir_of_a_cell_in_training_mode(cell: Path, tmp_path: Pa
     key, out = tmp_path / "key", tmp_path / "net.mindir"
     key.write_bytes(b"0123456789abcdef")
     model = f"{cell / 'net.py'}:build"
-    words = (cell / "net.pth", "--model", model, "--input", "2x3x4x4", "--key-file", key, "-o", out, "--json")
+    words = (cell / "net.ckpt", "--model", model, "--input", "2x3x4x4", "--key-file", key, "-o", out, "--json")
     done = run(*words)
     assert done.returncode == 0, done
     told = json.loads(done.stdout)
@@ -107,7 +152,15 @@ def test_an_encrypted_mindir_of_a_cell_in_training_mode(cell: Path, tmp_path: Pa
 def test_an_operator_without_a_converter_is_named_with_its_place(cell: Path, tmp_path: Path) -> None:
     model = f"{cell / 'sorting.py'}:build"
     done = run(
-        cell / "net.pth", "--model", model, "--input", "2x3x4x4", "--format", "onnx", "-o", tmp_path / "net.onnx"
+        cell / "net.ckpt",
+        "--model",
+        model,
+        "--input",
+        "2x3x4x4",
+        "--format",
+        "onnx",
+        "-o",
+        tmp_path / "net.onnx",
     )
     assert done.returncode == 2 and done.stdout == ""
     assert "no converter for Lgamma (the net's own construct)" in done.stderr and done.stderr.count("\n") == 1
@@ -134,7 +187,7 @@ def test_a_large_net_has_its_numbers_beside_it(cell: Path, tmp_path: Path, form:
         tmp_path / ("my_net_variables" if form == "mindir" else "my_net.onnx.data"),
     )
     code = export_command.run(
-        cell / "net.pth",
+        cell / "net.ckpt",
         out,
         form,
         model=f"{cell / 'net.py'}:build",
@@ -162,7 +215,7 @@ def test_a_torch_model_that_is_not_the_cells_is_told_apart(cell: Path, tmp_path:
         "        return self.fc(x.flatten(1)) * 1.001\n\ndef build():\n    return Net()\n"
     )
     words = ("--model", f"{cell / 'net.py'}:build", "--torch", f"{cell / 'other.py'}:build", "--input", "2x3x4x4")
-    done = run(cell / "net.pth", *words, "-o", tmp_path / "net.mindir")
+    done = run(cell / "net.ckpt", *words, "-o", tmp_path / "net.mindir")
     assert done.returncode == 1 and "MindSpore differs from torch" in done.stdout, done
     assert list(tmp_path.iterdir()) == []
 

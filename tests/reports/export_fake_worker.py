@@ -1,18 +1,23 @@
-"""What the workers of an export leave, for a net of ten classes: NAME OFF FOLDER…; the file is off by OFF."""
+"""What the workers of an export leave, for a net of ten classes: NAME OFF FOLDER…; the file is off by OFF.
+
+The arrays are made once, by the test, for an interpreter without NumPy starts in a fifth of the time.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
-import numpy as np
-
 if __name__ == "__main__":
-    name, off, folder = sys.argv[1], float(sys.argv[2]), Path(sys.argv[3])
-    exact = np.random.default_rng(0).standard_normal((4, 10))
-    rounded = exact.astype(np.float32)
-    near = (exact * (1 + 1e-6 * np.random.default_rng(1).standard_normal(exact.shape))).astype(np.float32)
+    name, off, arrays, folder = sys.argv[1], sys.argv[2], Path(sys.argv[3]), Path(sys.argv[4])
+    rest = sys.argv[5:]
+
+    def leave(array: str, *files: str) -> None:
+        for file in files:
+            shutil.copyfile(arrays / f"{array}.npz", folder / f"{file}.npz")
+
     if name == "mindspore_export":
         form = json.loads((folder / "export.json").read_text())["form"]
         facts = {
@@ -25,17 +30,17 @@ if __name__ == "__main__":
         }
         (folder / "facts.json").write_text(json.dumps({**facts, "versions": {"mindspore": "none"}}))
         (folder / facts["file"]).write_bytes(b"a net")
-        np.savez(folder / "inputs.npz", exact)
-        for file in ("net", "moved0", "moved1"):
-            np.savez(folder / f"{file}.npz", rounded if file == "net" else near)
+        leave("exact", "inputs")
+        leave("rounded", "net")
+        leave("near", "moved0", "moved1")
     elif name == "torch_reference":
-        assert sys.argv[4].startswith("msmigrate:resnet_tiny") and (folder / "torch.pth").exists()
-        for file, array in (("torch64", exact), ("torch32", rounded), ("torch32_other", near)):
-            np.savez(folder / f"{file}.npz", array)
+        assert rest[0].startswith("msmigrate:resnet_tiny") and (folder / "torch.pth").exists()
+        leave("exact", "torch64")
+        leave("rounded", "torch32")
+        leave("near", "torch32_other")
     elif name == "mindspore_servable":
-        assert (Path(sys.argv[4]) / "1" / "model.mindir").read_bytes() == b"a net"
-        sys.exit(off != 0.0)
+        assert (Path(rest[0]) / "1" / "model.mindir").read_bytes() == b"a net"
+        sys.exit(float(off) != 0.0)
     else:
-        sizes = sys.argv[4:] if name == "mindspore_load" else sys.argv[5:]
-        for size in sizes:
-            np.savez(folder / f"exported{size}.npz", rounded * np.float32(1 + off))
+        for size in rest if name == "mindspore_load" else rest[1:]:
+            leave(f"off{off}", f"exported{size}")

@@ -7,9 +7,11 @@ import ast
 import json
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, BadRecipe, Unsupported, WorkerFailed
@@ -21,9 +23,31 @@ from trained_digits import RECIPE, WORDS, Trained
 FAKE = Path(__file__).parent / "export_fake_worker.py"
 
 
+ARRAYS: list[Path] = []  # where what the workers leave lies
+
+
+@pytest.fixture(scope="module", autouse=True)
+def arrays(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    folder = tmp_path_factory.mktemp("arrays")
+    exact = np.random.default_rng(0).standard_normal((4, 10))
+    near = exact * (1 + 1e-6 * np.random.default_rng(1).standard_normal(exact.shape))
+    rounded = exact.astype(np.float32)
+    made = {"exact": exact, "rounded": rounded, "near": near.astype(np.float32)}
+    made |= {f"off{off}": rounded * np.float32(1 + off) for off in (0.0, 1e-3)}
+    for name, array in made.items():
+        np.savez(folder / name, array)
+    ARRAYS.append(folder)
+    yield
+    ARRAYS.pop()
+
+
+def fake(name: str, off: float = 0.0) -> tuple[str, ...]:
+    return (sys.executable, "-I", "-S", str(FAKE), name, str(off), str(ARRAYS[0]))
+
+
 def export(checkpoint: Path, out: Path, form: str = "mindir", off: float = 0.0, **options: Any) -> int:
     def worker(name: str) -> tuple[str, ...]:
-        return (sys.executable, str(FAKE), name, str(off))
+        return fake(name, off)
 
     return export_command.run(checkpoint, out, form, **{"worker": worker, **options})
 
@@ -171,7 +195,7 @@ def test_a_servable_has_the_documented_layout(
 
 def test_a_servable_that_does_not_agree_is_not_left(trained: Trained, tmp_path: Path) -> None:
     def worker(name: str) -> tuple[str, ...]:
-        return (sys.executable, str(FAKE), name, "1" if name == "mindspore_servable" else "0")
+        return fake(name, 1e-3 if name == "mindspore_servable" else 0.0)
 
     with pytest.raises(WorkerFailed, match="exit code 1"):
         export(trained.own, tmp_path / "digits", "serving", worker=worker)

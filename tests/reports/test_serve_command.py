@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,23 @@ def test_a_checkpoint_answers_as_torch_does(trained: Trained) -> None:
         server.wait()
         if server.stdout is not None:
             server.stdout.close()
+
+
+BUSY = """
+import json, os, signal, time
+print(json.dumps({"pid": os.getpid()}), flush=True)
+time.sleep(0.5)
+os.kill(os.getppid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def test_a_stop_before_it_serves_is_an_interruption(trained: Trained) -> None:
+    """And not a MindSpore process that died of a signal."""
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        serve_command.run(trained.own, worker=lambda name: (sys.executable, "-c", BUSY))
+    assert time.monotonic() - began < 50
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {

@@ -28,6 +28,30 @@ class RMSNorm(nn.Cell):
         return output if self.weight is None else output * self.weight
 
 
+class PartialLayerNorm(nn.Cell):
+    """A LayerNorm over the last axes, those of `normalized_shape`, without a shift or without both of its weights."""
+
+    def __init__(
+        self,
+        normalized_shape: Sequence[int],
+        epsilon: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.shape = tuple(normalized_shape)
+        self.epsilon = epsilon
+        self.gamma = Parameter(ops.ones(self.shape), name="gamma") if elementwise_affine else None
+        self.beta = Parameter(ops.zeros(self.shape), name="beta") if elementwise_affine and bias else None
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (..., *normalized_shape)."""
+        gamma = ops.ones(self.shape, input.dtype) if self.gamma is None else self.gamma
+        beta = ops.zeros(self.shape, input.dtype) if self.beta is None else self.beta
+        first = input.ndim - len(self.shape)
+        return ops.LayerNorm(first, first, self.epsilon)(input, gamma, beta)[0]
+
+
 class LocalResponseNorm(nn.Cell):
     """Divides by (k + alpha * the mean square of `size` neighbouring channels) to the power beta."""
 

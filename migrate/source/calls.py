@@ -185,6 +185,8 @@ class Calls(ast.NodeTransformer):
             if name in lenient and len(lenient) < len(rows):
                 continue  # it takes what the others are given
             copied = copy.deepcopy(node)
+            if len(rows) > 1:  # the result is the same, and not every class takes it
+                copied.keywords = [word for word in copied.keywords if word.arg != "inplace"]
             function = self.visit(copied.func)
             if row is None:
                 calls.append(self.kept(copied))

@@ -91,8 +91,17 @@ def _otherwise(row: Row, given: Mapping[str, Given]) -> Row:
     for argument in row.arguments:
         target = OTHERWISE.get((row.torch, argument.torch))
         item = given.get(argument.torch)
-        if target is not None and item is not None and item.constants != [None] and _literal(item) != (True, None):
-            arguments = [replace(a, only=()) if a is argument else a for a in row.arguments]
+        default = argument.default
+        if (
+            target is not None
+            and item is not None
+            and item.constants != [default]
+            and _literal(item) != (True, default)
+        ):
+            theirs = {name for (torch, name), other in OTHERWISE.items() if (torch, other) == (row.torch, target)}
+            arguments = [
+                replace(a, only=(), to=a.to or (a.torch,), values=()) if a.torch in theirs else a for a in row.arguments
+            ]
             return replace(row, mindspore=target, arguments=tuple(arguments))
     return row
 
@@ -122,8 +131,13 @@ def keywords_of(row: Row, given: Mapping[str, Given], name: Namer, *, every: boo
 
 
 def through_variable(row: Row, given: Mapping[str, Given], name: Namer, function: ast.expr) -> ast.Call:
-    """A call of a class that a variable holds: all given arguments and no others, for it may bring other defaults."""
-    return ast.Call(function, *_placed(row, given, keywords_of(row, given, name, every=True)))
+    """A call of a class that a variable holds: all given arguments and no others, for it may bring other defaults;
+    and a pool's stride, which follows from its window."""
+    keywords = keywords_of(row, given, name, every=True)
+    for argument in row.arguments:
+        if _as_window(argument) and argument.torch not in given:
+            keywords.update(_defaults(row, argument, given, name))
+    return ast.Call(function, *_placed(row, given, keywords))
 
 
 def held(row: Row, given: Mapping[str, Given], name: Namer) -> ast.expr:
@@ -230,9 +244,15 @@ def _defaults(row: Row, argument: Argument, given: Mapping[str, Given], name: Na
     if argument.verb is None and not argument.values:
         theirs = dict.fromkeys(argument.to, argument.default)
         return {key: expression(value, name) for key, value in theirs.items() if not _is_default(row, key, value)}
-    if argument.verb == "stride_or_kernel" and argument.default is None and "kernel_size" in given:
-        return dict.fromkeys(argument.to, given["kernel_size"].node)  # as wide as the window
+    if _as_window(argument):
+        # of a class that is handed on, the call that gives the window gives this too: see through_variable
+        return dict.fromkeys(argument.to, given["kernel_size"].node) if "kernel_size" in given else {}
     return _constant(row, argument, argument.default, given, name)
+
+
+def _as_window(argument: Argument) -> bool:
+    """Whether it is a pool's stride, which is as wide as the window where nothing is said."""
+    return argument.verb == "stride_or_kernel" and argument.default is None
 
 
 def _is_default(row: Row, argument: str, value: Any) -> bool:

@@ -35,6 +35,8 @@ BEHIND = {"kernel_size": ONE_ROW, "stride": ONE_ROW, "dilation": ONE_ROW}
 # an argument that MindSpore's class has not, or has otherwise, where it is given -> the composed class that has it
 OTHERWISE = {
     ("torch.nn.Embedding", "padding_idx"): "msmigrate.migrate.composed.mindspore_embeddings.PaddedEmbedding",
+    ("torch.nn.LayerNorm", "elementwise_affine"): "msmigrate.migrate.composed.mindspore_norms.PartialLayerNorm",
+    ("torch.nn.LayerNorm", "bias"): "msmigrate.migrate.composed.mindspore_norms.PartialLayerNorm",
 }
 # arguments of a layer's call that MindSpore calls otherwise, or has not: what is only told beside a mask
 _CAUSAL = {"is_causal": None}
@@ -68,6 +70,7 @@ NOT_CONVERTED = "msmigrate.migrate.composed.mindspore_missing.not_converted"
 CONSTANT = {
     *("torch.jit.is_scripting", "torch.jit.is_tracing", "torch._jit_internal.is_scripting"),
     *("torch.jit._trace.is_tracing", "torch._C._get_tracing_state", "torch.fx._symbolic_trace.is_fx_tracing"),
+    *("torch.compiler.is_exporting", "torch.compiler.is_compiling", "torch.compiler.is_dynamo_compiling"),
     *("torch.are_deterministic_algorithms_enabled", "torch.cuda.is_available"),
 }
 DEFAULT_DTYPE = "torch.get_default_dtype"  # which a model that is written keeps: float32

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .translating import Translator
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # of torch.utils.checkpoint: how memory is spared, and not what is computed
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
@@ -83,6 +84,10 @@ def expression(call: ast.Call, callees: list[str], translator: Translator) -> as
         return None
     if callees[0] in PARAMETERS:
         return _parameter(call, translator)
+    if callees[0] in MODES and isinstance(call.func, ast.Attribute):
+        owner = ast.Attribute(translator.visit(call.func.value), "set_train", ast.Load())
+        training = _flag(call, translator) if callees[0] == MODES[0] else ast.Constant(False)
+        return ast.Call(owner, [training], [])
     if callees[0] in LISTS:
         kept = translator.kept(call)
         kept.func = translator.scope.name(LISTS[callees[0]])

@@ -41,6 +41,7 @@ class Describer:
         self.handed: dict[int, int] = {}  # modules that functions built -> when the last of these was over
         self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they held before it ran
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
+        self.telling: set[int] = set()  # objects whose making is being told
         self.count = itertools.count()
         self.names = documented_names()
 
@@ -146,6 +147,15 @@ class Describer:
             return {"of": self.name(type(value)), "name": value.name}
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return {"name": self.name(value)}
+        if id(value) in self.telling:
+            return {"unknown": f"{self.kind(value)} that is made of what is made of it"}
+        self.telling.add(id(value))
+        try:
+            return self._made_by_call(value, root=root)
+        finally:
+            self.telling.discard(id(value))
+
+    def _made_by_call(self, value: Any, *, root: bool) -> Any:
         if id(value) in self.parents and not root:
             parent, name = self.parents[id(value)]
             told = self.made(parent)

@@ -51,6 +51,8 @@ def _sweep(node: ast.AST, read: set[str]) -> bool:
             if _is_dead(statement, read):
                 block.remove(statement)
                 changed = True
+            elif isinstance(statement, ast.If) and not statement.body:  # its test may do something
+                statement.body.append(ast.Pass())
         if field == "body" and not block and not isinstance(node, ast.If):
             block.append(ast.Pass())
     return changed
@@ -62,7 +64,11 @@ def _is_dead(statement: ast.stmt, read: set[str]) -> bool:
     elif isinstance(statement, ast.AnnAssign):
         target, value = statement.target, statement.value or ast.Constant(None)
     elif isinstance(statement, ast.If):
-        return not statement.body and not statement.orelse and has_no_effect(statement.test)
+        return (
+            all(isinstance(inner, ast.Pass) for inner in statement.body)
+            and not statement.orelse
+            and has_no_effect(statement.test)
+        )
     else:
         return False
     return isinstance(target, ast.Name) and target.id not in read and has_no_effect(value)

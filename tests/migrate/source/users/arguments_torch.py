@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import List  # noqa: UP035  # as TorchScript's users wrote it
 
 import torch
@@ -84,3 +85,24 @@ class Computed(nn.Module):
 
 def computed():
     return Computed(), images()
+
+
+class Norms(nn.Module):
+    """Norms without all of their weights, as diffusion transformers have them; a pool in a variable."""
+
+    def __init__(self, norm: type[nn.Module] = partial(nn.LayerNorm, eps=1e-6, elementwise_affine=False)) -> None:
+        super().__init__()
+        self.plain = norm(6)
+        self.scaled = nn.LayerNorm(6, bias=False)
+        self.whole = nn.LayerNorm(6, elementwise_affine=True)
+        pools = {"max": nn.MaxPool2d, "avg": nn.AvgPool2d}
+        self.pools = nn.ModuleList([pools[name](kernel_size=2) for name in pools])
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for pool in self.pools:
+            x = x + pool(x).mean((2, 3), keepdim=True)
+        return self.whole(self.scaled(self.plain(x)))
+
+
+def norms():
+    return Norms(), images()

@@ -87,3 +87,24 @@ def removed():
     net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.ReLU(), nn.Flatten())
     del net[1]
     return net, images()
+
+
+class Measured(nn.Module):
+    """Runs its backbone once to learn how wide the features are, as timm's hybrids do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.Dropout(0.0))
+        training = self.backbone.training
+        if training:
+            self.backbone.eval()
+        width = self.backbone(torch.zeros(1, 3, 6, 6)).shape[1]
+        self.backbone.train(training)
+        self.fc = nn.Linear(width, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.fc(self.backbone(x).mean((2, 3)))
+
+
+def measured():
+    return Measured(), images()

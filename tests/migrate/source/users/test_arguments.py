@@ -24,3 +24,9 @@ def test_fans_gains_factors_and_dtypes(users: Users) -> None:
     found = users["computed"]
     found.agrees()
     found.holds("def _calculate_fan_in_and_fan_out(", "nn.Upsample(scale_factor=float(2 ** i)", "found = []")
+
+
+def test_norms_without_weights_and_pools_in_a_variable(users: Users) -> None:
+    found = users["norms"]
+    found.agrees()
+    found.holds("PartialLayerNorm", "elementwise_affine=False", "nn.LayerNorm((6,), epsilon=1e-05)", "stride=2")

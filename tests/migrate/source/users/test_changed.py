@@ -40,3 +40,9 @@ def test_what_cannot_be_told_is_a_problem(users: Users) -> None:
     assert said == ["norm.eps was set to 0.01 after the model was made with 1e-05"]
     users["set_otherwise"].holds("not_converted('norm.eps was set")
     assert [problem.text for problem in users["removed"].source.problems] != []
+
+
+def test_modes_that_are_set_on_the_way(users: Users) -> None:
+    found = users["measured"]
+    found.agrees()
+    found.holds("self.backbone.set_train(False)", "self.backbone.set_train(training)")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..migrate.convert import Result
-from ..migrate.source.conversion import Written
+from ..migrate.source.conversion import Problem, Written
 from ..parity.findings import Report
 from .plan import bytes_text
 
@@ -45,7 +45,7 @@ def source_lines(model: str, file: Path, written: Written) -> list[str]:
         count = len(written.problems)
         raises = "raises" if count == 1 else "raise"
         lines.append(f"{_count(count, 'place')} could not be written, and {raises} NotImplementedError:")
-        lines += [f"  {shown(problem.file)}:{problem.line}: {problem.text}" for problem in written.problems]
+        lines += [f"  {_place(problem)}{problem.text}" for problem in written.problems]
     return lines
 
 
@@ -104,6 +104,11 @@ def _proof(report: Report) -> Mapping[str, Any]:
         "seconds": report.seconds,
         "versions": dict(report.versions),
     }
+
+
+def _place(problem: Problem) -> str:
+    """File and line, where it has one: what a function of the user's did to its model is in no source that ran."""
+    return f"{shown(problem.file)}:{problem.line}: " if problem.file else ""
 
 
 def shown(file: str) -> str:

@@ -60,7 +60,9 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
         for path, key, value, before, of_torch in theirs.numbers(describer):
             if of_torch:
                 place = f"{path}.{key}".lstrip(".")
-                missed.append(f"{place} was set to {value!r} after the model was made with {before!r}")
+                missed.append(
+                    f"{place} was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
+                )
             else:
                 told = {"path": _steps(module, path), "name": key, "value": describer.made(value)}
                 found.setdefault("numbers", []).append(told)

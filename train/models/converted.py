@@ -96,7 +96,7 @@ def write(spec: str, path: Path) -> None:
         first, count = written.problems[0], len(written.problems)
         raise Unsupported(
             f"{spec} cannot be written whole in MindSpore: {count} place{'s' * (count > 1)}, first "
-            f"{Path(first.file).name}:{first.line}: {first.text}; msmigrate convert-model writes the rest"
+            f"{f'{Path(first.file).name}:{first.line}: ' if first.file else ''}{first.text}; msmigrate convert-model writes the rest"
         )
     with atomic_file(path, force=True) as descriptor, os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(written.text.encode("utf-8"))

@@ -37,7 +37,7 @@ def test_a_sequential_that_grew(users: Users) -> None:
 
 def test_what_cannot_be_told_is_a_problem(users: Users) -> None:
     said = [problem.text for problem in users["set_otherwise"].source.problems]
-    assert said == ["norm.eps was set to 0.01 after the model was made with 1e-05"]
+    assert said == ["norm.eps was set to 0.01 after the layer was made with 1e-05; make it with 0.01"]
     users["set_otherwise"].holds("not_converted('norm.eps was set")
     assert [problem.text for problem in users["removed"].source.problems] != []
 

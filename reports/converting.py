@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..migrate.convert import Result
-from ..migrate.source.conversion import Problem, Written
+from ..migrate.source.conversion import Written
+from ..migrate.source.scope import Problem
 from ..parity.findings import Report
 from .plan import bytes_text
 

@@ -94,9 +94,10 @@ def write(spec: str, path: Path) -> None:
     written = write_source(spec)
     if written.problems:
         first, count = written.problems[0], len(written.problems)
+        place = f"{Path(first.file).name}:{first.line}: " if first.file else ""
         raise Unsupported(
             f"{spec} cannot be written whole in MindSpore: {count} place{'s' * (count > 1)}, first "
-            f"{f'{Path(first.file).name}:{first.line}: ' if first.file else ''}{first.text}; msmigrate convert-model writes the rest"
+            f"{place}{first.text}; msmigrate convert-model writes the rest"
         )
     with atomic_file(path, force=True) as descriptor, os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(written.text.encode("utf-8"))

@@ -89,12 +89,17 @@ _file_options = _together(
 @click.option("--no-diagnosis", is_flag=True, help="Do not look for the causes of what fails.")
 @_file_options
 @click.option("--keep", metavar="DIR", type=FILE, help="Keep the traces in this (new) folder.")
+@click.option("--continue-from", metavar="CKPT", type=FILE, help="A torch training checkpoint to go on from.")
 def parity_step(recipe: Path | None, **asked: Any) -> None:
     """Run one training step in both frameworks and compare it tensor by tensor.
 
     RECIPE is a YAML file; without one, ResNet50 on two photographs. A torch model in its place, such as
     torchvision:convnext_tiny or FILE.py:FUNCTION, is converted on the fly as convert-model does, and compared with
     that on random inputs; so is one that stands alone behind --torch, on the recipe's images.
+
+    With --continue-from the steps are those that follow a checkpoint of the torch run: torch goes on from it with its
+    own optimizer, loss scale and moving average, MindSpore as `train --continue-from` does. The learning rate and the
+    other options of the optimizer are then the checkpoint's, and a recipe that says others fails.
 
     Six stages are judged: data, init, forward, loss, gradients, update. Every module also runs alone on torch's inputs
     and gradients, so that each fault is found where it is, and causes are looked for. Of a tensor above 65,536 elements

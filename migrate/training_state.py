@@ -34,6 +34,7 @@ SCHEDULE = (
 )
 SCALER = ("scaler", "grad_scaler", "scaler_state_dict", "amp_scaler", "loss_scaler")
 AVERAGE = ("ema", "model_ema", "state_dict_ema", "ema_state_dict", "ema_model", "params_ema", "averaged_model")
+EPOCH = "msmigrate.schedule_epoch"
 STEPS = ("global_step", "step", "iteration", "iter", "num_updates", "num_steps")
 
 
@@ -97,7 +98,7 @@ def training_state(
         last = schedule.get("last_epoch")
         if type(last) is not int or not 0 <= last < 1 << 60:
             raise BadCheckpoint(f"{key}: its last_epoch is {in_words(last)}, not a count")
-        entries.append(constant_entry("msmigrate.schedule_epoch", "int64", last, maker))
+        entries.append(constant_entry(EPOCH, "int64", last, maker))
     key, scaler = _first(training, SCALER)
     if key is not None and type(scaler) is dict and scaler:
         read.add(key)
@@ -116,7 +117,8 @@ def training_state(
     if steps is not None:
         entries.append(constant_entry("msmigrate.steps", "int64", steps, maker))
     elif entries:
-        notes.append("the file does not say how many steps were taken")
+        moves = any(entry.target == EPOCH for entry in entries)
+        notes.append(f"the file does not say how many steps were taken{', but where its schedule is' * moves}")
     return Beside(entries, notes, read)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ..errors import BadTrace
 from ..train.run.code_digest import code_digest, file_digest
-from . import fast_images, fixed_randomness
+from . import continued, fast_images, fixed_randomness
 from .built_otherwise import built_otherwise
 from .compare import Traces, compare
 from .findings import MadeWith, ModuleVerdict, Report
@@ -48,6 +48,7 @@ def report(recipe_file: Path, options: Options, seconds: float | None = None) ->
         [
             *pair_notes(alignment),
             *_size(options),
+            *continued.notes(options.continue_from, traces.mindspore.about),
             *_notes(traces),
             *fast_images.notes(traces.alone[0], traces.mindspore),
             *fixed_randomness.notes(traces.matched[0].about, traces.mindspore.about, str(options.folder)),

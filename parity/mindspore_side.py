@@ -17,6 +17,7 @@ from ..train.step.mindspore_step import TrainStep
 from . import mindspore_step_parts
 from .fixed_randomness import Draws
 from .kink_places import BY_INPUT
+from .mindspore_continued import go_on
 from .mindspore_function_kinks import function_choices
 from .mindspore_graph_randomness import CompiledMasks
 from .mindspore_randomness import BRANCHES, fixed
@@ -34,6 +35,8 @@ class MindSporeSide:
 
     names: MindSpore path -> torch path of a layer that draws random numbers, where the two differ. paired: of a pair
     of the user's own, what they brought besides the net, and what corresponds; every name is torch's then too.
+    continued: the tensors of the converted training checkpoint that the step goes on from; notes: what is worth knowing
+    of it.
     """
 
     def __init__(
@@ -42,10 +45,13 @@ class MindSporeSide:
         net: nn.Cell,
         names: Mapping[str, str] | None = None,
         paired: Paired | None = None,
+        continued: Arrays | None = None,
     ) -> None:
         self.recipe = recipe
         self.net = net
         self.paired = paired
+        self.continued = continued
+        self.notes: list[str] = []
         self.alignment = paired.alignment if paired is not None else IDENTITY
         self._shapes = {name: tensor.shape for name, tensor in self.alignment.parameters.items()}
         self.names = {m.mindspore: m.torch for m in self.alignment.modules} if names is None and paired else names
@@ -56,7 +62,7 @@ class MindSporeSide:
         self.restart()
 
     def restart(self) -> None:
-        """Back to the starting weights with a new optimizer and schedule."""
+        """Back to the starting weights with a new optimizer and schedule, or those of the checkpoint to go on from."""
         for held in self.held:
             held.parameter.copy_(
                 Tensor(self._start[held.name])
@@ -74,6 +80,8 @@ class MindSporeSide:
                 image_gradient=self.alignment.scope.image_gradient,
             )
         )
+        if self.continued is not None:
+            self.notes = go_on(self.train_step, self.continued)
 
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""

@@ -23,7 +23,7 @@ from ..train.data.mindspore_fast_transforms import FastPrepare, grey_level  # no
 from ..train.models import mindspore_models  # noqa: E402
 from ..train.models.mindspore_names import canonical_parameters  # noqa: E402
 from ..train.recipe import Recipe  # noqa: E402
-from . import fast_images, fixed_randomness  # noqa: E402
+from . import continued, fast_images, fixed_randomness  # noqa: E402
 from .initial import add_initial_values  # noqa: E402
 from .mindspore_compiled import record_compiled  # noqa: E402
 from .mindspore_side import MindSporeSide  # noqa: E402
@@ -75,7 +75,9 @@ def main(options: Options) -> None:
         mindspore_pair.load_start(net, options, paired.alignment)
     wait_for(folder / INPUTS)
     inputs = read_inputs(folder, recipe)
-    side = MindSporeSide(recipe, net, paired=paired)
+    start = None if options.continue_from is None else continued.read(folder)
+    side = MindSporeSide(recipe, net, paired=paired, continued=start)
+    writer.about = {**writer.about, continued.NOTES: side.notes}
     if paired is not None:
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
         if batch_file(options) is not None:

@@ -14,9 +14,10 @@ from pathlib import Path
 
 from ..errors import BadDestination, BadInput, MsmigrateError, WorkerFailed
 from ..migrate.convert import convert
-from . import run_file
+from . import continued, run_file
 from .diagnosis.run import diagnose
 from .findings import Report
+from .judge import Verdict
 from .judged_run import report
 from .pairs import structure
 from .pairs.settle import settle
@@ -51,6 +52,8 @@ def parity_step(
     """
     began = time.monotonic()
     claim(options.folder)
+    if options.continue_from is not None:
+        continued.prepare(options.continue_from, options.folder, options.recipe)
     run_workers(recipe_file, options, told, {"torch": torch_worker, "MindSpore": mindspore_worker}, timeout)
     run_file.write(recipe_file, options, "both")
     told("both", "comparing")
@@ -83,8 +86,14 @@ def run_workers(
 def _explained(recipe_file: Path, options: Options, found: Report, told: Told, timeout: float | None = None) -> Report:
     """The report with the causes of its failures, or with a note of why the search for them stopped."""
     told("torch", "looking for causes")
+    notes = list(found.notes)
+    if options.continue_from is not None and any(
+        f.stage == "update" for f in found.findings if f.verdict is Verdict.FAIL
+    ):
+        notes.append("causes of updates are not looked for behind a checkpoint: they are without --continue-from")
     try:
-        return replace(found, causes=diagnose(recipe_file, options, found, told, timeout=timeout))
+        causes = diagnose(recipe_file, options, found, told, timeout=timeout)
+        return replace(found, causes=causes, notes=notes)
     except WorkerFailed as error:
         return replace(found, notes=[*found.notes, str(error)])
 

@@ -21,6 +21,7 @@ from .pairs.alignment import IDENTITY, Alignment
 from .pairs.paired import Paired
 from .pairs.torch_pair_step import chunks, forward, make_step
 from .record import Arrays, Images, LeafOutput, Seen, StepArrays
+from .torch_continued import Continued
 from .torch_layouts import in_layout, model_in_layout
 from .torch_randomness import fixed
 
@@ -31,16 +32,24 @@ class TorchSide:
     model: float32, copied, never changed. variant: 0 is the step as it stands; an odd variant runs it in
     channels_last layout, with other kernels and another order of additions; from 2 on, every weight and pixel is
     moved by at most half a unit in its last place as well. What differs between variants is rounding alone. paired: of
-    a pair of the user's own, what they brought besides the model, and which layers have a counterpart.
+    a pair of the user's own, what they brought besides the model, and which layers have a counterpart. continued: the
+    training checkpoint that the step goes on from.
     """
 
     def __init__(
-        self, recipe: Recipe, model: nn.Module, dtype: torch.dtype, variant: int = 0, paired: Paired | None = None
+        self,
+        recipe: Recipe,
+        model: nn.Module,
+        dtype: torch.dtype,
+        variant: int = 0,
+        paired: Paired | None = None,
+        continued: Continued | None = None,
     ) -> None:
         self.recipe = recipe
         self.dtype = dtype
         self.variant = variant
         self.paired = paired
+        self.continued = continued
         self.alignment = paired.alignment if paired is not None else IDENTITY
         self.sides: list[KinkSides] = []  # for each step to come, the sides its ReLUs take
         self.taken: list[bool] = []  # for each step, whether it updated the weights or was skipped
@@ -54,9 +63,11 @@ class TorchSide:
         self.restart()
 
     def restart(self) -> None:
-        """Back to the starting weights with a new optimizer and schedule."""
+        """Back to the starting weights with a new optimizer and schedule, or those of the checkpoint to go on from."""
         self.model = model_in_layout(copy.deepcopy(self._start).to(self.dtype), channels_last=self.channels_last)
         self.train_step = make_step(self.recipe, self.model, self.paired.given if self.paired is not None else None)
+        if self.continued is not None:
+            self.continued.into(self.train_step)
 
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from ..errors import BadInput, MsmigrateError, WorkerFailed
 from ..train import recipe as recipes
 from ..train.recipe import Recipe
+from .continued import BARE
 from .pair import Pair
 from .record import fail
 from .trace import SAMPLE
@@ -32,9 +33,10 @@ class Options:
     user's own models in place of the recipe's. replay: whether every module also runs alone; modules: glob patterns
     over dotted names that narrow this. mode: graph records the compiled step too. precision: the format in which the
     target computes convolutions and matrix products, one of FORMATS. alone: torch's side is recorded
-    without MindSpore's.
+    without MindSpore's. continue_from: a torch training checkpoint that the steps go on from; see continued.py.
 
-    Raises BadInput for a batch that the recipe's micro-batches do not divide, and for an unknown mode or precision.
+    Raises BadInput for a batch that the recipe's micro-batches do not divide, for an unknown mode or precision, and for
+    a pair that is to go on from a checkpoint.
     """
 
     recipe: Recipe
@@ -49,6 +51,7 @@ class Options:
     mode: str = MODES[0]
     precision: str = FORMATS[0]
     alone: bool = False
+    continue_from: Path | None = None
 
     def __post_init__(self) -> None:
         for name, value, known in (("mode", self.mode, MODES), ("precision", self.precision, FORMATS)):
@@ -59,6 +62,11 @@ class Options:
                 f"a batch of {self.batch} images does not divide into {self.recipe.accumulate} equal micro-batches "
                 f"(accumulate): give --batch a multiple of {self.recipe.accumulate}"
             )
+        if self.continue_from is not None and self.pair is not None:
+            raise BadInput(
+                f"--continue-from goes on with the recipe's own models, not with {self.pair.torch}: prove its step "
+                "without it"
+            )
 
     @property
     def step_batch(self) -> int:
@@ -67,9 +75,13 @@ class Options:
 
     @property
     def step_recipe(self) -> Recipe:
-        """The recipe with the batch of a compared step; its digest is another one then."""
+        """The recipe with the batch of a compared step, and the weights that it goes on from; its digest is another one
+        then."""
         data = self.recipe.data.model_copy(update={"batch": self.step_batch})
-        return self.recipe.model_copy(update={"data": data})
+        model = self.recipe.model
+        if self.continue_from is not None:
+            model = model.model_copy(update={"checkpoint": self.folder / BARE})
+        return self.recipe.model_copy(update={"data": data, "model": model})
 
     def arguments(self, recipe_file: Path) -> list[str]:
         """The command line that `parse` reads back into these options."""
@@ -85,6 +97,7 @@ class Options:
             *(f"--modules={pattern}" for pattern in self.modules),
             f"--mode={self.mode}",
             f"--precision={self.precision}",
+            *([] if self.continue_from is None else [f"--continue-from={self.continue_from}"]),
             *(self.pair.arguments() if self.pair is not None else []),
         ]
 
@@ -110,6 +123,7 @@ def parse(arguments: list[str]) -> Options:
     parser.add_argument("--map", type=Path, help="regex pairs from torch names to MindSpore names")
     parser.add_argument("--checkpoint", type=Path, help="torch weights the pair starts from")
     parser.add_argument("--batch-file", type=Path, help="the steps' inputs, .npz or .safetensors")
+    parser.add_argument("--continue-from", type=Path, help="a torch training checkpoint that the steps go on from")
     parser.add_argument("--loss-of-outputs", action="store_true", help="a loss of everything that the pair returns")
     found = parser.parse_args(arguments)
     pair = None
@@ -129,6 +143,7 @@ def parse(arguments: list[str]) -> Options:
         found.mode,
         found.precision,
         found.alone,
+        found.continue_from,
     )
 
 

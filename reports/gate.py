@@ -97,9 +97,11 @@ def prove(
     json_file: Path,
     console: Console,
     mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
+    continue_from: Path | None = None,
 ) -> dict[str, Any] | None:
     """Run parity-step on the recipe, print its verdict and store it as JSON.
 
+    continue_from: the torch training checkpoint that the run goes on from, and so do the compared steps.
     Returns the entry for the run's log, or None where the step did not pass. Raises Unsupported without torch, and
     what parity-step raises.
     """
@@ -107,7 +109,9 @@ def prove(
         raise needs_torch(recipe_file, recipe)
     with tempfile.TemporaryDirectory(prefix="msmigrate-parity-") as temporary:
         # at most eight images a micro-batch, as parity-step does
-        options = Options(recipe, Path(temporary) / "traces", pair=of_recipe(recipe))
+        pair = of_recipe(recipe)
+        start = continue_from if pair is None else None  # a pair's step is compared from its weights
+        options = Options(recipe, Path(temporary) / "traces", pair=pair, continue_from=start)
         file = recipe_file
         if recipe.amp != recipes.load(recipe_file).amp:  # the recorders read a file
             file = _store(recipe, Path(temporary) / "recipe.yaml")

@@ -56,6 +56,7 @@ class Asked:
     junit: Path | None = None
     markdown: Path | None = None
     keep: Path | None = None
+    continue_from: Path | None = None
     worst: int = WORST
 
     def options(self, recipe: recipes.Recipe, folder: Path) -> Options:
@@ -78,6 +79,7 @@ class Asked:
             modules=tuple(self.modules),
             mode=self.mode,
             precision=self.precision,
+            continue_from=None if self.continue_from is None else self.continue_from.expanduser().absolute(),
         )
 
     @property

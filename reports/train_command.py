@@ -18,6 +18,7 @@ from ..errors import BadDestination
 from ..parity.run import MINDSPORE_WORKER
 from ..train import recipe as recipes
 from ..train import schedule_span
+from ..train.inference.inference_weights import is_foreign
 from ..train.recipe import Recipe
 from ..train.run import launch, run_data, targets
 from ..train.run import run_plan as plans
@@ -106,7 +107,10 @@ def open_gate(
             return before
         _tell(f"the step has to be proven again: {gate.why_not(before, holds)}")
     _tell(f"proving the step of {file}; --parity-report FILE brings a proof, --skip-parity goes without")
-    return gate.prove(file, recipe, holds, options.folder / PARITY, Console(stderr=options.as_json), mindspore_worker)
+    start = options.continue_from and options.continue_from.expanduser().absolute()
+    start = start if start is not None and is_foreign(start) else None  # a converted one has nothing for torch to go on
+    console = Console(stderr=options.as_json)
+    return gate.prove(file, recipe, holds, options.folder / PARITY, console, mindspore_worker, start)
 
 
 def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher) -> int:

@@ -13,7 +13,7 @@ from .reading import Reader
 from .recipe_keys import calls, options, surely
 from .recipe_values import Entry, number, part, place, short_name, sources
 from .rewriting import SCHEDULES
-from .values import Seen, Thing, Value, is_known, known
+from .values import Items, Pairs, Seen, Thing, Value, is_known, known
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
 
@@ -33,8 +33,25 @@ def optimizer(reader: Reader) -> Entry:
     if groups is not None and not re.search(r"parameters\(\)$", chosen.source.text(groups.node)):
         section.comments.append(f"it is given {chosen.source.text(groups.node)}, and not model.parameters():")
         section.comments.append("no_weight_decay and groups say what of them is treated otherwise")
+        _decays(section, groups.value)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
+
+
+def _decays(section: Entry, groups: Value) -> None:
+    """What the groups' own weight decays say: the one that is not zero, and that some are left out of it."""
+    listed = [group for group in groups.items if isinstance(group, Pairs)] if isinstance(groups, Items) else []
+    values = [group.pairs.get("weight_decay") for group in listed]
+    told = {float(size): value for value in values if (size := number(value)) is not None}
+    args = next((entry for entry in section.below or [] if entry.key == "args"), None)
+    if args is None or args.below is None or len(told.keys() - {0.0}) != 1:
+        return
+    (decay,) = told.keys() - {0.0}
+    args.below = [entry for entry in args.below if entry.key != "weight_decay"]
+    args.below.append(Entry("weight_decay", decay, sources(told[decay])))
+    if 0.0 in told and section.below is not None:
+        said = ["the weight decay of some of the groups is 0; where these are norms and biases, take this in:"]
+        section.below.append(Entry("no_weight_decay", ["norm", "bias"], said, out=True))
 
 
 def _made_by_name(seen: Seen) -> Entry:

@@ -7,7 +7,7 @@ from .noting import OPTION, UNCALLED
 from .reading import Reader
 from .recipe_keys import calls, options, surely
 from .recipe_values import Entry, number, place, sources
-from .values import Instance, Name, Seen, known
+from .values import Instance, Name, Seen, Thing, known
 
 EMA_FIELDS = ("decay", "warmup_gamma", "warmup_power", "min_decay", "update_after_step")
 SCALER_FIELDS = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
@@ -77,12 +77,28 @@ def ema(reader: Reader) -> Entry | None:
         comments = [place(seen), *sources(seen.get("decay"))]
         if "decay" not in told:
             if seen.name.startswith("torch."):
-                return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
+                return _torch_average(seen, comments)
             told["decay"] = 0.9999  # timm's
         return Entry("ema", {**told, "decay": float(told["decay"])}, comments)
     for seen in options(found):
         return Entry("ema", {"decay": 0.9998}, [f"{place(seen)}, only where {seen.condition}"], out=True)
     return None
+
+
+def _torch_average(seen: Seen, comments: list[str]) -> Entry:
+    """torch's AveragedModel, whose decay stands in the function that it averages by."""
+    rule = next((value for key in ("multi_avg_fn", "avg_fn") if isinstance(value := seen.get(key), Thing)), None)
+    made = rule.seen if rule is not None and rule.name.endswith(("get_ema_multi_avg_fn", "get_ema_avg_fn")) else None
+    if made is None:
+        return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
+    value = made.get("decay", 0)
+    decay = number(value) if value is not None else 0.999  # torch's default
+    comments += sources(value)
+    if decay is None or not 0 < decay < 1:
+        return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
+    if known(seen.get("use_buffers", 4), False) is not True:
+        comments.append("without use_buffers torch averages the weights alone; a recipe averages the buffers too")
+    return Entry("ema", {"decay": float(decay)}, comments)
 
 
 def _own_average(made: Instance, reader: Reader) -> Entry | None:

@@ -45,7 +45,8 @@ def main(options: Options) -> None:
     model, paired = load_model(options)
     context = Context(options, findings, modules, model, paired)
     causes: list[Cause] = []
-    for name in EXPLAINERS:
+    names = EXPLAINERS if options.continue_from is None else EXPLAINERS[:-1]  # whose optimizers start anew
+    for name in names:
         causes += explain(name, context)
     write_causes(options.folder / CAUSES, distinct(without_victims(causes, modules)))
 

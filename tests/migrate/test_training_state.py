@@ -156,7 +156,7 @@ def test_schedule_scale_and_average() -> None:
         "msmigrate.growth_tracker": struct.pack("<i", 2),
         "ema.fc.weight": None,
     }
-    assert found.notes == ["the file does not say how many steps were taken"]
+    assert found.notes == ["the file does not say how many steps were taken, but where its schedule is"]
 
 
 DAMAGED: dict[str, tuple[dict[str, Any], str]] = {

@@ -18,6 +18,7 @@ from ..migrate.training_state import AVERAGE, OPTIMIZER, SCALER
 from ..train.recipe import DynamicLossScale
 from ..train.step.torch_step import TrainStep
 from . import continued
+from .worker import Options
 
 RULE = ("growth_factor", "backoff_factor", "growth_interval")
 OWN = ("params", "param_names", "initial_lr")  # of a group, that its own optimizer and schedule made
@@ -99,6 +100,11 @@ class Continued:
         held = {i: self.state[index[name]] for i, name in enumerate(order) if index[name] in self.state}
         own["state"] = copy.deepcopy(held)  # load_state_dict takes tensors of the same dtype as they are
         step.optimizer.load_state_dict(own)
+
+
+def continued_from(options: Options) -> Continued | None:
+    """The training checkpoint that a run goes on from, or None where it begins anew. Raises BadCheckpoint."""
+    return Continued(options.continue_from, options.folder) if options.continue_from is not None else None
 
 
 def _first(document: Mapping[str, Any], keys: tuple[str, ...]) -> Any:

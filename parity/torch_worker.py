@@ -59,7 +59,7 @@ from .start import (
     targets,
     write_inputs,
 )
-from .torch_continued import Continued
+from .torch_continued import continued_from
 from .torch_layouts import precisions, try_layouts
 from .torch_precision import shortening
 from .torch_side import TorchSide
@@ -132,7 +132,7 @@ def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]
         progress("torch: waiting for the alignment")
         paired = Paired(given, read_alignment(options))
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
-    start = continued(options)
+    start = continued_from(options)
     for name, dtype, variant in shortening(precisions(model), options.precision):
         writer = TraceWriter(folder / name, about(options.recipe, dtype), options.sample)
         side = TorchSide(recipe, model, dtype, variant, paired, start)
@@ -153,7 +153,7 @@ def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: P
     amp = recipe.amp
     half = (amp is not None and amp.level != "O0") or options.precision != "fp32"
     decisions: list[bool] = []
-    start = continued(options)
+    start = continued_from(options)
     for name, dtype, variant in shortening(precisions(model), options.precision):
         sides = [KinkSides.of(taken, step, half) if taken else KinkSides({}) for step in range(1, options.steps + 1)]
         side = TorchSide(recipe, model, dtype, variant, paired, start)
@@ -185,11 +185,6 @@ def record_alone(options: Options, side: TorchSide, inputs: Inputs, writer: Trac
     progress(f"{label}: loss and optimizer on given values")
     record_probes(side, inputs, writer)
     record_parts(side, writer)
-
-
-def continued(options: Options) -> Continued | None:
-    """The training checkpoint that the steps go on from."""
-    return Continued(options.continue_from, options.folder) if options.continue_from is not None else None
 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:

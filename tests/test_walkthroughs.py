@@ -22,6 +22,20 @@ SAYS = {
         r"Written to lenet5\.onnx",
         "seven.png.*7",
     ],
+    "resnet50": [
+        r"filling 267 of 267 parameters",
+        r"Parity: \d+ tensors",
+        r"Trained: 13 steps",
+        r"top-1 \d",
+        r"Written to resnet50\.mindir",
+    ],
+    "resumed_script": [
+        r"all of \d+ APIs have a counterpart",
+        r"groups of 18 and 35 parameters",
+        r"the steps go on from",
+        r"Parity: \d+ tensors",
+        r"Trained: 16 steps",
+    ],
     "published_resnet": [r"No parity\.", "eps=0.0001", "pad_mode"],
 }
 

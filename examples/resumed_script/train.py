@@ -54,7 +54,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--label-smoothing", type=float, default=0.1)
     parser.add_argument("--mixup-alpha", type=float, default=0.2)
     parser.add_argument("--clip", type=float, default=5.0)
-    parser.add_argument("--ema-decay", type=float, default=0.99)
+    parser.add_argument("--ema-decay", type=float, default=0.9)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--resume")

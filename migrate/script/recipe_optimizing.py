@@ -41,15 +41,21 @@ def optimizer(reader: Reader) -> Entry:
 def _decays(section: Entry, groups: Value) -> None:
     """What the groups' own weight decays say: the one that is not zero, and that some are left out of it."""
     listed = [group for group in groups.items if isinstance(group, Pairs)] if isinstance(groups, Items) else []
-    values = [group.pairs.get("weight_decay") for group in listed]
-    told = {float(size): value for value in values if (size := number(value)) is not None}
     args = next((entry for entry in section.below or [] if entry.key == "args"), None)
-    if args is None or args.below is None or len(told.keys() - {0.0}) != 1:
+    if not listed or args is None or args.below is None or section.below is None:
         return
-    (decay,) = told.keys() - {0.0}
-    args.below = [entry for entry in args.below if entry.key != "weight_decay"]
-    args.below.append(Entry("weight_decay", decay, sources(told[decay])))
-    if 0.0 in told and section.below is not None:
+    common = next((entry.value for entry in args.below if entry.key == "weight_decay"), 0.0)
+    values = [group.pairs.get("weight_decay") for group in listed]
+    sizes = [common if value is None else number(value) for value in values]
+    decays = {float(size) for size in sizes if isinstance(size, (int, float)) and size}
+    if None in sizes or len(decays) != 1:
+        return  # which a recipe says by groups of its own
+    (decay,) = decays
+    told = next((value for value, size in zip(values, sizes, strict=True) if size and value is not None), None)
+    if told is not None:
+        args.below = [entry for entry in args.below if entry.key != "weight_decay"]
+        args.below.append(Entry("weight_decay", decay, sources(told)))
+    if 0 in sizes:
         said = ["the weight decay of some of the groups is 0; where these are norms and biases, take this in:"]
         section.below.append(Entry("no_weight_decay", ["norm", "bias"], said, out=True))
 

@@ -23,7 +23,7 @@ from ..migrate.model_spec import parse
 from ..parity.pairs.contents import flat
 from ..parity.torch_kernels import rounding_as_mindspore
 from ..parity.torch_layouts import in_layout, model_in_layout
-from ..parity.torch_worker import load_checkpoint
+from ..parity.torch_weights import load_checkpoint
 from ..train.inference.request import Told
 from ..train.inference.worker_events import serve
 from ..train.models import torch_models

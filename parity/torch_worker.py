@@ -5,20 +5,16 @@ python -m msmigrate.parity.torch_worker RECIPE FOLDER [--steps N] [--init-seeds 
 
 from __future__ import annotations
 
-import re
-from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import torch
 import torchvision
 from torch import nn
 
-from ..errors import BadCheckpoint
 from ..train.data import torch_data, torch_mixing
 from ..train.models import torch_models
 from ..train.recipe import Recipe
@@ -63,6 +59,7 @@ from .torch_continued import continued_from
 from .torch_layouts import precisions, try_layouts
 from .torch_precision import shortening
 from .torch_side import TorchSide
+from .torch_weights import load_checkpoint
 from .trace import Trace, TraceWriter
 from .worker import Options, run, wait_for
 
@@ -267,21 +264,6 @@ def initial_values(options: Options, seed: int, paired: Paired | None = None) ->
     torch.manual_seed(seed)
     values = {name: p for name, p in build(options).model.named_parameters() if p.requires_grad}
     return {n: p.detach().numpy() for n, p in values.items() if paired is None or n in paired.alignment.parameters}
-
-
-def load_checkpoint(model: nn.Module, path: Path) -> None:
-    """Load a state dict, also under state_dict/model and with DDP's prefix; no code in the file is executed."""
-    try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
-        for key in ("state_dict", "model"):
-            found = found.get(key, found)
-        state = OrderedDict((name.removeprefix("module."), tensor) for name, tensor in found.items())
-        versions = getattr(found, "_metadata", None) or getattr(model.state_dict(), "_metadata", {})
-        versions = {re.sub(r"^module(\.|$)", "", name): each for name, each in versions.items()}
-        vars(state)["_metadata"] = versions  # some models, as MNASNet, ask which version of them was saved
-        model.load_state_dict(state)
-    except Exception as error:
-        raise BadCheckpoint(f"{path}: does not load into the model: {' '.join(str(error).split())[:400]}") from error
 
 
 @contextmanager

@@ -16,10 +16,8 @@ from torchvision.models.resnet import Bottleneck
 def main(path: str) -> None:
     torch.manual_seed(0)
     model = resnet50(weights=None)  # weights="IMAGENET1K_V2" takes the published weights, which torchvision downloads
-    for block in model.modules():
-        if isinstance(
-            block, Bottleneck
-        ):  # and then leave this out: drawn branches multiply rounding, trained ones don't
+    for block in model.modules():  # of drawn weights alone: branches at a quarter, for whole ones multiply rounding
+        if isinstance(block, Bottleneck):
             nn.init.constant_(block.bn3.weight, 0.25)
     model.fc = nn.Linear(model.fc.in_features, 10)
     torch.save(model.state_dict(), path)

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ..errors import MsmigrateError
 from .mindspore_graph_randomness import CompiledMasks
 from .mindspore_side import MindSporeSide
 from .mindspore_starts import Starts
@@ -39,9 +38,7 @@ def record_compiled(
         try:
             side.restart()
             record_steps(side, inputs, writer, "MindSpore, compiled", before=starts.take)
-        except MsmigrateError:
-            raise
-        except Exception as error:  # whatever a compiler says of a user's net
+        except Exception as error:  # whatever a compiler says of a user's net, whose PyNative step has run
             traceback.print_exc()
             writer.about[FAILED] = " ".join(str(error).split("\n-----")[0].split())[:300]
         finally:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 
 from ...mappings.rows import Row
 from . import module_calls
-from .crossing_calls import CannotWrite, Given, bound, held, takes_anything, through_variable, written
-from .facts import Facts
+from .arguments import Arguments
+from .crossing_calls import CannotWrite, held, takes_anything, through_variable, written
 from .module_api import (
     ANNOTATE,
     CONSTANT,
@@ -30,18 +30,16 @@ from .tensor_methods import Call, is_method, method
 ATTENTION = "torch.nn.MultiheadAttention"
 
 
-class Calls(ast.NodeTransformer):
+class Calls(Arguments):
     """Rewrites calls; the other expressions stand in translating.py."""
 
     scope: Scope
-    facts: Facts
-    file: str
     owner: str
     adds: bool
     asked: bool
     strict: bool
 
-    def visit_Call(self, node: ast.Call) -> ast.AST:
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         """A call, by what it called."""
         callees = self.facts.callees(self.file, node)
         constants = self.facts.constants(self.file, node)
@@ -238,64 +236,6 @@ class Calls(ast.NodeTransformer):
         return isinstance(function, ast.Attribute) and not any(
             kind.startswith(("python ", "Tensor", "Parameter")) for kind in self.facts.kinds(self.file, function.value)
         )
-
-    def given(self, row: Row, node: ast.Call, *, method: bool = False) -> dict[str, Given]:
-        """What the call gives for each of the row's arguments."""
-        positional: list[Given] = []
-        if method and isinstance(node.func, ast.Attribute):
-            positional.append(self.item(node.func.value))
-        rest = next((place for place, argument in enumerate(row.arguments) if argument.rest), len(row.arguments))
-        for argument in node.args:
-            if isinstance(argument, ast.Starred) and len(positional) < rest:
-                positional += self.unpacked(row, argument)
-            else:
-                positional.append(self.item(argument))
-        named = {word.arg: self.item(word.value) for word in node.keywords if word.arg is not None}
-        for word in node.keywords:
-            if word.arg is None:
-                named |= self.opened(row, word.value)
-        return bound(row, positional, named)
-
-    def unpacked(self, row: Row, node: ast.Starred) -> list[Given]:
-        """What `*sizes` gives, item by item, for a variable that always has as many."""
-        counts = {*(self.facts.constants(self.file, node) or ())}
-        kinds = self.facts.kinds(self.file, node.value)
-        if len(counts) != 1 or not all(kind.startswith(("tuple(", "list(")) for kind in kinds):
-            raise CannotWrite(f"{row.torch} with {ast.unparse(node)}")
-        inside = list(dict.fromkeys(one for kind in kinds for one in kind[kind.index("(") + 1 : -1].split(", ")))
-        whole = self.visit(node.value)
-        places = (ast.Constant(place) for place in range(*counts))
-        return [Given(ast.Subscript(copy.deepcopy(whole), place, ast.Load()), inside, None) for place in places]
-
-    def opened(self, row: Row, node: ast.expr) -> dict[str, Given]:
-        """What `**options` gives, key by key, for keys that are always the same."""
-        if isinstance(node, ast.Dict):
-            words = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
-            if len(words) == len(node.keys):
-                return {str(key): self.item(value) for key, value in words.items()}
-        entries = self.facts.entries(self.file, node)
-        told = self.facts.kinds(self.file, node)
-        if entries is None or (
-            not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
-        ):
-            raise CannotWrite(f"{row.torch} with **{ast.unparse(node)}")
-        defaults = {argument.torch: argument.default for argument in row.arguments if not argument.required}
-        items = {}
-        for key, kinds in entries.items():
-            there: ast.expr = ast.Subscript(self.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
-            if not all(f'"{key}": ' in kind for kind in told) and key != "inplace":  # now and then
-                if not isinstance(defaults.get(key), (bool, int, float, str)):
-                    raise CannotWrite(f"{row.torch} with {key} now and then in **{ast.unparse(node)}")
-                get = ast.Attribute(self.visit(copy.deepcopy(node)), "get", ast.Load())
-                there = ast.Call(get, [ast.Constant(key), ast.Constant(defaults[key])], [])
-                kinds = list(dict.fromkeys([*kinds, type(defaults[key]).__name__]))
-            items[key] = Given(there, kinds, [None] if kinds == ["NoneType"] else None)
-        return items
-
-    def item(self, node: ast.expr) -> Given:
-        """An argument, rewritten, with what it was."""
-        kinds, constants = self.facts.kinds(self.file, node), self.facts.constants(self.file, node)
-        return Given(self.visit(node), kinds, constants)
 
     def missing(self, node: ast.expr | ast.stmt, text: str) -> ast.Call:
         """What stands where something could not be written: an error that says so, and a line of the report."""

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping
 
 from ...mappings.rows import Row
-from . import module_calls
+from . import module_calls, records
 from .arguments import Arguments
 from .crossing_calls import CannotWrite, held, takes_anything, through_variable, written
 from .module_api import (
@@ -45,6 +45,12 @@ class Calls(Arguments):
         constants = self.facts.constants(self.file, node)
         if callees and all(name in CONSTANT for name in callees) and constants is not None and len(constants) == 1:
             return ast.Constant(constants[0])
+        record = records.of_class(self.facts.records, callees)
+        plain = None if record is None else records.made(record, node)
+        if plain is not None:
+            return self.generic_visit(plain)
+        if callees == ["builtins.list.copy"] and isinstance(node.func, ast.Attribute):  # Graph mode has no such method
+            return ast.List([ast.Starred(self.visit(node.func.value), ast.Load())], ast.Load())
         if callees == [DEFAULT_DTYPE]:
             return self.scope.name("mindspore.float32")
         if callees == [ANNOTATE] and len(node.args) == 2:

@@ -36,6 +36,7 @@ class Facts:
         self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of theirs
         self.root: Any = report["root"]
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
+        self.records: dict[str, dict[str, Any]] = report.get("records", {})  # see records.py
         self.classes: dict[str, list[str]] = report["classes"]
         self._numbers: dict[tuple[str, tuple[int, ...]], list[int]] = {}
         for function in report["functions"]:

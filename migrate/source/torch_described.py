@@ -14,6 +14,7 @@ from enum import Enum
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from .module_api import LOADS, ROWS_FIRST
 from .torch_changes import Made, changes
@@ -41,6 +42,8 @@ class Describer:
         self.handed: dict[int, int] = {}  # modules that functions built -> when the last of these was over
         self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they held before it ran
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
+        self.running = False  # whether the model runs by now, and is not being built
+        self.records: dict[str, dict[str, Any]] = {}  # classes of what forward makes to hold tensors; see records.py
         self.telling: set[int] = set()  # objects whose making is being told
         self.count = itertools.count()
         self.names = documented_names()
@@ -75,6 +78,8 @@ class Describer:
                 self.creations.setdefault(id(found), (found, function, args, kwargs))
                 self.begun.setdefault(id(found), began)
                 self.ended.setdefault(id(found), next(self.count))
+                if self.running and isinstance(function, type):
+                    self._note_record(function, found)
             elif isinstance(found, torch.nn.Module):  # the last to hand it on, and so the outermost
                 self.built[id(found)] = (found, function, args, kwargs)
                 self.handed[id(found)] = next(self.count)
@@ -176,6 +181,16 @@ class Describer:
             return {**self._call(self.name(type(value)), (), fields), "id": id(value)}
         return {"unknown": self.kind(value)}
 
+    def _note_record(self, cls: type, made: Any) -> None:
+        """Note a named tuple or a dataclass that holds tensors."""
+        fields = record_fields(cls)
+        if fields is not None and any(
+            isinstance(leaf, torch.Tensor)
+            for name in fields["fields"]
+            for leaf in tree_leaves(getattr(made, name, None))
+        ):
+            self.records[self.name(cls)] = fields
+
     def _changed(self, value: Any, creation: Creation) -> dict[str, Any]:
         """What was changed in a module after the creation by which it is told."""
         if not isinstance(value, torch.nn.Module) or id(value) not in self.ended:
@@ -230,8 +245,21 @@ class Describer:
             "reached": sorted(self.hit),
             "values": {number: list(kinds) for number, kinds in self.kinds.items()},
             "constants": self.constants,
+            "records": self.records,
             "calls": {number: list(names) for number, names in self.called.items()},
         }
+
+
+def record_fields(cls: type) -> dict[str, Any] | None:
+    """The fields of a named tuple's class or a dataclass, in order, and those with plain defaults; None of others."""
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        defaults = {k: v for k, v in cls._field_defaults.items() if isinstance(v, PLAIN)}  # type: ignore[attr-defined]
+        return {"named": False, "fields": list(cls._fields), "defaults": defaults}
+    if dataclasses.is_dataclass(cls):
+        fields = [field for field in dataclasses.fields(cls) if field.init]
+        defaults = {field.name: field.default for field in fields if isinstance(field.default, PLAIN)}
+        return {"named": True, "fields": [field.name for field in fields], "defaults": defaults}
+    return None
 
 
 def _fields(value: Any) -> dict[str, Any] | None:

@@ -137,7 +137,7 @@ def _run(
     with torch.device(way.building), without:
         model, returned = split(make())
     if facts is not None:
-        facts.numbers = noted(model)
+        facts.numbers, facts.running = noted(model), True
     with torch.device(way.running), torch.no_grad():
         inputs = inputs_for(spec, model, told, returned)
         if way.running == "meta":

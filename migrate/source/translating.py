@@ -7,7 +7,7 @@ import copy
 from typing import Any
 
 from ..analyze.names import find
-from . import contexts, empty_slices, in_place, not_run
+from . import contexts, empty_slices, in_place, not_run, records
 from .by_inputs import is_comment
 from .calls import Calls
 from .crossing_calls import held
@@ -124,6 +124,10 @@ class Translator(Calls):
         if found is not None:
             return found
         kinds = self.facts.kinds(self.file, node.value)
+        record = records.of_value(self.facts.records, kinds)
+        inside = None if record is None else records.field(record, node)
+        if inside is not None:
+            return self.generic_visit(inside)
         if node.attr in ANSWERS and in_place.tensors(kinds):
             return ast.Constant(ANSWERS[node.attr])
         names = {self.held_as(kind, node.attr) for kind in kinds}

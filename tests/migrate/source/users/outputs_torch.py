@@ -102,6 +102,33 @@ def named_tuple_output():
     return NamedTupleNet(), vectors()
 
 
+class Limits(NamedTuple):
+    """Holds no tensor, and stays what it is."""
+
+    low: float = -1.0
+    high: float = 1.0
+
+
+class FieldsNet(nn.Module):
+    """Reads what nets inside give, by the names of its fields."""
+
+    def __init__(self, limits: Limits = Limits()):
+        super().__init__()
+        self.inner = DataclassNet()
+        self.named = NamedTupleNet()
+        self.limits = limits
+
+    def forward(self, x):
+        inner = self.inner(x)
+        named = Outputs(aux=x * 2, logits=inner.hidden)
+        limits = self.limits
+        return (inner.hidden + inner.logits.mean()).clamp(limits.low, limits.high) + named.logits * named.aux
+
+
+def fields():
+    return FieldsNet(), vectors()
+
+
 class DictNet(nn.Module):
     def __init__(self):
         super().__init__()

@@ -30,13 +30,21 @@ def test_several_inputs_and_outputs(users: Users) -> None:
 def test_a_dataclass_comes_out(users: Users) -> None:
     found = users["dataclass_output"]
     found.agrees()
-    found.holds("@dataclass", "class Output:", "return Output(logits=self.head(hidden), hidden=hidden)")
+    found.holds("return {'logits': self.head(hidden), 'hidden': hidden, 'loss': None}")
+    found.lacks("class Output", "dataclass")
 
 
 def test_a_named_tuple_comes_out_in_training(users: Users) -> None:
     found = users["named_tuple_output"]
     found.agrees()
-    found.holds("class Outputs(NamedTuple):", "return Outputs(x, aux)", "return x")
+    found.holds("return (x, aux)", "return x")
+    found.lacks("Outputs")
+
+
+def test_fields_of_what_a_net_inside_gives(users: Users) -> None:
+    found = users["fields"]
+    found.agrees()
+    found.holds("inner['hidden'] + inner['logits']", "named[0] * named[1]", "limits.low", "class Limits(NamedTuple):")
 
 
 def test_a_dictionary_comes_out(users: Users) -> None:

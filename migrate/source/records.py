@@ -1,8 +1,8 @@
 """Named tuples and dataclasses of tensors, as plain tuples and dictionaries.
 
 Through an object of a class of one's own a compiled MindSpore function passes no gradient: with a named tuple or a
-dataclass between the net and the loss, `mindspore.jit` of `value_and_grad` gives zeros for every weight, and says
-nothing (measured with 2.10 on the CPU). Tuples and dictionaries pass it.
+dataclass between the net and the loss, `mindspore.jit` of `value_and_grad` gives zeros for every weight, and tells it
+in a warning of the compiler's alone (`python benchmarks/graph_outputs_mindspore.py`). Tuples and dictionaries pass it.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
+RESET = "msmigrate.migrate.composed.mindspore_resetting.reset_parameters"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # of torch.utils.checkpoint: how memory is spared, and not what is computed
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
@@ -80,6 +81,9 @@ def _frozen(call: ast.Call, module: ast.expr, translator: Translator) -> ast.stm
 
 def expression(call: ast.Call, callees: list[str], translator: Translator) -> ast.expr | None:
     """A call of torch's that makes parameters or runs a function; None for any other."""
+    resets = (name.startswith("torch.nn.") and name.endswith(".reset_parameters") for name in callees)
+    if callees and all(resets) and isinstance(call.func, ast.Attribute) and not _of_super(call.func.value):
+        return ast.Call(translator.scope.name(RESET), [translator.visit(call.func.value)], [])
     if len(callees) != 1:
         return None
     if callees[0] in PARAMETERS:
@@ -106,3 +110,7 @@ def _parameter(call: ast.Call, translator: Translator) -> ast.expr:
     plain = trained is None or (isinstance(trained, ast.Constant) and trained.value is True)
     options = [] if plain or trained is None else [ast.keyword("requires_grad", translator.visit(trained))]
     return ast.Call(translator.scope.name("mindspore.Parameter"), [translator.visit(value)], options)
+
+
+def _of_super(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "super"

@@ -63,6 +63,9 @@ def _initializer(translator: Translator, call: ast.Call, name: str) -> list[ast.
         if row is None:
             raise CannotWrite(f"{name} has no row in the mapping table")
         given = translator.given(row, call)
+        drawn = _between(row, given, tensor, translator)
+        if drawn is not None:
+            return [in_place.set_anew(translator, call.args[0], tensor, drawn)]
         rule = _mirrored(row, given, translator) or written(row, given, translator.scope.name)
     except CannotWrite as error:
         return [ast.Expr(translator.missing(call, str(error)))]
@@ -83,3 +86,28 @@ def _mirrored(row: Row, given: Mapping[str, Given], translator: Translator) -> a
     if ast.unparse(low.node) != f"-{ast.unparse(high.node)}" or row.short != "uniform_":
         return None
     return ast.Call(translator.scope.name(row.mindspore), [], [ast.keyword("scale", high.node)])
+
+
+def _between(row: Row, given: Mapping[str, Given], tensor: ast.expr, translator: Translator) -> ast.expr | None:
+    """`uniform_(tensor, low, high)` with bounds that are not one number and its opposite: MindSpore's rule is
+    symmetric, and what it draws is moved to the middle of the two. None for any other call."""
+    if row.mindspore is None or row.short != "uniform_" or "generator" in given:
+        return None
+    zero, one = ast.Constant(0.0), ast.Constant(1.0)
+    low, high = (given[name].node if name in given else bound for name, bound in (("a", zero), ("b", one)))
+    if ast.unparse(low) in (f"-{ast.unparse(high)}", f"-({ast.unparse(high)})"):
+        return None
+    try:
+        numbers = [float(ast.literal_eval(bound)) for bound in (low, high)]
+    except (ValueError, TypeError, SyntaxError):
+        half: ast.expr = ast.BinOp(ast.BinOp(high, ast.Sub(), low), ast.Div(), ast.Constant(2))
+        middle: ast.expr = ast.BinOp(ast.BinOp(low, ast.Add(), high), ast.Div(), ast.Constant(2))
+    else:
+        if numbers[0] == -numbers[1]:
+            return None
+        half, middle = ast.Constant((numbers[1] - numbers[0]) / 2), ast.Constant(sum(numbers) / 2)
+    rule = ast.Call(translator.scope.name(row.mindspore), [], [ast.keyword("scale", half)])
+    facts = [ast.Attribute(copy.deepcopy(tensor), attribute, ast.Load()) for attribute in ("shape", "dtype")]
+    drawn = ast.Call(translator.scope.name("mindspore.common.initializer.initializer"), [rule, *facts], [])
+    values = ast.Call(ast.Attribute(drawn, "init_data", ast.Load()), [], [])
+    return ast.BinOp(values, ast.Add(), copy.deepcopy(middle))

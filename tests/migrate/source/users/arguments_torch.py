@@ -106,3 +106,26 @@ class Norms(nn.Module):
 
 def norms():
     return Norms(), images()
+
+
+class Drawn(nn.Module):
+    """Draws between any bounds, and begins layers anew."""
+
+    def __init__(self, span: tuple[float, float] = (1.0, 16.0)) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.empty(400))
+        self.rate = nn.Parameter(torch.empty(400))
+        self.norm = nn.BatchNorm2d(4)
+        self.conv = nn.Conv2d(4, 400, 1)
+        nn.init.uniform_(self.scale, *span)
+        nn.init.uniform_(self.rate)
+        for module in self.modules():
+            if isinstance(module, (nn.BatchNorm2d, nn.Conv2d)):
+                module.reset_parameters()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.conv(self.norm(x)).mean((2, 3)) * self.scale + self.rate
+
+
+def drawn():
+    return Drawn(), images()

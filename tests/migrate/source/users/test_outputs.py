@@ -44,7 +44,8 @@ def test_a_named_tuple_comes_out_in_training(users: Users) -> None:
 def test_fields_of_what_a_net_inside_gives(users: Users) -> None:
     found = users["fields"]
     found.agrees()
-    found.holds("inner['hidden'] + ops.mean(inner['logits'])", "named[0] * named[1]", "limits.low", "class Limits(NamedTuple):")
+    found.holds("inner['hidden'] + ops.mean(inner['logits'])", "named[0] * named[1]", "limits.low")
+    found.holds("class Limits(NamedTuple):")
 
 
 def test_a_dictionary_comes_out(users: Users) -> None:

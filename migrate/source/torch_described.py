@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import itertools
 import json
 import sys
 import types
+from collections import Counter
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -19,11 +19,13 @@ from torch.utils._pytree import tree_leaves
 from .module_api import LOADS, ROWS_FIRST
 from .torch_changes import Made, changes
 from .torch_names import defining, documented_names, public, standing
+from .torch_records import PLAIN, fields_of, record_fields
 
 MANY = 20  # keys of a dictionary that are told
 FEW = 4  # distinct constants that are told of one expression
+LONG = 60  # items of a list whose kinds are told
+OFTEN = 1000  # times that an expression is looked at, and from then on every so many
 DEEP = 2  # levels of a list that are told
-PLAIN = (bool, int, float, str, type(None))
 Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
 
 
@@ -32,6 +34,7 @@ class Describer:
 
     def __init__(self) -> None:
         self.hit: set[int] = set()
+        self.times: Counter[int] = Counter()
         self.kinds: dict[int, dict[str, None]] = {}
         self.constants: dict[int, list[Any] | None] = {}
         self.called: dict[int, dict[str, None]] = {}
@@ -53,7 +56,10 @@ class Describer:
         self.hit.add(number)
 
     def value(self, number: int, value: Any) -> Any:
-        """An expression had this value, which is given back."""
+        """An expression had this value, which is given back; in long loops one of many is looked at."""
+        self.times[number] += 1
+        if self.times[number] > OFTEN and self.times[number] % OFTEN:
+            return value
         self.kinds.setdefault(number, {}).setdefault(self.kind(value))
         if isinstance(value, PLAIN):
             known = self.constants.setdefault(number, [])
@@ -103,7 +109,8 @@ class Describer:
         if isinstance(value, torch.Size):
             return f"Size {len(value)}"
         if isinstance(value, (list, tuple)):
-            inside = dict.fromkeys(self.kind(item, deep - 1) for item in value) if deep else {}
+            some = value if len(value) <= LONG else (*value[: LONG - 10], *value[-10:])
+            inside = dict.fromkeys(self.kind(item, deep - 1) for item in some) if deep else {}
             return f"{type(value).__name__}({', '.join(inside)})"
         if isinstance(value, dict) and all(isinstance(key, str) for key in value):
             told = value.items() if deep and len(value) <= MANY else ()
@@ -176,7 +183,7 @@ class Describer:
                 if not _unknown(told):
                     changed = self._changed(value, creation)
                     return {**told, "id": id(value), **({"changed": changed} if changed else {})}
-        fields = _fields(value)
+        fields = fields_of(value)
         if fields is not None:  # made as its file was imported
             return {**self._call(self.name(type(value)), (), fields), "id": id(value)}
         return {"unknown": self.kind(value)}
@@ -248,33 +255,6 @@ class Describer:
             "records": self.records,
             "calls": {number: list(names) for number, names in self.called.items()},
         }
-
-
-def record_fields(cls: type) -> dict[str, Any] | None:
-    """The fields of a named tuple's class or a dataclass, in order, and those with plain defaults; None of others."""
-    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        defaults = {k: v for k, v in cls._field_defaults.items() if isinstance(v, PLAIN)}  # type: ignore[attr-defined]
-        return {"named": False, "fields": list(cls._fields), "defaults": defaults}
-    if dataclasses.is_dataclass(cls):
-        fields = [field for field in dataclasses.fields(cls) if field.init]
-        defaults = {field.name: field.default for field in fields if isinstance(field.default, PLAIN)}
-        return {"named": True, "fields": [field.name for field in fields], "defaults": defaults}
-    return None
-
-
-def _fields(value: Any) -> dict[str, Any] | None:
-    """What a dataclass or a named tuple was made of, without what it has anyway; None for anything else."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        defaults = type(value)._field_defaults  # type: ignore[attr-defined]
-        found = value._asdict().items()
-    elif dataclasses.is_dataclass(value):
-        fields = [field for field in dataclasses.fields(value) if field.init]
-        defaults = {field.name: field.default for field in fields}
-        found = [(field.name, getattr(value, field.name)) for field in fields]
-    else:
-        return None
-    plain = {key: default for key, default in defaults.items() if isinstance(default, PLAIN)}
-    return {k: v for k, v in found if k not in plain or type(v) is not type(plain[k]) or v != plain[k]}
 
 
 def _loads(function: Any) -> bool:

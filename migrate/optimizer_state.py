@@ -15,6 +15,7 @@ from .formats.torch_wrappers import describe as in_words
 from .optimizer_class import optimizer_row
 from .optimizer_names import Groups, check_names, names_of
 from .plan import Entry, crossed, few
+from .training_names import GROUPS
 
 PREFIXES = ("module.", "_orig_mod.")
 LARGEST_JSON = 4 << 20  # bytes
@@ -165,7 +166,7 @@ def _groups(about: Mapping[str, Any], groups: Sequence[Mapping[str, Any]], names
         if len(content) > LARGEST_JSON:  # what a small file says once, it may say in many places
             raise Unsupported(f"its parameter groups take more than {LARGEST_JSON:,} bytes of JSON")
     tensor = maker.constant("uint8", bytes(content), (len(content),))
-    return Entry("keep", "param_groups", tensor, "msmigrate.training", (len(content),), "")
+    return Entry("keep", "param_groups", tensor, GROUPS, (len(content),), "")
 
 
 def plain(value: Any, deep: int = 3) -> bool:

@@ -19,8 +19,9 @@ from ..mappings.rows import Row
 from .constants import Maker
 from .formats.contents import Piece, Shape, Tensor, product
 from .optimizer_state import LARGEST_JSON, plain
+from .training_names import EPOCH, GROUPS, RUN, STEPS
 
-GROUPS, STEP, RUN = "msmigrate.training", "optimizer.step", "msmigrate.run"
+STEP = "optimizer.step"
 
 
 def training_back(
@@ -37,7 +38,7 @@ def training_back(
     told = _told(read(training[GROUPS]) if training[GROUPS].nbytes <= LARGEST_JSON else b"")
     row = _row(told)
     groups = told["param_groups"]
-    steps = _count("msmigrate.steps", training, maker) if "msmigrate.steps" in training else None
+    steps = _count(STEPS, training, maker) if STEPS in training else None
     kept = {item.torch: item for item in row.state if steps != 0 or item.from_start}  # torch's own, by now
     taken = _steps(training, maker) if "step" in kept else None
     slots: dict[str, dict[str, Tensor]] = {}  # parameter -> state key -> tensor
@@ -73,8 +74,8 @@ def training_back(
     epoch = told.get("epoch", _epoch(read(training[RUN])) if RUN in training else None)
     if epoch is not None:
         found["epoch"] = epoch
-    if "msmigrate.schedule_epoch" in training:
-        last = _count("msmigrate.schedule_epoch", training, maker)
+    if EPOCH in training:
+        last = _count(EPOCH, training, maker)
         rates = [group.get("lr") for group in groups]
         bases = [group.get("initial_lr", group.get("lr")) for group in groups]
         found["lr_scheduler"] = {"last_epoch": last, "_step_count": last + 1, "base_lrs": bases, "_last_lr": rates}
@@ -102,7 +103,7 @@ def _piece(name: str, tensor: Tensor, shape: Shape | None) -> Piece:
 
 def _steps(training: Mapping[str, Tensor], maker: Maker) -> int:
     """How many steps were taken."""
-    counted = next((name for name in (STEP, "msmigrate.steps") if name in training), None)
+    counted = next((name for name in (STEP, STEPS) if name in training), None)
     if counted is None:
         raise BadCheckpoint("it does not say how many steps were taken, which torch's optimizer counts")
     return _count(counted, training, maker)

@@ -26,6 +26,7 @@ from .formats.torch_wrappers import describe as in_words
 from .optimizer_names import Groups
 from .optimizer_state import constant_entry, optimizer_entries, plain, short
 from .plan import Entry, crossed
+from .training_names import EPOCH, STEPS
 
 OPTIMIZER = ("optimizer", "optimizer_state_dict", "optimizer_state", "optimizer_states", "optim", "opt")
 SCHEDULE = (
@@ -34,8 +35,7 @@ SCHEDULE = (
 )
 SCALER = ("scaler", "grad_scaler", "scaler_state_dict", "amp_scaler", "loss_scaler")
 AVERAGE = ("ema", "model_ema", "state_dict_ema", "ema_state_dict", "ema_model", "params_ema", "averaged_model")
-EPOCH = "msmigrate.schedule_epoch"
-STEPS = ("global_step", "step", "iteration", "iter", "num_updates", "num_steps")
+COUNTS = ("global_step", "step", "iteration", "iter", "num_updates", "num_steps")
 
 
 class Beside(NamedTuple):
@@ -107,7 +107,7 @@ def training_state(
     if key is not None:
         read.add(key)
         entries += _average(key, training[key], maker)
-    key = next((name for name in STEPS if type(training.get(name)) is int), None)
+    key = next((name for name in COUNTS if type(training.get(name)) is int), None)
     if key is not None:
         read.add(key)
         told = training[key]
@@ -115,7 +115,7 @@ def training_state(
             notes.append(f"{key} is {told} and the optimizer has taken {steps} steps; the optimizer's count is used")
         steps = steps if steps is not None else told
     if steps is not None:
-        entries.append(constant_entry("msmigrate.steps", "int64", steps, maker))
+        entries.append(constant_entry(STEPS, "int64", steps, maker))
     elif entries:
         moves = any(entry.target == EPOCH for entry in entries)
         notes.append(f"the file does not say how many steps were taken{', but where its schedule is' * moves}")

@@ -19,13 +19,13 @@ import numpy as np
 from ..errors import BadCheckpoint, BadInput
 from ..mappings import table
 from ..migrate.convert import convert
+from ..migrate.training_names import EPOCH, GROUPS, STEPS
 from ..train.inference.inference_weights import is_foreign
 from ..train.recipe import Recipe
 from ..train.run import checkpoints
 
 BARE, TRAINING = "continued.pth", "continued.ckpt"
 NOTES = "continued"  # in the head of MindSpore's trace
-STEPS, EPOCH, GROUPS = "msmigrate.steps", "msmigrate.schedule_epoch", "msmigrate.training"
 
 
 class Position(NamedTuple):

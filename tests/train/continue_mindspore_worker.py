@@ -18,13 +18,13 @@ prepare()
 import mindspore  # noqa: E402
 from mindspore import Tensor  # noqa: E402
 from msmigrate.migrate.convert import convert  # noqa: E402
+from msmigrate.migrate.training_names import GROUPS  # noqa: E402
 from msmigrate.train.models import mindspore_models  # noqa: E402
 from msmigrate.train.models.mindspore_names import canonical_parameters  # noqa: E402
 from msmigrate.train.run import checkpoints  # noqa: E402
 from msmigrate.train.run.mindspore_continue import fill, go_on, opened  # noqa: E402
 from msmigrate.train.step.mindspore_groups import told_to_torch  # noqa: E402
 from msmigrate.train.step.mindspore_step import TrainStep  # noqa: E402
-from msmigrate.train.step.mindspore_step_state import GROUPS  # noqa: E402
 from step_mindspore_worker import smooth, start  # noqa: E402
 
 

@@ -15,12 +15,12 @@ prepare()
 
 from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.migrate.convert import convert  # noqa: E402
+from msmigrate.migrate.training_names import GROUPS  # noqa: E402
 from msmigrate.train.models.mindspore_names import canonical_parameters  # noqa: E402
 from msmigrate.train.run import checkpoints  # noqa: E402
 from msmigrate.train.run.mindspore_continue import fill, go_on  # noqa: E402
 from msmigrate.train.step.mindspore_groups import told_to_torch  # noqa: E402
 from msmigrate.train.step.mindspore_step import TrainStep  # noqa: E402
-from msmigrate.train.step.mindspore_step_state import GROUPS  # noqa: E402
 
 
 class Net(nn.Cell):

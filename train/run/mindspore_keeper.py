@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ...migrate.training_names import GROUPS
 from ..models.mindspore_names import canonical_parameters
 from ..step.mindspore_groups import told_to_torch
-from ..step.mindspore_step_state import GROUPS
 from . import checkpoints
 from .mindspore_setup import Run
 

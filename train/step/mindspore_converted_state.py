@@ -15,8 +15,9 @@ import numpy as np
 
 from ...errors import BadCheckpoint
 from ...mappings import table
+from ...migrate.training_names import EPOCH, GROUPS, STEPS
 from .mindspore_groups import told_to_torch
-from .mindspore_step_state import EPOCH, GROUPS, SCALE, STEPS, TRACKER, state, uses
+from .mindspore_step_state import SCALE, TRACKER, state, uses
 
 if TYPE_CHECKING:
     from .mindspore_step import TrainStep

@@ -11,14 +11,13 @@ from mindspore import Parameter, Tensor
 from ...errors import BadCheckpoint
 from ...mappings import table
 from ...mappings.rows import State
+from ...migrate.training_names import EPOCH, GROUPS, RUN, STEPS
 
 if TYPE_CHECKING:
     from .mindspore_step import TrainStep
 
 OURS = ("optimizer.", "ema.", "msmigrate.")
-GROUPS = "msmigrate.training"  # the parameter groups as torch has them, for the way to torch
-NOT_OURS = ("msmigrate.run", GROUPS)  # which stand beside the state in a checkpoint
-STEPS, EPOCH = "msmigrate.steps", "msmigrate.schedule_epoch"
+NOT_OURS = (RUN, GROUPS)  # which stand beside the state in a checkpoint
 SCALE, TRACKER = "msmigrate.loss_scale", "msmigrate.growth_tracker"
 
 

@@ -49,9 +49,8 @@ class UsualNoise:
 
         For n elements, min(1, sqrt(FEW / n)) of the median relative noise of the entry's part: an estimate from n
         elements is itself uncertain by about 1 / sqrt(n). A loss is a single number made of its logits, and is known no
-        better than these,
-        nor, whichever loss it is, than LOG_SUM: a step's loss is made of others' tensors, and the loss on given logits,
-        which is no small number, is what judges the function.
+        better than these, nor, whichever loss it is, than LOG_SUM: a step's loss is made of others' tensors, and the
+        loss on given logits, which is no small number, is what judges the function.
         """
         elements = math.prod(entry.shape)
         share = min(1.0, math.sqrt(FEW / max(elements, 1)))

@@ -11,6 +11,8 @@ from mindspore.common.initializer import HeUniform, Normal, Uniform, initializer
 def reset_parameters(cell: nn.Cell) -> None:
     """Give a layer the weights that a new one has: a norm's ones and zeros, other layers' drawn from their fan in."""
     parameters = dict(cell.parameters_and_names(expand=False))
+    if not parameters and cell.cells():
+        raise ValueError(f"how {type(cell).__name__} begins is not known: its weights are in the cells inside it")
     for name, parameter in parameters.items():
         if name in ("gamma", "moving_variance"):
             rule = "ones"

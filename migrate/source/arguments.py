@@ -39,7 +39,9 @@ class Arguments(ast.NodeTransformer):
         kinds = self.facts.kinds(self.file, node.value)
         if len(counts) != 1 or not all(kind.startswith(("tuple(", "list(")) for kind in kinds):
             raise CannotWrite(f"{row.torch} with {ast.unparse(node)}")
-        inside = list(dict.fromkeys(one for kind in kinds for one in kind[kind.index("(") + 1 : -1].split(", ")))
+        words = [kind[kind.index("(") + 1 : -1] for kind in kinds]
+        nested = any("(" in word for word in words)  # what such an item is cannot be told, and a verb that asks refuses
+        inside = [] if nested else list(dict.fromkeys(one for word in words for one in word.split(", ")))
         whole = self.visit(node.value)
         places = (ast.Constant(place) for place in range(*counts))
         return [Given(ast.Subscript(copy.deepcopy(whole), place, ast.Load()), inside, None) for place in places]

@@ -46,9 +46,14 @@ class Calls(Arguments):
         if callees and all(name in CONSTANT for name in callees) and constants is not None and len(constants) == 1:
             return ast.Constant(constants[0])
         record = records.of_class(self.facts.records, callees)
-        plain = None if record is None else records.made(record, node)
-        if plain is not None:
-            return self.generic_visit(plain)
+        if record is not None:
+            plain = records.made(record, node)
+            if plain is not None:
+                return self.generic_visit(plain)
+            text = f"which field of {callees[0]} is which cannot be told of {ast.unparse(node)}"
+            if self.strict:
+                raise CannotWrite(text)
+            return self.missing(node, text)
         if callees == ["builtins.list.copy"] and isinstance(node.func, ast.Attribute):  # Graph mode has no such method
             return ast.List([ast.Starred(self.visit(node.func.value), ast.Load())], ast.Load())
         if callees == [DEFAULT_DTYPE]:

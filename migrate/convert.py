@@ -259,7 +259,10 @@ def _beside(
     except MsmigrateError as error:
         raise type(error)(f"{opened.path}: {error}") from None
     if not found.entries:
-        raise BadCheckpoint(f"{opened.path} holds no training state that --training could convert")
+        raise BadCheckpoint(
+            f"{opened.path} holds no training state (optimizer, schedule, loss scale, moving average): its weights "
+            "alone are converted without --training, and begin a run as the recipe's model.checkpoint"
+        )
     notes += found.notes
     return found.entries, found.read
 

@@ -164,15 +164,18 @@ class StochasticDepth(nn.Cell):
     def __init__(self, p: float, mode: str) -> None:
         super().__init__()
         self.p, self.mode = p, mode
+        if p < 1.0:
+            self.dropout = nn.Dropout(p=p)
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, ...)."""
         if not self.training or self.p == 0.0:
             return input
+        if self.p == 1.0:
+            return ops.zeros_like(input)
         count = input.shape[0] if self.mode == "row" else 1
-        kept = (ops.rand(count) >= self.p).astype(input.dtype).reshape((count,) + (1,) * (len(input.shape) - 1))
-        scaled = kept / (1.0 - self.p) if self.p < 1.0 else kept
-        return input * ops.stop_gradient(scaled)
+        kept = self.dropout(ops.ones((count,) + (1,) * (len(input.shape) - 1), input.dtype))
+        return input * kept
 
 
 class DropBlock2d(nn.Cell):

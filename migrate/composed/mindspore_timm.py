@@ -13,15 +13,19 @@ class DropPath(nn.Cell):
     def __init__(self, drop_prob: float = 0.0, scale_by_keep: bool = True) -> None:
         super().__init__()
         self.drop_prob, self.scale_by_keep = drop_prob, scale_by_keep
+        if drop_prob < 1.0:
+            self.dropout = nn.Dropout(p=drop_prob)
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, ...)."""
         if not self.training or self.drop_prob == 0.0:
             return x
-        keep = 1.0 - self.drop_prob
-        kept = (ops.rand(x.shape[0]) < keep).astype(x.dtype).reshape((x.shape[0],) + (1,) * (len(x.shape) - 1))
-        scaled = kept / keep if keep > 0.0 and self.scale_by_keep else kept
-        return x * ops.stop_gradient(scaled)
+        if self.drop_prob == 1.0:
+            return ops.zeros_like(x)
+        kept = self.dropout(ops.ones((x.shape[0],) + (1,) * (len(x.shape) - 1), x.dtype))
+        if not self.scale_by_keep:
+            kept = (kept > 0).astype(x.dtype)
+        return x * kept
 
 
 class LayerScale(nn.Cell):

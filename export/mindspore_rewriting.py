@@ -123,7 +123,7 @@ FOR_DYNAMIC: dict[type, Form] = {nn.MaxPool2d: _max_pool_for_dynamic}
 
 def functions_for_onnx(marks: StandIns) -> None:
     """Let the functions of mindspore.ops that the exporter cannot write compute by equal forms, in this process."""
-    theirs = ops.gelu
+    own_gelu, own_pad = ops.gelu, ops.pad
     mark = marks.add(StandIn("Erf", {}, certain=False))
     root = 1.0 / math.sqrt(2.0)
 
@@ -139,7 +139,7 @@ def functions_for_onnx(marks: StandIns) -> None:
     def gelu(input: Tensor, approximate: str = "none") -> Tensor:
         if approximate == "none":
             return input * 0.5 * (input * root * mark + 1.0)
-        return theirs(input, approximate)
+        return own_gelu(input, approximate)
 
     def rsqrt(input: Tensor) -> Tensor:
         return 1.0 / ops.sqrt(input)
@@ -150,5 +150,13 @@ def functions_for_onnx(marks: StandIns) -> None:
         height, width = output_size
         return adaptive_mean(input, -1 if height is None else height, -1 if width is None else width)
 
+    def pad(input: Tensor, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
+        if mode != "constant" or (value is not None and value != 0) or min(padding) < 0:
+            return own_pad(input, padding, mode, value)
+        pairs = ((0, 0),) * (len(input.shape) - len(padding) // 2)
+        for axis in range(len(padding) // 2 - 1, -1, -1):  # torch's order begins with the last axis
+            pairs = (*pairs, (padding[2 * axis], padding[2 * axis + 1]))
+        return ops.Pad(pairs)(input)
+
     ops.hardsigmoid, ops.hardswish, ops.erf, ops.gelu = hardsigmoid, hardswish, erf, gelu
-    ops.rsqrt, ops.adaptive_avg_pool2d = rsqrt, adaptive_avg_pool2d
+    ops.rsqrt, ops.adaptive_avg_pool2d, ops.pad = rsqrt, adaptive_avg_pool2d, pad

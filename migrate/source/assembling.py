@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import copy
+import functools
 from typing import NamedTuple
 
-from . import not_run
+from . import decorators, not_run
 from .by_inputs import settle
 from .choices import Choices
 from .class_parts import append, is_property, listed, noise
@@ -16,11 +17,12 @@ from .head import Head
 from .hints import Hints, names_in
 from .instrument import first_line
 from .making import called, function_of, made
-from .module_api import DROPPED
+from .module_api import DROPPED, NOT_CONVERTED
 from .scope import Problem, Scope
 from .sharing import Shared
 from .sources import OWN, Sources
 from .translating import Translator
+from .undefined import Undefined, undefined
 
 
 class Source(NamedTuple):
@@ -142,7 +144,7 @@ class Assembly(Sources):
             return
         self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
         self._needed(function.file, node)
-        made = Translator(self.scope, function.file).function(node, node.name)
+        made = self._translated(Translator(self.scope, function.file), node, node.name)
         del self.definitions[function.qualified]
         self.definitions[function.qualified] = made
 
@@ -164,7 +166,7 @@ class Assembly(Sources):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
                     translator = Translator(self.scope, file, qualified)
-                    body.append(translator.function(statement, name))
+                    body.append(self._translated(translator, statement, name))
                     adds |= translator.adds
             elif not noise(statement):
                 body.append(self._attribute(file, statement))
@@ -176,11 +178,20 @@ class Assembly(Sources):
             listed(body)
         if adds:
             append(body, "self.update_parameters_name()")
-        for decorator in node.decorator_list:  # dataclass
+        kept = [item for item in node.decorator_list if decorators.of_python(item, self, file)]  # dataclass
+        for decorator in kept:
             for inner in ast.walk(decorator):
                 if isinstance(inner, ast.Name):
                     self.python(file, inner.id)
-        self.definitions[qualified] = ast.ClassDef(node.name, bases, [], body or [ast.Pass()], node.decorator_list)
+        self.definitions[qualified] = ast.ClassDef(node.name, bases, [], body or [ast.Pass()], kept)
+
+    def _translated(self, translator: Translator, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
+        """The function under another name, which raises where a decorator would have done something around it."""
+        found = translator.function(node, name)
+        place = int(ast.get_docstring(found) is not None)
+        for decorator, text in decorators.adding(node, self, translator.file):
+            found.body.insert(place, ast.Expr(translator.missing(decorator, text)))
+        return found
 
     def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:
         """A statement in a class or at a file's top that gives a name a value."""
@@ -244,6 +255,36 @@ def assemble(facts: Facts, name: str, says: str) -> Source:
     maker = function_of(name, root, assembly)
     for node in assembly.definitions.values():
         settle(node)
+    text = _text(says, maker, assembly)
+    names = undefined(text)
+    if names:
+        _tell(names, maker, assembly)
+        text = _text(says, maker, assembly)
+    return Source(text, assembly.problems)
+
+
+def _text(says: str, maker: ast.FunctionDef, assembly: Assembly) -> str:
     nodes = [ast.fix_missing_locations(node) for node in (*assembly.definitions.values(), maker)]
     body = "\n\n\n".join(map(ast.unparse, nodes))
-    return Source(f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n', assembly.problems)
+    return f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n'
+
+
+def _constant(facts: Facts, file: str, node: ast.Name) -> ast.expr | None:
+    """The one number, string or the like that a name was wherever it was read."""
+    found = facts.constants(file, node)
+    return ast.Constant(found[0]) if found is not None and len(found) == 1 else None
+
+
+def _tell(names: set[str], maker: ast.FunctionDef, assembly: Assembly) -> None:
+    """Put an error in the place of names that the file does not have, and note what uses them."""
+    for key, node in {**assembly.definitions, "": maker}.items():
+        kind = key or next(called(assembly.facts.root), "")
+        module, _, own = kind.rpartition(".")
+        file = assembly.modules.get(module, "")
+        at = next((n.lineno for n in assembly.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
+        where = own if key else f"what makes the {own}"
+        known = functools.partial(_constant, assembly.facts, file)
+        replaced = Undefined(names, assembly.scope.name(NOT_CONVERTED), known)
+        replaced.visit(node)
+        for name in replaced.found:
+            assembly.problems.append(Problem(file or module, at, f"{where} uses {name}, which could not be written"))

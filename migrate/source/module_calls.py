@@ -5,12 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from .crossing_calls import CannotWrite
-
 if TYPE_CHECKING:
     from .translating import Translator
 
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+BUFFERS = ("torch.nn.Buffer", "torch.nn.parameter.Buffer")
 MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
 RESET = "msmigrate.migrate.composed.mindspore_resetting.reset_parameters"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
@@ -27,8 +26,8 @@ def statement(call: ast.Call, callees: list[str], translator: Translator) -> lis
     if callees == ["torch.nn.Module.register_buffer"]:
         return [_buffer(call, translator)]
     if callees == ["torch.nn.Module.register_parameter"]:
-        target, value = _named(call, translator)
-        return [ast.Assign([target], translator.visit(value))]
+        owner, name, value = _named(call, translator)
+        return [_put(owner, name, translator.visit(value))]
     if callees == ["torch.nn.Module.requires_grad_"] and isinstance(call.func, ast.Attribute):
         return [_frozen(call, call.func.value, translator)]
     if callees == ["torch.Tensor.requires_grad_"] and isinstance(call.func, ast.Attribute):
@@ -37,33 +36,43 @@ def statement(call: ast.Call, callees: list[str], translator: Translator) -> lis
     return None
 
 
-def _named(call: ast.Call, translator: Translator) -> tuple[ast.expr, ast.expr]:
-    """`self.name` and the value, of `self.register_…("name", value)`."""
+def _named(call: ast.Call, translator: Translator) -> tuple[ast.expr, ast.expr, ast.expr]:
+    """`self`, the name and the value, of `self.register_…("name", value)`."""
     words = {word.arg: word.value for word in call.keywords}
     name = call.args[0] if call.args else words["name"]
     value = call.args[1] if len(call.args) > 1 else words.get("tensor", words.get("param"))
-    if not isinstance(call.func, ast.Attribute) or value is None:
-        raise CannotWrite(f"{ast.unparse(call.func)} without a value")
-    owner = translator.visit(call.func.value)
-    if isinstance(name, ast.Constant) and isinstance(name.value, str):
-        return ast.Attribute(owner, name.value, ast.Store()), value
-    raise CannotWrite("register_buffer with a name that is computed")
+    assert isinstance(call.func, ast.Attribute)
+    return translator.visit(call.func.value), translator.visit(name), value or ast.Constant(None)
+
+
+def _put(owner: ast.expr, name: ast.expr, value: ast.expr) -> ast.stmt:
+    """`self.name = value`, or `setattr` where the name is computed."""
+    if isinstance(name, ast.Constant) and str(name.value).isidentifier():
+        return ast.Assign([ast.Attribute(owner, str(name.value), ast.Store())], value)
+    return ast.Expr(ast.Call(ast.Name("setattr", ast.Load()), [owner, name, value], []))
 
 
 def _buffer(call: ast.Call, translator: Translator) -> ast.stmt:
     """`self.name = Parameter(value, requires_grad=False)`, for MindSpore saves nothing else in a checkpoint; one that
     torch does not save is a tensor."""
-    target, value = _named(call, translator)
-    words = {word.arg: word.value for word in call.keywords}
-    persistent = words.get("persistent", call.args[2] if len(call.args) > 2 else ast.Constant(True))
-    saved = not isinstance(persistent, ast.Constant) or bool(persistent.value)
+    owner, name, value = _named(call, translator)
     absent = translator.facts.kinds(translator.file, value) == ["NoneType"] or ast.unparse(value) == "None"
     node = translator.visit(value)
-    if absent or not saved:
-        return ast.Assign([target], node)
-    assert isinstance(target, ast.Attribute)
-    options = [ast.keyword("name", ast.Constant(target.attr)), ast.keyword("requires_grad", ast.Constant(False))]
-    return ast.Assign([target], ast.Call(translator.scope.name("mindspore.Parameter"), [node], options))
+    if absent or not _saved(call, 2):
+        return _put(owner, name, node)
+    return _put(owner, name, _held(node, translator, ast.keyword("name", name)))
+
+
+def _saved(call: ast.Call, place: int) -> bool:
+    """Whether a buffer is part of a state dict: `persistent`, which may stand in this place."""
+    words = {word.arg: word.value for word in call.keywords}
+    persistent = words.get("persistent", call.args[place] if len(call.args) > place else ast.Constant(True))
+    return not isinstance(persistent, ast.Constant) or bool(persistent.value)
+
+
+def _held(value: ast.expr, translator: Translator, *options: ast.keyword) -> ast.expr:
+    untrained = ast.keyword("requires_grad", ast.Constant(False))
+    return ast.Call(translator.scope.name("mindspore.Parameter"), [value], [*options, untrained])
 
 
 def _flag(call: ast.Call, translator: Translator) -> ast.expr:
@@ -88,6 +97,9 @@ def expression(call: ast.Call, callees: list[str], translator: Translator) -> as
         return None
     if callees[0] in PARAMETERS:
         return _parameter(call, translator)
+    if callees[0] in BUFFERS:
+        value = translator.visit(call.args[0] if call.args else call.keywords[0].value)
+        return _held(value, translator) if _saved(call, 1) else value
     if callees[0] in MODES and isinstance(call.func, ast.Attribute):
         owner = ast.Attribute(translator.visit(call.func.value), "set_train", ast.Load())
         training = _flag(call, translator) if callees[0] == MODES[0] else ast.Constant(False)

@@ -135,7 +135,8 @@ class Describer:
         if owner is not None and not isinstance(owner, (types.ModuleType, type)):
             if isinstance(owner, torch.Tensor):
                 return f"torch.Tensor.{found.__name__}"
-            return public(f"{self.name(defining(type(owner), found))}.{found.__name__}")
+            kind, name = defining(type(owner), found)
+            return public(f"{self.name(kind)}.{name}")
         if isinstance(found, torch.nn.Module):
             return f"module {self.name(type(found))}"
         if not hasattr(found, "__qualname__"):

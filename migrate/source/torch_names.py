@@ -35,12 +35,19 @@ def public(name: str) -> str:
     return name
 
 
-def defining(cls: type, method: Any) -> type:
-    """The class of a method resolution order in which a bound method stands, which `super()` may have found."""
+def defining(cls: type, method: Any) -> tuple[type, str]:
+    """The class of a method resolution order in which a bound method stands, which `super()` may have found; and the
+    name that it has there, which a decorator's function does not bear."""
     function, name = getattr(method, "__func__", None), method.__name__
-    exact = (base for base in cls.__mro__ if function is not None and vars(base).get(name) is function)
-    named = (base for base in cls.__mro__ if name in vars(base))
-    return next(exact, None) or next(named, cls)
+    if function is not None:
+        for base in cls.__mro__:
+            if vars(base).get(name) is function:
+                return base, name
+        for base in cls.__mro__:
+            for key, value in vars(base).items():
+                if value is function:
+                    return base, key
+    return next((base for base in cls.__mro__ if name in vars(base)), cls), name
 
 
 def documented_names() -> dict[int, tuple[Any, str]]:

@@ -81,8 +81,7 @@ def report(text: str, *told: str) -> dict[str, Any]:
             functions.append(
                 {
                     "file": code.co_filename,
-                    "module": function.__module__,
-                    "name": function.__qualname__,
+                    **_named(function, code),
                     "line": code.co_firstlineno,
                     "places": [first, len(places)],
                 }
@@ -187,6 +186,14 @@ def _of_torch(file: str) -> bool:
     package = Path(file).relative_to(SITE).parts[0].removesuffix(".py")
     modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == package]
     return any(vars(module).get("torch") is torch for module in modules)
+
+
+def _named(function: FunctionType, code: CodeType) -> dict[str, str]:
+    """The module and the qualified name of a function; what functools.wraps made bears those of the function inside."""
+    if not hasattr(function, "__wrapped__"):
+        return {"module": function.__module__, "name": function.__qualname__}
+    own = getattr(code, "co_qualname", f"<locals>.{code.co_name}")  # from Python 3.11
+    return {"module": function.__globals__["__name__"], "name": own}
 
 
 def _functions() -> dict[CodeType, list[FunctionType]]:

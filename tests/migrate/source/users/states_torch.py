@@ -233,3 +233,24 @@ class SubclassNet(nn.Module):
 
 def subclasses():
     return SubclassNet(), image()
+
+
+class NumberedNet(nn.Module):
+    """Buffers and parameters whose names are computed."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+        for i in range(2):
+            self.register_buffer(f"mean_{i}", torch.full((6,), float(i + 1)))
+            self.register_parameter(f"gain_{i}", nn.Parameter(torch.ones(6)))
+
+    def forward(self, x):
+        x = self.fc(x)
+        for i in range(2):
+            x = x * getattr(self, f"mean_{i}") * getattr(self, f"gain_{i}")
+        return x
+
+
+def numbered():
+    return NumberedNet(), (torch.randn(4, 6),)

@@ -60,3 +60,9 @@ def test_what_has_no_row_is_told_and_the_rest_written(users: Users) -> None:
         "torch.nn.utils.weight_norm.weight_norm has no row in the mapping table"
     ]
     found.holds("self.fc = not_converted(", "return self.fc(x)")
+
+
+def test_names_that_are_computed(users: Users) -> None:
+    found = users["numbered"]
+    found.agrees()
+    found.holds("setattr(self, f'mean_{i}', Parameter(", "setattr(self, f'gain_{i}', Parameter(")

@@ -1,0 +1,76 @@
+"""Names that a file uses and does not have: what the model took from somewhere that could not be written."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import symtable
+from collections.abc import Callable, Iterator
+
+OF_MODULES = {"__name__", "__file__", "__doc__", "__module__", "__qualname__", "__class__"}
+
+
+def undefined(text: str) -> set[str]:
+    """The names that a file reads when it runs, and neither defines nor imports; hints are not read."""
+    top = symtable.symtable(text, "the new file", "exec")
+    known = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    known |= {name for table in _tables(top) for name in _declared(table)} | set(dir(builtins)) | OF_MODULES
+    return {name for table in _tables(top) for name in _read(table)} - known
+
+
+class Undefined(ast.NodeTransformer):
+    """Puts what such names were, where that is known, in the place of those that are read, and else an error.
+
+    known: the constant that a name was, None where it was something else. found: the names of which that is so.
+    """
+
+    def __init__(self, names: set[str], error: ast.expr, known: Callable[[ast.Name], ast.expr | None]) -> None:
+        self.names, self.error, self.known = names, error, known
+        self.found: dict[str, None] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """One of these names as a constant, or a call that raises."""
+        if node.id not in self.names or not isinstance(node.ctx, ast.Load):
+            return node
+        constant = self.known(node)
+        if constant is not None:
+            return constant
+        self.found[node.id] = None
+        return ast.Call(self.error, [ast.Constant(f"{node.id} could not be written")], [])
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        """A parameter, whose hint nobody reads."""
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        """A variable, without its hint."""
+        node.value = node.value and self.visit(node.value)
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        """A function, without the hint of what it returns."""
+        hint, node.returns = node.returns, None
+        self.generic_visit(node)
+        node.returns = hint
+        return node
+
+
+def _tables(table: symtable.SymbolTable) -> Iterator[symtable.SymbolTable]:
+    yield table
+    for inner in table.get_children():
+        yield from _tables(inner)
+
+
+def _declared(table: symtable.SymbolTable) -> Iterator[str]:
+    """What a function says is global, and gives a value."""
+    for symbol in table.get_symbols():
+        if symbol.is_declared_global() and symbol.is_assigned():
+            yield symbol.get_name()
+
+
+def _read(table: symtable.SymbolTable) -> Iterator[str]:
+    """What is looked up at the file's top."""
+    for symbol in table.get_symbols():
+        at_top = table.get_type() == "module" and not (symbol.is_assigned() or symbol.is_imported())
+        if symbol.is_referenced() and (symbol.is_global() or at_top):
+            yield symbol.get_name()

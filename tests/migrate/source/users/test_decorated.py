@@ -1,0 +1,28 @@
+"""Decorators, registers, buffers by their class, and names that the new file could not have."""
+
+from __future__ import annotations
+
+from written import Written
+
+Users = dict[str, Written]
+
+
+def test_decorators_that_change_nothing_are_left_out(users: Users) -> None:
+    found = users["handing_on"]
+    found.agrees()
+    found.lacks("@", "register(", "wrapper", "nn.Buffer")
+    found.holds("def part(self, x, *, scale=1.0):", "self.shift = Parameter(", "return 0.5 * self.part(")
+
+
+def test_a_decorator_that_does_more_is_told(users: Users) -> None:
+    found = users["doubling"]
+    text = "the decorator doubled does more than call part: write that into part"
+    assert [problem.text for problem in found.source.problems] == [text]
+    found.holds(f"not_converted('{text}')")
+    assert "NotImplementedError" in str(found.failed)
+
+
+def test_a_name_that_nothing_defines_is_told(users: Users) -> None:
+    found = users["lacking"]
+    assert [problem.text for problem in found.source.problems] == ["Lacking uses GAINS, which could not be written"]
+    found.holds("not_converted('GAINS could not be written').get(2.0)")

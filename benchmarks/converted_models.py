@@ -34,7 +34,7 @@ ALL = ("torchvision:*",)
 SMALL = {
     "torchvision:vit_h_14": ("(image_size=56)", "1x3x56x56"),
     "torchvision:vit_*": ("(image_size=64)", "1x3x64x64"),
-    "torchvision:inception_v3": ("", ""),
+    "torchvision:inception_v3": ("", "1x3x299x299"),
     "torchvision:maxvit_t": ("", ""),
     "torchvision:mvit_*": ("", ""),
     "torchvision:s3d": ("", "1x3x14x224x224"),

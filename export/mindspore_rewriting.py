@@ -158,5 +158,9 @@ def functions_for_onnx(marks: StandIns) -> None:
             pairs = (*pairs, (padding[2 * axis], padding[2 * axis + 1]))
         return ops.Pad(pairs)(input)
 
+    def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+        filled = ops.maximum(ops.minimum(input, value), value)  # of the input's shape, which may be open
+        return ops.select(mask, filled, input)
+
     ops.hardsigmoid, ops.hardswish, ops.erf, ops.gelu = hardsigmoid, hardswish, erf, gelu
-    ops.rsqrt, ops.adaptive_avg_pool2d, ops.pad = rsqrt, adaptive_avg_pool2d, pad
+    ops.rsqrt, ops.adaptive_avg_pool2d, ops.pad, ops.masked_fill = rsqrt, adaptive_avg_pool2d, pad, masked_fill

@@ -23,7 +23,7 @@ def layer_norm(
 ) -> Tensor:
     """Mean 0 and variance 1 over the last dimensions, then scaled and shifted; ops.layer_norm has no CPU kernel."""
     shape = tuple(normalized_shape)
-    first = input.ndim - len(shape)
+    first = -1 if len(shape) == 1 else input.ndim - len(shape)  # -1 is what ONNX's exporter takes
     scale = ops.ones(shape, input.dtype) if weight is None else weight
     shift = ops.zeros(shape, input.dtype) if bias is None else bias
     return ops.LayerNorm(first, first, eps)(input, scale, shift)[0]

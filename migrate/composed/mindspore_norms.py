@@ -48,7 +48,7 @@ class PartialLayerNorm(nn.Cell):
         """input: (..., *normalized_shape)."""
         gamma = ops.ones(self.shape, input.dtype) if self.gamma is None else self.gamma
         beta = ops.zeros(self.shape, input.dtype) if self.beta is None else self.beta
-        first = input.ndim - len(self.shape)
+        first = -1 if len(self.shape) == 1 else input.ndim - len(self.shape)  # -1 is what ONNX's exporter takes
         return ops.LayerNorm(first, first, self.epsilon)(input, gamma, beta)[0]
 
 

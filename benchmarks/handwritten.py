@@ -33,6 +33,7 @@ LAYERS = "layers"  # the folder of what several models are built of
 CONFIGURED = ("_cfg", "default_cfgs")  # where trained weights lie
 
 
+@cache
 def size(torchvision: str) -> tuple[int, int] | None:
     """Lines and classes of mindcv's source of a model of torchvision; None where mindcv has none."""
     found = next((re.sub(p, to, torchvision) for p, to in CALLED if re.fullmatch(p, torchvision)), None)
@@ -48,7 +49,7 @@ def size(torchvision: str) -> tuple[int, int] | None:
 @cache  # a table asks for many models
 def _definitions(file: Path) -> dict[str, ast.stmt]:
     found: dict[str, ast.stmt] = {}
-    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+    for node in _body(file):
         if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
             found[node.name] = node
         elif isinstance(node, ast.Assign):
@@ -86,6 +87,7 @@ def _imported(file: Path, name: str) -> Path | None:
     return None
 
 
+@cache
 def _body(file: Path) -> list[ast.stmt]:
     return ast.parse(file.read_text(encoding="utf-8")).body
 

@@ -1,7 +1,7 @@
 """What somebody's own decorators add to a function: nothing, or something that the new file would lack.
 
-A decorator cannot simply be kept: MindSpore's compiler reads the source of the function inside (inspect.unwrap), and
-would leave out what is around it without a word.
+A decorator cannot simply be kept: where it is made with functools.wraps, MindSpore's compiler reads the source of the
+function inside, and leaves out what is around it without a word (benchmarks/graph_decorators_mindspore.py).
 """
 
 from __future__ import annotations

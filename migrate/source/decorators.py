@@ -46,15 +46,20 @@ def _hands_on(wrapper: Function, sources: Sources) -> bool:
     node = sources.node(wrapper)
     if node is None:
         return False
+    around = [n for n in ast.walk(sources.tree(wrapper.file)) if isinstance(n, ast.FunctionDef) and node in ast.walk(n)]
+    functions = {item.arg for outer in around if outer is not node for item in outer.args.args}
     results: set[str] = set()
     for statement in node.body:
-        if not sources.facts.reached(wrapper.file, statement) or _says(statement):
+        ran = sources.facts.reached(wrapper.file, statement)
+        if not ran or _says(statement) or _asks_in_vain(statement, wrapper.file, sources):
             continue
         value = getattr(statement, "value", None)
         if isinstance(statement, ast.Return) and isinstance(value, ast.Name) and value.id in results:
             return True
         if not isinstance(value, ast.Call) or not _same_arguments(value, node.args):
             return False
+        if not isinstance(value.func, ast.Name) or value.func.id not in functions:
+            return False  # something else, which takes the same arguments
         if isinstance(statement, ast.Return):
             return True
         if not isinstance(statement, ast.Assign) or not all(isinstance(to, ast.Name) for to in statement.targets):
@@ -70,6 +75,13 @@ def _says(statement: ast.stmt) -> bool:
         and isinstance(statement.value.func, ast.Attribute)
         and statement.value.func.attr.endswith("_")  # in place
     )
+
+
+def _asks_in_vain(statement: ast.stmt, file: str, sources: Sources) -> bool:
+    """An `if` of which no branch ever ran."""
+    if not isinstance(statement, ast.If):
+        return False
+    return not any(sources.facts.reached(file, inner) for inner in (*statement.body, *statement.orelse))
 
 
 def _same_arguments(call: ast.Call, given: ast.arguments) -> bool:

@@ -48,10 +48,13 @@ class Undefined(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        """A function, without the hint of what it returns."""
+        """A function, without the hint of what it returns, and without what it calls so itself."""
         hint, node.returns = node.returns, None
+        names = self.names
+        self.names = names - {inner.arg for inner in ast.walk(node) if isinstance(inner, ast.arg)}
+        self.names -= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
         self.generic_visit(node)
-        node.returns = hint
+        node.returns, self.names = hint, names
         return node
 
 

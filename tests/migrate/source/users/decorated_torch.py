@@ -45,6 +45,8 @@ def checked(method):
 
     @functools.wraps(method)
     def wrapper(*args, **kwargs):
+        if not args:
+            raise TypeError("nothing given")
         return method(*args, **kwargs)
 
     return wrapper
@@ -83,6 +85,20 @@ def handing_on():
     return HandingOn(), (torch.randn(4, 6),)
 
 
+def replaced(method):
+    """Returns what something else gives for the same arguments."""
+
+    def wrapper(self, x):
+        method(self, x)
+        return threefold(self, x)
+
+    return wrapper
+
+
+def threefold(module, x):
+    return 3 * module.fc(x)
+
+
 class Doubling(nn.Module):
     """One of its decorators changes what its method gives."""
 
@@ -94,8 +110,12 @@ class Doubling(nn.Module):
     def part(self, x):
         return self.fc(x)
 
+    @replaced
+    def other(self, x):
+        return self.fc(x)
+
     def forward(self, x):
-        return self.part(x)
+        return self.part(x) + self.other(x)
 
 
 def doubling():
@@ -109,8 +129,12 @@ class Lacking(nn.Module):
         super().__init__()
         self.fc = nn.Linear(6, 6)
 
+    def own(self, x):
+        GAINS = x + 1  # another one
+        return GAINS * 2
+
     def forward(self, x):
-        return self.fc(x) * GAINS.get(2.0)
+        return self.own(self.fc(x)) * GAINS.get(2.0)
 
 
 def lacking():

@@ -16,13 +16,16 @@ def test_decorators_that_change_nothing_are_left_out(users: Users) -> None:
 
 def test_a_decorator_that_does_more_is_told(users: Users) -> None:
     found = users["doubling"]
-    text = "the decorator doubled does more than call part: write that into part"
-    assert [problem.text for problem in found.source.problems] == [text]
-    found.holds(f"not_converted('{text}')")
+    said = [
+        "the decorator doubled does more than call part: write that into part",
+        "the decorator replaced does more than call other: write that into other",
+    ]
+    assert [problem.text for problem in found.source.problems] == said
+    found.holds(*(f"not_converted('{text}')" for text in said))
     assert "NotImplementedError" in str(found.failed)
 
 
 def test_a_name_that_nothing_defines_is_told(users: Users) -> None:
     found = users["lacking"]
     assert [problem.text for problem in found.source.problems] == ["Lacking uses GAINS, which could not be written"]
-    found.holds("not_converted('GAINS could not be written').get(2.0)")
+    found.holds("not_converted('GAINS could not be written').get(2.0)", "return GAINS * 2")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import functools
 from typing import NamedTuple
 
 from . import decorators, not_run
@@ -17,12 +16,12 @@ from .head import Head
 from .hints import Hints, names_in
 from .instrument import first_line
 from .making import called, function_of, made
-from .module_api import DROPPED, NOT_CONVERTED
+from .module_api import DROPPED
 from .scope import Problem, Scope
 from .sharing import Shared
 from .sources import OWN, Sources
 from .translating import Translator
-from .undefined import Undefined, undefined
+from .undefined import tell, undefined
 
 
 class Source(NamedTuple):
@@ -256,9 +255,7 @@ def assemble(facts: Facts, name: str, says: str) -> Source:
     for node in assembly.definitions.values():
         settle(node)
     text = _text(says, maker, assembly)
-    names = undefined(text)
-    if names:
-        _tell(names, maker, assembly)
+    if tell(undefined(text), maker, assembly):
         text = _text(says, maker, assembly)
     return Source(text, assembly.problems)
 
@@ -267,24 +264,3 @@ def _text(says: str, maker: ast.FunctionDef, assembly: Assembly) -> str:
     nodes = [ast.fix_missing_locations(node) for node in (*assembly.definitions.values(), maker)]
     body = "\n\n\n".join(map(ast.unparse, nodes))
     return f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n'
-
-
-def _constant(facts: Facts, file: str, node: ast.Name) -> ast.expr | None:
-    """The one number, string or the like that a name was wherever it was read."""
-    found = facts.constants(file, node)
-    return ast.Constant(found[0]) if found is not None and len(found) == 1 else None
-
-
-def _tell(names: set[str], maker: ast.FunctionDef, assembly: Assembly) -> None:
-    """Put an error in the place of names that the file does not have, and note what uses them."""
-    for key, node in {**assembly.definitions, "": maker}.items():
-        kind = key or next(called(assembly.facts.root), "")
-        module, _, own = kind.rpartition(".")
-        file = assembly.modules.get(module, "")
-        at = next((n.lineno for n in assembly.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
-        where = own if key else f"what makes the {own}"
-        known = functools.partial(_constant, assembly.facts, file)
-        replaced = Undefined(names, assembly.scope.name(NOT_CONVERTED), known)
-        replaced.visit(node)
-        for name in replaced.found:
-            assembly.problems.append(Problem(file or module, at, f"{where} uses {name}, which could not be written"))

@@ -10,7 +10,7 @@ from ..analyze.names import find
 from . import contexts, empty_slices, in_place, not_run, records
 from .by_inputs import is_comment
 from .calls import Calls
-from .crossing_calls import CannotWrite, held
+from .crossing_calls import held
 from .hints import Hints
 from .keywords import write_out
 from .module_api import BEHIND, CONTAINERS, NAMES
@@ -54,10 +54,7 @@ class Translator(Calls):
         if is_comment(node):
             return [node]
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            try:
-                found = special(self, node.value)
-            except CannotWrite as error:
-                return [ast.Expr(self.missing(node, str(error)))]
+            found = special(self, node.value)
             if found is not None:
                 return found
         written_into = in_place.statement(node, self) or empty_slices.statement(node, self)

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import symtable
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from .facts import Facts
+from .making import called
+from .module_api import NOT_CONVERTED
+from .scope import Problem
+
+if TYPE_CHECKING:
+    from .assembling import Assembly
 
 OF_MODULES = {"__name__", "__file__", "__doc__", "__module__", "__qualname__", "__class__"}
 
@@ -18,7 +28,30 @@ def undefined(text: str) -> set[str]:
     return {name for table in _tables(top) for name in _read(table)} - known
 
 
-class Undefined(ast.NodeTransformer):
+def tell(names: set[str], maker: ast.FunctionDef, assembly: Assembly) -> bool:
+    """Put an error in the place of names that the file does not have, and note what uses them; returns whether there
+    are any."""
+    for key, node in {**assembly.definitions, "": maker}.items() if names else ():
+        kind = key or next(called(assembly.facts.root), "")
+        module, _, own = kind.rpartition(".")
+        file = assembly.modules.get(module, "")
+        at = next((n.lineno for n in assembly.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
+        where = own if key else f"what makes the {own}"
+        known = functools.partial(_constant, assembly.facts, file)
+        replaced = _Undefined(names, assembly.scope.name(NOT_CONVERTED), known)
+        replaced.visit(node)
+        for name in replaced.found:
+            assembly.problems.append(Problem(file or module, at, f"{where} uses {name}, which could not be written"))
+    return bool(names)
+
+
+def _constant(facts: Facts, file: str, node: ast.Name) -> ast.expr | None:
+    """The one number, string or the like that a name was wherever it was read."""
+    found = facts.constants(file, node)
+    return ast.Constant(found[0]) if found is not None and len(found) == 1 else None
+
+
+class _Undefined(ast.NodeTransformer):
     """Puts what such names were, where that is known, in the place of those that are read, and else an error.
 
     known: the constant that a name was, None where it was something else. found: the names of which that is so.

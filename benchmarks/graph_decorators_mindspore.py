@@ -39,43 +39,34 @@ def bare(method: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-class Wraps(nn.Cell):
-    """A method whose decorator says what it wraps."""
+def net(decorator: Callable[..., Any]) -> nn.Cell:
+    """A net whose method stands under the decorator."""
 
-    @doubled
-    def part(self, x: Tensor) -> Tensor:
-        """x + 1."""
-        return x + 1
+    class Decorated(nn.Cell):
+        @decorator
+        def part(self, x: Tensor) -> Tensor:
+            """x + 1."""
+            return x + 1
 
-    def construct(self, x: Tensor) -> Tensor:
-        return self.part(x)
+        def construct(self, x: Tensor) -> Tensor:
+            return self.part(x)
 
-
-class Bare(nn.Cell):
-    """A method whose decorator does not."""
-
-    @bare
-    def part(self, x: Tensor) -> Tensor:
-        """x + 1."""
-        return x + 1
-
-    def construct(self, x: Tensor) -> Tensor:
-        return self.part(x)
+    return Decorated()
 
 
-def result(net: nn.Cell, mode: int) -> str:
+def result(cell: nn.Cell, mode: int) -> str:
     """What a net gives for 1, or the error."""
     mindspore.set_context(mode=mode)
     try:
-        return f"{float(net(Tensor(np.ones(1, np.float32))).asnumpy()[0]):g}"
+        return f"{float(cell(Tensor(np.ones(1, np.float32))).asnumpy()[0]):g}"
     except Exception as error:  # whatever the compiler says
         return type(error).__name__
 
 
 def main() -> None:
     print(f"MindSpore {mindspore.__version__}, CPU\n\n| decorator | PyNative | compiled |\n|---|---:|---:|")
-    for name, kind in (("with functools.wraps", Wraps), ("without", Bare)):
-        print(f"| {name} | {result(kind(), mindspore.PYNATIVE_MODE)} | {result(kind(), mindspore.GRAPH_MODE)} |")
+    for name, by in (("with functools.wraps", doubled), ("without", bare)):
+        print(f"| {name} | {result(net(by), mindspore.PYNATIVE_MODE)} | {result(net(by), mindspore.GRAPH_MODE)} |")
 
 
 if __name__ == "__main__":

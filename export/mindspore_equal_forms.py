@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 
 import mindspore
-import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 
 from .stand_ins import StandIn, StandIns
@@ -80,29 +79,6 @@ class GroupNorm(nn.Cell):
         return normal.reshape(shape) * self.gamma.reshape(sides) + self.beta.reshape(sides)
 
 
-class MaxPoolOverEdges(nn.Cell):
-    """A padded max-pool without padding: edges of the lowest float32 are laid around the image first."""
-
-    def __init__(self, window: Window) -> None:
-        super().__init__()
-        self.pool = nn.MaxPool2d(window.kernel, window.stride, pad_mode="valid")
-        self.window = window
-        self.lowest = Tensor(np.finfo(np.float32).min, mindspore.float32)
-
-    def construct(self, x: Tensor) -> Tensor:
-        before, behind = self.window.pad[0], self.window.behind(x.shape[2], 0)
-        if before:
-            x = ops.cat((ops.minimum(x[:, :, :before, :], self.lowest), x), 2)
-        if behind:
-            x = ops.cat((x, ops.minimum(x[:, :, :behind, :], self.lowest)), 2)
-        before, behind = self.window.pad[1], self.window.behind(x.shape[3], 1)
-        if before:
-            x = ops.cat((ops.minimum(x[:, :, :, :before], self.lowest), x), 3)
-        if behind:
-            x = ops.cat((x, ops.minimum(x[:, :, :, :behind], self.lowest)), 3)
-        return self.pool(x)
-
-
 class StandInFor(nn.Cell):
     """An operator of one input that keeps its shape, such as Erf."""
 
@@ -123,52 +99,3 @@ class ExactGelu(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         return x * 0.5 * (self.erf(x * (1.0 / math.sqrt(2.0))) + 1.0)
-
-
-class PoolStandIn(nn.Cell):
-    """A pool whose padding or rounding the exporter cannot write: it has the shape, ONNX's own takes its place."""
-
-    def __init__(self, marks: StandIns, operator: str, pool: Window, **attributes: int) -> None:
-        super().__init__()
-        written = {
-            "kernel_shape": list(pool.kernel),
-            "strides": list(pool.stride),
-            "pads": [*pool.pad, *pool.pad],
-            "ceil_mode": int(pool.ceil),
-            **({"dilations": list(pool.dilation)} if operator == "MaxPool" else {}),
-            **attributes,
-        }
-        self.mark = Tensor(marks.add(StandIn(operator, written)), mindspore.float32)
-        self.window = pool
-        reach = tuple(d * (k - 1) + 1 for d, k in zip(pool.dilation, pool.kernel, strict=True))
-        self.pool = nn.MaxPool2d(reach, pool.stride, pad_mode="valid")
-
-    def construct(self, x: Tensor) -> Tensor:
-        return self.pool(self._padded(x) * self.mark)
-
-    def _padded(self, x: Tensor) -> Tensor:
-        rows, columns = self.window.behind(x.shape[2], 0), self.window.behind(x.shape[3], 1)
-        before = self.window.pad
-        return ops.Pad(((0, 0), (0, 0), (before[0], rows), (before[1], columns)))(x)
-
-
-class Window:
-    """The window of a pool over an image: sizes as (rows, columns)."""
-
-    def __init__(
-        self,
-        kernel: tuple[int, int],
-        stride: tuple[int, int],
-        pad: tuple[int, int] = (0, 0),
-        dilation: tuple[int, int] = (1, 1),
-        ceil: bool = False,
-    ) -> None:
-        self.kernel, self.stride, self.pad, self.dilation, self.ceil = kernel, stride, pad, dilation, ceil
-
-    def behind(self, size: int, axis: int) -> int:
-        """How much is laid behind an axis of this size, so that plain windows give as many results."""
-        reach = self.dilation[axis] * (self.kernel[axis] - 1) + 1
-        spare = (size + 2 * self.pad[axis] - reach) % self.stride[axis]
-        count = (size + 2 * self.pad[axis] - reach) // self.stride[axis] + 1
-        begins = count * self.stride[axis] < size + self.pad[axis]  # the last window has to begin inside
-        return self.pad[axis] + (self.stride[axis] - spare if self.ceil and spare and begins else 0)

@@ -28,9 +28,10 @@ from ..train.inference.request import Told  # noqa: E402
 from ..train.inference.worker_events import serve  # noqa: E402
 from ..train.models import mindspore_models  # noqa: E402
 from .asked import FACTS, INPUTS, MINDIR, REQUEST, Job  # noqa: E402
+from .mindspore_functions import functions_for_onnx  # noqa: E402
 from .mindspore_inputs import inputs_of  # noqa: E402
 from .mindspore_operators import first_line  # noqa: E402
-from .mindspore_rewriting import FOR_DYNAMIC, FOR_ONNX, functions_for_onnx, rewrite  # noqa: E402
+from .mindspore_rewriting import FOR_DYNAMIC, FOR_ONNX, rewrite  # noqa: E402
 from .mindspore_writing import write  # noqa: E402
 from .running import in_batches, save  # noqa: E402
 from .stand_ins import StandIns  # noqa: E402

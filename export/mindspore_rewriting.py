@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mindspore import Tensor, nn, ops
+from mindspore import nn
 
 from ..errors import Unsupported
 from .mindspore_equal_forms import (
@@ -15,13 +14,10 @@ from .mindspore_equal_forms import (
     GroupNorm,
     HSigmoid,
     HSwish,
-    MaxPoolOverEdges,
-    PoolStandIn,
     StandInFor,
-    Window,
-    adaptive_mean,
 )
-from .stand_ins import StandIn, StandIns
+from .mindspore_pools import MaxPoolOverEdges, PoolStandIn, Window
+from .stand_ins import StandIns
 
 Form = Callable[[Any, StandIns], "nn.Cell | None"]
 
@@ -119,48 +115,3 @@ FOR_ONNX: dict[type, Form] = {
 }
 # what MindSpore cannot run where the size of a batch is open
 FOR_DYNAMIC: dict[type, Form] = {nn.MaxPool2d: _max_pool_for_dynamic}
-
-
-def functions_for_onnx(marks: StandIns) -> None:
-    """Let the functions of mindspore.ops that the exporter cannot write compute by equal forms, in this process."""
-    own_gelu, own_pad = ops.gelu, ops.pad
-    mark = marks.add(StandIn("Erf", {}, certain=False))
-    root = 1.0 / math.sqrt(2.0)
-
-    def hardsigmoid(input: Tensor) -> Tensor:
-        return ops.relu6(input + 3.0) / 6.0
-
-    def hardswish(input: Tensor) -> Tensor:
-        return input * ops.relu6(input + 3.0) / 6.0
-
-    def erf(input: Tensor) -> Tensor:
-        return input * mark
-
-    def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-        if approximate == "none":
-            return input * 0.5 * (input * root * mark + 1.0)
-        return own_gelu(input, approximate)
-
-    def rsqrt(input: Tensor) -> Tensor:
-        return 1.0 / ops.sqrt(input)
-
-    def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-        if isinstance(output_size, int):
-            return adaptive_mean(input, output_size, output_size)
-        height, width = output_size
-        return adaptive_mean(input, -1 if height is None else height, -1 if width is None else width)
-
-    def pad(input: Tensor, padding: Any, mode: str = "constant", value: Any = None) -> Tensor:
-        if mode != "constant" or (value is not None and value != 0) or min(padding) < 0:
-            return own_pad(input, padding, mode, value)
-        pairs = ((0, 0),) * (len(input.shape) - len(padding) // 2)
-        for axis in range(len(padding) // 2 - 1, -1, -1):  # torch's order begins with the last axis
-            pairs = (*pairs, (padding[2 * axis], padding[2 * axis + 1]))
-        return ops.Pad(pairs)(input)
-
-    def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
-        filled = ops.maximum(ops.minimum(input, value), value)  # of the input's shape, which may be open
-        return ops.select(mask, filled, input)
-
-    ops.hardsigmoid, ops.hardswish, ops.erf, ops.gelu = hardsigmoid, hardswish, erf, gelu
-    ops.rsqrt, ops.adaptive_avg_pool2d, ops.pad, ops.masked_fill = rsqrt, adaptive_avg_pool2d, pad, masked_fill

@@ -29,11 +29,14 @@ class Window:
     def behind(self, size: int, axis: int) -> int:
         """How much is laid behind an axis of this size, so that plain windows give as many results."""
         reach = self.dilation[axis] * (self.kernel[axis] - 1) + 1
-        return behind(size, reach, self.stride[axis], self.pad[axis], self.ceil)
+        return edge_behind(size, reach, self.stride[axis], self.pad[axis], self.ceil)
 
 
-def behind(size: int, reach: int, stride: int, pad: int, ceil: bool) -> int:
-    """As Window.behind, of one axis; reach: how many elements a window spans."""
+def edge_behind(size: int, reach: int, stride: int, pad: int, ceil: bool) -> int:
+    """As Window.behind, of one axis; reach: how many elements a window spans.
+
+    Not of the method's name: MindSpore's compiler takes the method where that calls a function of its own name.
+    """
     spare = (size + 2 * pad - reach) % stride
     count = (size + 2 * pad - reach) // stride + 1
     begins = count * stride < size + pad  # the last window has to begin inside
@@ -48,12 +51,12 @@ def max_over_edges(x: Tensor, kernel: Any, stride: Any, padding: Any, ceil: bool
     x: (N, C, H, W). Sizes are numbers or (rows, columns).
     """
     kernel, stride, padding = two(kernel), two(stride), two(padding)
-    before, after = padding[0], behind(x.shape[2], kernel[0], stride[0], padding[0], ceil)
+    before, after = padding[0], edge_behind(x.shape[2], kernel[0], stride[0], padding[0], ceil)
     if before > 0:
         x = ops.cat((ops.minimum(x[:, :, :before, :], LOWEST), x), 2)
     if after > 0:
         x = ops.cat((x, ops.minimum(x[:, :, :after, :], LOWEST)), 2)
-    before, after = padding[1], behind(x.shape[3], kernel[1], stride[1], padding[1], ceil)
+    before, after = padding[1], edge_behind(x.shape[3], kernel[1], stride[1], padding[1], ceil)
     if before > 0:
         x = ops.cat((ops.minimum(x[:, :, :, :before], LOWEST), x), 3)
     if after > 0:
@@ -82,8 +85,8 @@ def mean_over_zeros(
     """
     kernel, stride = two(kernel), two(stride)
     sides = (padding,) * 4 if isinstance(padding, int) else padding
-    rows = behind(x.shape[2], kernel[0], stride[0], sides[0], ceil) - sides[0]
-    columns = behind(x.shape[3], kernel[1], stride[1], sides[2], ceil) - sides[2]
+    rows = edge_behind(x.shape[2], kernel[0], stride[0], sides[0], ceil) - sides[0]
+    columns = edge_behind(x.shape[3], kernel[1], stride[1], sides[2], ceil) - sides[2]
     pool = ops.AvgPool(kernel, stride, "valid")
     inner = ((0, 0), (0, 0), (sides[0], sides[1]), (sides[2], sides[3]))
     outer = ((0, 0), (0, 0), (0, rows), (0, columns))

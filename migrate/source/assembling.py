@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from . import decorators, not_run
 from .by_inputs import settle
@@ -17,9 +18,11 @@ from .hints import Hints, names_in
 from .instrument import first_line
 from .making import called, function_of, made
 from .module_api import DROPPED
+from .same_names import renamed
 from .scope import Problem, Scope
 from .sharing import Shared
-from .sources import OWN, Sources
+from .signatures import local_names, short
+from .sources import OWN, Constant, Sources
 from .translating import Translator
 from .undefined import tell, undefined
 
@@ -34,14 +37,15 @@ class Source(NamedTuple):
 class Assembly(Sources):
     """Collects the definitions of one model in the order in which they need each other."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, renamed: Mapping[str, str]) -> None:
         super().__init__(facts)
+        self.new_names = renamed
         self.definitions: dict[str, ast.stmt] = {}
         self.problems: list[Problem] = []
         self.wanted = self._wanted()
         taken = self._taken()
         self.head = Head(taken)
-        self.shared = Shared(facts.root, self.at_top() | OWN, free="net" not in self.at_top())
+        self.shared = Shared(facts.root, self.at_top() | OWN | set(renamed.values()), free="net" not in self.at_top())
         self.renamed = facts.taken_out  # whether parameters have to be named once the model is whole
         known = frozenset({*self.functions, *self.owners, *self.assigned})
         self.scope = Scope(
@@ -51,6 +55,8 @@ class Assembly(Sources):
             self.derives,
             self.is_global,
             self.python,
+            self.constant,
+            self.called,
             self.names,
             self.problems,
             frozenset(self.settings()),
@@ -63,14 +69,8 @@ class Assembly(Sources):
         found = {name.rpartition(".")[2] for name, own in owners if any(f.qualified in self.wanted for f in own)}
         for function in self.functions.values():
             node = self.node(function) if function.qualified in self.wanted else None
-            for inner in ast.walk(node) if node is not None else ():
-                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-                    found.add(inner.id)
-                elif isinstance(inner, ast.arg):
-                    found.add(inner.arg)
-                elif isinstance(inner, ast.FunctionDef):
-                    found.add(inner.name)
-        return frozenset(found)
+            found.update(local_names(node) if node is not None else ())
+        return frozenset(found) | set(self.new_names.values())
 
     def _wanted(self) -> set[str]:
         """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
@@ -94,15 +94,31 @@ class Assembly(Sources):
                     waiting += [kind.partition(" ")[2] for kind in kinds if kind.startswith("function ")]
         return found
 
-    def python(self, file: str, name: str) -> None:
-        """Note a name of Python's library for the imports, and define a constant of the file's top."""
+    def python(self, file: str, name: str) -> str:
+        """Note a name of Python's library for the imports, and define a constant of the file's top; its new name."""
         self.head.python(self.tree(file), name)
-        for node in self.tree(file).body:
-            if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
-                key = f"{file}:{name}"
-                if key not in self.definitions:
-                    made = self._attribute(file, node)
-                    self.definitions.setdefault(key, made)
+        origin = self.origin(file, name)
+        return name if origin is None else self._constant(origin)
+
+    def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> str | None:
+        """Define a constant of a module of theirs; its new name, None if there is none or it was `seen` otherwise."""
+        origin = self.origin(self.all_files[module], name) if module in self.all_files else None
+        return None if origin is None or (seen and seen != [origin.value]) else self._constant(origin)
+
+    def _constant(self, origin: Constant) -> str:
+        if origin.key not in self.definitions:
+            made = self._attribute(origin.file, origin.node)
+            for inner in ast.walk(made):
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == origin.name:
+                    inner.id = self.called(origin.key)
+            self.definitions.setdefault(origin.key, made)
+        return self.called(origin.key)
+
+    def called(self, qualified: str) -> str:
+        """The name in the new file of a class, function or constant: `pkg.layers.Block`, `layers.py:WIDTH`."""
+        module, _, name = qualified.rpartition(".")
+        key = f"{self.modules[module]}:{name}" if qualified in self.assigned else qualified
+        return self.new_names.get(key, short(key).rpartition(":")[2])
 
     def define(self, qualified: str) -> None:
         """Translate a class or function, after those that it names."""
@@ -133,8 +149,10 @@ class Assembly(Sources):
             if isinstance(statement, ast.FunctionDef) and first_line(statement) in inner:
                 self._needed(file, statement)
                 found.body[place] = Translator(self.scope, file).function(statement, statement.name)
-        for name in _names(found):
-            self.python(file, name)
+        found.name = self.called(qualified)
+        for name_node in ast.walk(found):
+            if isinstance(name_node, ast.Name):
+                name_node.id = self.python(file, name_node.id)
         self.definitions[qualified] = found
 
     def _function(self, function: Function) -> None:
@@ -143,7 +161,7 @@ class Assembly(Sources):
             return
         self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
         self._needed(function.file, node)
-        made = self._translated(Translator(self.scope, function.file), node, node.name)
+        made = self._translated(Translator(self.scope, function.file), node, self.called(function.qualified))
         del self.definitions[function.qualified]
         self.definitions[function.qualified] = made
 
@@ -179,10 +197,8 @@ class Assembly(Sources):
             append(body, "self.update_parameters_name()")
         kept = [item for item in node.decorator_list if decorators.of_python(item, self, file)]  # dataclass
         for decorator in kept:
-            for inner in ast.walk(decorator):
-                if isinstance(inner, ast.Name):
-                    self.python(file, inner.id)
-        self.definitions[qualified] = ast.ClassDef(node.name, bases, [], body or [ast.Pass()], kept)
+            self._named(file, decorator)
+        self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
 
     def _translated(self, translator: Translator, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function under another name, which raises where a decorator would have done something around it."""
@@ -204,9 +220,7 @@ class Assembly(Sources):
             statement.value = Choices(self.names(file).name, self.unseen).visit(statement.value)
             for name in names_in(statement.value, self.names(file).name):
                 self.define(name)
-            for inner in ast.walk(statement.value):
-                if isinstance(inner, ast.Name):
-                    self.python(file, inner.id)
+            self._named(file, statement.value)
             static = not_run.static(statement.value, Translator(self.scope, file))
             statement.value = static or hints.default(statement.value)
         return statement
@@ -214,9 +228,7 @@ class Assembly(Sources):
     def _base(self, file: str, node: ast.expr) -> ast.expr:
         name = self.names(file).name(node)
         self.define(name)
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Name):
-                self.python(file, inner.id)
+        self._named(file, node)
         return Hints(self.scope, file).hint(node)
 
     def _needed(self, file: str, node: ast.FunctionDef) -> None:
@@ -233,24 +245,26 @@ class Assembly(Sources):
             if default is not None:
                 for name in names_in(default, self.names(file).name):
                     self.define(name)
-                for inner in ast.walk(default):
-                    if isinstance(inner, ast.Name):
-                        self.python(file, inner.id)
+                self._named(file, default)
+
+    def _named(self, file: str, node: ast.AST) -> None:
+        """Define what a tree names of Python's and of its file's constants."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name):
+                self.python(file, inner.id)
 
     def _define_owner(self, name: str) -> None:
         whole = name in self.owners or name in self.functions or name in self.assigned
         self.define(name if whole else name.rpartition(".")[0])
 
 
-def _names(node: ast.AST) -> list[str]:
-    return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]
-
-
 def assemble(facts: Facts, name: str, says: str) -> Source:
     """The whole file; name: of the function that makes the model. says: its docstring."""
-    assembly = Assembly(facts)
-    root = made(facts.root, assembly)
-    finish(assembly.definitions, [*assembly.shared.before, root])
+    assembly, root = _assembled(facts, {})
+    module = next(called(facts.root), "").rpartition(".")[0]
+    first = (f"{module}.", f"{assembly.modules.get(module, module)}:")
+    if new := renamed(assembly.definitions, first, {name}):
+        assembly, root = _assembled(facts, new)
     maker = function_of(name, root, assembly)
     for node in assembly.definitions.values():
         settle(node)
@@ -258,6 +272,14 @@ def assemble(facts: Facts, name: str, says: str) -> Source:
     if tell(undefined(text), maker, assembly):
         text = _text(says, maker, assembly)
     return Source(text, assembly.problems)
+
+
+def _assembled(facts: Facts, new_names: Mapping[str, str]) -> tuple[Assembly, ast.expr]:
+    """The definitions under their names or new ones, and the expression that makes the model."""
+    assembly = Assembly(facts, new_names)
+    root = made(facts.root, assembly)
+    finish(assembly.definitions, [*assembly.shared.before, root])
+    return assembly, root
 
 
 def _text(says: str, maker: ast.FunctionDef, assembly: Assembly) -> str:

@@ -111,7 +111,7 @@ class Calls(Arguments):
         function = node.func
         node.takes = self.callees(node)  # type: ignore[attr-defined]  # for unused.py
         if self.of_module(function) and called and called[0] in self.scope.theirs:
-            node.func = ast.Name(called[0].rpartition(".")[2], ast.Load())
+            node.func = ast.Name(self.scope.called(called[0]), ast.Load())
         elif isinstance(function, ast.Attribute):
             node.func = ast.Attribute(self.visit(function.value), METHODS.get(function.attr, function.attr), ast.Load())
         else:

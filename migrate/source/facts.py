@@ -33,6 +33,7 @@ class Facts:
     def __init__(self, report: Mapping[str, Any]) -> None:
         self.functions = [Function(f["file"], f["module"], f["name"], f["line"]) for f in report["functions"]]
         self.files: dict[str, str] = report.get("files", {})  # of modules whose classes were seen
+        self.beside: dict[str, str] = report.get("beside", {})  # of the other modules of their packages
         self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of theirs
         self.root: Any = report["root"]
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before

@@ -7,7 +7,6 @@ import builtins
 import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
-from .signatures import short
 from .unused import remove_unused
 
 # torch's word -> MindSpore's, in docstrings; what is left of `torch.nn.` and `torch.` goes
@@ -32,7 +31,7 @@ def finish(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) 
     needed = _needed(definitions, more)
     for name in [name for name in definitions if name not in needed]:
         del definitions[name]
-    known = {short(name) for name in definitions} | set(dir(builtins))
+    known = {name for node in definitions.values() for name in defines(node)} | set(dir(builtins))
     for name, node in definitions.items():
         for inner in ast.walk(node):
             if isinstance(inner, (ast.FunctionDef, ast.ClassDef)):
@@ -44,7 +43,7 @@ def _needed(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> set
     """The definitions that `more` uses, and those that these use; a type hint alone uses nothing."""
     named: dict[str, list[str]] = {}
     for key, node in definitions.items():
-        for name in _defines(node):
+        for name in defines(node):
             named.setdefault(name, []).append(key)
     found: set[str] = set()
     waiting: list[ast.AST] = [*more]
@@ -56,7 +55,8 @@ def _needed(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> set
     return found
 
 
-def _defines(node: ast.stmt) -> list[str]:
+def defines(node: ast.stmt) -> list[str]:
+    """The names that a statement at the top of a file gives something to."""
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         return [node.name]
     targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]

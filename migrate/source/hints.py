@@ -15,7 +15,7 @@ class Hints(ast.NodeTransformer):
     """Rewrites what a file says outside the functions that ran."""
 
     def __init__(self, scope: Scope, file: str) -> None:
-        self.scope, self.resolve = scope, scope.names(file).name
+        self.scope, self.file, self.resolve = scope, file, scope.names(file).name
         self.value = False  # inside a value, where a class brings torch's defaults along, and a string is no hint
 
     def hint(self, node: ast.expr) -> ast.expr:
@@ -99,8 +99,10 @@ class Hints(ast.NodeTransformer):
     def _class(self, node: ast.Name | ast.Attribute) -> ast.expr:
         name = self.resolve(node)
         if name in self.scope.theirs:
-            return ast.Name(name.rpartition(".")[2], ast.Load())
+            return ast.Name(self.scope.called(name), ast.Load())
         if not name.startswith("torch."):
+            if isinstance(node, ast.Name):
+                node.id = self.scope.python(self.file, node.id)
             return node
         if name in NAMES or name in CONTAINERS:
             return self.scope.name(NAMES.get(name) or CONTAINERS[name])

@@ -14,6 +14,7 @@ class Imported:
 
     def __init__(self, tree: ast.Module, module: str, known: Mapping[str, str], *, is_package: bool) -> None:
         self.names: dict[str, str] = {}
+        self.stars: list[str] = []  # the modules of which everything is imported
         parts = module.split(".")
         for node in ast.walk(tree):
             if isinstance(node, ast.Import):
@@ -23,6 +24,7 @@ class Imported:
             elif isinstance(node, ast.ImportFrom):
                 up = parts[: len(parts) - node.level + is_package] if node.level else []
                 place = ".".join([*up, *([node.module] if node.module else [])])
+                self.stars += [place] * (node.names[0].name == "*")
                 for alias in node.names:
                     self.names[alias.asname or alias.name] = f"{place}.{alias.name}"
         for node in tree.body:

@@ -165,4 +165,4 @@ def _called(name: str, assembly: Assembly) -> ast.expr:
     module, _, last = name.rpartition(".")
     if module in sys.stdlib_module_names:
         return assembly.head.of(module, last)
-    return ast.Name(last, ast.Load())
+    return ast.Name(assembly.called(name), ast.Load())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from ...errors import UnknownRow
 from ...mappings import table
@@ -32,7 +32,9 @@ class Scope(NamedTuple):
     name: Namer  # the expression for a qualified MindSpore name, which it notes for the imports
     derives: Callable[[str, str], bool]  # whether a module's class is another one, or has it among its bases
     is_global: Callable[[str, str], bool]  # whether a file defines or imports a name at its top
-    python: Callable[[str, str], None]  # notes that a file's name for something of Python's own is used
+    python: Callable[[str, str], str]  # notes that a file's name for something of Python's own is used, and names it
+    constant: Callable[[str, str, Sequence[Any] | None], str | None]  # the new name of a constant of a module of theirs
+    called: Callable[[str], str]  # the name of a class or function of theirs in the new file
     names: Callable[[str], Imported]  # what a file's names stand for
     problems: list[Problem]
     settings: frozenset[str]  # functions of theirs that only say how a package is set

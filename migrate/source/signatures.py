@@ -49,6 +49,17 @@ def parameters(function: Function) -> list[str]:
     return [*function.positions, *(argument.arg for argument in function.node.args.kwonlyargs)]
 
 
+def local_names(function: ast.AST) -> Iterator[str]:
+    """The parameters, variables and functions inside a function, and inside those."""
+    for inner in ast.walk(function):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            yield inner.id
+        elif isinstance(inner, ast.arg):
+            yield inner.arg
+        elif isinstance(inner, ast.FunctionDef):
+            yield inner.name
+
+
 def short(name: str) -> str:
     """The last part of a qualified name."""
     return name.rpartition(".")[2]
@@ -89,7 +100,7 @@ class Calls:
 
     def is_handed_on(self, function: Function) -> bool:
         """Whether a function is a value somewhere, so that not all of its calls are known."""
-        name = short(function.name)
+        name = function.node.name
         if name == "__init__":
             return False
         called = {id(node.func) for tree in self.trees for node in ast.walk(tree) if isinstance(node, ast.Call)}
@@ -123,8 +134,8 @@ class Calls:
         if name in self.classes:
             yield name
             for base in self.classes[name].bases:
-                for other in self.classes:
-                    if short(other) == ast.unparse(base):
+                for other, node in self.classes.items():
+                    if node.name == ast.unparse(base):
                         yield from self._bases(other)
 
 

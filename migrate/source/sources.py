@@ -5,12 +5,44 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from .facts import Facts, Function
 from .imported import Imported
 from .instrument import definition
 
 OWN = {"net", "name", "parameter", "kwargs"}  # what the function that makes the model calls its own
+
+
+FAR = 5  # files that hand a name on to each other
+MAKE = {"dict", "float", "frozenset", "int", "list", "partial", "range", "set", "tuple"}
+
+
+class Constant(NamedTuple):
+    """A name at a file's top, and the statement that gives it a value."""
+
+    file: str
+    name: str
+    node: ast.stmt
+
+    @property
+    def key(self) -> str:
+        """What it is called among the definitions."""
+        return f"{self.file}:{self.name}"
+
+    @property
+    def value(self) -> Any:
+        """The number, string or the like; None for what is computed."""
+        try:
+            return ast.literal_eval(self.node.value)  # type: ignore[attr-defined]
+        except (ValueError, TypeError, SyntaxError):
+            return None
+
+
+def plain(node: ast.AST) -> bool:
+    """Whether a value calls nothing but what makes numbers, lists and the like."""
+    calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    return all(isinstance(function, ast.Name) and function.id in MAKE for function in calls)
 
 
 class Sources:
@@ -22,6 +54,7 @@ class Sources:
         self.imported: dict[str, Imported] = {}
         self.functions = {function.qualified: function for function in facts.functions}
         self.modules = {**facts.files, **{f.module: f.file for f in facts.functions}}
+        self.all_files = {**facts.beside, **self.modules}
         self.owners = self._owners()
         self.assigned = frozenset(self._assigned())
 
@@ -34,7 +67,7 @@ class Sources:
     def names(self, file: str) -> Imported:
         """What the names of a file stand for."""
         if file not in self.imported:
-            module = next(module for module, place in self.modules.items() if place == file)
+            module = next(module for module, place in self.all_files.items() if place == file)
             self.imported[file] = Imported(
                 self.tree(file), module, self.facts.names.get(module, {}), is_package=file.endswith("__init__.py")
             )
@@ -49,6 +82,22 @@ class Sources:
             elif isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
                 return True
         return False
+
+    def origin(self, file: str, name: str, far: int = FAR) -> Constant | None:
+        """Where a name of a file's top is given its value, also in a file of theirs that it imports from."""
+        tree = self.tree(file)
+        for node in tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            own = isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
+            if own and any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                return Constant(file, name, node)
+        known = self.names(file).names
+        for place in (known.get(name, ""), *(f"{module}.{name}" for module in self.names(file).stars)):
+            module, _, last = place.rpartition(".")
+            found = self.origin(self.all_files[module], last, far - 1) if far and module in self.all_files else None
+            if found is not None and plain(found.node):
+                return found
+        return None
 
     def derives(self, name: str, base: str) -> bool:
         """Whether a module of this class is one of that base."""

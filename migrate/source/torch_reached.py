@@ -95,6 +95,7 @@ def report(text: str, *told: str) -> dict[str, Any]:
         "places": places,
         **facts.as_json(),
         "files": files,
+        "beside": _beside({*files, *(str(f["module"]) for f in functions)}),
         "names": {module: facts.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
         "root": facts.made(model, root=True),
         "taken_out": taken_out,
@@ -159,6 +160,18 @@ def _files(names: Iterable[str]) -> dict[str, str]:
         if isinstance(file, str) and file.endswith(".py") and not file.startswith(NOT_THEIRS):
             found[module] = file
     return found
+
+
+def _beside(modules: set[str]) -> dict[str, str]:
+    """The files of all that was imported of the same packages, from which constants may come, by module."""
+    packages = {module.partition(".")[0] for module in modules}
+    own = {name for name, module in list(sys.modules.items()) if _is_users(getattr(module, "__file__", None))}
+    return _files(f"{name}.*" for name in list(sys.modules) if name.partition(".")[0] in packages or name in own)
+
+
+def _is_users(file: Any) -> bool:
+    """Whether a file is no installed package's."""
+    return isinstance(file, str) and not file.startswith((*NOT_THEIRS, str(SITE) + os.sep))
 
 
 @contextmanager

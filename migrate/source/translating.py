@@ -16,6 +16,7 @@ from .keywords import write_out
 from .module_api import BEHIND, CONTAINERS, NAMES
 from .pruning import pruned
 from .scope import Scope
+from .signatures import local_names
 from .special_calls import special
 from .steps import Steps
 from .tensor_methods import ANSWERS, PAIR, PAIRS, dtype_name
@@ -30,11 +31,13 @@ class Translator(Calls):
         self.adds = False  # a cell to one that has its name already, which those inside do not learn by themselves
         self.owner = owner  # the class in which the function stands
         self.asked = False  # inside isinstance(…, …), where a class is a class
+        self.local: set[str] = set()  # the names that belong to the function
         self.strict = False  # what cannot be written is an error, and no part of the file
 
     def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The definition under another name, with what ran of its body."""
         found = copy.deepcopy(node)
+        self.local = set(local_names(found))
         write_out(found, self.scope, self.file)
         Steps(self.scope, self.file).visit(found)
         entered = node.name == "forward" and self.owner in self.facts.classes.get("", ())
@@ -124,6 +127,13 @@ class Translator(Calls):
         if found is not None:
             return found
         kinds = self.facts.kinds(self.file, node.value)
+        if len(kinds) == 1 and kinds[0].startswith("python "):
+            seen = self.facts.constants(self.file, node)
+            constant = self.scope.constant(kinds[0].removeprefix("python "), node.attr, seen)
+            if constant is not None:
+                return ast.Name(constant, ast.Load())
+            if seen is not None and len(seen) == 1 and not kinds[0].startswith("python torch"):
+                return ast.Constant(seen[0])
         record = records.of_value(self.facts.records, kinds)
         inside = None if record is None else records.field(record, node)
         if inside is not None:
@@ -154,8 +164,8 @@ class Translator(Calls):
         if not isinstance(node.ctx, ast.Load):
             return node
         found = self.named(node)
-        if found is None:
-            self.scope.python(self.file, node.id)
+        if found is None and node.id not in self.local:
+            node.id = self.scope.python(self.file, node.id)
         return found if found is not None else node
 
     def named(self, node: ast.expr) -> ast.expr | None:
@@ -169,7 +179,7 @@ class Translator(Calls):
             return self.scope.name(dtype_name(node.attr)) if isinstance(node, ast.Attribute) else None
         name = kinds[0].partition(" ")[2]
         if name in self.scope.theirs:  # a file may import it under another name
-            return ast.Name(name.rpartition(".")[2], ast.Load()) if isinstance(node, ast.Name) else None
+            return ast.Name(self.scope.called(name), ast.Load()) if isinstance(node, ast.Name) else None
         if not name.startswith(("torch.", "torchvision.", "timm.")):
             return None
         if name in NAMES or name in CONTAINERS:

@@ -68,3 +68,10 @@ def test_a_package_of_several_files(users: Users) -> None:
     found.holds("def swish(x, beta=1.0):", "class ChannelNorm(nn.Cell):", "EPS = 1e-05")
     found.holds("swish(self.norm(self.conv(x)))", "self.act = SELU()")
     found.lacks("layers.", "helpers", "conv3", "nn.ReLU", "nn.SELU", "ACTIVATIONS")
+
+
+def test_files_that_call_different_things_the_same(users: Users) -> None:
+    found = users["twins"]
+    found.agrees()
+    found.holds("class EncoderBlock(nn.Cell):", "class Block(nn.Cell):", "return encoder_scale(x) + 1")
+    found.holds("WIDTH = 4", "SETTINGS_WIDTH = 6", "SLOPE: float = 0.2", "outs: int=WIDTH", "outs: int=SETTINGS_WIDTH")

@@ -65,8 +65,8 @@ class Written(NamedTuple):
 
 
 def models() -> list[Path]:
-    """The files of small models, and the last one's package."""
-    return [*sorted(HERE.glob("*_torch.py")), HERE / "package_torch" / "net.py"]
+    """The files of small models, and the package of the last ones."""
+    return [*sorted(HERE.glob("*_torch.py")), *(HERE / "package_torch" / name for name in ("net.py", "decoder.py"))]
 
 
 def builders(file: Path) -> list[str]:

@@ -161,6 +161,7 @@ def _state(content: Any, where: str) -> State:
         buffer=fields.take("buffer", bool, default=False),
         fill=fields.take("fill", float, default=None),
         drawn_otherwise=fields.take("drawn_otherwise", bool, default=False),
+        start=fields.take("start", float, type(None), default=None),
         refused=fields.take("refused", bool, default=False),
         when=fields.take("when", str, default=None),
         from_start=fields.take("from_start", bool, default=False),
@@ -172,6 +173,8 @@ def _state(content: Any, where: str) -> State:
         raise BadInput(f"{fields.where}: a tensor that only one side has says `why`")
     if state.drawn_otherwise and not state.why:
         raise BadInput(f"{fields.where}: a tensor that is drawn otherwise says `why`")
+    if state.start is not None and not state.drawn_otherwise:
+        raise BadInput(f"{fields.where}: a tensor with a start of torch's own is `drawn_otherwise`")
     if state.refused and state.mindspore is not None:
         raise BadInput(f"{fields.where}: a tensor that is refused has no name in MindSpore")
     return state

@@ -86,6 +86,7 @@ class State:
     buffer: bool = False  # not trained
     fill: float | None = None  # the value of a tensor that torch does not have
     drawn_otherwise: bool = False  # a new layer's values are drawn from another distribution than torch's, see `why`
+    start: float | None = None  # the number that torch's new layer holds there, where MindSpore's draws it
     refused: bool = False  # MindSpore has no place for it, and without it the others mean something else, see `why`
     when: str | None = None  # of an optimizer: the option without which torch does not hold it
     from_start: bool = False  # of an optimizer: torch holds it before the first step too

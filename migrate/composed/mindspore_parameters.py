@@ -1,11 +1,21 @@
-"""Lists and dictionaries of parameters, with torch's names for what is inside: `scales.0`, `shifts.a`."""
+"""Parameters that begin as torch's do, and lists and dictionaries of them, with torch's names for what is inside."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
 from typing import Any
 
 from mindspore import Parameter, nn
+from mindspore.common.initializer import Constant, initializer
+
+
+def starting_at(cell: nn.Cell, value: float, *names: str) -> nn.Cell:
+    """Give parameters of a new layer the number that torch's begin with; names as `layers.*.bias`."""
+    for name, parameter in cell.parameters_and_names():
+        if any(fnmatch(name, pattern) for pattern in names):
+            parameter.set_data(initializer(Constant(value), parameter.shape, parameter.dtype))
+    return cell
 
 
 class ParameterList(nn.Cell):

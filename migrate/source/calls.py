@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ...mappings.rows import Row
 from . import module_calls, records
 from .arguments import Arguments
-from .crossing_calls import CannotWrite, held, takes_anything, through_variable, written
+from .crossing_calls import CannotWrite, begun, held, takes_anything, through_variable, written
 from .module_api import (
     ANNOTATE,
     CONSTANT,
@@ -184,7 +184,7 @@ class Calls(Arguments):
         call = written(row, given, self.scope.name)
         if callees[0] in self.scope.theirs:  # a class that is made as its base is
             call.func = self.visit(node.func)
-        return call
+        return begun(row, call, self.scope.name)
 
     def any_of(self, node: ast.Call, rows: Mapping[str, Row | None]) -> ast.Call:
         """A call of what a variable holds, now this and now that: written where it is one call for all of them."""

@@ -14,6 +14,7 @@ from .module_api import OTHERWISE
 from .symbolic import SYMBOLIC
 
 SCALED = ("torch.add", "torch.sub")
+STARTING = "msmigrate.migrate.composed.mindspore_parameters.starting_at"
 ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
 Namer = Callable[[str], ast.expr]
 
@@ -84,6 +85,17 @@ def written(row: Row, given: Mapping[str, Given], name: Namer, *, partial: bool 
         if not _is_default(row, item.mindspore, item.value):
             keywords[item.mindspore] = expression(item.value, name)
     return ast.Call(name(str(row.mindspore)), *_placed(row, given, keywords))
+
+
+def begun(row: Row, made: ast.expr, name: Namer) -> ast.expr:
+    """A new layer with the numbers that torch's holds from the start, where MindSpore's draws them."""
+    starts: dict[float, list[ast.expr]] = {}
+    for state in row.state:
+        if state.start is not None and state.mindspore is not None:
+            starts.setdefault(state.start, []).append(ast.Constant(state.mindspore))
+    for start, names in starts.items():
+        made = ast.Call(name(STARTING), [made, ast.Constant(start), *names], [])
+    return made
 
 
 def _otherwise(row: Row, given: Mapping[str, Given]) -> Row:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...mappings.rows import Row
 from . import changed
-from .crossing_calls import CannotWrite, Given, bound, held, written
+from .crossing_calls import CannotWrite, Given, begun, bound, held, written
 from .module_api import CONTAINERS, NAMES, NOT_CONVERTED
 from .scope import Problem
 
@@ -139,7 +139,7 @@ def _crossed(
             found.args[0] = _called(name, assembly)
         elif isinstance(found, ast.Call):
             found.func = _called(name, assembly)
-    return found
+    return found if partial else begun(row, found, assembly.head.name)
 
 
 def _given(value: Any, assembly: Assembly) -> Given:

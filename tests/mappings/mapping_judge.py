@@ -193,6 +193,11 @@ def fresh_alike(name: str, row: Row, found: dict[str, Results]) -> list[str]:
     other = {key for key in ours for name in otherwise if renamed(key, name, name) is not None}
     wrong = {key: distributed_alike(ours[key].ravel(), theirs[key].ravel()) for key in ours}
     alike = [f"new {key}: drawn as in torch, though the row says otherwise" for key in other if not wrong[key]]
+    for state in row.state:
+        held = [] if state.start is None else [key for key in ours if renamed(key, str(state.torch), "") is not None]
+        alike += [
+            f"new {key}: not {state.start} throughout in torch" for key in held if (ours[key] != state.start).any()
+        ]
     return alike + [f"new {key}: {text}" for key in ours if key not in other for text in wrong[key]]
 
 

@@ -145,6 +145,10 @@ ROW = """
             ("arguments: {}", "arguments: {}\n  state: [{torch: w, to: w, drawn_otherwise: true}]"),
             "drawn otherwise says",
         ),
+        (
+            ("arguments: {}", "arguments: {}\n  state: [{torch: w, to: w, start: 0.0}]"),
+            "start of torch's own is `drawn_otherwise`",
+        ),
         (("arguments: {}", "arguments: {}\n  state: [{torch: w, to: w, refused: true}]"), "has no name in MindSpore"),
         (("{torch: a, mindspore: b}", "{torch: a}"), "docs gives the pages"),
         (("- torch:", "- torch"), "expected keys and values|YAML|mapping"),

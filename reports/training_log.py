@@ -43,8 +43,8 @@ class History:
     """A run so far.
 
     steps and validations are in order, without those that a resumed run did again. kept: the step of the newest
-    checkpoint. seconds: of all the times it ran. stopped: the event that says which tensor was not finite. end: the
-    event of a run that is done.
+    checkpoint. continued: the step after which it began, of a run begun elsewhere. seconds: of all the times it ran.
+    stopped: the event that says which tensor was not finite. end: the event of a run that is done.
     """
 
     plan: dict[str, Any] = field(default_factory=dict)
@@ -55,6 +55,7 @@ class History:
     kept: int = 0
     seconds: float = 0.0
     starts: int = 0
+    continued: int = 0
     stopped: dict[str, Any] | None = None
     end: dict[str, Any] | None = None
     error: str | None = None
@@ -133,6 +134,8 @@ def _begin(found: History, plan: dict[str, Any]) -> None:
     """A run starts, or goes on after a checkpoint: what was logged beyond that checkpoint is done again."""
     first = plan.get("first_step")
     kept = first if whole(first) else 0
+    if not found.starts:
+        found.continued = kept
     found.plan, found.starts, found.kept = plan, found.starts + 1, kept
     found.steps = [line for line in found.steps if line.step <= kept]
     found.validations = [line for line in found.validations if line.step <= kept]

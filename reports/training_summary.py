@@ -47,6 +47,7 @@ def summary(history: History, job: Job, spread: Spread | None = None) -> dict[st
         "processes": job.processes,
         "gate": job.gate,
         "steps": history.last_step,
+        "continued_from": history.continued,
         "planned_steps": history.plan.get("steps"),
         "epochs": _epochs(history),
         "best": _best(best[0], best[1], job) if best else None,
@@ -86,7 +87,13 @@ def show(content: dict[str, Any], console: Console) -> None:
     word, style = ENDINGS[content["status"]]
     of = f" of {content['planned_steps']}" if content["planned_steps"] not in (None, content["steps"]) else ""
     speed = f", {content['images_per_second']:.0f} images/s" if content["images_per_second"] else ""
-    head = Text.assemble((word, style), f": {content['steps']}{of} steps in {clock_text(content['seconds'])}{speed}")
+    before = content["continued_from"]
+    steps = (
+        f"steps {before + 1} to {content['steps']}{of}"
+        if content["steps"] > before > 0
+        else f"{content['steps']}{of} steps"
+    )
+    head = Text.assemble((word, style), f": {steps} in {clock_text(content['seconds'])}{speed}")
     console.print(head)
     if content["stopped"]:
         console.print(Text(f"  {content['stopped'].get('text', '')}"))

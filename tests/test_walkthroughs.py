@@ -34,7 +34,7 @@ SAYS = {
         r"groups of 18 and 35 parameters",
         r"the steps go on from",
         r"Parity: \d+ tensors",
-        r"Trained: 32 steps",
+        r"Trained: steps 17 to 32 in",
     ],
     "published_resnet": [r"No parity\.", "eps=0.0001", "pad_mode"],
 }

@@ -159,6 +159,15 @@ def run(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_a_summary_of_a_continued_run_counts_its_own_steps(run: Path) -> None:
+    events = [{**PLAN, "first_step": 8}, step(10), step(12)]
+    content = training_summary.summary(
+        history([*timed(*events), {"event": "end", "time": 1090.0, "steps": 12}]), job(run)
+    )
+    assert "Trained: steps 9 to 12 in" in told(content)
+    assert content["continued_from"] == 8
+
+
 def test_a_summary_says_what_came_of_it(run: Path) -> None:
     events = [PLAN, step(2, 2.0), step(4), validation(4, 0.5, 0.25), step(8), validation(8, 0.75, 0.5)]
     content = training_summary.summary(

@@ -202,6 +202,8 @@ def _crossed(row: Row, argument: Argument, given: Mapping[str, Given], name: Nam
         if nodes is None:
             raise CannotWrite(f"{row.torch}: {argument.torch} is {', '.join(item.kinds)} here")
         return dict(zip(argument.to, nodes, strict=True))
+    if row.kind == "layer" and item.kinds and all(kind.startswith("list(int") for kind in item.kinds):
+        return dict.fromkeys(argument.to, ast.Call(ast.Name("tuple", ast.Load()), [item.node], []))  # sizes
     return dict.fromkeys(argument.to, item.node)
 
 

@@ -116,7 +116,9 @@ class Drawn(nn.Module):
         self.scale = nn.Parameter(torch.empty(400))
         self.rate = nn.Parameter(torch.empty(400))
         self.norm = nn.BatchNorm2d(4)
-        self.conv = nn.Conv2d(4, 400, 1)
+        kernel = [size // 2 for size in (2, 3)]
+        self.conv = nn.Conv2d(4, 400, kernel, bias=True)
+        self.attention = nn.MultiheadAttention(4, 2)
         nn.init.uniform_(self.scale, *span)
         nn.init.uniform_(self.rate)
         for module in self.modules():
@@ -124,7 +126,9 @@ class Drawn(nn.Module):
                 module.reset_parameters()
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return self.conv(self.norm(x)).mean((2, 3)) * self.scale + self.rate
+        y = x.flatten(2).transpose(1, 2)
+        x = self.norm(x) + self.attention(y, y, y)[0].mean(1)[:, :, None, None]
+        return self.conv(x).mean((2, 3)) * self.scale + self.rate
 
 
 def drawn():

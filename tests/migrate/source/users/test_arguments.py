@@ -35,8 +35,11 @@ def test_norms_without_weights_and_pools_in_a_variable(users: Users) -> None:
 def test_bounds_of_any_kind_and_layers_that_begin_anew(users: Users) -> None:
     found = users["drawn"]
     found.agrees()
-    found.holds("Uniform(scale=(span[1] - span[0]) / 2)", "Uniform(scale=0.5)", "reset_parameters(module)")
+    found.holds(
+        "Uniform(scale=(span[1] - span[0]) / 2)", "Uniform(scale=0.5)", "reset_parameters(module)", "400, tuple(kernel)"
+    )
     fresh = {key.removeprefix("fresh/"): value for key, value in found.mindspore.items() if key.startswith("fresh/")}
     for name, low, high in (("scale", 1, 16), ("rate", 0, 1), ("conv.weight", -0.5, 0.5), ("conv.bias", -0.5, 0.5)):
         near = (high - low) / 20
         assert low <= fresh[name].min() < low + near and high - near < fresh[name].max() <= high
+    assert not fresh["attention.out_proj.bias"].any()

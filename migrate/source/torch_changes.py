@@ -7,6 +7,7 @@ over has been put in place; what else is different shows beside a module that th
 from __future__ import annotations
 
 import copy
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -57,15 +58,25 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
     if fresh is not None:
         theirs = _Beside(module, fresh, {*outside, *elsewhere})
         frozen, missed = [*theirs.frozen()], [*theirs.missed(describer)]
+        layers: dict[str, dict[str, tuple[Any, Any]]] = {}
         for path, key, value, before, of_torch in theirs.numbers(describer):
             if of_torch:
+                layers.setdefault(path, {})[key] = (value, before)
+            else:
+                told = {"path": _steps(module, path), "name": key, "value": describer.made(value)}
+                found.setdefault("numbers", []).append(told)
+        for path, settings in layers.items():
+            anew = _made_with(
+                describer, module.get_submodule(path), {key: value for key, (value, _) in settings.items()}
+            )
+            if anew is not None and path:
+                found.setdefault("children", []).append({"path": _steps(module, path), "made": anew, "new": False})
+                continue
+            for key, (value, before) in settings.items():
                 place = f"{path}.{key}".lstrip(".")
                 missed.append(
                     f"{place} was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
                 )
-            else:
-                told = {"path": _steps(module, path), "name": key, "value": describer.made(value)}
-                found.setdefault("numbers", []).append(told)
         if frozen:
             found["frozen"] = [_frozen(describer, module, path, leaf) for path, leaf in frozen]
         if missed:
@@ -163,6 +174,19 @@ def _anew(made: Made) -> nn.Module | None:
     except Exception:  # a user's own code may count its calls, or refuse meta
         return None
     return found if isinstance(found, nn.Module) else None
+
+
+def _made_with(describer: Describer, layer: nn.Module, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """One of torch's own layers, told as if it were made with other settings; None where that would be another layer,
+    or one whose parameters train again."""
+    _, cls, args, kwargs = describer.creations.get(id(layer), (None, None, (), {}))
+    if cls is not type(layer) or any(not parameter.requires_grad for parameter in layer.parameters()):
+        return None
+    signature = inspect.signature(cls)
+    if not settings.keys() <= signature.parameters.keys():
+        return None
+    given = {**signature.bind(*args, **kwargs).arguments, **settings}
+    return describer.call_of(describer.name(cls), (), given)
 
 
 def _modules(value: Any) -> list[nn.Module]:

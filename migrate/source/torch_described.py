@@ -155,7 +155,7 @@ class Describer:
         if isinstance(value, Mapping):
             return {"dict": [[self.made(key), self.made(item)] for key, item in value.items()]}
         if isinstance(value, functools.partial):
-            return {**self._call("functools.partial", (value.func, *value.args), value.keywords), "id": id(value)}
+            return {**self.call_of("functools.partial", (value.func, *value.args), value.keywords), "id": id(value)}
         if isinstance(value, Enum):
             return {"of": self.name(type(value)), "name": value.name}
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
@@ -178,15 +178,15 @@ class Describer:
             if creation is not None:
                 _, maker, args, kwargs = creation
                 if isinstance(maker, functools.partial):
-                    told = self._call(self.name(maker.func), (*maker.args, *args), {**maker.keywords, **kwargs})
+                    told = self.call_of(self.name(maker.func), (*maker.args, *args), {**maker.keywords, **kwargs})
                 else:
-                    told = self._call(self.name(maker), args, kwargs)
+                    told = self.call_of(self.name(maker), args, kwargs)
                 if not _unknown(told):
                     changed = self._changed(value, creation)
                     return {**told, "id": id(value), **({"changed": changed} if changed else {})}
         fields = fields_of(value)
         if fields is not None:  # made as its file was imported
-            return {**self._call(self.name(type(value)), (), fields), "id": id(value)}
+            return {**self.call_of(self.name(type(value)), (), fields), "id": id(value)}
         return {"unknown": self.kind(value)}
 
     def _note_record(self, cls: type, made: Any) -> None:
@@ -220,7 +220,8 @@ class Describer:
                         found |= bool(parts & inside)
         return found
 
-    def _call(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """A call, told with its arguments."""
         told = {key: self.made(item) for key, item in kwargs.items()}
         return {"call": name, "args": [self.made(item) for item in args], "kwargs": told}
 

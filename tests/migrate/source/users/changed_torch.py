@@ -74,6 +74,15 @@ def extended():
 def set_otherwise():
     net = Features()
     net.norm.eps = 1e-2
+    net.body[0].padding = (2, 2)
+    net.body[0].stride = (2, 2)
+    return net, images()
+
+
+def set_and_frozen():
+    net = Features()
+    net.norm.eps = 1e-2
+    net.norm.bias.requires_grad = False
     return net, images()
 
 

@@ -35,10 +35,16 @@ def test_a_sequential_that_grew(users: Users) -> None:
     found.holds("add_cell(net, 'fc', nn.Dense(64, 2))", "add_cell(net, 'act', nn.Tanh())")
 
 
+def test_layers_that_were_set_otherwise(users: Users) -> None:
+    found = users["set_otherwise"]
+    found.agrees()
+    found.holds("net.norm = nn.BatchNorm2d(4, eps=0.01)", "net.body[0] = nn.Conv2d(4, 4, 1, stride=2, pad_mode='pad',")
+
+
 def test_what_cannot_be_told_is_a_problem(users: Users) -> None:
-    said = [problem.text for problem in users["set_otherwise"].source.problems]
+    said = [problem.text for problem in users["set_and_frozen"].source.problems]
     assert said == ["norm.eps was set to 0.01 after the layer was made with 1e-05; make it with 0.01"]
-    users["set_otherwise"].holds("not_converted('norm.eps was set")
+    users["set_and_frozen"].holds("not_converted('norm.eps was set")
     assert [problem.text for problem in users["removed"].source.problems] != []
 
 

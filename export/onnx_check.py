@@ -23,6 +23,7 @@ from ..train.inference.worker_events import serve
 from .asked import FACTS, INPUTS, MORE, OTHER
 from .beside import ONNX_WHOLE, beside
 from .onnx_batch import open_batch
+from .onnx_padding import put_right
 from .run_files import EXPORTED
 from .running import in_batches, load, save
 from .stand_ins import put_in
@@ -36,6 +37,7 @@ def check(folder: Path, dynamic: bool, sizes: list[int], told: Told) -> None:
     model = onnx.load(file)
     if dynamic:
         open_batch(model, onnx.load(folder / OTHER / file.name), (facts["batch"], facts["batch"] + MORE))
+    put_right(model)
     put_in(model, facts["stand_ins"])
     _save(model, file)
     try:

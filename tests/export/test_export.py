@@ -85,7 +85,7 @@ from mindspore import nn, ops
 class Net(nn.Cell):
     def __init__(self):
         super().__init__()
-        self.conv = nn.Conv2d(3, 4, 3, pad_mode="valid", has_bias=True)
+        self.conv = nn.Conv2d(3, 4, 3, pad_mode="pad", padding=(0, 0, 1, 0), has_bias=True)
         self.pool = nn.MaxPool2d(3, 2, pad_mode="pad", padding=1)
         self.act = nn.GELU(False)
         self.mean = nn.AdaptiveAvgPool2d((3, 2))

@@ -56,6 +56,7 @@ class Assembly(Sources):
             self.is_global,
             self.python,
             self.constant,
+            self.unseen,
             self.called,
             self.names,
             self.problems,

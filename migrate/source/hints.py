@@ -9,6 +9,10 @@ from typing import Any
 from .crossing_calls import CannotWrite, Given, bound, held
 from .module_api import CONTAINERS, NAMES
 from .scope import Scope, row_of
+from .tensor_methods import dtype_name, is_dtype
+
+
+UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
 
 
 class Hints(ast.NodeTransformer):
@@ -33,14 +37,23 @@ class Hints(ast.NodeTransformer):
                 argument.annotation = self.hint(argument.annotation)
         if function.returns is not None:
             function.returns = self.hint(function.returns)
-        given.defaults = [self.default(item) for item in given.defaults]
-        given.kw_defaults = [None if item is None else self.default(item) for item in given.kw_defaults]
+        given.defaults = [self._of_parameter(item) for item in given.defaults]
+        given.kw_defaults = [None if item is None else self._of_parameter(item) for item in given.kw_defaults]
+
+    def _of_parameter(self, node: ast.expr) -> ast.expr:
+        """The default of a parameter, None for a class that nothing ever came to, and that the file does not have."""
+        name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        theirs = name in self.scope.theirs or name.startswith("torch.")
+        return ast.Constant(None) if name and not theirs and self.scope.unseen(name) else self.default(node)
 
     def default(self, node: ast.expr) -> ast.expr:
         """A default: a class of torch's with torch's own defaults, also where `partial` gives some of them."""
         if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
             return self._partial(node)
-        row = self.scope.row(self.resolve(node)) if isinstance(node, (ast.Name, ast.Attribute)) else None
+        name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
+            return self.scope.name(dtype_name(name.removeprefix("torch.")))
+        row = self.scope.row(name) if name else None
         if row is not None and row.mindspore and self.resolve(node) not in {*NAMES, *self.scope.theirs}:
             return self.scope.name(row.mindspore) if row.kind == "function" else held(row, {}, self.scope.name)
         before, self.value = self.value, True
@@ -104,6 +117,8 @@ class Hints(ast.NodeTransformer):
             if isinstance(node, ast.Name):
                 node.id = self.scope.python(self.file, node.id)
             return node
+        if name in UNNAMED and not self.value:
+            return self.scope.name("typing.Any")
         if name in NAMES or name in CONTAINERS:
             return self.scope.name(NAMES.get(name) or CONTAINERS[name])
         row = row_of(name)

@@ -45,6 +45,15 @@ def plain(node: ast.AST) -> bool:
     return all(isinstance(function, ast.Name) and function.id in MAKE for function in calls)
 
 
+def _at_top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a file's top, also of those that are tried, or stand under a condition."""
+    for node in body:
+        yield node
+        if isinstance(node, (ast.If, ast.Try)):
+            handlers = [inner for handler in getattr(node, "handlers", ()) for inner in handler.body]
+            yield from _at_top([*node.body, *handlers, *node.orelse])
+
+
 class Sources:
     """The files of the functions and classes that were seen."""
 
@@ -75,7 +84,7 @@ class Sources:
 
     def is_global(self, file: str, name: str) -> bool:
         """Whether a file defines or imports a name at its top."""
-        for node in self.tree(file).body:
+        for node in _at_top(self.tree(file).body):
             if isinstance(node, (ast.Import, ast.ImportFrom)):
                 if any((alias.asname or alias.name).partition(".")[0] == name for alias in node.names):
                     return True

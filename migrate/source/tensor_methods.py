@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -110,6 +111,12 @@ def is_method(callees: list[str]) -> bool:
 def method(callees: list[str], call: Call) -> ast.expr:
     """The expression for a method's call; raises CannotWrite."""
     return METHODS[callees[0].removeprefix(PREFIX)](call)
+
+
+def is_dtype(attribute: str) -> bool:
+    """Whether a name in torch is a dtype's."""
+    plain = r"u?int(8|16|32|64)|b?float(16|32|64)|complex(64|128)"
+    return attribute in DTYPES or re.fullmatch(plain, attribute) is not None
 
 
 def dtype_name(attribute: str) -> str:

@@ -33,8 +33,10 @@ def tell(names: set[str], maker: ast.FunctionDef, assembly: Assembly) -> bool:
     are any."""
     for key, node in {**assembly.definitions, "": maker}.items() if names else ():
         kind = key or next(called(assembly.facts.root), "")
-        module, _, own = kind.rpartition(".")
-        file = assembly.modules.get(module, "")
+        module, _, own = kind.rpartition(":" if ":" in kind else ".")
+        file = assembly.all_files.get(module, module if ":" in kind else "")
+        if ":" in kind and _told_by_its_uses(node, names, file, own, assembly):
+            continue
         at = next((n.lineno for n in assembly.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
         where = own if key else f"what makes the {own}"
         known = functools.partial(_constant, assembly.facts, file)
@@ -43,6 +45,18 @@ def tell(names: set[str], maker: ast.FunctionDef, assembly: Assembly) -> bool:
         for name in replaced.found:
             assembly.problems.append(Problem(file or module, at, f"{where} uses {name}, which could not be written"))
     return bool(names)
+
+
+def _told_by_its_uses(node: ast.stmt, names: set[str], file: str, own: str, assembly: Assembly) -> bool:
+    """Give a constant that is computed from such names the one value that it had wherever the file reads it."""
+    if not isinstance(node, ast.Assign) or not names & {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}:
+        return False
+    reads = [n for n in ast.walk(assembly.tree(file)) if isinstance(n, ast.Name) and n.id == own]
+    told = [found for read in reads if (found := assembly.facts.constants(file, read)) is not None]
+    if not told or any(found != told[0] or len(found) != 1 for found in told):
+        return False
+    node.value = ast.Constant(told[0][0])
+    return True
 
 
 def _constant(facts: Facts, file: str, node: ast.Name) -> ast.expr | None:

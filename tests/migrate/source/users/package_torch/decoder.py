@@ -18,7 +18,9 @@ def scale(x):
 class Block(nn.Module):
     def __init__(self, ins: int, outs: int = WIDE):
         super().__init__()
-        self.encoders = nn.ModuleList(Encoder(ins if i == 0 else 4) for i in range(DEPTHS["encoder"]))
+        self.encoders = nn.ModuleList(
+            Encoder(ins if i == 0 else 4, norm=nn.LayerNorm) for i in range(DEPTHS["encoder"])
+        )
         self.fc = nn.Linear(4, outs)
 
     def forward(self, x):

@@ -11,7 +11,6 @@ from .module_api import CONTAINERS, NAMES
 from .scope import Scope, row_of
 from .tensor_methods import dtype_name, is_dtype
 
-
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -235,8 +236,9 @@ def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
             if getattr(norm, "bias", None) is not None:
                 norm.bias += 0.1 * torch.randn_like(norm.bias)
         for block in model.modules():
-            if type(block).__name__ in LAST_NORM:
-                getattr(block, LAST_NORM[type(block).__name__]).weight *= 0.25
+            last: Any = getattr(block, LAST_NORM.get(type(block).__name__, ""), None)
+            if getattr(last, "weight", None) is not None:  # others call their blocks so, too
+                last.weight *= 0.25
         for parameter in model.parameters():
             lift(parameter)
         momenta = [getattr(norm, "momentum", None) for norm in norms]

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping
 
 from ...mappings.rows import Row
-from . import module_calls, records
+from . import dictionaries, module_calls, records
 from .arguments import Arguments
 from .crossing_calls import CannotWrite, begun, held, takes_anything, through_variable, written
 from .module_api import (
@@ -45,6 +45,9 @@ class Calls(Arguments):
         constants = self.facts.constants(self.file, node)
         if callees and all(name in CONSTANT for name in callees) and constants is not None and len(constants) == 1:
             return ast.Constant(constants[0])
+        shown = dictionaries.display(node, callees, lambda part: self.facts.kinds(self.file, part))
+        if shown is not None:
+            return self.generic_visit(shown)
         record = records.of_class(self.facts.records, callees)
         if record is not None:
             plain = records.made(record, node)

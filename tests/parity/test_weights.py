@@ -1,4 +1,5 @@
-"""A torch checkpoint's weights go into the model, also where MindSpore has dropped the counters of its norms."""
+"""A torch checkpoint's weights go into the model, also where MindSpore has dropped the counters of its norms; and new
+weights are moved in blocks of any make."""
 
 from __future__ import annotations
 
@@ -15,4 +16,5 @@ def test_counters_that_nothing_reads_may_lack(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
     assert found["usual"] == "True"
+    assert found["block"] == "True"
     assert "does not load into the model" in found["cumulative"] and "0.num_batches_tracked" in found["cumulative"]

@@ -1,4 +1,4 @@
-"""Load state dicts without the norms' counters, and print what became of each.
+"""Load state dicts without the norms' counters, exercise a block of somebody's own, and print what became of each.
 
 python weights_torch_worker.py FOLDER
 """
@@ -12,9 +12,14 @@ from pathlib import Path
 import torch
 from msmigrate.errors import BadCheckpoint
 from msmigrate.parity.torch_weights import load_checkpoint
+from msmigrate.parity.torch_worker import exercise
 from torch import nn
 
 COUNTER = "num_batches_tracked"
+
+
+class BasicBlock(nn.Sequential):
+    """Called as torchvision's, whose last norm is bn2."""
 
 
 def main(folder: Path) -> None:
@@ -30,6 +35,9 @@ def main(folder: Path) -> None:
             found[name] = str(torch.equal(model[0].weight, norm.weight))
         except BadCheckpoint as error:
             found[name] = str(error)
+    block = BasicBlock(nn.Conv2d(3, 3, 1), nn.BatchNorm2d(3))
+    exercise(block, torch.randn(4, 3, 5, 5))
+    found["block"] = str(bool(block[1].running_mean.any()))
     print(json.dumps(found))
 
 

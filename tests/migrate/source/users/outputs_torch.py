@@ -152,6 +152,26 @@ def dict_output():
     return DictNet(), vectors()
 
 
+class Pyramid(nn.Module):
+    """Features of every level, as torchvision's detectors name them."""
+
+    def __init__(self):
+        super().__init__()
+        self.levels = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
+
+    def forward(self, x: Tensor) -> Dict[str, Tensor]:
+        found = []
+        for level in self.levels:
+            x = level(x).tanh()
+            found.append(x)
+        first = dict([("first", found[0])])  # noqa: C406
+        return OrderedDict([(str(i), v + first["first"]) for i, v in enumerate(found)])
+
+
+def pyramid():
+    return Pyramid(), vectors()
+
+
 class FlowNet(nn.Module):
     """Loops on numbers, and questions that Python answers."""
 

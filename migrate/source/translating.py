@@ -131,9 +131,7 @@ class Translator(Calls):
             seen = self.facts.constants(self.file, node)
             constant = self.scope.constant(kinds[0].removeprefix("python "), node.attr, seen)
             if constant is not None:
-                return ast.Name(constant, ast.Load())
-            if seen is not None and len(seen) == 1 and not kinds[0].startswith("python torch"):
-                return ast.Constant(seen[0])
+                return constant
         record = records.of_value(self.facts.records, kinds)
         inside = None if record is None else records.field(record, node)
         if inside is not None:

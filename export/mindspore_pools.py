@@ -110,8 +110,8 @@ def _ones(x: Tensor) -> Tensor:
 
 
 def two(value: Any) -> Any:
-    """Rows and columns of a size."""
-    return (value, value) if isinstance(value, int) else value
+    """Rows and columns of a size: a number, or the last two of several."""
+    return (value, value) if isinstance(value, int) else (value[-2], value[-1])
 
 
 class PoolStandIn(nn.Cell):

@@ -16,7 +16,7 @@ from .mindspore_equal_forms import (
     HSwish,
     StandInFor,
 )
-from .mindspore_pools import MaxPoolOverEdges, PoolStandIn, Window
+from .mindspore_pools import MaxPoolOverEdges, PoolStandIn, Window, two
 from .stand_ins import StandIns
 
 Form = Callable[[Any, StandIns], "nn.Cell | None"]
@@ -51,11 +51,6 @@ def _put(parent: nn.Cell, name: str, cell: nn.Cell) -> None:
         parent.cell_list = list(parent._cells.values())
 
 
-def _pair(value: int | Sequence[int]) -> tuple[int, int]:
-    """Rows and columns of a size as a Cell keeps it: a number, or the last two of several."""
-    return (value, value) if isinstance(value, int) else (int(value[-2]), int(value[-1]))
-
-
 def _max_pool(cell: nn.MaxPool2d, marks: StandIns) -> nn.Cell | None:
     if not cell.use_pad:
         return None
@@ -85,9 +80,9 @@ def _average_pool(cell: nn.AvgPool2d, marks: StandIns) -> nn.Cell | None:
 
 def _window(attributes: dict[str, Any], kernel: str, stride: str, pad: str) -> Window:
     pads: Sequence[int] = attributes[pad] if attributes.get("pad_mode", "PAD").upper() == "PAD" else (0, 0)
-    both = (pads[2], pads[4]) if len(pads) == 6 else _pair(pads)
-    dilation = _pair(attributes.get("dilation", 1))
-    return Window(_pair(attributes[kernel]), _pair(attributes[stride]), both, dilation, bool(attributes["ceil_mode"]))
+    both = (pads[2], pads[4]) if len(pads) == 6 else two(pads)
+    dilation = two(attributes.get("dilation", 1))
+    return Window(two(attributes[kernel]), two(attributes[stride]), both, dilation, bool(attributes["ceil_mode"]))
 
 
 def _gelu(cell: nn.GELU, marks: StandIns) -> nn.Cell | None:

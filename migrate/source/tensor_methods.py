@@ -115,7 +115,7 @@ def method(callees: list[str], call: Call) -> ast.expr:
 
 def is_dtype(attribute: str) -> bool:
     """Whether a name in torch is a dtype's."""
-    plain = r"u?int(8|16|32|64)|b?float(16|32|64)|complex(64|128)"
+    plain = r"u?int(8|16|32|64)|float(16|32|64)|bfloat16|complex(64|128)"
     return attribute in DTYPES or re.fullmatch(plain, attribute) is not None
 
 

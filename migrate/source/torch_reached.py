@@ -88,7 +88,7 @@ def report(text: str, *told: str) -> dict[str, Any]:
             )
     model, inputs = _run(make, spec, told, way, facts)
     taken_out = facts.taken_out(model)
-    files = _files(facts.classes_seen())
+    files = _files(name.rpartition(".")[0] for name in facts.classes_seen())
     return {
         "functions": functions,
         "left": left,
@@ -151,11 +151,10 @@ def _why(error: Exception) -> str:
     return f"it does not run: {type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
 
 
-def _files(names: Iterable[str]) -> dict[str, str]:
-    """The files of their own in which classes stand, by module."""
+def _files(modules: Iterable[str]) -> dict[str, str]:
+    """The files of modules that are neither Python's, torch's nor msmigrate's own, by module."""
     found: dict[str, str] = {}
-    for name in names:
-        module = name.rpartition(".")[0]
+    for module in modules:
         file = getattr(sys.modules.get(module), "__file__", None)
         if isinstance(file, str) and file.endswith(".py") and not file.startswith(NOT_THEIRS):
             found[module] = file
@@ -166,7 +165,7 @@ def _beside(modules: set[str]) -> dict[str, str]:
     """The files of all that was imported of the same packages, from which constants may come, by module."""
     packages = {module.partition(".")[0] for module in modules}
     own = {name for name, module in list(sys.modules.items()) if _is_users(getattr(module, "__file__", None))}
-    return _files(f"{name}.*" for name in list(sys.modules) if name.partition(".")[0] in packages or name in own)
+    return _files(name for name in list(sys.modules) if name.partition(".")[0] in packages or name in own)
 
 
 def _is_users(file: Any) -> bool:

@@ -15,8 +15,7 @@ from typing import Any
 
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
-import mindspore
-import numpy as np
+from by_both_modes import show
 from mindspore import Tensor, nn
 
 
@@ -39,7 +38,7 @@ def bare(method: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-def net(decorator: Callable[..., Any]) -> nn.Cell:
+def net(decorator: Callable[..., Any]) -> type[nn.Cell]:
     """A net whose method stands under the decorator."""
 
     class Decorated(nn.Cell):
@@ -51,23 +50,8 @@ def net(decorator: Callable[..., Any]) -> nn.Cell:
         def construct(self, x: Tensor) -> Tensor:
             return self.part(x)
 
-    return Decorated()
-
-
-def result(cell: nn.Cell, mode: int) -> str:
-    """What a net gives for 1, or the error."""
-    mindspore.set_context(mode=mode)
-    try:
-        return f"{float(cell(Tensor(np.ones(1, np.float32))).asnumpy()[0]):g}"
-    except Exception as error:  # whatever the compiler says
-        return type(error).__name__
-
-
-def main() -> None:
-    print(f"MindSpore {mindspore.__version__}, CPU\n\n| decorator | PyNative | compiled |\n|---|---:|---:|")
-    for name, by in (("with functools.wraps", doubled), ("without", bare)):
-        print(f"| {name} | {result(net(by), mindspore.PYNATIVE_MODE)} | {result(net(by), mindspore.GRAPH_MODE)} |")
+    return Decorated
 
 
 if __name__ == "__main__":
-    main()
+    show("decorator", (("with functools.wraps", net(doubled)), ("without", net(bare))))

@@ -12,8 +12,7 @@ import os
 
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
-import mindspore
-import numpy as np
+from by_both_modes import show
 from mindspore import Tensor, nn
 
 
@@ -47,20 +46,5 @@ class OtherName(nn.Cell):
         return self.scale(x)
 
 
-def result(cell: nn.Cell, mode: int) -> str:
-    """What a net gives for 1, or the error."""
-    mindspore.set_context(mode=mode)
-    try:
-        return f"{float(cell(Tensor(np.ones(1, np.float32))).asnumpy()[0]):g}"
-    except Exception as error:  # whatever the compiler says
-        return f"{type(error).__name__}: {str(error).strip().partition(',')[0]}"
-
-
-def main() -> None:
-    print(f"MindSpore {mindspore.__version__}, CPU\n\n| the function's name | PyNative | compiled |\n|---|---:|---|")
-    for name, cell in (("the method's", SameName), ("another", OtherName)):
-        print(f"| {name} | {result(cell(), mindspore.PYNATIVE_MODE)} | {result(cell(), mindspore.GRAPH_MODE)} |")
-
-
 if __name__ == "__main__":
-    main()
+    show("the function's name", (("the method's", SameName), ("another", OtherName)))

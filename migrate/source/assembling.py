@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import decorators, not_run
+from . import configurations, decorators, not_run
 from .by_inputs import settle
 from .choices import Choices
 from .class_parts import append, is_property, listed, noise
@@ -41,6 +41,7 @@ class Assembly(Sources):
         super().__init__(facts)
         self.new_names = renamed
         self.definitions: dict[str, ast.stmt] = {}
+        self.configurations: list[str] = []
         self.problems: list[Problem] = []
         self.wanted = self._wanted()
         taken = self._taken()
@@ -61,6 +62,7 @@ class Assembly(Sources):
             self.names,
             self.problems,
             frozenset(self.settings()),
+            {},
             self.signature,
         )
 
@@ -177,6 +179,10 @@ class Assembly(Sources):
         node = None if file is None else self.class_node(file, qualified.removeprefix(f"{module}."))
         if file is None or node is None:
             return
+        if configurations.written_so(qualified, node, self):
+            self.configurations.append(qualified)
+            self.definitions[qualified] = configurations.begun(qualified, self)
+            return
         self.definitions[qualified] = ast.Pass()
         bases = [self._base(file, base) for base in node.bases]
         body: list[ast.stmt] = []
@@ -284,6 +290,7 @@ def _assembled(facts: Facts, new_names: Mapping[str, str]) -> tuple[Assembly, as
     """The definitions under their names or new ones, and the expression that makes the model."""
     assembly = Assembly(facts, new_names)
     root = made(facts.root, assembly)
+    configurations.fill(assembly, [*assembly.shared.before, root])
     finish(assembly.definitions, [*assembly.shared.before, root])
     return assembly, root
 

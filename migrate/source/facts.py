@@ -38,6 +38,7 @@ class Facts:
         self.root: Any = report["root"]
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
         self.records: dict[str, dict[str, Any]] = report.get("records", {})  # see records.py
+        self.configurations: dict[str, dict[str, Any]] = report.get("configurations", {})  # see configurations.py
         self.classes: dict[str, list[str]] = report["classes"]
         self._numbers: dict[tuple[str, tuple[int, ...]], list[int]] = {}
         for function in report["functions"]:

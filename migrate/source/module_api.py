@@ -24,6 +24,7 @@ CONTAINERS = {
 }
 NAMES = {
     "torch.Tensor": "mindspore.Tensor",
+    **{f"torch.{kind}Tensor": "mindspore.Tensor" for kind in ("Float", "Half", "Double", "Long", "Int", "Bool")},
     "torch.nn.Module": "mindspore.nn.Cell",
     "torch.nn.modules.module.Module": "mindspore.nn.Cell",
     "torch.nn.Parameter": "mindspore.Parameter",
@@ -56,6 +57,12 @@ FORWARDS: dict[str, dict[str, str | None]] = {
 DROPPED = {"torchvision.utils._log_api_usage_once", "torch._C._log_api_usage_once", "torch._assert", "_warnings.warn"}
 # methods that fill a tensor with one number, and that number; None: the one that they are given
 VALUES = {"zero_": 0, "fill_": None}
+# torch's functions that draw weights, under whose names transformers has its own
+DRAWING = (
+    *("uniform_", "normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_", "orthogonal_", "sparse_"),
+    *("xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "trunc_normal_"),
+)
+COPY = "transformers.initialization.copy_"  # (tensor, values)
 # written by the row of the mapping table, not from their source, which draws in place: where it stands -> the row
 ROWS_FIRST = {
     "torchvision.ops.stochastic_depth.StochasticDepth": "torchvision.ops.StochasticDepth",
@@ -63,6 +70,7 @@ ROWS_FIRST = {
     "timm.layers.drop.DropPath": "timm.layers.DropPath",
     "timm.layers.weight_init.trunc_normal_": "torch.nn.init.trunc_normal_",
     "timm.layers.weight_init._trunc_normal_": "torch.nn.init.trunc_normal_",
+    **{f"transformers.initialization.{name}": f"torch.nn.init.{name}" for name in DRAWING},
 }
 # stands where something could not be written, and raises NotImplementedError
 NOT_CONVERTED = "msmigrate.migrate.composed.mindspore_missing.not_converted"

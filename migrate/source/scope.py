@@ -39,6 +39,7 @@ class Scope(NamedTuple):
     names: Callable[[str], Imported]  # what a file's names stand for
     problems: list[Problem]
     settings: frozenset[str]  # functions of theirs that only say how a package is set
+    reads: dict[str, dict[str, list[Any] | None]]  # of configurations; see configurations.py
     signature: Callable[[str], ast.arguments | None]  # of a function or class of theirs
 
     def row(self, name: str) -> Row | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...mappings.rows import Row
 from . import in_place, module_calls
 from .crossing_calls import CannotWrite, Given, written
-from .module_api import DROPPED
+from .module_api import COPY, DROPPED
 from .scope import row_of
 
 if TYPE_CHECKING:
@@ -22,6 +22,9 @@ def special(translator: Translator, call: ast.Call) -> list[ast.stmt] | None:
     callees = translator.facts.callees(translator.file, call)
     if callees and all(name in DROPPED for name in callees):
         return []
+    if callees == [COPY]:
+        tensor = translator.visit(copy.deepcopy(call.args[0]))
+        return [in_place.set_anew(translator, call.args[0], tensor, translator.visit(call.args[1]))]
     made = module_calls.statement(call, callees, translator)
     if made is not None:
         return made

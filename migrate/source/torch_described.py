@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import itertools
 import json
 import sys
 import types
-from collections import Counter
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
@@ -19,12 +20,14 @@ from torch.utils._pytree import tree_leaves
 from .module_api import LOADS, ROWS_FIRST
 from .torch_changes import Made, changes
 from .torch_names import defining, documented_names, public, standing
+from .torch_configurations import configurations
 from .torch_records import PLAIN, fields_of, record_fields
 
 MANY = 20  # keys of a dictionary that are told
 FEW = 4  # distinct constants that are told of one expression
 LONG = 60  # items of a list whose kinds are told
 OFTEN = 1000  # times that an expression is looked at, and from then on every so many
+DICTIONARIES = (dict, OrderedDict, defaultdict)  # and no class that somebody made of one
 DEEP = 2  # levels of a list that are told
 Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
 
@@ -47,6 +50,7 @@ class Describer:
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
         self.running = False  # whether the model runs by now, and is not being built
         self.records: dict[str, dict[str, Any]] = {}  # classes of what forward makes to hold tensors; see records.py
+        self.configured: dict[int, Any] = {}  # dataclasses of somebody's that are no records
         self.telling: set[int] = set()  # objects whose making is being told
         self.count = itertools.count()
         self.names = documented_names()
@@ -112,14 +116,18 @@ class Describer:
             some = value if len(value) <= LONG else (*value[: LONG - 10], *value[-10:])
             inside = dict.fromkeys(self.kind(item, deep - 1) for item in some) if deep else {}
             return f"{type(value).__name__}({', '.join(inside)})"
-        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        if type(value) in DICTIONARIES and all(isinstance(key, str) for key in value):
             told = value.items() if deep and len(value) <= MANY else ()
             return f"dict {json.dumps({key: self.kind(item, deep - 1) for key, item in told})}"
         if isinstance(value, (torch.dtype, torch.device)):
             return type(value).__name__
         if callable(value) and hasattr(value, "__name__"):
             return f"function {self.name(value)}"
-        return type(value).__name__ if isinstance(value, PLAIN) else f"object {self.name(type(value))}"
+        if isinstance(value, PLAIN):
+            return type(value).__name__
+        if dataclasses.is_dataclass(value):
+            self.configured.setdefault(id(value), value)
+        return f"object {self.name(type(value))}"
 
     def name(self, found: Any) -> str:
         """The name under which a class or function is documented, or else where it stands."""
@@ -255,6 +263,7 @@ class Describer:
             "values": {number: list(kinds) for number, kinds in self.kinds.items()},
             "constants": self.constants,
             "records": self.records,
+            "configurations": configurations(self),
             "calls": {number: list(names) for number, names in self.called.items()},
         }
 

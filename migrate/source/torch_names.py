@@ -9,6 +9,7 @@ import torch
 
 from ...mappings import table
 from ...mappings.resolve import resolve
+from ..simplified.torch_install import simplified_names
 
 BUILT_IN = {
     "builtins._VariableFunctionsClass.": "torch.",
@@ -17,6 +18,8 @@ BUILT_IN = {
     "torch._tensor.": "torch.",
 }
 
+SIMPLIFIED = simplified_names()
+
 
 def standing(found: Any) -> str:
     """Module and qualified name; for a function made in another, the name that its file's top gives it, if any."""
@@ -24,7 +27,8 @@ def standing(found: Any) -> str:
     if "<locals>" in name:
         top = vars(sys.modules[module]) if module in sys.modules else {}
         name = next((key for key, value in top.items() if value is found), name)
-    return f"{module}.{name}"
+    stands = f"{module}.{name}"
+    return SIMPLIFIED.get(stands, stands)
 
 
 def public(name: str) -> str:

@@ -30,6 +30,7 @@ from torch.utils import _pytree as pytree
 from ...errors import BadInput
 from ..analyze.torch_models import WAYS, Inputs, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from ..model_spec import Spec, parse, place_of, serve
+from ..simplified.torch_install import install as install_simplified
 from .instrument import Place, definition, install, instrumented
 from .module_api import WRITTEN_FROM_SOURCE
 from .torch_builder import builder
@@ -43,6 +44,7 @@ NOT_THEIRS = (
     sysconfig.get_path("stdlib") + os.sep,
     "<",
 )
+SIMPLIFIED = str(Path(__file__).parents[1] / "simplified") + os.sep  # ours, and parts of models all the same
 SITE = Path(torch.__file__).parents[1]  # where packages are installed
 
 
@@ -62,6 +64,7 @@ def report(text: str, *told: str) -> dict[str, Any]:
     """Build the model, run it in both modes, twice, and say what ran; raises BadInput."""
     quietly()
     spec = parse(text)
+    install_simplified()
     make = builder(spec)
     with suppress(Exception), torch.device("meta"):
         make()  # what is imported meanwhile is not the model's
@@ -156,7 +159,7 @@ def _files(modules: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for module in modules:
         file = getattr(sys.modules.get(module), "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and not file.startswith(NOT_THEIRS):
+        if isinstance(file, str) and file.endswith(".py") and _theirs(file):
             found[module] = file
     return found
 
@@ -166,6 +169,11 @@ def _beside(modules: set[str]) -> dict[str, str]:
     packages = {module.partition(".")[0] for module in modules}
     own = {name for name, module in list(sys.modules.items()) if _is_users(getattr(module, "__file__", None))}
     return _files(name for name in list(sys.modules) if name.partition(".")[0] in packages or name in own)
+
+
+def _theirs(file: str) -> bool:
+    """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, but for what it simplifies."""
+    return file.startswith(SIMPLIFIED) or not file.startswith(NOT_THEIRS)
 
 
 def _is_users(file: Any) -> bool:
@@ -185,7 +193,7 @@ def _noticing() -> Iterator[list[CodeType]]:
         profiler.disable()
         codes = {entry.code for entry in profiler.getstats() if isinstance(entry.code, CodeType)}
         besides = {attrgetter(name.removeprefix("torch."))(torch).__code__ for name in WRITTEN_FROM_SOURCE}
-        theirs = (code for code in codes if code in besides or not code.co_filename.startswith(NOT_THEIRS))
+        theirs = (code for code in codes if code in besides or _theirs(code.co_filename))
         found += sorted(theirs, key=lambda code: (code.co_filename, code.co_firstlineno, code.co_name))
 
 

@@ -7,9 +7,10 @@ import copy
 from typing import Any
 
 from ..analyze.names import find
-from . import contexts, empty_slices, in_place, not_run, records
+from . import contexts, empty_slices, in_place, not_run, records, registries
 from .by_inputs import is_comment
 from .calls import Calls
+from .configurations import note
 from .crossing_calls import held
 from .hints import Hints
 from .keywords import write_out
@@ -97,7 +98,10 @@ class Translator(Calls):
             node.target, node.iter = self.visit(node.target), self.visit(node.iter)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:  # noqa: N802
-        """`(a, b)[0]`, which calls became that give two things in torch only, as `a`."""
+        """`(a, b)[0]`, which calls became that give two things in torch only, as `a`; what a registry holds, as that."""
+        asked = registries.found(node, self)
+        if asked is not None:
+            return asked
         found = self.generic_visit(node)
         assert isinstance(found, ast.Subscript)
         known = isinstance(found.value, ast.Tuple) and isinstance(found.slice, ast.Constant)
@@ -127,6 +131,7 @@ class Translator(Calls):
         if found is not None:
             return found
         kinds = self.facts.kinds(self.file, node.value)
+        note(self.scope.reads, kinds, node.attr, self.facts.constants(self.file, node))
         if len(kinds) == 1 and kinds[0].startswith("python "):
             seen = self.facts.constants(self.file, node)
             constant = self.scope.constant(kinds[0].removeprefix("python "), node.attr, seen)

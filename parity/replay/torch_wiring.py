@@ -42,9 +42,13 @@ def record_wiring(runner: Alone, theirs: Outcome, writer: TraceWriter) -> None:
             if call is None:
                 return original(*args, **kwargs)
             seen(call, "input", (args, kwargs))
+            given = rebuilt(call.output, fresh)
             if recording.modules[path].children:
-                seen(call, "output", original(*rebuilt(call.args, fresh), **rebuilt(call.kwargs, fresh)))
-            return rebuilt(call.output, fresh)
+                found = original(*rebuilt(call.args, fresh), **rebuilt(call.kwargs, fresh))
+                seen(call, "output", found)
+                if isinstance(given, dict) and isinstance(found, dict):
+                    return type(found)(**given)  # one whose items are attributes too, as transformers' ModelOutput
+            return given
 
         return forward
 

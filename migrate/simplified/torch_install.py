@@ -13,6 +13,8 @@ import types
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torch import nn
+
 from . import torch_transformers as hf
 
 # a library's module -> its names -> what stands there instead
@@ -27,6 +29,7 @@ REPLACED: Mapping[str, Mapping[str, Any]] = {
         "can_return_tuple": hf.as_it_is,
     },
     "transformers.utils.output_capturing": {"capture_outputs": hf.as_it_is},
+    "transformers.modeling_rope_utils": {"dynamic_rope_update": hf.as_it_is},
     "transformers.pytorch_utils": {"apply_chunking_to_forward": hf.apply_chunking_to_forward},
     "transformers.masking_utils": {
         "create_bidirectional_mask": hf.create_bidirectional_mask,
@@ -41,6 +44,14 @@ def install() -> None:
         if module in sys.modules:
             _put(sys.modules[module])
     sys.meta_path.insert(0, _Finder())
+
+
+def without_cache(model: nn.Module) -> None:
+    """Let models of transformers return no keys and values for a next token, which have no use in training."""
+    for module in model.modules():
+        config = getattr(module, "config", None)
+        if getattr(config, "use_cache", None) is True:
+            config.use_cache = False
 
 
 def simplified_names() -> dict[str, str]:

@@ -47,9 +47,9 @@ class GradientCheckpointingLayer(nn.Module):
     """A layer; nothing of it is computed twice to save memory."""
 
 
-def as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+def as_it_is(function: Callable[..., Any] | None = None, **settings: Any) -> Callable[..., Any]:
     """For decorators that take defaults from the configuration, collect hidden states, or make tuples of outputs."""
-    return function
+    return as_it_is if function is None else function
 
 
 def apply_chunking_to_forward(

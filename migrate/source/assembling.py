@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -184,7 +185,8 @@ class Assembly(Sources):
             self.definitions[qualified] = configurations.begun(qualified, self)
             return
         self.definitions[qualified] = ast.Pass()
-        bases = [self._base(file, base) for base in node.bases]
+        brings = [base for base in node.bases if self._brings(file, base)]
+        bases = [self._base(file, base) for base in brings or node.bases]
         body: list[ast.stmt] = []
         adds = False
         ran = {function.line: function for function in self.owners[qualified]}
@@ -236,6 +238,13 @@ class Assembly(Sources):
             static = not_run.static(statement.value, Translator(self.scope, file))
             statement.value = static or hints.default(statement.value)
         return statement
+
+    def _brings(self, file: str, node: ast.expr) -> bool:
+        """Whether a base class is more than what a library adds to classes and a model never ran."""
+        name = self.names(file).name(node)
+        package = name.partition(".")[0]
+        known = name in self.scope.theirs or package in ("", "torch") or package in sys.stdlib_module_names
+        return known or self.scope.row(name) is not None or not self.unseen(name)
 
     def _base(self, file: str, node: ast.expr) -> ast.expr:
         name = self.names(file).name(node)

@@ -19,6 +19,7 @@ from .module_api import (
     FORWARDS,
     GROWING,
     KEPT,
+    LIMITS,
     METHODS,
     MODULES,
     NOT_CONVERTED,
@@ -66,6 +67,8 @@ class Calls(Arguments):
             return self.missing(node, text)
         if callees == ["builtins.list.copy"] and isinstance(node.func, ast.Attribute):  # Graph mode has no such method
             return ast.List([ast.Starred(self.visit(node.func.value), ast.Load())], ast.Load())
+        if callees and {f"object {name}" for name in callees} <= LIMITS:
+            return ast.Constant(None)  # of which only the numbers are read, and written where they are
         if callees == [DEFAULT_DTYPE]:
             return self.scope.name("mindspore.float32")
         if callees == [ANNOTATE] and len(node.args) == 2:

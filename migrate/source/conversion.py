@@ -61,7 +61,7 @@ def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: 
     told = model_spec.ask("source.torch_start", model, "convert-model", *words)
     weights, inputs = (folder / name for name in STARTED)
     outputs = told["outputs"]
-    plain = outputs is not None and len(outputs) == 1 and len(outputs[0]) == 2
+    plain = told["alone"] and len(outputs) == 1 and len(outputs[0]) == 2
     return Start(weights, None if outputs is None else inputs, plain)
 
 

@@ -7,6 +7,7 @@ import builtins
 import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 
+from .class_order import drop_unread, put_in_order
 from .unused import remove_unused
 
 # torch's word -> MindSpore's, in docstrings; what is left of `torch.nn.` and `torch.` goes
@@ -28,9 +29,11 @@ TYPING = {
 def finish(definitions: MutableMapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
     """Put the definitions of a file in order, which `more` (what makes the model) uses."""
     gone = remove_unused(definitions, more)
+    drop_unread(definitions, more)
     needed = _needed(definitions, more)
     for name in [name for name in definitions if name not in needed]:
         del definitions[name]
+    put_in_order(definitions)
     known = {name for node in definitions.values() for name in defines(node)} | set(dir(builtins))
     for name, node in definitions.items():
         for inner in ast.walk(node):
@@ -111,7 +114,7 @@ class _Hints(ast.NodeTransformer):
         given = node.args
         for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
             if argument is not None and argument.annotation is not None:
-                argument.annotation = self.hint(argument.annotation)
+                argument.annotation = _something(self.hint(argument.annotation))
         if node.returns is not None:
             node.returns = self.hint(node.returns)
         return self.generic_visit(node)
@@ -140,3 +143,8 @@ class _Hints(ast.NodeTransformer):
             return None
         node.slice = ast.Tuple(kept, ast.Load()) if isinstance(node.slice, ast.Tuple) else kept[0]
         return node
+
+
+def _something(hint: ast.expr | None) -> ast.expr | None:
+    """A hint, and none where a parameter could only be None by what is left of it."""
+    return None if isinstance(hint, ast.Constant) and hint.value is None else hint

@@ -40,15 +40,31 @@ def made(record: Record, call: ast.Call) -> ast.expr | None:
     given = {**{name: ast.Constant(value) for name, value in defaults.items()}, **given}
     if set(given) != set(fields):
         return None
-    values = [given[name] for name in fields]
     if record["named"]:
-        return ast.Dict([ast.Constant(name) for name in fields], values)
-    return ast.Tuple(values, ast.Load())
+        kept = present(record)
+        return ast.Dict([ast.Constant(name) for name in kept], [given[name] for name in kept])
+    return ast.Tuple([given[name] for name in fields], ast.Load())
 
 
-def field(record: Record, node: ast.Attribute) -> ast.Subscript | None:
+def present(record: Record) -> list[str]:
+    """The fields that are more than None now and then; a class that is a dictionary has no others."""
+    return [name for name in record["fields"] if name in record.get("present", record["fields"])]
+
+
+def item(record: Record, node: ast.Subscript) -> ast.Subscript | None:
+    """`value[0]` as `value["name"]`, of a class that is a dictionary and gives its values by number too."""
+    place = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    names = present(record)
+    if "present" not in record or not isinstance(place, int) or not -len(names) <= place < len(names):
+        return None
+    return ast.Subscript(node.value, ast.Constant(names[place]), node.ctx)
+
+
+def field(record: Record, node: ast.Attribute) -> ast.expr | None:
     """`value.name` as `value["name"]` or `value[0]`; None for what is no field."""
     if node.attr not in record["fields"]:
         return None
+    if node.attr not in present(record) and isinstance(node.ctx, ast.Load):
+        return ast.Constant(None)
     key = node.attr if record["named"] else record["fields"].index(node.attr)
     return ast.Subscript(node.value, ast.Constant(key), node.ctx)

@@ -46,8 +46,10 @@ def _layer(name: str, translator: Translator) -> ast.expr | None:
     if row is not None and name not in CONTAINERS:
         needs = any(argument.required for argument in row.arguments)
         return None if needs else begun(row, written(row, {}, scope.name), scope.name)
-    takes = scope.signature(name) if name in scope.theirs else None
-    if takes is None or len(takes.args) > len(takes.defaults) + 1 or None in takes.kw_defaults:
+    if name not in scope.theirs:
+        return None
+    takes = scope.signature(name)
+    if takes is not None and (len(takes.args) > len(takes.defaults) + 1 or None in takes.kw_defaults):
         return None
     made = ast.Call(ast.Name(scope.called(name), ast.Load()), [], [])
     made.takes = [name]  # type: ignore[attr-defined]  # for unused.py

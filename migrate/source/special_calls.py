@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...mappings.rows import Row
 from . import in_place, module_calls
 from .crossing_calls import CannotWrite, Given, written
-from .module_api import COPY, DROPPED
+from .module_api import COPY, DROPPED, SIMPLIFIED
 from .scope import row_of
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def special(translator: Translator, call: ast.Call) -> list[ast.stmt] | None:
     """The statements for a call that stands alone; None where it is one like others."""
     callees = translator.facts.callees(translator.file, call)
-    if callees and all(name in DROPPED for name in callees):
+    beside = [name for name in callees if name.startswith(SIMPLIFIED) and name not in translator.scope.theirs]
+    if callees and all(name in DROPPED or name in beside for name in callees):
         return []
     if callees == [COPY]:
         tensor = translator.visit(copy.deepcopy(call.args[0]))

@@ -205,7 +205,10 @@ class Describer:
             for name in fields["fields"]
             for leaf in tree_leaves(getattr(made, name, None))
         ):
-            self.records[self.name(cls)] = fields
+            known = self.records.setdefault(self.name(cls), fields)
+            if issubclass(cls, dict):  # transformers' outputs leave out what is None
+                here = [name for name in fields["fields"] if getattr(made, name, None) is not None]
+                known["present"] = list(dict.fromkeys([*known.get("present", ()), *here]))
 
     def _changed(self, value: Any, creation: Creation) -> dict[str, Any]:
         """What was changed in a module after the creation by which it is told."""

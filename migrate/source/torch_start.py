@@ -6,7 +6,7 @@
 weights.pth is the state dict of the model as it is built under the seed. batch.npz is what parity-step takes for
 batches, one for each step: examples like the model's inputs, with as many values of the same kind, and labels. Prints
 one line of JSON: `outputs`, the shapes of the tensors that the model returns in training mode, and `inputs`; both are
-null where it does not take tensors by position.
+null where it does not take tensors by position; and `alone`, whether it returns one tensor in nothing else.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from ...errors import BadInput
 from ..analyze.torch_models import Inputs, inputs_for, quietly, split
 from ..model_spec import parse, place_of, serve
 from .conversion import STARTED
+from ..simplified.torch_install import without_cache
 from .torch_builder import builder
 
 WEIGHTS, BATCH = STARTED
@@ -33,22 +34,23 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str
     spec = parse(text)
     torch.manual_seed(int(seed))
     model, returned = split(builder(spec)())
+    without_cache(model)
     torch.save(model.state_dict(), Path(folder) / WEIGHTS)
     torch.manual_seed(int(seed))
     inputs = ordered(model, inputs_for(spec, model, told, returned))
     if inputs is None or not all(isinstance(x, torch.Tensor) for x in inputs):
-        return {"outputs": None, "inputs": None}
+        return {"outputs": None, "alone": False, "inputs": None}
     made, *more = (
         many([_varied(x, told or returned is not None) for x in inputs], int(batch), first=not step)
         for step in range(int(steps))
     )
     try:
         with torch.no_grad():
-            outputs = tensors(model.train()(*made))
+            returned = model.train()(*made)
     except Exception as error:
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
         raise BadInput(f"it does not run in training mode on {len(made[0])} examples: {said}") from None
-    shapes = [list(x.shape) for x in outputs]
+    shapes = [list(x.shape) for x in tensors(returned)]
     classes = shapes[0][1] if len(shapes) == 1 and len(shapes[0]) == 2 else 1
     random = np.random.default_rng(int(seed))
     arrays = {}
@@ -56,7 +58,8 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str
         arrays[f"labels{step}"] = random.integers(classes, size=len(made[0]))
         arrays |= {f"input{step}{f'.{i}' if i else ''}": x.numpy() for i, x in enumerate(each)}
     np.savez(Path(folder) / BATCH, **arrays)
-    return {"outputs": shapes, "inputs": [list(x.shape) for x in made]}
+    alone = isinstance(returned, torch.Tensor)
+    return {"outputs": shapes, "alone": alone, "inputs": [list(x.shape) for x in made]}
 
 
 def ordered(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, ...] | None:

@@ -14,7 +14,7 @@ from .configurations import note
 from .crossing_calls import held
 from .hints import Hints
 from .keywords import write_out
-from .module_api import BEHIND, CONTAINERS, NAMES
+from .module_api import BEHIND, CONTAINERS, LIMITS, NAMES
 from .pruning import pruned
 from .scope import Scope
 from .signatures import local_names
@@ -102,7 +102,8 @@ class Translator(Calls):
         asked = registries.found(node, self)
         if asked is not None:
             return asked
-        found = self.generic_visit(node)
+        record = records.of_value(self.facts.records, self.facts.kinds(self.file, node.value))
+        found = self.generic_visit((record and records.item(record, node)) or node)
         assert isinstance(found, ast.Subscript)
         known = isinstance(found.value, ast.Tuple) and isinstance(found.slice, ast.Constant)
         if known and isinstance(node.ctx, ast.Load) and found.slice.value in (0, 1):  # type: ignore[attr-defined]
@@ -131,6 +132,10 @@ class Translator(Calls):
         if found is not None:
             return found
         kinds = self.facts.kinds(self.file, node.value)
+        if kinds and set(kinds) <= LIMITS:
+            limit = self.facts.constants(self.file, node)
+            text = f"{ast.unparse(node)} was now one number and now another"
+            return ast.Constant(limit[0]) if limit is not None and len(limit) == 1 else self.missing(node, text)
         note(self.scope.reads, kinds, node.attr, self.facts.constants(self.file, node))
         if len(kinds) == 1 and kinds[0].startswith("python "):
             seen = self.facts.constants(self.file, node)

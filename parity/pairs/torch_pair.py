@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 from torch import nn
 
 from ...migrate.analyze import torch_models as torch_zoo
+from ...migrate.simplified.torch_install import without_cache
 from ...migrate.model_spec import Spec, parse
 from ...train.models import torch_models
 from ...train.recipe import Recipe
@@ -51,7 +52,9 @@ def _build(options: Options) -> Given:
     spec = parse(options.pair.torch)
     if spec.place == "msmigrate":
         return Given(torch_models.build(spec.name, *spec.args, **spec.kwargs))
-    return given(run_users(where, lambda: _of_theirs(spec)), nn.Module, where)
+    taken = given(run_users(where, lambda: _of_theirs(spec)), nn.Module, where)
+    without_cache(taken.model)
+    return taken
 
 
 def _of_theirs(spec: Spec) -> Any:

@@ -46,12 +46,23 @@ def install() -> None:
     sys.meta_path.insert(0, _Finder())
 
 
-def without_cache(model: nn.Module) -> None:
-    """Let models of transformers return no keys and values for a next token, which have no use in training."""
+def for_training(model: nn.Module) -> None:
+    """Let a model of transformers return no keys and values for a next token, which training does not use, and compute
+    attention as its own code writes it, which is what is moved."""
     for module in model.modules():
         config = getattr(module, "config", None)
+        if not type(config).__module__.startswith("transformers."):
+            continue
         if getattr(config, "use_cache", None) is True:
             config.use_cache = False
+        if getattr(config, "_attn_implementation", None) == "sdpa":
+            config._attn_implementation = "eager"
+
+
+def tie_weights(model: nn.Module) -> None:
+    """Tie the weights of a model of transformers, which its simplified class leaves as they are made."""
+    if any(cls.__module__ == "transformers.modeling_utils" for cls in type(model).__mro__):
+        model.tie_weights()  # type: ignore[operator]
 
 
 def simplified_names() -> dict[str, str]:

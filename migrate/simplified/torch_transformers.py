@@ -1,4 +1,4 @@
-"""Hugging Face transformers: what its models derive from and call beside their own layers, without the library around it.
+"""Hugging Face transformers: what its models derive from and call beside their own layers, and nothing more.
 
 A model of that library stands on classes that download, shard, quantise, cache and generate. What of these a model
 computes with is here, under the names that the library has for it; see torch_install.py.

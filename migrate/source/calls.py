@@ -46,7 +46,9 @@ class Calls(Arguments):
         callees = self.facts.callees(self.file, node)
         if callees in (["builtins.getattr"], ["builtins.hasattr"]) and len(node.args) > 1:
             name = getattr(node.args[1], "value", "")
-            note(self.scope.reads, self.facts.kinds(self.file, node.args[0]), name, self.facts.constants(self.file, node))
+            note(
+                self.scope.reads, self.facts.kinds(self.file, node.args[0]), name, self.facts.constants(self.file, node)
+            )
         asked = registries.found(node, self)  # type: ignore[arg-type]
         if asked is not None:
             return asked
@@ -176,7 +178,7 @@ class Calls(Arguments):
         if callees == ["functools.partial"]:
             return self.partial(node)
         if _is_super(node.func):
-            return self.base(node)
+            return self.kept(node) if getattr(node.func, "attr", "") == "forward" else self.base(node)
         found = self.of_tensor(node, callees)
         if found is not None:
             return found

@@ -23,6 +23,10 @@ def statements(net: str, changed: Mapping[str, Any], assembly: Assembly, make: M
     a problem.
     """
     found = [statement for one in changed.get("frozen", ()) for statement in _frozen(net, one, assembly)]
+    for pair in changed.get("tied", ()):
+        target, source = (_parameter(net, pair[side], assembly) for side in ("parameter", "of"))
+        target.ctx = ast.Store()
+        found.append(ast.Assign([target], source))
     for text in changed.get("missed", ()):
         assembly.problems.append(Problem("", 0, text))
         found.append(ast.Expr(ast.Call(assembly.head.name(NOT_CONVERTED), [ast.Constant(text)], [])))
@@ -68,10 +72,15 @@ def _frozen(net: str, told: Mapping[str, Any], assembly: Assembly) -> list[ast.s
         target: ast.expr = ast.Name("parameter", ast.Load())
         every = ast.Call(ast.Attribute(owner, "get_parameters", ast.Load()), [], [])
         return [ast.For(ast.Name("parameter", ast.Store()), every, [_untrained(target)], [])]
+    return [_untrained(_parameter(net, told, assembly))]
+
+
+def _parameter(net: str, told: Mapping[str, Any], assembly: Assembly) -> ast.Attribute:
+    """One parameter of a module, by MindSpore's name."""
     row = assembly.scope.torch_base(told["class"])
     states = {state.torch: state.mindspore for state in row.state} if row is not None else {}
     held = states.get(told["parameter"], told["parameter"]) or told["parameter"]
-    return [_untrained(ast.Attribute(owner, held, ast.Load()))]
+    return ast.Attribute(_at(net, told["path"]), held, ast.Load())
 
 
 def _untrained(parameter: ast.expr) -> ast.stmt:

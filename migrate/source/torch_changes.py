@@ -42,7 +42,8 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
     """What has to be done to a module once it is made as it was; empty where nothing has.
 
     `children`: path and description of what was put in place, `new` where nothing stood there. `frozen`: the paths of
-    modules, and of parameters with the class that holds them, that no longer train. `numbers`: what attributes of their
+    modules, and of parameters with the class that holds them, that no longer train. `tied`: parameters that became
+    another one. `numbers`: what attributes of their
     own classes were set to. `missed`: in words, what cannot be told.
     """
     given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
@@ -77,8 +78,11 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
                 missed.append(
                     f"{place} was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
                 )
+        tied = [{side: _held(describer, module, name) for side, name in pair.items()} for pair in theirs.tied()]
+        if tied:
+            found["tied"] = tied
         if frozen:
-            found["frozen"] = [_frozen(describer, module, path, leaf) for path, leaf in frozen]
+            found["frozen"] = [_held(describer, module, f"{path}.{leaf}") for path, leaf in frozen]
         if missed:
             found["missed"] = missed
     return found
@@ -122,6 +126,16 @@ class _Beside:
         for name in sorted(frozen):
             path, _, leaf = name.rpartition(".")
             yield path, leaf
+
+    def tied(self) -> Iterator[dict[str, str]]:
+        """Parameters that became one: the name of that which went, `of` that which stands in its place."""
+        fresh = dict(self.fresh.named_parameters(remove_duplicate=False))
+        first: dict[int, str] = {}
+        for name, parameter in self.module.named_parameters(remove_duplicate=False):
+            if self.inside(name) and name in fresh:
+                of = first.setdefault(id(parameter), name)
+                if fresh[of] is not fresh[name]:
+                    yield {"parameter": name, "of": of}
 
     def missed(self, describer: Describer) -> Iterator[str]:
         """In words, modules that are gone or of another class."""
@@ -215,5 +229,7 @@ def _steps(module: nn.Module, path: str) -> list[Step]:
     return steps
 
 
-def _frozen(describer: Describer, module: nn.Module, path: str, leaf: str) -> dict[str, Any]:
+def _held(describer: Describer, module: nn.Module, name: str) -> dict[str, Any]:
+    """A parameter by the module that holds it, and that one's class; all parameters of it where the last name is empty."""
+    path, _, leaf = name.lstrip(".").rpartition(".") if name.strip(".") else ("", "", "")
     return {"path": _steps(module, path), "parameter": leaf, "class": describer.name(type(module.get_submodule(path)))}

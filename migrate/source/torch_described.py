@@ -19,8 +19,8 @@ from torch.utils._pytree import tree_leaves
 
 from .module_api import LOADS, ROWS_FIRST
 from .torch_changes import Made, changes
-from .torch_names import defining, documented_names, public, standing
 from .torch_configurations import configurations
+from .torch_names import defining, documented_names, public, standing
 from .torch_records import PLAIN, fields_of, record_fields
 
 MANY = 20  # keys of a dictionary that are told

@@ -31,6 +31,7 @@ from ...errors import BadInput
 from ..analyze.torch_models import WAYS, Inputs, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from ..model_spec import Spec, parse, place_of, serve
 from ..simplified.torch_install import install as install_simplified
+from ..simplified.torch_install import tie_weights
 from .instrument import Place, definition, install, instrumented
 from .module_api import WRITTEN_FROM_SOURCE
 from .torch_builder import builder
@@ -139,6 +140,7 @@ def _run(
     without = empty_weights() if way.building != way.running else nullcontext()
     with torch.device(way.building), without:
         model, returned = split(make())
+        tie_weights(model)
     if facts is not None:
         facts.numbers, facts.running = noted(model), True
     with torch.device(way.running), torch.no_grad():

@@ -21,8 +21,8 @@ import torch
 from ...errors import BadInput
 from ..analyze.torch_models import Inputs, inputs_for, quietly, split
 from ..model_spec import parse, place_of, serve
+from ..simplified.torch_install import for_training
 from .conversion import STARTED
-from ..simplified.torch_install import without_cache
 from .torch_builder import builder
 
 WEIGHTS, BATCH = STARTED
@@ -34,7 +34,7 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str
     spec = parse(text)
     torch.manual_seed(int(seed))
     model, returned = split(builder(spec)())
-    without_cache(model)
+    for_training(model)
     torch.save(model.state_dict(), Path(folder) / WEIGHTS)
     torch.manual_seed(int(seed))
     inputs = ordered(model, inputs_for(spec, model, told, returned))

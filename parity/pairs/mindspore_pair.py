@@ -96,8 +96,11 @@ def _run(net: nn.Cell, inputs: tuple[Tensor, ...]) -> list[Tensor]:
 
 def _modules(net: nn.Cell) -> tuple[Module, ...]:
     found = []
+    seen: set[int] = set()  # a weight that several cells share is the first one's, as in torch
     for path, cell in net.cells_and_names():
-        own = {name: _held(parameter) for name, parameter in cell.parameters_and_names(expand=False)}
+        new = {name: one for name, one in cell.parameters_and_names(expand=False) if id(one) not in seen}
+        seen.update(map(id, new.values()))
+        own = {name: _held(parameter) for name, parameter in new.items()}
         buffers = tuple(name for name, held in own.items() if not held.trains)
         found.append(Module(path, layer_class(type(cell).mro()), own, buffers))
     return tuple(found)

@@ -14,8 +14,8 @@ from safetensors.numpy import save_file
 from torch import nn
 
 from ...migrate.analyze import torch_models as torch_zoo
-from ...migrate.simplified.torch_install import without_cache
 from ...migrate.model_spec import Spec, parse
+from ...migrate.simplified.torch_install import for_training
 from ...train.models import torch_models
 from ...train.recipe import Recipe
 from ..record import Images, Inputs, announce
@@ -53,7 +53,7 @@ def _build(options: Options) -> Given:
     if spec.place == "msmigrate":
         return Given(torch_models.build(spec.name, *spec.args, **spec.kwargs))
     taken = given(run_users(where, lambda: _of_theirs(spec)), nn.Module, where)
-    without_cache(taken.model)
+    for_training(taken.model)
     return taken
 
 
@@ -92,8 +92,11 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
 
 def _modules(model: nn.Module) -> tuple[Module, ...]:
     found = []
+    seen: set[int] = set()  # a weight that several modules share is the first one's, as in named_parameters()
     for path, module in model.named_modules():
-        own = {name: _held(p, p.requires_grad) for name, p in module.named_parameters(recurse=False)}
+        new = {name: p for name, p in module.named_parameters(recurse=False) if id(p) not in seen}
+        seen.update(map(id, new.values()))
+        own = {name: _held(p, p.requires_grad) for name, p in new.items()}
         buffers = {name: _held(b, False) for name, b in module.named_buffers(recurse=False)}
         found.append(Module(path, layer_class(type(module).mro()), {**own, **buffers}, tuple(buffers)))
     return tuple(found)

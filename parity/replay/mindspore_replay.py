@@ -75,7 +75,7 @@ def replay(
             writer.add(SIDES_STAGE, part, name, choices, number, whole=True)
         writer.flush(SIDES_STAGE, part)
     progress("MindSpore: how the modules are wired")
-    with fixed(net, Draws(1), torch_paths):
-        record_wiring(runner, outcome, writer)
+    with fixed(net, Draws(1), torch_paths) as draws:
+        record_wiring(runner, outcome, writer, draws)
     writer.about = {**writer.about, **outcome.head()}
     writer.close()

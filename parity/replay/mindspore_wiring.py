@@ -8,6 +8,7 @@ from typing import Any
 
 from mindspore import Tensor
 
+from ..fixed_randomness import Draws
 from ..trace import TraceWriter
 from .calls import WIRING, Call, label, tensor_name
 from .mindspore_alone import Alone, CannotRun, arguments, as_array, tensors
@@ -15,7 +16,7 @@ from .outcome import Outcome, one_line
 from .values import Stored, flat, rebuilt
 
 
-def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter) -> None:
+def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: Draws) -> None:
     """Record what reaches every Cell and leaves every container; fills `unwired` and `errors` of `outcome`.
 
     A Cell that the net calls more or less often than torch's calls the module keeps its own output: which of its calls
@@ -23,6 +24,7 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter) -> None:
     """
     recording = runner.recording
     outcome.unwired |= _called_otherwise(runner)
+    draws.taken.clear()  # what a container draws through a function counts from here, as in torch's one pass
     wired = {path: cell for path, cell in runner.cells.items() if path not in outcome.unwired}
     numbers: Counter[str] = Counter()
 

@@ -33,7 +33,8 @@ def record_wiring(runner: Alone, theirs: Outcome, writer: TraceWriter) -> None:
             writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
 
     def fresh(stored: Stored) -> torch.Tensor:
-        return runner.tensor(stored).detach()  # from disk each time, for a module may overwrite it
+        # from disk each time, for a module may overwrite it; and laid out so that any `view` of it works
+        return runner.tensor(stored).detach().contiguous()
 
     def forced(path: str, original: Callable[..., Any]) -> Callable[..., Any]:
         def forward(*args: Any, **kwargs: Any) -> Any:

@@ -4,6 +4,7 @@
     python benchmarks/converted_models.py --models 'torchvision:resnet*' --models torchvision:vgg11
     python benchmarks/converted_models.py --models 'torchvision.segmentation:*' --models 'torchvision.video:*'
     python benchmarks/converted_models.py --models 'torchvision.detection:*'     # their backbones
+    python benchmarks/converted_models.py --models 'transformers:*'              # small editions; needs transformers
     python benchmarks/converted_models.py --models 'timm:resnet*' --table        # of what is there, run nothing
 
 One model at a time, in a process of its own with a time limit. What is known of each is appended to --out (JSON lines),
@@ -42,6 +43,7 @@ SMALL = {
     "torchvision:r*d*_18": ("", "1x3x8x32x32"),
     "torchvision:mc3_18": ("", "1x3x8x32x32"),
     "timm:*": ("", ""),
+    "*_transformers.py:*": ("", ""),
     "*": ("", "1x3x64x64"),
 }
 STAGES = ("weights", "init", "eval", "train", "loss", "gradients", "update", "replay", "graph")
@@ -80,7 +82,7 @@ def read(file: Path) -> dict[str, dict[str, Any]]:
 
 def wanted(patterns: list[str] | tuple[str, ...], known: dict[str, Any] | None) -> list[str]:
     """The models that patterns stand for; without a family torchvision's are those that classify images."""
-    globs = [p for p in patterns if p.startswith(("torchvision", "timm")) and set("*?[") & set(p)]
+    globs = [p for p in patterns if p.startswith(("torchvision", "timm", "transformers")) and set("*?[") & set(p)]
     if known is not None:
         return [model for model in known if any(fnmatch(model, p) or p == model for p in patterns) or patterns == ALL]
     found = dict.fromkeys(p for p in patterns if p not in globs)

@@ -9,6 +9,7 @@ running the model and writing its source, after torch, torchvision, timm and msm
 
 from __future__ import annotations
 
+import ast
 import json
 import sys
 import time
@@ -23,6 +24,7 @@ from msmigrate.migrate import model_spec
 from msmigrate.migrate.source import conversion, torch_reached
 
 HERE = Path(__file__).name
+TRANSFORMERS = Path(__file__).with_name("converted_models_transformers.py")
 
 
 def backbone(name: str) -> torch.nn.Module:
@@ -34,6 +36,10 @@ def names(pattern: str) -> list[str]:
     """The models that a pattern stands for, each as convert-model takes it."""
     place, _, glob = pattern.partition(":")
     zoo, _, kind = place.partition(".")
+    if zoo == "transformers":
+        body = ast.parse(TRANSFORMERS.read_text()).body
+        found = [node.name for node in body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"]
+        return [f"benchmarks/{TRANSFORMERS.name}:{name}" for name in found if fnmatch(name, glob)]
     if zoo == "timm":
         return [f"timm:{name}" for name in timm.list_models(glob)]
     module = getattr(torchvision.models, kind) if kind else torchvision.models

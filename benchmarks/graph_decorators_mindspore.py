@@ -15,7 +15,7 @@ from typing import Any
 
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
-from by_both_modes import show
+from by_both_modes import show  # type: ignore[import-not-found]
 from mindspore import Tensor, nn
 
 

@@ -12,7 +12,7 @@ import os
 
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX2")
 
-from by_both_modes import show
+from by_both_modes import show  # type: ignore[import-not-found]
 from mindspore import Tensor, nn
 
 

@@ -50,7 +50,7 @@ def for_training(model: nn.Module) -> None:
     """Let a model of transformers return no keys and values for a next token, which training does not use, and compute
     attention as its own code writes it, which is what is moved."""
     for module in model.modules():
-        config = getattr(module, "config", None)
+        config: Any = getattr(module, "config", None)
         if not type(config).__module__.startswith("transformers."):
             continue
         if getattr(config, "use_cache", None) is True:
@@ -62,7 +62,7 @@ def for_training(model: nn.Module) -> None:
 def tie_weights(model: nn.Module) -> None:
     """Tie the weights of a model of transformers, which its simplified class leaves as they are made."""
     if any(cls.__module__ == "transformers.modeling_utils" for cls in type(model).__mro__):
-        model.tie_weights()  # type: ignore[operator]
+        model.tie_weights()
 
 
 def simplified_names() -> dict[str, str]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import copy
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import configurations, decorators, not_run
 from .by_inputs import settle
 from .choices import Choices
-from .class_parts import append, is_property, listed, noise
+from .class_parts import append, brings, is_property, listed, noise
 from .facts import Facts, Function
 from .finishing import finish
 from .head import Head
@@ -185,8 +184,8 @@ class Assembly(Sources):
             self.definitions[qualified] = configurations.begun(qualified, self)
             return
         self.definitions[qualified] = ast.Pass()
-        brings = [base for base in node.bases if self._brings(file, base)]
-        bases = [self._base(file, base) for base in brings or node.bases]
+        own = [base for base in node.bases if brings(self.names(file).name(base), self.scope)]
+        bases = [self._base(file, base) for base in own or node.bases]
         body: list[ast.stmt] = []
         adds = False
         ran = {function.line: function for function in self.owners[qualified]}
@@ -202,10 +201,7 @@ class Assembly(Sources):
             elif not noise(statement):
                 body.append(self._attribute(file, statement))
         del self.definitions[qualified]
-        if any(
-            self.derives(qualified, "torch.nn.Sequential") and ast.unparse(base) == "nn.SequentialCell"
-            for base in bases
-        ):
+        if self.derives(qualified, "torch.nn.Sequential") and "nn.SequentialCell" in map(ast.unparse, bases):
             listed(body)
         if adds:
             append(body, "self.update_parameters_name()")
@@ -238,13 +234,6 @@ class Assembly(Sources):
             static = not_run.static(statement.value, Translator(self.scope, file))
             statement.value = static or hints.default(statement.value)
         return statement
-
-    def _brings(self, file: str, node: ast.expr) -> bool:
-        """Whether a base class is more than what a library adds to classes and a model never ran."""
-        name = self.names(file).name(node)
-        package = name.partition(".")[0]
-        known = name in self.scope.theirs or package in ("", "torch") or package in sys.stdlib_module_names
-        return known or self.scope.row(name) is not None or not self.unseen(name)
 
     def _base(self, file: str, node: ast.expr) -> ast.expr:
         name = self.names(file).name(node)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from ...mappings.rows import Row
 from . import dictionaries, module_calls, records, registries
 from .arguments import Arguments
-from .configurations import note
+from .configurations import note_asked
 from .crossing_calls import CannotWrite, begun, held, takes_anything, through_variable, written
 from .module_api import (
     ANNOTATE,
@@ -44,11 +44,8 @@ class Calls(Arguments):
     def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
         """A call, by what it called."""
         callees = self.facts.callees(self.file, node)
-        if callees in (["builtins.getattr"], ["builtins.hasattr"]) and len(node.args) > 1:
-            name = getattr(node.args[1], "value", "")
-            note(
-                self.scope.reads, self.facts.kinds(self.file, node.args[0]), name, self.facts.constants(self.file, node)
-            )
+        if callees in (["builtins.getattr"], ["builtins.hasattr"]):
+            note_asked(self.scope, self.file, node)
         asked = registries.found(node, self)  # type: ignore[arg-type]
         if asked is not None:
             return asked

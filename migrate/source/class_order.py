@@ -58,8 +58,12 @@ def drop_unread(definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) ->
     for node in classes.values():
         if _is_cell(node, classes):
             names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-            kept = [line for line in node.body if not _targets(line) or {*_targets(line)} & (read | names)]
+            kept = [line for line in node.body if _is_hint(line) or not {*_targets(line)} - read - names]
             node.body = kept or [ast.Pass()]
+
+
+def _is_hint(line: ast.stmt) -> bool:
+    return isinstance(line, ast.AnnAssign) and line.value is None
 
 
 def _targets(node: ast.stmt) -> list[str]:

@@ -14,6 +14,7 @@ from .making import made
 
 if TYPE_CHECKING:
     from .assembling import Assembly
+    from .scope import Scope
 
 NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
 Reads = MutableMapping[str, dict[str, list[Any] | None]]  # a configuration's class -> what is read of it -> its values
@@ -32,13 +33,20 @@ def note(reads: Reads, kinds: Sequence[str], attribute: str, constants: list[Any
             reads.setdefault(kind.removeprefix("object "), {})[attribute] = constants
 
 
+def note_asked(scope: Scope, file: str, call: ast.Call) -> None:
+    """Note what `getattr(config, "name", …)` or `hasattr` reads."""
+    if len(call.args) > 1 and isinstance(call.args[1], ast.Constant):
+        kinds, constants = scope.facts.kinds(file, call.args[0]), scope.facts.constants(file, call)
+        note(scope.reads, kinds, str(call.args[1].value), constants)
+
+
 def fill(assembly: Assembly, more: Sequence[ast.AST]) -> None:
     """Write the fields of configurations, once it is known what is read of them, and give none that is not."""
     trees = [*assembly.definitions.values(), *more]
     read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     read |= {str(n.value) for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Constant)}
     for name in assembly.configurations:
-        calls = [node for tree in trees for node in ast.walk(tree) if _makes(node, name)]
+        calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and _makes(node, name)]
         known = assembly.facts.configurations[name]
         wanted = {key: values for key, values in assembly.scope.reads.get(name, {}).items() if key in read}
         aliases = {key: to for key, to in known["aliases"].items() if key in wanted}
@@ -54,8 +62,8 @@ def fill(assembly: Assembly, more: Sequence[ast.AST]) -> None:
             call.keywords = [word for word in call.keywords if word.arg is None or word.arg in fields]
 
 
-def _makes(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Call) and name in getattr(node, "takes", ())
+def _makes(node: ast.Call, name: str) -> bool:
+    return name in getattr(node, "takes", ())
 
 
 def _field(

@@ -108,6 +108,14 @@ class _Hints(ast.NodeTransformer):
 
     def __init__(self, known: set[str]) -> None:
         self.known = known
+        self.in_class = False  # where a dataclass needs every hint
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """What stands in a class beside its methods, and these."""
+        self.in_class = True
+        self.generic_visit(node)
+        self.in_class = False
+        return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """The hints of a signature, and those inside."""
@@ -117,12 +125,19 @@ class _Hints(ast.NodeTransformer):
                 argument.annotation = _something(self.hint(argument.annotation))
         if node.returns is not None:
             node.returns = self.hint(node.returns)
-        return self.generic_visit(node)
+        before, self.in_class = self.in_class, False
+        self.generic_visit(node)
+        self.in_class = before
+        return node
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         """The hint of a variable."""
-        node.annotation = self.hint(node.annotation) or node.annotation
-        return self.generic_visit(node)
+        hint = self.hint(node.annotation)
+        self.generic_visit(node)
+        if hint is None and node.value is not None and not self.in_class:
+            return ast.Assign([node.target], node.value)
+        node.annotation = hint or node.annotation
+        return node
 
     def hint(self, node: ast.expr) -> ast.expr | None:
         """The hint, None where nothing is left of it."""

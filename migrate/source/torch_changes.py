@@ -230,6 +230,6 @@ def _steps(module: nn.Module, path: str) -> list[Step]:
 
 
 def _held(describer: Describer, module: nn.Module, name: str) -> dict[str, Any]:
-    """A parameter by the module that holds it, and that one's class; all parameters of it where the last name is empty."""
+    """A parameter by the module that holds it, and that one's class; every one of it where the name ends with a dot."""
     path, _, leaf = name.lstrip(".").rpartition(".") if name.strip(".") else ("", "", "")
     return {"path": _steps(module, path), "parameter": leaf, "class": describer.name(type(module.get_submodule(path)))}

@@ -98,7 +98,7 @@ class Translator(Calls):
             node.target, node.iter = self.visit(node.target), self.visit(node.iter)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:  # noqa: N802
-        """`(a, b)[0]`, which calls became that give two things in torch only, as `a`; what a registry holds, as that."""
+        """`(a, b)[0]`, which calls became that give two things in torch only, as `a`; what registries hold; outputs."""
         asked = registries.found(node, self)
         if asked is not None:
             return asked

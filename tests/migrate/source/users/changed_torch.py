@@ -117,3 +117,21 @@ class Measured(nn.Module):
 
 def measured():
     return Measured(), images()
+
+
+class Tokens(nn.Module):
+    """What tells tokens from vectors, and vectors from tokens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = nn.Embedding(9, 4)
+        self.head = nn.Linear(4, 9)
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.head(torch.tanh(self.embed(ids)))
+
+
+def tied_later():
+    model = Tokens()
+    model.head.weight = model.embed.weight
+    return model, (torch.tensor([[1, 2, 5], [0, 8, 3]]),)

@@ -54,3 +54,9 @@ def test_modes_that_are_set_on_the_way(users: Users) -> None:
     found = users["measured"]
     found.agrees()
     found.holds("self.backbone.set_train(False)", "self.backbone.set_train(training)")
+
+
+def test_weights_that_became_one(users: Users) -> None:
+    found = users["tied_later"]
+    found.agrees()
+    found.holds("net.head.weight = net.embed.embedding_table")

@@ -20,6 +20,7 @@ import torch
 from flat_values import flat, weights_for
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.model_spec import parse
+from msmigrate.migrate.simplified.torch_install import tie_weights
 from msmigrate.migrate.source.torch_builder import builder
 from msmigrate.migrate.source.torch_reached import report
 
@@ -28,6 +29,7 @@ def ran(spec: str, folder: Path, name: str) -> None:
     """Run a model in both modes, as it is when it is made anew."""
     torch.manual_seed(0)
     model, inputs = builder(parse(spec))()
+    tie_weights(model)
     state = {key: value.detach().numpy().copy() for key, value in model.state_dict().items()}
     torch.save(model.state_dict(), folder / f"{name}.pth")
     np.savez(folder / f"{name}.state.npz", **state)

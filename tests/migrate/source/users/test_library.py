@@ -1,0 +1,69 @@
+"""Models of a library that has much around them: transformers' classes, configurations, registries and outputs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from written import HERE, Written, builders, write
+
+MODELS = HERE / "library" / "transformers_torch.py"
+NAMES = builders(MODELS)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Written]:
+    """Every model by the name of the function that makes it."""
+    folder = tmp_path_factory.mktemp("library")
+    file = Path(shutil.copy(MODELS, folder))
+    (folder / "out").mkdir()
+    return write([f"{file}:{name}" for name in NAMES], folder / "out")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_is_whole_and_computes_the_same(library: dict[str, Written], name: str) -> None:
+    found = library[name]
+    found.agrees()
+    found.lacks("import torch", "not_converted", "PushToHubMixin", "GenerationMixin")
+
+
+def test_a_configuration_is_a_dataclass_of_what_is_read(library: dict[str, Written]) -> None:
+    bert, gpt2 = library["bert"], library["gpt2"]
+    bert.holds(
+        "@dataclass\nclass BertConfig:", "    hidden_size: int = 768\n", "BertConfig(vocab_size=50, hidden_size=16"
+    )
+    bert.lacks("PreTrainedConfig", "hidden_act", "architectures", "id2label")
+    gpt2.holds("def hidden_size(self) -> Any:", "return self.n_embd")
+
+
+def test_what_a_registry_gave_stands_in_its_place(library: dict[str, Written]) -> None:
+    library["bert"].holds(
+        "self.intermediate_act_fn = GELUActivation()", "attention_interface: Callable = eager_attention"
+    )
+    library["llama_for_causal_lm"].holds("self.act_fn = SiLUActivation()")
+
+
+def test_weights_are_drawn_and_tied_as_the_library_does(library: dict[str, Written]) -> None:
+    bert, gpt2 = library["bert"], library["gpt2"]
+    bert.holds("class PreTrainedModel(nn.Cell):", "self.initialize_weights(child)", "Normal(sigma=std)")
+    gpt2.holds("net.lm_head.weight = net.transformer.wte.embedding_table")
+
+
+def test_outputs_are_dictionaries_of_what_is_there(library: dict[str, Written]) -> None:
+    bert = library["bert"]
+    bert.holds("return {'logits': logits}", "outputs['pooler_output']")
+    bert.lacks("'hidden_states': None", "_can_record_outputs", "base_model_prefix")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", NAMES)
+def test_the_proof_runs_against_the_library_itself(tmp_path: Path, name: str) -> None:
+    file = shutil.copy(MODELS, tmp_path)
+    command = [sys.executable, "-m", "msmigrate", "convert-model", f"{file}:{name}", "-o", "net.py", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["sound"]

@@ -40,7 +40,8 @@ def record_compiled(
             record_steps(side, inputs, writer, "MindSpore, compiled", before=starts.take)
         except Exception as error:  # whatever a compiler says of a user's net, whose PyNative step has run
             traceback.print_exc()
-            writer.about[FAILED] = " ".join(str(error).split("\n-----")[0].split())[:300]
+            said = " ".join(str(error).split("\n-----")[0].split())[:300]
+            writer.about[FAILED] = said or type(error).__name__  # MemoryError says nothing
         finally:
             starts.close()
             side.masks = None

@@ -33,10 +33,25 @@ def statements(net: str, changed: Mapping[str, Any], assembly: Assembly, make: M
     for one in changed.get("numbers", ()):
         target = ast.Attribute(_at(net, one["path"]), one["name"], ast.Store())
         found.append(ast.Assign([target], make(one["value"])))
+    drawn = [(one["first"], _drawn(net, one, assembly, make)) for one in changed.get("drawn", ())]
+    found += [statement for first, statement in drawn if first]
     for one in changed.get("children", ()):
         *way, (name, within) = one["path"]
         found.append(_placed(_at(net, way), name, within, make(one["made"]), new=one["new"], assembly=assembly))
-    return found
+    return found + [statement for first, statement in drawn if not first]
+
+
+def _drawn(net: str, told: Mapping[str, Any], assembly: Assembly, make: Make) -> ast.stmt:
+    """`init_weights(net.head, std=0.02)`, or `net.apply(init_weights)`."""
+    assembly.define(told["call"])
+    function = ast.Name(assembly.called(told["call"]), ast.Load())
+    owner = _at(net, told["path"])
+    if told["applied"]:
+        return ast.Expr(ast.Call(ast.Attribute(owner, "apply", ast.Load()), [function], []))
+    words = [ast.keyword(key, make(value)) for key, value in told["kwargs"].items()]
+    call = ast.Call(function, [owner, *map(make, told["args"])], words)
+    call.takes = [told["call"]]  # type: ignore[attr-defined]  # for unused.py
+    return ast.Expr(call)
 
 
 def _at(net: str, path: list[list[str]]) -> ast.expr:

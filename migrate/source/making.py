@@ -31,7 +31,7 @@ def made(value: Any, assembly: Assembly, wanted: str = "") -> ast.expr:
         if "call" in value:
             if "changed" not in value:
                 return assembly.shared.once(value, wanted, lambda: _call(value, assembly))
-            assembly.renamed = True
+            assembly.renamed = assembly.renamed or set(value["changed"]) != {"drawn"}
             after = functools.partial(
                 changed.statements, changed=value["changed"], assembly=assembly, make=lambda item: made(item, assembly)
             )

@@ -15,6 +15,8 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from . import torch_drawn
+
 if TYPE_CHECKING:
     from .torch_described import Describer
 
@@ -43,7 +45,7 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
 
     `children`: path and description of what was put in place, `new` where nothing stood there. `frozen`: the paths of
     modules, and of parameters with the class that holds them, that no longer train. `tied`: parameters that became
-    another one. `numbers`: what attributes of their
+    another one. `drawn`: calls that drew weights. `numbers`: what attributes of their
     own classes were set to. `missed`: in words, what cannot be told.
     """
     given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
@@ -78,6 +80,15 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
                 missed.append(
                     f"{place} was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
                 )
+        for path, one in torch_drawn.after(describer, module, made):
+            if any(path == part or path.startswith(f"{part}.") for part in (*outside, *elsewhere) if part):
+                continue  # a module that is told by itself
+            first = any(describer.begun.get(id(child), 0) > one.began for _, child in placed)
+            call = torch_drawn.told(describer, _steps(module, path), one, first=first)
+            if isinstance(call, str):
+                missed.append(call)
+            else:
+                found.setdefault("drawn", []).append(call)
         tied = [{side: _held(describer, module, name) for side, name in pair.items()} for pair in theirs.tied()]
         if tied:
             found["tied"] = tied

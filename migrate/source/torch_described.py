@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 from .module_api import LOADS, ROWS_FIRST
 from .torch_changes import Made, changes
 from .torch_configurations import configurations
+from .torch_drawn import Drawn, draws, is_apply, note_drawn
 from .torch_names import defining, documented_names, public, standing
 from .torch_records import PLAIN, fields_of, record_fields
 
@@ -51,6 +52,8 @@ class Describer:
         self.running = False  # whether the model runs by now, and is not being built
         self.records: dict[str, dict[str, Any]] = {}  # classes of what forward makes to hold tensors; see records.py
         self.configured: dict[int, Any] = {}  # dataclasses of somebody's that are no records
+        self.drawings = 0  # calls that gave a tensor other values
+        self.drawn: list[Drawn] = []  # by functions, in modules that were made before
         self.telling: set[int] = set()  # objects whose making is being told
         self.count = itertools.count()
         self.names = documented_names()
@@ -75,15 +78,21 @@ class Describer:
 
     def call(self, number: int, function: Any) -> Any:
         """This is about to be called; gives back what to call, which for a class notes how the object is made."""
-        self.called.setdefault(number, {}).setdefault(self.name(function))
+        name = self.name(function)
+        self.called.setdefault(number, {}).setdefault(name)
+        self.drawings += draws(name)
         plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
         builder = plain and not _loads(function)
-        if not (builder or isinstance(function, (type, functools.partial))) or function in (type, object):
+        kind = isinstance(function, (type, functools.partial)) or is_apply(function)
+        if not (builder or kind) or function in (type, object):
             return function
 
         def made(*args: Any, **kwargs: Any) -> Any:
-            began = next(self.count)
+            began, before = next(self.count), (self.drawings, len(self.begun))
             found = function(*args, **kwargs)
+            note_drawn(self, function, args, kwargs, found, began, before)
+            if is_apply(function):
+                return found
             if not builder:
                 self.creations.setdefault(id(found), (found, function, args, kwargs))
                 self.begun.setdefault(id(found), began)

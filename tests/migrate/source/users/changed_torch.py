@@ -135,3 +135,29 @@ def tied_later():
     model = Tokens()
     model.head.weight = model.embed.weight
     return model, (torch.tensor([[1, 2, 5], [0, 8, 3]]),)
+
+
+def init_head(module):
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        module.bias.data.fill_(0.01)
+
+
+def draw_convolutions(model, std=0.1):
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d):
+            nn.init.normal_(module.weight, std=std)
+
+
+def drawn_anew():
+    model = Features()
+    draw_convolutions(model, 0.3)
+    model.head = nn.Linear(4, 2)
+    model.head.apply(init_head)
+    return model, images()
+
+
+def drawn_by_a_lambda():
+    model = Features()
+    model.apply(lambda module: init_head(module))
+    return model, images()

@@ -60,3 +60,12 @@ def test_weights_that_became_one(users: Users) -> None:
     found = users["tied_later"]
     found.agrees()
     found.holds("net.head.weight = net.embed.embedding_table")
+
+
+def test_weights_that_were_drawn_anew(users: Users) -> None:
+    found = users["drawn_anew"]
+    found.agrees()
+    found.holds("draw_convolutions(net, 0.3)\n    net.head = linear", "linear.apply(init_head)", "sigma=std")
+    found.lacks("net.head.apply")
+    said = [problem.text for problem in users["drawn_by_a_lambda"].source.problems]
+    assert said == ["weights were drawn by drawn_by_a_lambda.<locals>.<lambda>: write that as a function of its own"]

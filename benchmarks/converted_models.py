@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -99,6 +100,9 @@ def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
     spec, shapes = f"{model}{made}", [shape] if shape else []
     folder = given.out.with_suffix("").absolute()
     folder.mkdir(parents=True, exist_ok=True)
+    if "_transformers.py:" in model:  # a file in msmigrate's own folders is no user's
+        file, _, name = model.partition(":")
+        spec = f"{shutil.copy(CHECKOUT / file, folder)}:{name}"
     stem = re.sub(r"\W+", "_", model.removeprefix("torchvision:")).strip("_")
     file, report = folder / f"{stem}_ms.py", folder / f"{stem}.json"
     report.unlink(missing_ok=True)
@@ -118,7 +122,7 @@ def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
         findings = json.loads(report.read_text(encoding="utf-8"))["findings"]
         found["stages"] = {stage: judged(findings, stage) for stage in STAGES[1:]}
     file.with_suffix(".ckpt").unlink(missing_ok=True)  # of all models they would be tens of GB
-    _, out, _ = _run([sys.executable, str(TORCH), "cost", model], given.limit)
+    _, out, _ = _run([sys.executable, str(TORCH), "cost", model if made else spec], given.limit)
     found["cost"] = json.loads(out.splitlines()[-1]) if out.strip() else {}
     return found
 
@@ -177,7 +181,8 @@ def _row(one: dict[str, Any]) -> list[str]:
         size[0] += f" ({len(_problems(one))} missing)"
     cells = [_cell(one, stage) for stage in STAGES]
     last = [str(cost.get(key, "")) for key in ("seconds", "cpu", "megabytes")] + [str(one["seconds"])]
-    return [one["model"].removeprefix("torchvision:"), *size, *cells, *last]
+    name = one["model"].removeprefix("torchvision:").rpartition("_transformers.py:")[2]
+    return [name, *size, *cells, *last]
 
 
 def _cell(one: dict[str, Any], stage: str) -> str:

@@ -34,6 +34,7 @@ REPLACED: Mapping[str, Mapping[str, Any]] = {
     "transformers.masking_utils": {
         "create_bidirectional_mask": hf.create_bidirectional_mask,
         "create_causal_mask": hf.create_causal_mask,
+        "create_sliding_window_causal_mask": hf.create_sliding_window_causal_mask,
     },
 }
 

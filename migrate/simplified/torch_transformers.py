@@ -82,6 +82,23 @@ def create_causal_mask(
     """
     places = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)
     hidden = (places[None, :] > places[:, None])[None, None]
+    return lowest_where(hidden, inputs_embeds, attention_mask)
+
+
+def create_sliding_window_causal_mask(
+    config: Any, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, *args: Any, **kwargs: Any
+) -> torch.Tensor:
+    """The same, and the lowest number also where a key comes `config.sliding_window` places or more before."""
+    places = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)
+    before = places[:, None] - places[None, :]
+    hidden = ((before < 0) | (before >= config.sliding_window))[None, None]
+    return lowest_where(hidden, inputs_embeds, attention_mask)
+
+
+def lowest_where(
+    hidden: torch.Tensor, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None
+) -> torch.Tensor:
+    """The lowest number of the embeddings' dtype where a key is hidden or padding, 0 elsewhere."""
     if attention_mask is not None:
         hidden = hidden | (attention_mask[:, None, None, :] == 0)
     lowest = torch.finfo(inputs_embeds.dtype).min

@@ -40,6 +40,7 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str
     inputs = ordered(model, inputs_for(spec, model, told, returned))
     if inputs is None or not all(isinstance(x, torch.Tensor) for x in inputs):
         return {"outputs": None, "alone": False, "inputs": None}
+    inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, inputs), strict=True))
     made, *more = (
         many([_varied(x, told or returned is not None) for x in inputs], int(batch), first=not step)
         for step in range(int(steps))
@@ -89,6 +90,34 @@ def many(inputs: list[torch.Tensor], batch: int, *, first: bool) -> list[torch.T
         values[: len(x)] = list(x[:batch]) if first else values[: len(x)]
         found.append(_plain(torch.stack(values)))
     return found
+
+
+def vocabularies(model: torch.nn.Module, inputs: tuple[Any, ...]) -> list[int | None]:
+    """For each input how many tokens the embedding knows that it goes to; None where it goes to none."""
+    sizes: dict[int, int] = {}
+
+    def note(module: torch.nn.Module, args: tuple[Any, ...]) -> None:
+        sizes.setdefault(args[0].data_ptr(), module.num_embeddings)
+
+    embeddings = [module for module in model.modules() if isinstance(module, torch.nn.Embedding)]
+    if not embeddings:
+        return [None] * len(inputs)
+    hooks = [module.register_forward_pre_hook(note) for module in embeddings]
+    try:
+        with torch.no_grad():
+            model.eval()(*inputs)
+    except Exception:  # running in training mode says what is wrong
+        sizes.clear()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return [sizes.get(x.data_ptr()) for x in inputs]
+
+
+def _tokens(x: torch.Tensor, size: int | None) -> torch.Tensor:
+    """Tokens where all of them were the same one, behind which attention has no gradient; anything else as it is."""
+    same = size is not None and not x.is_floating_point() and x.numel() > 1 and bool((x == x.reshape(-1)[0]).all())
+    return torch.randint(size or 1, x.shape, dtype=x.dtype) if same else x
 
 
 def _varied(x: torch.Tensor, given: Any) -> torch.Tensor:

@@ -96,3 +96,20 @@ def test_what_cannot_be_given_by_place_has_no_batch(model: str, tmp_path: Path) 
     with pytest.raises(BadInput, match="it does not run: TypeError"):
         conversion.write_source(f"{model}skipping")
     assert begin(f"{model}listed", tmp_path)[0].batch is None
+
+
+def test_tokens_by_their_shape_alone_are_of_the_vocabulary(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(MODEL + EMBEDDED)
+    conversion.start(f"{tmp_path / 'model.py'}:embedded", ["1x30:int64"], tmp_path, seed=0, batch=4, steps=1)
+    found = np.load(tmp_path / "batch.npz")["input1"]
+    assert found.shape == (4, 30)
+    assert found.min() >= 0
+    assert found.max() < 10
+    assert len(np.unique(found)) > 5
+
+
+EMBEDDED = """
+
+def embedded():
+    return nn.Sequential(nn.Embedding(10, 3), nn.Flatten(), nn.Linear(90, 4))
+"""

@@ -113,6 +113,8 @@ def _telling(name: str, real: Callable[..., Any], draws: Draws) -> Callable[...,
 
 
 def _dropout(cells: _Cells, primitive: Any, x: Any) -> Any:
+    if primitive.keep_prob >= 1.0:  # as torch's, which draws nothing then, and so counts no call
+        return x, ops.ones_like(x)
     return cells.dropped(x, tuple(x.shape), 1.0 - float(primitive.keep_prob))
 
 

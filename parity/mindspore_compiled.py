@@ -40,13 +40,19 @@ def record_compiled(
             record_steps(side, inputs, writer, "MindSpore, compiled", before=starts.take)
         except Exception as error:  # whatever a compiler says of a user's net, whose PyNative step has run
             traceback.print_exc()
-            said = " ".join(str(error).split("\n-----")[0].split())[:300]
-            writer.about[FAILED] = said or type(error).__name__  # MemoryError says nothing
+            writer.about[FAILED] = said(error)
         finally:
             starts.close()
             side.masks = None
             side.restart()
     writer.close()
+
+
+def said(error: Exception) -> str:
+    """What an error says before it lists places in MindSpore's C++; its class and these where it says nothing else."""
+    text = str(error)
+    places = " ".join(line for line in text.splitlines() if not line.startswith("-"))
+    return " ".join(text.split("\n-----")[0].split())[:300] or f"{type(error).__name__} {places.strip()[:300]}".strip()
 
 
 @contextmanager

@@ -70,6 +70,28 @@ def build():
     return Net(), torch.rand(1, 3, 12, 12)
 
 
+class Tokens(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(9, 4)
+        self.head = nn.Linear(4, 9)
+
+    def forward(self, ids):
+        return self.head(torch.tanh(self.embed(ids)))
+
+
+def init_embedding(module):
+    if isinstance(module, nn.Embedding):
+        nn.init.normal_(module.weight, std=0.3)
+
+
+def tied():
+    model = Tokens()
+    model.head.weight = model.embed.weight
+    model.apply(init_embedding)
+    return model
+
+
 def odd():
     return Odd(), torch.rand(1, 3)
 
@@ -131,6 +153,15 @@ def test_a_model_of_one_s_own_is_written_loaded_and_proven(net: str, tmp_path: P
     assert told["source"]["function"] == "build" and told["source"]["problems"] == []
     assert "import torch" not in text and '"""A residual block."""' in text.replace("'''", '"""')
     assert json.loads(report.read_text())["parity"] is True
+
+
+def test_weights_that_are_tied_and_drawn_anew_are_proven(net: str, tmp_path: Path) -> None:
+    out = tmp_path / "net_ms.py"
+    done = run(f"{net}tied", "1x6:int64", "-o", out, "--json", "--steps", 2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads(done.stdout)["checkpoint"]["tensors"] == 2  # the shared one, and a bias
+    assert "net.head.weight = net.embed.embedding_table\n" in out.read_text()
+    assert "net.apply(init_embedding)\n" in out.read_text()
 
 
 def test_what_cannot_be_written_is_told_with_its_place_and_the_rest_is_written(net: str, tmp_path: Path) -> None:

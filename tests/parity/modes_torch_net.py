@@ -27,6 +27,7 @@ class Head(nn.Module):
         self.fc = nn.Linear(8, 10)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = F.dropout(x, 0.0, self.training)
         return self.fc(F.dropout(x, 0.2, self.training))
 
 

@@ -74,7 +74,12 @@ def create_bidirectional_mask(
 
 
 def create_causal_mask(
-    config: Any, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, *args: Any, **kwargs: Any
+    config: Any,
+    inputs_embeds: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    past_key_values: Any = None,
+    position_ids: torch.Tensor | None = None,
+    **kwargs: Any,
 ) -> torch.Tensor:
     """What to add to the scores of attention: the lowest number where a key comes later or is padding, 0 elsewhere.
 
@@ -86,7 +91,12 @@ def create_causal_mask(
 
 
 def create_sliding_window_causal_mask(
-    config: Any, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, *args: Any, **kwargs: Any
+    config: Any,
+    inputs_embeds: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    past_key_values: Any = None,
+    position_ids: torch.Tensor | None = None,
+    **kwargs: Any,
 ) -> torch.Tensor:
     """The same, and the lowest number also where a key comes `config.sliding_window` places or more before."""
     places = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)

@@ -66,11 +66,7 @@ def create_bidirectional_mask(
 
     attention_mask: (batch, keys), 0 for padding; None where there is none, and then there is nothing to add.
     """
-    if attention_mask is None:
-        return None
-    hidden = attention_mask[:, None, None, :] == 0
-    lowest = torch.finfo(inputs_embeds.dtype).min
-    return torch.zeros_like(hidden, dtype=inputs_embeds.dtype).masked_fill(hidden, lowest)
+    return None if attention_mask is None else lowest_where(attention_mask[:, None, None, :] == 0, inputs_embeds)
 
 
 def create_causal_mask(
@@ -106,7 +102,7 @@ def create_sliding_window_causal_mask(
 
 
 def lowest_where(
-    hidden: torch.Tensor, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None
+    hidden: torch.Tensor, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None = None
 ) -> torch.Tensor:
     """The lowest number of the embeddings' dtype where a key is hidden or padding, 0 elsewhere."""
     if attention_mask is not None:

@@ -40,18 +40,19 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str
     inputs = ordered(model, inputs_for(spec, model, told, returned))
     if inputs is None or not all(isinstance(x, torch.Tensor) for x in inputs):
         return {"outputs": None, "alone": False, "inputs": None}
-    inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, inputs), strict=True))
+    if told or returned is None:  # what the user gave stays as it is
+        inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, inputs), strict=True))
     made, *more = (
         many([_varied(x, told or returned is not None) for x in inputs], int(batch), first=not step)
         for step in range(int(steps))
     )
     try:
         with torch.no_grad():
-            returned = model.train()(*made)
+            found = model.train()(*made)
     except Exception as error:
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
         raise BadInput(f"it does not run in training mode on {len(made[0])} examples: {said}") from None
-    shapes = [list(x.shape) for x in tensors(returned)]
+    shapes = [list(x.shape) for x in tensors(found)]
     classes = shapes[0][1] if len(shapes) == 1 and len(shapes[0]) == 2 else 1
     random = np.random.default_rng(int(seed))
     arrays = {}
@@ -59,7 +60,7 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str
         arrays[f"labels{step}"] = random.integers(classes, size=len(made[0]))
         arrays |= {f"input{step}{f'.{i}' if i else ''}": x.numpy() for i, x in enumerate(each)}
     np.savez(Path(folder) / BATCH, **arrays)
-    alone = isinstance(returned, torch.Tensor)
+    alone = isinstance(found, torch.Tensor)
     return {"outputs": shapes, "alone": alone, "inputs": [list(x.shape) for x in made]}
 
 

@@ -14,6 +14,15 @@ from transformers import (
     ViTForImageClassification,
 )
 
+SMALL = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "hidden_dropout_prob": 0.0,
+    "attention_probs_dropout_prob": 0.0,
+}
+
 
 def _ids(*shape: int) -> torch.Tensor:
     return torch.randint(3, 50, shape, generator=torch.Generator().manual_seed(0))
@@ -22,13 +31,8 @@ def _ids(*shape: int) -> torch.Tensor:
 def bert():
     config = BertConfig(
         vocab_size=50,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=24,
         max_position_embeddings=20,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
+        **SMALL,
         num_labels=3,
     )
     mask = torch.ones(2, 7, dtype=torch.int64)
@@ -65,12 +69,7 @@ def vit_for_image_classification():
     config = ViTConfig(
         image_size=16,
         patch_size=8,
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=24,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
+        **SMALL,
         num_labels=5,
     )
     return ViTForImageClassification(config), [torch.randn(2, 3, 16, 16, generator=torch.Generator().manual_seed(0))]

@@ -67,6 +67,7 @@ class MindSporeSide:
             held.parameter.copy_(
                 Tensor(self._start[held.name])
             )  # what is compiled never sees what set_data puts in place
+        vars(self).pop("train_step", None)  # with the optimizer's state, before there is another
         paired, mode = self.paired, "pynative" if self.masks is None else "graph"
         self.train_step = (
             TrainStep(self.recipe, self.net, mode, image_gradient=True)
@@ -112,7 +113,7 @@ class MindSporeSide:
         ):
             result = self.train_step(x, y)
         self.train_step.end_epoch()
-        order = [name for name in self.parameters() if name in result.grads]
+        order = [held.name for held in self.held if held.parameter.requires_grad and held.name in result.grads]
         grads = self._as_torch({name: result.grads[name] for name in order})
         finite = None if result.finite is None else bool(result.finite)
         image_grad = None if result.image_grad is None else result.image_grad.asnumpy()

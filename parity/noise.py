@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from .changes import is_change
 from .judge import EPS32, FEW
-from .record import is_change
 from .replay.calls import state_name
 from .trace import ALONE, Entry, Key, Trace
 

@@ -9,10 +9,30 @@ in a net with ReLU the real gradients stand percents away from their exact value
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
 STEPS = 5
+
+
+class Gradients(Mapping[str, np.ndarray]):
+    """A gradient for each parameter, drawn when it is asked for: all of them at once are as large as the model.
+
+    shapes: name -> shape.
+    """
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], step: int) -> None:
+        self._shapes, self._step = shapes, step
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return gradient(name, self._shapes[name], self._step)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shapes)
+
+    def __len__(self) -> int:
+        return len(self._shapes)
 
 
 def gradient(name: str, shape: tuple[int, ...], step: int) -> np.ndarray:

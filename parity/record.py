@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +11,10 @@ from typing import Protocol
 import numpy as np
 
 from . import probes
+from .changes import change, kept
 from .kink_places import choice
 from .pairs.alignment import ALL, Scope
-from .trace import ALONE, SIDES_STAGE, TraceWriter
+from .trace import SIDES_STAGE, TraceWriter
 
 Arrays = Mapping[str, np.ndarray]
 Images = np.ndarray | tuple[np.ndarray, ...]  # what a model takes; several inputs only where the user's own does
@@ -161,7 +161,7 @@ def record_steps(
     With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. `before` is
     called with each step's number (from 1) before it.
     """
-    start = {name: array.copy() for name, array in {**side.parameters(), **side.buffers()}.items()}
+    start = {name: kept(array) for name, array in {**side.parameters(), **side.buffers()}.items()}
     rates: dict[str, list[np.ndarray]] = {}
     taken = False  # whether any step has updated the weights
     for i, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
@@ -190,6 +190,7 @@ def record_steps(
                 writer.add("gradients", "images", "images", result.image_grad)
         if first or last:
             _update(side, writer, f"step{i}", start)
+        del result  # or its gradients last until the next step's are there
     for name, pairs in rates.items():
         writer.add("update", "learning rate and weight decay", name, np.stack(pairs))
 
@@ -202,9 +203,10 @@ def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
         writer.add("loss", "given logits", "loss", value)
         writer.add("loss", "given logits", "logits.grad", gradient)
     side.restart()
-    start = {name: array.copy() for name, array in side.parameters().items()}
+    start = {name: kept(array) for name, array in side.parameters().items()}
+    shapes = {name: array.shape for name, array in start.items()}
     for i in range(probes.STEPS):
-        side.apply({name: probes.gradient(name, array.shape, i) for name, array in start.items()})
+        side.apply(probes.Gradients(shapes, i))
     _update(side, writer, "given gradients", start, buffers=False)
     if not side.ema():
         return
@@ -255,17 +257,6 @@ def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, buffers: 
     for name, array in side.ema().items():
         writer.add("update", f"{part} ema", name, array)
     writer.flush("update", part)
-
-
-def is_change(stage: str, part: str) -> bool:
-    """Whether a part holds differences from the starting weights, rather than values."""
-    changes = rf"(step\d+|given gradients|given overflows)( buffers)?|given weights ema|{ALONE}"
-    return stage == "update" and re.fullmatch(changes, part) is not None
-
-
-def change(now: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """now - before, exactly: the difference of two float32 values is rounded to float64 only."""
-    return np.subtract(now, before, dtype=np.float64)
 
 
 def progress(what: str) -> None:

@@ -14,7 +14,8 @@ import numpy as np
 
 from ..train.recipe import Recipe
 from . import probes
-from .record import Arrays, Side, change
+from .changes import change
+from .record import Arrays, Side
 from .trace import TraceWriter
 
 # norms of the given gradients, in units of the one that they are clipped to: some are left alone, some are not

@@ -29,7 +29,7 @@ from .torch_randomness import fixed
 class TorchSide:
     """A torch model in one precision, at the starting weights, with the step that the recipe describes.
 
-    model: float32, copied, never changed. variant: 0 is the step as it stands; an odd variant runs it in
+    model: float32, never changed. variant: 0 is the step as it stands; an odd variant runs it in
     channels_last layout, with other kernels and another order of additions; from 2 on, every weight and pixel is
     moved by at most half a unit in its last place as well. What differs between variants is rounding alone. paired: of
     a pair of the user's own, what they brought besides the model, and which layers have a counterpart. continued: the
@@ -55,8 +55,9 @@ class TorchSide:
         self.taken: list[bool] = []  # for each step, whether it updated the weights or was skipped
         self.draws: list[Draws] = []  # what the random layers of each training pass drew
         self.channels_last = variant % 2 == 1
-        self._start = copy.deepcopy(model)
+        self._start = model
         if variant > 1:
+            self._start = copy.deepcopy(model)
             with torch.no_grad():
                 for parameter in self._start.parameters():
                     parameter.copy_(torch.from_numpy(jiggled(parameter.numpy(), variant)))
@@ -64,6 +65,8 @@ class TorchSide:
 
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule, or those of the checkpoint to go on from."""
+        vars(self).pop("train_step", None)  # in float64 weights, gradients and state are most of what the run holds
+        vars(self).pop("model", None)
         self.model = model_in_layout(copy.deepcopy(self._start).to(self.dtype), channels_last=self.channels_last)
         self.train_step = make_step(self.recipe, self.model, self.paired.given if self.paired is not None else None)
         if self.continued is not None:
@@ -151,6 +154,7 @@ class TorchSide:
 
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
+        self.train_step.optimizer.zero_grad(set_to_none=True)  # those of the step before are in the way
         self.train_step.apply({name: torch.from_numpy(grad).to(self.dtype) for name, grad in grads.items()})
         self.train_step.end_epoch()
 

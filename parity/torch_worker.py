@@ -21,6 +21,7 @@ from ..train.models import torch_models
 from ..train.recipe import Recipe
 from ..train.step.groups import is_norm
 from . import fixed_randomness
+from .freed import give_back
 from .initial import add_initial_values
 from .kinks import KinkSides
 from .pairs.paired import Paired
@@ -76,6 +77,7 @@ def main(options: Options) -> None:
     if options.replay:
         record_calls(options, model, inputs, paired)
     if not options.alone:
+        give_back()
         progress("torch: waiting for MindSpore's steps")
         wait_for(options.folder / MINDSPORE / "trace.json")
     torch.set_num_threads(threads)
@@ -141,6 +143,8 @@ def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]
                 add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
         record_alone(options, side, inputs, writer)
         writer.close()
+        del side  # or two precisions' weights and states are held at once
+        give_back()
     return model, inputs, paired
 
 
@@ -164,6 +168,8 @@ def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: P
         counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
         writer.about = {**writer.about, "kinks": counts, **fixed_randomness.about(side.draws)}
         writer.close()
+        del side
+        give_back()
 
 
 def record_alone(options: Options, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:

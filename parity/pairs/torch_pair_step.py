@@ -73,7 +73,7 @@ class PairStep(TrainStep):
             (loss / parts * scale).backward()
             total += loss.detach() / parts
             outputs.append(first(output, torch.Tensor))
-        grads = {name: p.grad.detach() * (1.0 / scale) for name, p in self.parameters.items() if p.grad is not None}
+        grads = self.unscaled()
         image_grad = inputs[0].grad / scale if image_gradient and inputs[0].grad is not None else None
         return StepResult(total, torch.cat(outputs).detach(), grads, image_grad)
 

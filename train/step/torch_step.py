@@ -81,9 +81,15 @@ class TrainStep:
             (loss / parts * scale).backward()
             total += loss.detach() / parts
         # a parameter that the loss does not reach has no gradient in torch: its optimizer skips it
-        grads = {name: p.grad.detach() * (1.0 / scale) for name, p in self.parameters.items() if p.grad is not None}
+        grads = self.unscaled()
         image_grad = images.grad / scale if images.grad is not None else None
         return StepResult(total, torch.cat(outputs).detach(), grads, image_grad)
+
+    def unscaled(self) -> dict[str, torch.Tensor]:
+        """State_dict name -> gradient that the backward pass left, without the loss scale; without one, what the
+        parameter itself holds."""
+        held = {name: p.grad.detach() for name, p in self.parameters.items() if p.grad is not None}
+        return held if self.scaler is None else {name: grad * (1.0 / self.loss_scale) for name, grad in held.items()}
 
     def apply(self, grads: dict[str, torch.Tensor]) -> bool | None:
         """Clip the unscaled gradients, update weights, loss scale and average, and move the schedule on.
@@ -92,8 +98,10 @@ class TrainStep:
         Returns whether they were finite, or None without a loss scale.
         """
         self.steps += 1
+        # clipping writes into what it is given, and so may an optimizer that is not torch's own
+        own = self.recipe.clip is None and type(self.optimizer).__module__.startswith("torch.optim.")
         for name, parameter in self.parameters.items():
-            parameter.grad = grads[name].clone() if name in grads else None
+            parameter.grad = None if name not in grads else grads[name] if own else grads[name].clone()
         finite = None
         if self.scaler is not None:
             found = all(bool(grad.isfinite().all()) for grad in grads.values())

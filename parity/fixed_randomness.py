@@ -26,12 +26,14 @@ class Draws:
     """The uniform numbers of one pass; `first` is the call at which every layer starts to count.
 
     taken: what each layer drew, by name, call for call: (shape, drop rate or None where it asked for plain uniform
-    numbers). outside: sources of randomness that were seen and could not be fixed.
+    numbers). order: the names, as they drew one after the other. outside: sources of randomness that were seen and
+    could not be fixed.
     """
 
     step: int
     first: int = 0
     taken: dict[str, list[tuple[tuple[int, ...], float | None]]] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
     outside: set[str] = field(default_factory=set)
 
     def uniform(self, name: str, shape: tuple[int, ...], rate: float | None = None) -> np.ndarray:
@@ -39,6 +41,7 @@ class Draws:
         calls = self.taken.setdefault(name, [])
         call = self.first + len(calls)
         calls.append((shape, rate))
+        self.order.append(name)
         return uniform(name, call, self.step, shape)
 
     def keep(self, name: str, shape: tuple[int, ...], rate: float) -> np.ndarray:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .mindspore_graph_randomness import CompiledMasks
+from .mindspore_graph_randomness import CompiledMasks, NotFixed
 from .mindspore_side import MindSporeSide
 from .mindspore_starts import Starts
 from .modes import FAILED, GRAPH, UNFIXED
@@ -38,6 +38,8 @@ def record_compiled(
         try:
             side.restart()
             record_steps(side, inputs, writer, "MindSpore, compiled", before=starts.take)
+        except NotFixed as error:
+            writer.about[UNFIXED] = [str(error)]
         except Exception as error:  # whatever a compiler says of a user's net, whose PyNative step has run
             traceback.print_exc()
             writer.about[FAILED] = said(error)

@@ -31,12 +31,12 @@ CASES = {
         *(Case(f"random {wrong}", wrong) for wrong in ("none", "elements for channels", "path unscaled")),
         Case("random rate is what is kept", "rate is what is kept", full=True),
         Case("random functional rate", "functional rate"),
-        Case("compiled", "masks in cells", "graph"),
+        Case("compiled", "none", "graph"),
         Case("compiled half", "none", "graph", recipe="half"),
         Case("compiled eps", "eps in graph", "graph"),
         Case("compiled momentum", "momentum lost in graph", "graph"),
         Case("compiled drift", "weights drift in graph", "graph"),
-        Case("compiled function draws", "none", "graph", full=True),
+        Case("compiled primitive draws", "draws by a primitive", "graph", full=True),
         Case("compiled not at all", "not compiled", "graph"),
         *(
             Case(f"{wrong} in {computed} as {judged}", wrong, "pynative", judged, "plain", computed, full)

@@ -14,6 +14,7 @@ from .configurations import note
 from .crossing_calls import held
 from .hints import Hints
 from .keywords import write_out
+from .lists import grown
 from .module_api import BEHIND, CONTAINERS, LIMITS, NAMES
 from .pruning import pruned
 from .scope import Scope
@@ -21,6 +22,7 @@ from .signatures import local_names
 from .special_calls import special
 from .steps import Steps
 from .tensor_methods import ANSWERS, PAIR, PAIRS, dtype_name
+from .walrus import spelled_out
 
 
 class Translator(Calls):
@@ -39,6 +41,7 @@ class Translator(Calls):
         """The definition under another name, with what ran of its body."""
         found = copy.deepcopy(node)
         self.local = set(local_names(found))
+        spelled_out(found)
         write_out(found, self.scope, self.file)
         Steps(self.scope, self.file).visit(found)
         entered = node.name == "forward" and self.owner in self.facts.classes.get("", ())
@@ -61,7 +64,7 @@ class Translator(Calls):
             found = special(self, node.value)
             if found is not None:
                 return found
-        written_into = in_place.statement(node, self) or empty_slices.statement(node, self)
+        written_into = in_place.statement(node, self) or empty_slices.statement(node, self) or grown(node, self)
         if written_into is not None:
             return written_into
         if isinstance(node, ast.With):

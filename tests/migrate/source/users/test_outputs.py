@@ -60,6 +60,13 @@ def test_dictionaries_of_pairs(users: Users) -> None:
     found.holds("first = {'first': found[0]}", "return {str(i): v + first['first'] for i, v in enumerate(found)}")
 
 
+def test_lists_that_grow_and_names_given_inside_of_expressions(users: Users) -> None:
+    """Compiled, MindSpore takes no key that came by list.extend, and no name given inside of an expression."""
+    found = users["named_levels"]
+    found.agrees()
+    found.holds("names += ['p6', 'p7']", "results += [", "width = x.shape[1]", "factor = scale", "first = found['p4']")
+
+
 def test_loops_and_questions_on_numbers(users: Users) -> None:
     found = users["flow"]
     found.agrees()

@@ -7,7 +7,7 @@ before it in the statement does anything or reads the name. `if a and (n := b):`
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .instrument import place
 from .purity import has_no_effect
@@ -41,8 +41,10 @@ def _apart(statement: ast.stmt) -> list[ast.stmt]:
 
 def _in_two(statement: ast.stmt) -> list[ast.stmt]:
     """`if a and (n := b):` as one question inside of another; any other statement as it is."""
-    test = statement.test if isinstance(statement, ast.If) and not statement.orelse else None
-    if not isinstance(test, ast.BoolOp) or not isinstance(test.op, ast.And):
+    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.test, ast.BoolOp):
+        return [statement]
+    test = statement.test
+    if not isinstance(test.op, ast.And):
         return [statement]
     given = [n for n, part in enumerate(test.values) if n and next(_always(part), None)]
     if not given:
@@ -58,7 +60,7 @@ def _all_of(parts: list[ast.expr], test: ast.BoolOp) -> ast.expr:
 
 def _always(node: ast.AST) -> Iterator[ast.NamedExpr]:
     """The names given wherever an expression is computed, innermost and leftmost first."""
-    children = list(ast.iter_child_nodes(node))
+    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
     if isinstance(node, INSIDE):
         return
     if isinstance(node, ast.BoolOp):

@@ -179,7 +179,8 @@ class NamedLevels(nn.Module):
         super().__init__()
         self.levels = nn.ModuleList(nn.Linear(6, 6) for _ in range(2))
 
-    def further(self, results, names):
+    def further(self, results, names, **kwargs):
+        kwargs.pop("scale", None)
         names.extend(["p6", "p7"])
         results.extend([results[-1].tanh(), results[-1] * 2])
         return results, names

@@ -61,7 +61,8 @@ def test_outputs_are_dictionaries_of_what_is_there(library: dict[str, Written]) 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_proof_runs_against_the_library_itself(tmp_path: Path, name: str) -> None:
     file = shutil.copy(MODELS, tmp_path)
-    command = [sys.executable, "-m", "msmigrate", "convert-model", f"{file}:{name}", "-o", "net.py", "--json"]
+    command = [sys.executable, "-m", "msmigrate", "convert-model", f"{file}:{name}", "-o", "net.py"]
+    command += ["--json", "--mode", "graph"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["sound"]

@@ -60,11 +60,12 @@ def test_dictionaries_of_pairs(users: Users) -> None:
     found.holds("first = {'first': found[0]}", "return {str(i): v + first['first'] for i, v in enumerate(found)}")
 
 
-def test_lists_that_grow_and_names_given_inside_of_expressions(users: Users) -> None:
-    """Compiled, MindSpore takes no key that came by list.extend, and no name given inside of an expression."""
+def test_what_does_not_compile_is_written_otherwise(users: Users) -> None:
+    """No key that came by list.extend, no name given inside of an expression, nothing out of an empty `**kwargs`."""
     found = users["named_levels"]
     found.agrees()
     found.holds("names += ['p6', 'p7']", "results += [", "width = x.shape[1]", "factor = scale", "first = found['p4']")
+    found.lacks("kwargs")
 
 
 def test_loops_and_questions_on_numbers(users: Users) -> None:

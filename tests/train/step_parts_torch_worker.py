@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import torch
 from msmigrate.train.recipe import Ema
 from msmigrate.train.step.torch_ema import MovingAverage
+from msmigrate.train.step.torch_step import leaves_gradients
 from step_parts_cases import AVERAGES, OVERFLOWS, RULES, SCALES
 from timm.utils import ModelEmaV2, ModelEmaV3
 from worker import dump
@@ -60,11 +62,51 @@ def decays(ema: Ema) -> list[float]:
     return [timm.get_decay(update) for update in range(1, 2000)]
 
 
+ARGUMENTS: tuple[dict[str, Any], ...] = (
+    *({}, {"weight_decay": 0.1}, {"momentum": 0.9}, {"maximize": True}, {"amsgrad": True}, {"centered": True}),
+    *({"momentum": 0.9, "nesterov": True}, {"momentum": 0.9, "nesterov": True, "maximize": True, "weight_decay": 0.1}),
+)
+
+
+def gradients() -> dict[str, tuple[bool, bool]]:
+    """Of each of torch's optimizers: whether we say that it leaves gradients alone, and whether it did."""
+    kinds = [kind for kind in vars(torch.optim).values() if inspect.isclass(kind)]
+    optimizers = [kind for kind in kinds if issubclass(kind, torch.optim.Optimizer) and "lr" in _takes(kind)]
+    found = {}
+    for kind in optimizers:
+        if kind in (torch.optim.LBFGS, torch.optim.SparseAdam):  # one asks for a closure, one for sparse gradients
+            continue
+        for given in ARGUMENTS:
+            for more in ({}, {"foreach": True}):
+                if set(given) | set(more) <= _takes(kind):
+                    found[f"{kind.__name__} {given | more}"] = _gradient(kind, given | more)
+    return found
+
+
+def _takes(kind: type) -> set[str]:
+    return set(inspect.signature(kind).parameters)
+
+
+def _gradient(kind: Any, given: dict[str, Any]) -> tuple[bool, bool]:
+    torch.manual_seed(0)
+    weights = [torch.nn.Parameter(torch.randn(3, 4)) for _ in range(2)]
+    optimizer = kind(weights, lr=0.1, **given)
+    alone = True
+    for _ in range(3):
+        for weight in weights:
+            weight.grad = torch.randn_like(weight)
+        before = [weight.grad.clone() for weight in weights]  # type: ignore[union-attr]
+        optimizer.step()
+        alone &= all(torch.equal(weight.grad, old) for weight, old in zip(weights, before, strict=True))  # type: ignore[arg-type]
+    return leaves_gradients(optimizer), alone
+
+
 def main(folder: Path) -> None:
     """Write what was found."""
     facts = {
         "scales": {name: scales(RULES[name]) for name in SCALES},
         "averages": {name: averages(Ema(**args)) for name, args in AVERAGES.items()},
+        "gradients": gradients(),
         "decays": {name: decays(Ema(**args)) for name, args in AVERAGES.items()},
     }
     dump(folder / "torch", facts, {})

@@ -55,6 +55,15 @@ def test_loss_scales_follow_torch_s_own_scaler(facts, rule):
     assert facts["mindspore"]["scales"][rule] == theirs
 
 
+def test_no_optimizer_writes_into_gradients_that_are_read_later(facts):
+    """Gradients are recorded after the update, from where the optimizer read them."""
+    found = facts["torch"]["gradients"]
+    assert len(found) > 60
+    assert [case for case, (said, was) in found.items() if said and not was] == []
+    assert found["SGD {'momentum': 0.9, 'nesterov': True, 'foreach': True}"] == [False, False]
+    assert [case for case, (said, _) in found.items() if not said and "foreach" not in case] == []
+
+
 @pytest.mark.parametrize("rule", cases.AVERAGES)
 def test_averages_follow_timm(facts, rule):
     apart, away = facts["torch"]["averages"][rule]

@@ -98,10 +98,9 @@ class TrainStep:
         Returns whether they were finite, or None without a loss scale.
         """
         self.steps += 1
-        # clipping writes into what it is given, and so may an optimizer that is not torch's own
-        own = self.recipe.clip is None and type(self.optimizer).__module__.startswith("torch.optim.")
+        kept = self.recipe.clip is None and leaves_gradients(self.optimizer)  # clipping writes into them, too
         for name, parameter in self.parameters.items():
-            parameter.grad = None if name not in grads else grads[name] if own else grads[name].clone()
+            parameter.grad = None if name not in grads else grads[name] if kept else grads[name].clone()
         finite = None
         if self.scaler is not None:
             found = all(bool(grad.isfinite().all()) for grad in grads.values())
@@ -214,3 +213,12 @@ def _construct(part: Part, *positional: Any, **args: Any) -> Any:
         return found(*positional, **args)
     except (TypeError, ValueError) as error:
         raise BadRecipe(f"{part.name}: {' '.join(str(error).split())}") from error
+
+
+def leaves_gradients(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether an optimizer is known to write nothing into the gradients: torch's own, which take tensor by tensor.
+
+    With `foreach`, SGD adds Nesterov's momentum in place; `fused` may do so, too; others' are not known.
+    """
+    own = f"{type(optimizer).__module__}.".startswith("torch.optim.")
+    return own and not any(group.get("foreach") or group.get("fused") for group in optimizer.param_groups)

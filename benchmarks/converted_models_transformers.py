@@ -1,7 +1,6 @@
 """Small editions of Hugging Face transformers' models, for converted_models.py: each function makes one, and its input.
 
-Attention draws nothing here, for what it draws through a function cannot be fixed in a compiled step; the dropout
-layers around it do.
+Dropout is as the library has it, in attention too.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import transformers
 
 TEXT = {"vocab_size": 200, "max_position_embeddings": 64}
 SIZE = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
-CALM = {"attention_probs_dropout_prob": 0.0}
 IMAGE = {"image_size": 32, "patch_size": 8}
 
 
@@ -30,7 +28,7 @@ def _image(name: str, config: str, **settings: Any) -> tuple[torch.nn.Module, li
 
 
 def albert():
-    return _text("AlbertModel", "AlbertConfig", embedding_size=32, **TEXT, **SIZE, **CALM)
+    return _text("AlbertModel", "AlbertConfig", embedding_size=32, **TEXT, **SIZE)
 
 
 def bart():
@@ -40,15 +38,15 @@ def bart():
 
 
 def bert():
-    return _text("BertModel", "BertConfig", **TEXT, **SIZE, **CALM)
+    return _text("BertModel", "BertConfig", **TEXT, **SIZE)
 
 
 def bert_for_masked_lm():
-    return _text("BertForMaskedLM", "BertConfig", **TEXT, **SIZE, **CALM)
+    return _text("BertForMaskedLM", "BertConfig", **TEXT, **SIZE)
 
 
 def bert_for_sequence_classification():
-    return _text("BertForSequenceClassification", "BertConfig", num_labels=3, **TEXT, **SIZE, **CALM)
+    return _text("BertForSequenceClassification", "BertConfig", num_labels=3, **TEXT, **SIZE)
 
 
 def bert_with_padding():
@@ -68,7 +66,7 @@ def convnext():
 
 
 def deit():
-    return _image("DeiTModel", "DeiTConfig", **IMAGE, **SIZE, **CALM)
+    return _image("DeiTModel", "DeiTConfig", **IMAGE, **SIZE)
 
 
 def dinov2():
@@ -77,16 +75,16 @@ def dinov2():
 
 
 def distilbert():
-    sizes = {"dim": 64, "n_layers": 2, "n_heads": 4, "hidden_dim": 128, "attention_dropout": 0.0}
+    sizes = {"dim": 64, "n_layers": 2, "n_heads": 4, "hidden_dim": 128}
     return _text("DistilBertModel", "DistilBertConfig", **sizes, **TEXT)
 
 
 def electra():
-    return _text("ElectraModel", "ElectraConfig", embedding_size=64, **TEXT, **SIZE, **CALM)
+    return _text("ElectraModel", "ElectraConfig", embedding_size=64, **TEXT, **SIZE)
 
 
 def gpt2():
-    sizes = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 64, "attn_pdrop": 0.0}
+    sizes = {"n_embd": 64, "n_layer": 2, "n_head": 4, "n_positions": 64}
     return _text("GPT2LMHeadModel", "GPT2Config", vocab_size=200, **sizes)
 
 
@@ -104,7 +102,7 @@ def mistral():
 
 def opt():
     sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "ffn_dim": 128}
-    return _text("OPTForCausalLM", "OPTConfig", word_embed_proj_dim=64, attention_dropout=0.0, **sizes, **TEXT)
+    return _text("OPTForCausalLM", "OPTConfig", word_embed_proj_dim=64, **sizes, **TEXT)
 
 
 def qwen2():
@@ -121,18 +119,18 @@ def resnet():
 
 
 def roberta():
-    return _text("RobertaModel", "RobertaConfig", **TEXT, **SIZE, **CALM)
+    return _text("RobertaModel", "RobertaConfig", **TEXT, **SIZE)
 
 
 def swin():
     sizes = {"image_size": 32, "patch_size": 2, "embed_dim": 16, "depths": [2, 2], "num_heads": [2, 4]}
-    return _image("SwinForImageClassification", "SwinConfig", window_size=4, num_labels=5, **sizes, **CALM)
+    return _image("SwinForImageClassification", "SwinConfig", window_size=4, num_labels=5, **sizes)
 
 
 def t5_encoder():
-    sizes = {"d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4, "dropout_rate": 0.0}
+    sizes = {"d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4}
     return _text("T5EncoderModel", "T5Config", vocab_size=200, **sizes)
 
 
 def vit():
-    return _image("ViTForImageClassification", "ViTConfig", num_labels=5, **IMAGE, **SIZE, **CALM)
+    return _image("ViTForImageClassification", "ViTConfig", num_labels=5, **IMAGE, **SIZE)

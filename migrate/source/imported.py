@@ -41,3 +41,20 @@ class Imported:
         if not isinstance(node, ast.Name) or node.id not in self.names:
             return ""
         return ".".join([self.names[node.id], *rest])
+
+
+def imports_at_top(tree: ast.Module) -> ast.Module:
+    """The file, where every import inside of a function stands at its end instead: MindSpore compiles none inside."""
+    moved: list[ast.stmt] = []
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
+        for node in ast.walk(function):
+            for field in ("body", "orelse", "finalbody"):
+                block = getattr(node, field, None)
+                if not isinstance(block, list):
+                    continue
+                for index, statement in enumerate(block):
+                    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                        moved.append(statement)
+                        block[index] = ast.copy_location(ast.Pass(), statement)
+    tree.body += moved
+    return tree

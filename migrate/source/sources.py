@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .facts import Facts, Function
-from .imported import Imported
+from .imported import Imported, imports_at_top
 from .instrument import definition
 
 OWN = {"net", "name", "parameter", "kwargs"}  # what the function that makes the model calls its own
@@ -68,9 +68,9 @@ class Sources:
         self.assigned = frozenset(self._assigned())
 
     def tree(self, file: str) -> ast.Module:
-        """The parsed file."""
+        """The parsed file, with what its functions import among the imports of its top."""
         if file not in self.trees:
-            self.trees[file] = ast.parse(Path(file).read_bytes())
+            self.trees[file] = imports_at_top(ast.parse(Path(file).read_bytes()))
         return self.trees[file]
 
     def names(self, file: str) -> Imported:

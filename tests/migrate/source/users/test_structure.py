@@ -67,7 +67,8 @@ def test_a_package_of_several_files(users: Users) -> None:
     found.agrees()
     found.holds("def swish(x, beta=1.0):", "class ChannelNorm(nn.Cell):", "EPS = 1e-05")
     found.holds("swish(self.norm(self.conv(x)))", "self.act = SELU()")
-    found.lacks("layers.", "helpers", "conv3", "nn.ReLU", "nn.SELU", "ACTIVATIONS")
+    found.holds("import math\n", "ops.relu(scaled(x, 1 / math.sqrt(2)))")  # imported in forward
+    found.lacks("import torch", "layers.", "helpers", "conv3", "nn.ReLU", "nn.SELU", "ACTIVATIONS")
 
 
 def test_files_that_call_different_things_the_same(users: Users) -> None:

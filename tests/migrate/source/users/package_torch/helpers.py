@@ -12,3 +12,7 @@ def conv(ins: int, outs: int, kernel: int = 3) -> nn.Conv2d:
 def swish(x, beta=1.0):
     """x * sigmoid(beta * x)"""
     return x * torch.sigmoid(beta * x)
+
+
+def scaled(x, by):
+    return x * by

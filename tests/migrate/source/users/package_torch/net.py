@@ -24,7 +24,14 @@ class Net(nn.Module):  # noqa: F405
         self.act = activation("selu")()
 
     def forward(self, x):
-        return self.act(self.norm(self.blocks(self.stem(x)))).mean(dim=(2, 3))
+        import math
+
+        import torch.nn.functional as F
+
+        from .helpers import scaled
+
+        x = self.act(self.norm(self.blocks(self.stem(x)))).mean(dim=(2, 3))
+        return F.relu(scaled(x, 1 / math.sqrt(2)))
 
 
 def packaged():

@@ -82,6 +82,7 @@ CONSTANT = {
     *("torch.jit._trace.is_tracing", "torch._C._get_tracing_state", "torch.fx._symbolic_trace.is_fx_tracing"),
     *("torch.compiler.is_exporting", "torch.compiler.is_compiling", "torch.compiler.is_dynamo_compiling"),
     *("torch.are_deterministic_algorithms_enabled", "torch.cuda.is_available"),
+    "transformers.utils.import_utils.is_torchdynamo_compiling",
 }
 DEFAULT_DTYPE = "torch.get_default_dtype"  # which a model that is written keeps: float32
 LIMITS = {"object torch.finfo", "object torch.iinfo"}  # what numbers a dtype can hold

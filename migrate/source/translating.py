@@ -17,6 +17,7 @@ from .keywords import write_out
 from .lists import grown
 from .module_api import BEHIND, CONTAINERS, LIMITS, NAMES
 from .pruning import pruned
+from .questions import answered
 from .scope import Scope
 from .signatures import local_names
 from .special_calls import special
@@ -81,7 +82,9 @@ class Translator(Calls):
                 setattr(node, field, [new for old in inner for new in self.statement(old)])
         if isinstance(node, (ast.If, ast.While)):
             node.test = self.visit(node.test)
-            return [node] if node.body or node.orelse else []
+            if not node.body and not node.orelse:
+                return []
+            return answered(node) if isinstance(node, ast.If) else [node]
         if isinstance(node, ast.For):
             self.loop(node)
             return [node] if node.body else []

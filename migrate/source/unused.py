@@ -89,7 +89,10 @@ def _is_dead(statement: ast.stmt, read: set[str]) -> bool:
         )
     else:
         return False
-    return isinstance(target, ast.Name) and target.id not in read and has_no_effect(value)
+    if not isinstance(target, ast.Name):
+        return False
+    itself = isinstance(value, ast.Name) and value.id == target.id  # x = x.to(device)
+    return itself or (target.id not in read and has_no_effect(value))
 
 
 def _removable(calls: Calls) -> set[tuple[str, str]]:

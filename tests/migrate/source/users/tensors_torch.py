@@ -35,6 +35,7 @@ class ShapeNet(nn.Module):
 
     def forward(self, x):
         x = self.conv(x)
+        x = x.contiguous()
         b, c, h, w = x.shape
         n = x.size(0)
         _, _, height, width = x.size()

@@ -83,7 +83,10 @@ def read(file: Path) -> dict[str, dict[str, Any]]:
 
 def wanted(patterns: list[str] | tuple[str, ...], known: dict[str, Any] | None) -> list[str]:
     """The models that patterns stand for; without a family torchvision's are those that classify images."""
-    globs = [p for p in patterns if p.startswith(("torchvision", "timm", "transformers")) and set("*?[") & set(p)]
+    zoos = ("torchvision.", "transformers:")  # whose models go by another name than convert-model's
+    globs = [
+        p for p in patterns if p.startswith(zoos) or (p.startswith(("torchvision", "timm")) and set("*?[") & set(p))
+    ]
     if known is not None:
         return [model for model in known if any(fnmatch(model, p) or p == model for p in patterns) or patterns == ALL]
     found = dict.fromkeys(p for p in patterns if p not in globs)

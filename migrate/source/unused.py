@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 
 from .purity import has_no_effect
+from .rest import taken
 from .signatures import Calls, Function, parameters, short
 
 
@@ -33,29 +34,11 @@ def _variables(function: ast.FunctionDef) -> bool:
     read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
     read |= {node.target.id for node in ast.walk(function) if _adds(node)}  # type: ignore[attr-defined]
     outer = (node.names for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
-    return _sweep(function, read.union(*outer), _taken_from_the_rest(function))
+    return _sweep(function, read.union(*outer), taken(function))
 
 
 def _adds(node: ast.AST) -> bool:
     return isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
-
-
-def _taken_from_the_rest(function: ast.FunctionDef) -> list[ast.stmt]:
-    """The statements `kwargs.pop("name", None)` of a function that does no more with its `**kwargs`.
-
-    Compiled, MindSpore cannot take anything from a dictionary in which nothing is.
-    """
-    if function.args.kwarg is None:
-        return []
-    name, found = function.args.kwarg.arg, list[ast.stmt]()
-    for node in ast.walk(function):
-        call = node.value if isinstance(node, ast.Expr) else None
-        if not isinstance(node, ast.Expr) or not isinstance(call, ast.Call) or len(call.args) != 2:
-            continue
-        if ast.unparse(call.func) == f"{name}.pop" and all(isinstance(given, ast.Constant) for given in call.args):
-            found.append(node)
-    uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(function))
-    return found if uses == len(found) else []
 
 
 def _sweep(node: ast.AST, read: set[str], dead: Sequence[ast.stmt]) -> bool:

@@ -12,6 +12,7 @@ from .by_inputs import is_comment
 from .calls import Calls
 from .configurations import note
 from .crossing_calls import held
+from .dictionaries import begun_empty
 from .hints import Hints
 from .keywords import write_out
 from .lists import grown
@@ -43,6 +44,7 @@ class Translator(Calls):
         found = copy.deepcopy(node)
         self.local = set(local_names(found))
         spelled_out(found)
+        begun_empty(found, self.facts, self.file)
         write_out(found, self.scope, self.file)
         Steps(self.scope, self.file).visit(found)
         entered = node.name == "forward" and self.owner in self.facts.classes.get("", ())

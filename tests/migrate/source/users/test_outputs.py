@@ -51,7 +51,7 @@ def test_fields_of_what_a_net_inside_gives(users: Users) -> None:
 def test_a_dictionary_comes_out(users: Users) -> None:
     found = users["dict_output"]
     found.agrees()
-    found.holds("self.body.name_cells().items()", "result.update({'sum': sum(features.values())})")
+    found.holds("result = {}", "self.body.name_cells().items()", "result.update({'sum': sum(features.values())})")
 
 
 def test_dictionaries_of_pairs(users: Users) -> None:

@@ -52,7 +52,8 @@ class Stack(nn.Cell):
 
     def construct(self) -> Any:
         """The next array."""
-        found = ops.gather(self.arrays, self.place, 0)
+        # without stop_gradient the backward pass scatters to the place after the last one, outside of the array
+        found = ops.stop_gradient(ops.gather(self.arrays, self.place, 0))
         ops.assign_add(self.place, self.one)
         return found
 

@@ -14,7 +14,7 @@ def configurations(describer: Describer) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for value in list(describer.configured.values()):
         name = describer.name(type(value))
-        if name in describer.records:
+        if name in describer.records or not _takes_its_fields(type(value)):
             continue
         fields = {field.name: _default(field) for field in dataclasses.fields(value) if field.init}
         defaults = {key: describer.made(item) for key, item in fields.items() if item is not dataclasses.MISSING}
@@ -23,6 +23,13 @@ def configurations(describer: Describer) -> dict[str, dict[str, Any]]:
         known = found.setdefault(name, {"defaults": defaults, "held": told, "aliases": _aliases(type(value))})
         known["held"] = {key: item for key, item in known["held"].items() if key in told and told[key] == item}
     return found
+
+
+def _takes_its_fields(cls: type) -> bool:
+    """Whether a class is made from its fields, and by no `__init__` of its own, as torchvision's MBConvConfig is."""
+    owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
+    parameters = vars(owner).get("__dataclass_params__")
+    return parameters is not None and parameters.init
 
 
 def _default(field: dataclasses.Field[Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import List  # noqa: UP035  # as TorchScript's users wrote it
 
@@ -133,3 +134,41 @@ class Drawn(nn.Module):
 
 def drawn():
     return Drawn(), images()
+
+
+@dataclass
+class LayerSetting:
+    """What a layer is made of."""
+
+    ratio: float
+    width: int
+    layer: type[nn.Module]
+
+    @staticmethod
+    def even(width: float) -> int:
+        return int(width / 2 + 0.5) * 2
+
+
+class WideSetting(LayerSetting):
+    """One that is made from other things than its fields, as torchvision's EfficientNets have them."""
+
+    def __init__(self, width: int, times: float = 1.0, layer: type[nn.Module] | None = None) -> None:
+        super().__init__(times, self.even(width * times), layer or nn.Conv2d)
+
+
+class Settled(nn.Module):
+    def __init__(self, settings: list[LayerSetting]) -> None:
+        super().__init__()
+        layers, before = [], 4
+        for setting in settings:
+            layers.append(setting.layer(before, setting.width, 1))
+            before = setting.width
+        self.layers = nn.Sequential(*layers)
+        self.scale = settings[-1].ratio
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.layers(x) * self.scale
+
+
+def settings():
+    return Settled([WideSetting(3), WideSetting(5, 1.5)]), images()

@@ -43,3 +43,9 @@ def test_bounds_of_any_kind_and_layers_that_begin_anew(users: Users) -> None:
         near = (high - low) / 20
         assert low <= fresh[name].min() < low + near and high - near < fresh[name].max() <= high
     assert not fresh["attention.out_proj.bias"].any()
+
+
+def test_a_dataclass_with_an_init_of_its_own(users: Users) -> None:
+    found = users["settings"]
+    found.agrees()
+    found.holds("class WideSetting(LayerSetting):", "[WideSetting(3), WideSetting(5, 1.5)]")

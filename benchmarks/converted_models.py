@@ -40,6 +40,7 @@ SMALL = {
     "torchvision:maxvit_t": ("", ""),
     "torchvision:mvit_*": ("", ""),
     "torchvision:s3d": ("", "1x3x14x224x224"),
+    "*backbone('ssd300_*": ("", "1x3x300x300"),
     "torchvision:swin3d_*": ("", "1x3x4x64x64"),
     "torchvision:r*d*_18": ("", "1x3x8x32x32"),
     "torchvision:mc3_18": ("", "1x3x8x32x32"),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn, ops
-from msmigrate.migrate.composed.mindspore_nn import pad
+from msmigrate.migrate.composed.mindspore_padding import pad
 
 
 def function(x: Tensor) -> Tensor:

@@ -140,12 +140,6 @@ def _pool_padding(value: Any, args: Mapping[str, Any]) -> tuple[str, Any]:
     return ("valid", 0) if plain else ("pad", value)
 
 
-def _not_cut(value: Any, args: Mapping[str, Any]) -> Any:
-    if any(side < 0 for side in spread(value, 1)):
-        raise ValueError("with negative sides MindSpore's padding gives other values now and then; cut with ops.narrow")
-    return value
-
-
 def _single(value: Any, args: Mapping[str, Any]) -> Any:
     return spread(value, 1)[0]
 
@@ -248,7 +242,6 @@ _BUILT_IN: dict[str, Verb] = {
     "stride_or_kernel": Verb("None becomes the kernel size", _kernel_if_none, _same),
     "twice": Verb("for both", lambda value, args: (value, value), lambda values: values[0]),
     "decimal": Verb("as a float", lambda value, args: float(value), _same),
-    "not_cut": Verb("no negative sides", _not_cut, _same),
     "single": Verb("one number, not a tuple of one", _single, lambda value: (value,)),
     "dims": Verb("numbers one by one or in a tuple", _dims, _same),
     "tensor": Verb("a list becomes a float32 tensor", _tensor, _from_tensor),

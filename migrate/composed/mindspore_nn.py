@@ -119,34 +119,6 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return input / ops.pow(k + alpha * (total / size), beta)
 
 
-def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """Add to the sides of the last dimensions first, or cut off where `pad` is negative.
-
-    With negative numbers ops.pad now and then gives other values on the CPU, and the gradient of its constant mode is
-    wrong from a compiled step's second run on.
-    """
-    x = input
-    sides: tuple[int, ...] = ()
-    for place in range(len(pad) // 2):
-        axis = input.ndim - 1 - place
-        before, behind = pad[2 * place], pad[2 * place + 1]
-        first, last = max(-before, 0), max(-behind, 0)
-        if first + last > 0:
-            x = ops.narrow(x, axis, first, x.shape[axis] - first - last)
-        sides = (*sides, max(before, 0), max(behind, 0))
-    if max(sides) == 0:
-        return x
-    if mode != "constant":
-        return ops.pad(x, sides, mode)
-    sides = sides + (0, 0) * (input.ndim - len(sides) // 2)
-    pairs = tuple([(sides[2 * place], sides[2 * place + 1]) for place in range(input.ndim - 1, -1, -1)])
-    padded = ops.Pad(pairs)(x)
-    if not value:
-        return padded
-    inside = ops.Pad(pairs)(ops.ones(x.shape, mstype.float32)) > 0
-    return ops.where(inside, padded, ops.full_like(padded, value))
-
-
 def max_pool1d(
     input: Tensor,
     kernel_size: int | Sequence[int],

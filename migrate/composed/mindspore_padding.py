@@ -1,8 +1,55 @@
-"""Padding that MindSpore lacks; with torch's argument names, a number or the sides of the last axis first."""
+"""Padding that MindSpore lacks or gets wrong; with torch's names, a number or the sides of the last axis first.
+
+Compiled, the gradient of its constant padding is wrong from the second run on (benchmarks/graph_padding_mindspore.py).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mindspore import Tensor, nn, ops
+from mindspore import dtype as mstype
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """Add to the sides of the last dimensions first, or cut off where `pad` is negative.
+
+    With negative numbers ops.pad now and then gives other values on the CPU, and the gradient of its constant mode is
+    wrong from a compiled step's second run on.
+    """
+    x = input
+    sides: tuple[int, ...] = ()
+    for place in range(len(pad) // 2):
+        axis = input.ndim - 1 - place
+        before, behind = pad[2 * place], pad[2 * place + 1]
+        first, last = max(-before, 0), max(-behind, 0)
+        if first + last > 0:
+            x = ops.narrow(x, axis, first, x.shape[axis] - first - last)
+        sides = (*sides, max(before, 0), max(behind, 0))
+    if max(sides) == 0:
+        return x
+    if mode != "constant":
+        return ops.pad(x, sides, mode)
+    sides = sides + (0, 0) * (input.ndim - len(sides) // 2)
+    pairs = tuple([(sides[2 * place], sides[2 * place + 1]) for place in range(input.ndim - 1, -1, -1)])
+    padded = ops.Pad(pairs)(x)
+    if not value:
+        return padded
+    inside = ops.Pad(pairs)(ops.ones(x.shape, mstype.float32)) > 0
+    return ops.where(inside, padded, ops.full_like(padded, value))
+
+
+class ConstantPad1d(nn.Cell):
+    """A value on both sides of the last axis."""
+
+    def __init__(self, padding: int | tuple[int, int], value: float) -> None:
+        super().__init__()
+        self.padding = (padding,) * 2 if isinstance(padding, int) else tuple(padding)
+        self.value = value
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, L) or (C, L)."""
+        return pad(input, self.padding, value=self.value)
 
 
 class ZeroPad1d(nn.Cell):
@@ -10,11 +57,49 @@ class ZeroPad1d(nn.Cell):
 
     def __init__(self, padding: int | tuple[int, int]) -> None:
         super().__init__()
-        self.pad = nn.ConstantPad1d(padding, 0.0)
+        self.padding = (padding,) * 2 if isinstance(padding, int) else tuple(padding)
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, L) or (C, L)."""
-        return self.pad(input)
+        return pad(input, self.padding)
+
+
+class ConstantPad2d(nn.Cell):
+    """A value on all sides of the last two axes."""
+
+    def __init__(self, padding: int | tuple[int, int, int, int], value: float) -> None:
+        super().__init__()
+        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
+        self.value = value
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, H, W) or (C, H, W)."""
+        return pad(input, self.padding, value=self.value)
+
+
+class ZeroPad2d(nn.Cell):
+    """Zeros on all sides of the last two axes."""
+
+    def __init__(self, padding: int | tuple[int, int, int, int]) -> None:
+        super().__init__()
+        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, H, W) or (C, H, W)."""
+        return pad(input, self.padding)
+
+
+class ConstantPad3d(nn.Cell):
+    """A value on all sides of the last three axes."""
+
+    def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
+        super().__init__()
+        self.padding = (padding,) * 6 if isinstance(padding, int) else tuple(padding)
+        self.value = value
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, D, H, W) or (C, D, H, W)."""
+        return pad(input, self.padding, value=self.value)
 
 
 class ZeroPad3d(nn.Cell):
@@ -22,11 +107,11 @@ class ZeroPad3d(nn.Cell):
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__()
-        self.pad = nn.ConstantPad3d(padding, 0.0)
+        self.padding = (padding,) * 6 if isinstance(padding, int) else tuple(padding)
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, D, H, W) or (C, D, H, W)."""
-        return self.pad(input)
+        return pad(input, self.padding)
 
 
 class CircularPad1d(nn.Cell):

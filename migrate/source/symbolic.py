@@ -117,7 +117,6 @@ SYMBOLIC: dict[str, Symbolic] = {
     "transposed2d_padding": padding(2),
     "pool_padding": pool_padding,
     "stride_or_kernel": sides,
-    "not_cut": same,
     "layer": same,
     "single": single,
     "decimal": decimal,

@@ -49,13 +49,6 @@ def test_conv3d_padding(padding: object) -> None:
     there_and_back("conv3d_padding", padding, {"kernel_size": 3, "dilation": 1})
 
 
-@pytest.mark.parametrize("padding", [-1, (1, -1), (0, 0, -2, 1)])
-def test_padding_that_cuts_is_refused(padding: object) -> None:
-    assert VERBS["not_cut"].forward((1, 0), {}) == (1, 0)
-    with pytest.raises(ValueError, match="negative sides"):
-        VERBS["not_cut"].forward(padding, {})
-
-
 def test_conv_padding_writes_every_side() -> None:
     args = {"kernel_size": (4, 3), "dilation": (1, 2)}
     assert VERBS["conv2d_padding"].forward((1, 2), args) == ("pad", (1, 1, 2, 2))

@@ -83,19 +83,18 @@ def read(file: Path) -> dict[str, dict[str, Any]]:
 
 
 def wanted(patterns: list[str] | tuple[str, ...], known: dict[str, Any] | None) -> list[str]:
-    """The models that patterns stand for; without a family torchvision's are those that classify images."""
+    """The models that patterns stand for, of the known ones where these are given; without a family torchvision's are
+    those that classify images."""
     zoos = ("torchvision.", "transformers:")  # whose models go by another name than convert-model's
     globs = [
-        p for p in patterns if p.startswith(zoos) or (p.startswith(("torchvision", "timm")) and set("*?[") & set(p))
+        p for p in patterns if p.startswith(zoos) or (p.startswith(("torchvision:", "timm:")) and set("*?[") & set(p))
     ]
-    if known is not None:
-        return [model for model in known if any(fnmatch(model, p) or p == model for p in patterns) or patterns == ALL]
     found = dict.fromkeys(p for p in patterns if p not in globs)
     if globs:
         command = [sys.executable, str(TORCH), "names", *globs]
         done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=CHECKOUT)
         found |= dict.fromkeys(json.loads(done.stdout))
-    return list(found)
+    return [model for model in found if known is None or model in known]
 
 
 def one(model: str, given: argparse.Namespace) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     if max(sides) == 0:
         return x
     if mode != "constant":
-        return ops.pad(x, sides, mode)
+        return ops.pad(x, sides, mode)  # whose gradient is right there
     sides = sides + (0, 0) * (input.ndim - len(sides) // 2)
     pairs = tuple([(sides[2 * place], sides[2 * place + 1]) for place in range(input.ndim - 1, -1, -1)])
     padded = ops.Pad(pairs)(x)
@@ -52,16 +52,11 @@ class ConstantPad1d(nn.Cell):
         return pad(input, self.padding, value=self.value)
 
 
-class ZeroPad1d(nn.Cell):
+class ZeroPad1d(ConstantPad1d):
     """Zeros on both sides of the last axis."""
 
     def __init__(self, padding: int | tuple[int, int]) -> None:
-        super().__init__()
-        self.padding = (padding,) * 2 if isinstance(padding, int) else tuple(padding)
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, L) or (C, L)."""
-        return pad(input, self.padding)
+        super().__init__(padding, 0.0)
 
 
 class ConstantPad2d(nn.Cell):
@@ -77,16 +72,11 @@ class ConstantPad2d(nn.Cell):
         return pad(input, self.padding, value=self.value)
 
 
-class ZeroPad2d(nn.Cell):
+class ZeroPad2d(ConstantPad2d):
     """Zeros on all sides of the last two axes."""
 
     def __init__(self, padding: int | tuple[int, int, int, int]) -> None:
-        super().__init__()
-        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, H, W) or (C, H, W)."""
-        return pad(input, self.padding)
+        super().__init__(padding, 0.0)
 
 
 class ConstantPad3d(nn.Cell):
@@ -102,16 +92,11 @@ class ConstantPad3d(nn.Cell):
         return pad(input, self.padding, value=self.value)
 
 
-class ZeroPad3d(nn.Cell):
+class ZeroPad3d(ConstantPad3d):
     """Zeros on all sides of the last three axes."""
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
-        super().__init__()
-        self.padding = (padding,) * 6 if isinstance(padding, int) else tuple(padding)
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, D, H, W) or (C, D, H, W)."""
-        return pad(input, self.padding)
+        super().__init__(padding, 0.0)
 
 
 class CircularPad1d(nn.Cell):

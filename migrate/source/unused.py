@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from .kwargs import taken
 from .purity import has_no_effect
-from .rest import taken
 from .signatures import Calls, Function, parameters, short
 
 

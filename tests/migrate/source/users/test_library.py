@@ -33,7 +33,8 @@ def test_it_is_whole_and_computes_the_same(library: dict[str, Written], name: st
 
 def test_a_configuration_is_a_dataclass_of_what_is_read(library: dict[str, Written]) -> None:
     bert, gpt2 = library["bert"], library["gpt2"]
-    bert.holds("@dataclass\nclass BertConfig:", "    hidden_size: int = 768\n", "(BertConfig(vocab_size=50, ")
+    bert.holds("@dataclass\nclass BertConfig:", "    hidden_size: int = 768\n")
+    bert.holds("BertConfig(vocab_size=50, max_position_embeddings=20, hidden_size=16")
     bert.lacks("PreTrainedConfig", "hidden_act", "architectures", "id2label")
     gpt2.holds("def hidden_size(self) -> Any:", "return self.n_embd")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from msmigrate.migrate.source.rest import taken
+from msmigrate.migrate.source.kwargs import taken
 
 
 def function(*lines: str) -> ast.FunctionDef:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -41,14 +42,17 @@ class Worker:
 
 
 @pytest.fixture(scope="session")
-def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Worker]:
+def workers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Worker]]:
     """The processes, started at once: torch ends early, and leaves its core to the one with wrong arguments."""
     started = {"torch": Worker("torch", tmp_path_factory.mktemp("torch"))}
     started["mindspore"] = Worker("mindspore", tmp_path_factory.mktemp("mindspore"), "quick")
     if any("found_wrong" in getattr(item, "fixturenames", ()) for item in request.session.items):
         wrong = json.dumps(json.loads((HERE / "wrong_arguments.json").read_text()))
         started["wrong"] = Worker("mindspore", tmp_path_factory.mktemp("wrong"), wrong)
-    return started
+    yield started
+    for worker in started.values():  # a file of tests alone may not have waited for all
+        worker.process.kill()
+        worker.process.wait()
 
 
 @pytest.fixture(scope="session")

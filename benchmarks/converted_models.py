@@ -38,7 +38,7 @@ SMALL = {
     "torchvision:vit_*": ("(image_size=64)", "1x3x64x64"),
     "torchvision:inception_v3": ("", "1x3x299x299"),
     "torchvision:maxvit_t": ("", ""),
-    "torchvision:mvit_*": ("", ""),
+    "torchvision:mvit_*": ("(spatial_size=(64, 64), temporal_size=8)", "1x3x8x64x64"),
     "torchvision:s3d": ("", "1x3x14x224x224"),
     "*backbone('ssd300_*": ("", "1x3x300x300"),
     "torchvision:swin3d_*": ("", "1x3x4x64x64"),

@@ -45,8 +45,8 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
 
     `children`: path and description of what was put in place, `new` where nothing stood there. `frozen`: the paths of
     modules, and of parameters with the class that holds them, that no longer train. `tied`: parameters that became
-    another one. `drawn`: calls that drew weights. `numbers`: what attributes of their
-    own classes were set to. `missed`: in words, what cannot be told.
+    another one. `drawn`: calls that drew weights. `numbers`: what attributes of their own classes were set to.
+    `instead`: how one of torch's own layers is made as it is now. `missed`: in words, what cannot be told.
     """
     given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
     placed = [*_placed(describer, module, made, given, ())]
@@ -72,7 +72,10 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
             anew = _made_with(
                 describer, module.get_submodule(path), {key: value for key, (value, _) in settings.items()}
             )
-            if anew is not None and path:
+            if anew is not None and not path:
+                found["instead"] = anew
+                continue
+            if anew is not None:
                 found.setdefault("children", []).append({"path": _steps(module, path), "made": anew, "new": False})
                 continue
             for key, (value, before) in settings.items():

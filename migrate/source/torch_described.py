@@ -23,6 +23,7 @@ from .torch_configurations import configurations
 from .torch_drawn import Drawn, draws, is_apply, note_drawn
 from .torch_names import defining, documented_names, public, standing
 from .torch_records import PLAIN, fields_of, record_fields
+from .torch_taken import noting_values
 
 MANY = 20  # keys of a dictionary that are told
 FEW = 4  # distinct constants that are told of one expression
@@ -53,8 +54,10 @@ class Describer:
         self.records: dict[str, dict[str, Any]] = {}  # classes of what forward makes to hold tensors; see records.py
         self.configured: dict[int, Any] = {}  # dataclasses of somebody's that are no records
         self.drawings = 0  # calls that gave a tensor other values
+        self.redrawn: dict[int, int] = {}  # where tensors lie -> when they were last given other values
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
         self.telling: set[int] = set()  # objects whose making is being told
+        self.taking = 0  # the module whose parent is being told: what that is given of it is told by its own making
         self.count = itertools.count()
         self.names = documented_names()
 
@@ -80,7 +83,9 @@ class Describer:
         """This is about to be called; gives back what to call, which for a class notes how the object is made."""
         name = self.name(function)
         self.called.setdefault(number, {}).setdefault(name)
-        self.drawings += draws(name)
+        if draws(name):
+            self.drawings += 1
+            return noting_values(self, function)
         plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
         builder = plain and not _loads(function)
         kind = isinstance(function, (type, functools.partial)) or is_apply(function)
@@ -177,18 +182,21 @@ class Describer:
             return {"of": self.name(type(value)), "name": value.name}
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return {"name": self.name(value)}
-        if id(value) in self.telling:
+        if id(value) in self.telling and self.taking != id(value):
             return {"unknown": f"{self.kind(value)} that is made of what is made of it"}
+        before = set(self.telling)
         self.telling.add(id(value))
         try:
             return self._made_by_call(value, root=root)
         finally:
-            self.telling.discard(id(value))
+            self.telling = before
 
     def _made_by_call(self, value: Any, *, root: bool) -> Any:
-        if id(value) in self.parents and not root:
+        if id(value) in self.parents and not root and self.taking != id(value):
             parent, name = self.parents[id(value)]
+            before, self.taking = self.taking, id(value)
             told = self.made(parent)
+            self.taking = before
             if not _unknown(told):
                 return {"child": name, "of": told}
         for creation in (None if root else self.built.get(id(value)), self.creations.get(id(value))):
@@ -200,6 +208,7 @@ class Describer:
                     told = self.call_of(self.name(maker), args, kwargs)
                 if not _unknown(told):
                     changed = self._changed(value, creation)
+                    told = changed.pop("instead", told)
                     return {**told, "id": id(value), **({"changed": changed} if changed else {})}
         fields = fields_of(value)
         if fields is not None:  # made as its file was imported
@@ -226,19 +235,6 @@ class Describer:
         _, maker, args, kwargs = creation
         ended = self.handed[id(value)] if creation is self.built.get(id(value)) else self.ended[id(value)]
         return changes(self, value, Made(maker, args, kwargs, self.begun[id(value)], ended))
-
-    def taken_out(self, model: torch.nn.Module) -> bool:
-        """Find the children of modules that are no part of the model; says whether parts of the model stand in them."""
-        inside = {id(module) for module in model.modules()}
-        found = False
-        for module, *_ in self.creations.values():
-            if isinstance(module, torch.nn.Module) and id(module) not in inside and not _is_torch(type(module)):
-                for name, child in module.named_children():
-                    parts = {id(part) for part in child.modules()}
-                    if self.begun.get(id(child), -1) > self.begun[id(module)] and id(model) not in parts:
-                        self.parents.setdefault(id(child), (module, name))
-                        found |= bool(parts & inside)
-        return found
 
     def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """A call, told with its arguments."""
@@ -286,10 +282,6 @@ def _loads(function: Any) -> bool:
         return bool(LOADS & {*inspect.signature(function).parameters})
     except (TypeError, ValueError):
         return False
-
-
-def _is_torch(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == "torch"
 
 
 def _unknown(told: Any) -> bool:

@@ -37,6 +37,7 @@ from .module_api import WRITTEN_FROM_SOURCE
 from .torch_builder import builder
 from .torch_changes import noted
 from .torch_described import Describer
+from .torch_taken import taken_out
 
 PACKAGE = str(Path(__file__).parents[2]) + os.sep
 NOT_THEIRS = (
@@ -91,7 +92,7 @@ def report(text: str, *told: str) -> dict[str, Any]:
                 }
             )
     model, inputs = _run(make, spec, told, way, facts)
-    taken_out = facts.taken_out(model)
+    taken = taken_out(facts, model)
     files = _files(name.rpartition(".")[0] for name in facts.classes_seen())
     return {
         "functions": functions,
@@ -102,7 +103,7 @@ def report(text: str, *told: str) -> dict[str, Any]:
         "beside": _beside({*files, *(str(f["module"]) for f in functions)}),
         "names": {module: facts.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
         "root": facts.made(model, root=True),
-        "taken_out": taken_out,
+        "taken_out": taken,
         "classes": facts.classes(model),
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},

@@ -161,3 +161,30 @@ def drawn_by_a_lambda():
     model = Features()
     model.apply(lambda module: init_head(module))
     return model, images()
+
+
+class Classifier(nn.Module):
+    """Draws anew what it is given, as torchvision's VGG does."""
+
+    def __init__(self, features: nn.Module) -> None:
+        super().__init__()
+        self.features = features
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.normal_(module.weight, std=0.3)
+                module.bias.data.zero_()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.features(x).mean((2, 3))
+
+
+def layers(width: int = 4) -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(3, width, 3), nn.MaxPool2d(2), nn.Conv2d(width, 4, 1))
+
+
+def taken_out():
+    features = Classifier(layers(5)).features
+    features[1].ceil_mode = True
+    pool = nn.MaxPool2d(2)
+    pool.stride = 1
+    return Wrapped(nn.Sequential(features[0], features[1], pool, *features[2:], nn.Flatten())), images()

@@ -69,3 +69,11 @@ def test_weights_that_were_drawn_anew(users: Users) -> None:
     found.lacks("net.head.apply")
     said = [problem.text for problem in users["drawn_by_a_lambda"].source.problems]
     assert said == ["weights were drawn by drawn_by_a_lambda.<locals>.<lambda>: write that as a function of its own"]
+
+
+def test_layers_out_of_a_model_that_drew_them(users: Users) -> None:
+    found = users["taken_out"]
+    found.agrees()
+    found.holds("features = layers(5)", "classifier = Classifier(features)", "classifier.features[0], ")
+    found.holds("class Classifier(nn.Cell):", "sigma=0.3", "nn.MaxPool2d(kernel_size=2), classifier.features[2]")
+    found.lacks("mean((2, 3))")  # what it would do with them, had it kept them

@@ -38,7 +38,7 @@ SMALL = {
     "torchvision:vit_*": ("(image_size=64)", "1x3x64x64"),
     "torchvision:inception_v3": ("", "1x3x299x299"),
     "torchvision:maxvit_t": ("", ""),
-    "torchvision:mvit_*": ("(spatial_size=(64, 64), temporal_size=8)", "1x3x8x64x64"),
+    "torchvision:mvit_*": ("", ""),
     "torchvision:s3d": ("", "1x3x14x224x224"),
     "*backbone('ssd300_*": ("", "1x3x300x300"),
     "torchvision:swin3d_*": ("", "1x3x4x64x64"),
@@ -48,6 +48,7 @@ SMALL = {
     "*_transformers.py:*": ("", ""),
     "*": ("", "1x3x64x64"),
 }
+BATCHES = {"torchvision:mvit_*": 1, "torchvision:s3d": 2}  # where --batch would take more than 20 GB
 STAGES = ("weights", "init", "eval", "train", "loss", "gradients", "update", "replay", "graph")
 HEAD = ("model", "lines", "classes", "mindcv lines", "classes", *STAGES, "s", "CPU s", "MB", "run s")
 
@@ -101,6 +102,7 @@ def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
     """Convert and prove one model."""
     made, shape = next(small for pattern, small in SMALL.items() if fnmatch(model, pattern))
     spec, shapes = f"{model}{made}", [shape] if shape else []
+    batch = next((few for pattern, few in BATCHES.items() if fnmatch(model, pattern)), given.batch)
     folder = given.out.with_suffix("").absolute()
     folder.mkdir(parents=True, exist_ok=True)
     if "_transformers.py:" in model:  # a file in msmigrate's own folders is no user's
@@ -111,7 +113,7 @@ def one(model: str, given: argparse.Namespace) -> dict[str, Any]:
     report.unlink(missing_ok=True)
     began = time.monotonic()
     command = [sys.executable, "-m", "msmigrate", "convert-model", spec, *shapes, "-o", str(file), "--force", "--json"]
-    command += ["--report", str(report), f"--batch={given.batch}", f"--steps={given.steps}"]
+    command += ["--report", str(report), f"--batch={batch}", f"--steps={given.steps}"]
     command += ["--no-replay"] * given.no_replay + ["--mode=graph"] * (not given.no_graph)
     code, out, said = _run(command, given.limit)
     seconds = round(time.monotonic() - began)

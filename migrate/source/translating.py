@@ -10,6 +10,7 @@ from ..analyze.names import find
 from . import contexts, empty_slices, in_place, not_run, records, registries
 from .by_inputs import is_comment
 from .calls import Calls
+from .comprehensions import looped
 from .configurations import note
 from .crossing_calls import held
 from .dictionaries import begun_empty
@@ -43,6 +44,8 @@ class Translator(Calls):
         """The definition under another name, with what ran of its body."""
         found = copy.deepcopy(node)
         self.local = set(local_names(found))
+        if name != "__init__":  # which runs in Python
+            looped(found)
         spelled_out(found)
         begun_empty(found, self.facts, self.file)
         write_out(found, self.scope, self.file)

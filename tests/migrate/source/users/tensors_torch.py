@@ -237,3 +237,21 @@ class ContextNet(nn.Module):
 
 def contexts():
     return ContextNet(), vectors()
+
+
+class MergeNet(nn.Module):
+    """A list over two loops, in a call, as transformers' Swin merges patches; one that has a name."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(12, 5, bias=False)
+
+    def forward(self, x):
+        x = x.permute(0, 2, 3, 1)
+        x = torch.cat([x[:, row::2, col::2, :] for col in range(2) for row in range(2)], dim=-1)
+        steps = [n for n in (1, 2) for _ in range(n)]
+        return self.fc(x) * len(steps)
+
+
+def merged():
+    return MergeNet(), image()

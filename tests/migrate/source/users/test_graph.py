@@ -7,7 +7,20 @@ from written import Written, copied, write
 
 NAMES = (
     *("sequential", "lists", "config", "keywords", "shapes", "in_place", "assigned", "mathematics", "contexts"),
-    *("buffers", "running", "subclasses", "unet", "vit", "resnet", "llama", "gpt", "twins", "pyramid", "named_levels"),
+    *(
+        "merged",
+        "buffers",
+        "running",
+        "subclasses",
+        "unet",
+        "vit",
+        "resnet",
+        "llama",
+        "gpt",
+        "twins",
+        "pyramid",
+        "named_levels",
+    ),
 )
 
 

@@ -51,3 +51,9 @@ def test_contexts(users: Users) -> None:
     found.holds("t = ops.stop_gradient(self.teacher(x))", "return ops.stop_gradient(self.teacher(x))")
     found.holds("y = self.block(y, 2.0)")
     found.lacks("torch.", "checkpoint(", "autocast(")
+
+
+def test_lists_over_two_loops(users: Users) -> None:
+    found = users["merged"]
+    found.agrees()
+    found.holds("parts = []", "parts.append(x[:, row::2, col::2, :])", "ops.cat(parts, axis=-1)", "for _ in range(n):")

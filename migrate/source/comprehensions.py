@@ -89,7 +89,7 @@ def _loops(statement: ast.stmt, naming: _Naming) -> list[ast.stmt]:
     made = [ast.Assign([target], ast.List([], ast.Load())), body]
     for node in (inner for one in made for inner in ast.walk(one)):
         if isinstance(node, (ast.stmt, ast.expr)) and not hasattr(node, "lineno"):
-            ast.copy_location(node, value)
+            ast.copy_location(node, statement if isinstance(node, ast.stmt) else value)  # by which it is known to run
     return made
 
 

@@ -7,7 +7,7 @@ import copy
 from collections.abc import Mapping
 
 from ...mappings.rows import Row
-from . import dictionaries, module_calls, records, registries
+from . import dictionaries, lists, module_calls, records, registries
 from .arguments import Arguments
 from .configurations import note_asked
 from .crossing_calls import CannotWrite, begun, held, takes_anything, through_variable, written
@@ -53,6 +53,7 @@ class Calls(Arguments):
         if callees and all(name in CONSTANT for name in callees) and constants is not None and len(constants) == 1:
             return ast.Constant(constants[0])
         shown = dictionaries.display(node, callees, lambda part: self.facts.kinds(self.file, part))
+        shown = shown or lists.backwards(node, self)  # type: ignore[arg-type]
         if shown is not None:
             return self.generic_visit(shown)
         record = records.of_class(self.facts.records, callees)

@@ -88,7 +88,7 @@ def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:
     lines: list[str] = []
     skipped, example = -1, False
     for line in text.splitlines():
-        indent = len(line) - len(line.lstrip())
+        indent = _indent(line)
         example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
         if skipped >= 0 and (not line.strip() or indent <= skipped):
             skipped = -1
@@ -96,11 +96,27 @@ def _docstring(node: ast.FunctionDef | ast.ClassDef, gone: set[str]) -> None:
             skipped = indent
         if skipped < 0 and not example:
             lines.append(line)
-    found = "\n".join(lines)
+    found = "\n".join(_without_empty_examples(lines) if ">>>" in text else lines)
     if re.fullmatch(r"\s*", found) or re.fullmatch(r"\s*Args:\s*", found):
         node.body = node.body[1:] or [ast.Pass()]
     else:
         first.value.value = found if found.strip() == found or "\n" in found else found.strip()
+
+
+def _without_empty_examples(lines: list[str]) -> list[str]:
+    """A docstring's lines without headings under which all examples are gone."""
+    kept: list[str] = []
+    for number, line in enumerate(lines):
+        below = next((after for after in lines[number + 1 :] if after.strip()), "")
+        if not re.fullmatch(r"\s*Examples?\s*:{0,2}\s*", line) or _indent(below) > _indent(line):
+            kept.append(line)
+    while len(kept) > 2 and not kept[-1].strip() and not kept[-2].strip():
+        del kept[-2]
+    return kept
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 class _Hints(ast.NodeTransformer):

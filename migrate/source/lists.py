@@ -1,28 +1,136 @@
-"""Lists that grow by several items at once.
+"""What a list is asked to do, in words that MindSpore compiles.
 
-`names.extend(["a", "b"])` runs in Python when MindSpore compiles, and what is in the list then is no constant any more:
-no key of a dictionary, no index. `names += ["a", "b"]` is the same to Python, and constants stay constants.
-Neither changes, compiled, a list that the caller goes on to use: the compiled step's comparison tells that.
+Compiled, `x.insert(…)`, `x.pop()`, `x.extend(…)`, `x.reverse()` and `reversed(x)` run in Python: through what they give
+flows no gradient, and what was a constant is none any more (`python benchmarks/graph_containers_mindspore.py`). Writing
+into slices is compiled, and the same to Python, also where the list has other names. Neither changes, compiled, a list
+that the caller goes on to use: the compiled step's comparison tells that.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .translating import Translator
 
+METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
+SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
+NOT_ALWAYS = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.BoolOp, ast.IfExp)
 
-def grown(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
-    """The statement for `x.extend([…])` where x is the function's own name; None for any other."""
+
+def spelled_out(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
+    """The statements for one that asks a list, which has a name in the function; None for any other."""
     call = node.value if isinstance(node, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "extend":
+    if not isinstance(call, ast.Call):
+        return _taken(node, translator) if isinstance(node, SIMPLE) else None
+    name, method = _asked(call, translator)
+    words = (method, call.args)
+    match words:
+        case "extend", [items]:
+            return [ast.AugAssign(ast.Name(name, ast.Store()), ast.Add(), translator.visit(_listed(items, translator)))]
+        case "insert", [at, item] if isinstance(at, (ast.Constant, ast.Name)):
+            at = translator.visit(at)
+            return [_write(name, at, copy.deepcopy(at), ast.List([translator.visit(item)], ast.Load()))]
+        case "reverse", []:
+            return [_write(name, None, None, _backwards(ast.Name(name, ast.Load())))]
+        case "pop", [] | [ast.Constant() | ast.UnaryOp()]:
+            gone = _without(name, call)
+            return None if gone is None else [gone]
+    return None
+
+
+def backwards(node: ast.Call, translator: Translator) -> ast.expr | None:
+    """The slice for `reversed(x)` of a list or tuple; None for any other call."""
+    callees = translator.facts.callees(translator.file, node)
+    if callees != ["builtins.reversed"] or len(node.args) != 1 or translator.in_python:
         return None
-    owner = call.func.value
-    if not isinstance(owner, ast.Name) or owner.id not in translator.local or len(call.args) != 1:
+    kinds = translator.facts.kinds(translator.file, node.args[0])
+    if not kinds or not all(kind.startswith(("list(", "tuple(")) for kind in kinds):
         return None
-    kinds = translator.facts.kinds(translator.file, owner)
-    if not isinstance(call.args[0], (ast.List, ast.ListComp)) or any(kind.startswith("module") for kind in kinds):
+    return _backwards(node.args[0])
+
+
+def _taken(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
+    """The statements for one that takes an item out of a list, `x = up(x, skips.pop())`."""
+    value = getattr(node, "value", None)
+    found = [] if value is None else [one for one in _always(value) if _asked(one, translator)[1] == "pop"]
+    if len(found) != 1 or not isinstance(node, SIMPLE):
         return None
-    return [ast.AugAssign(ast.Name(owner.id, ast.Store()), ast.Add(), translator.visit(call.args[0]))]
+    call, (name, _) = found[0], _asked(found[0], translator)
+    assert isinstance(call, ast.Call)
+    uses = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == name]
+    gone = _without(name, call)
+    if gone is None or len(uses) != 1 or (isinstance(node, ast.Return) and name in translator.handed):
+        return None
+    at = call.args[0] if call.args else ast.UnaryOp(ast.USub(), ast.Constant(1))
+    item = ast.copy_location(ast.Subscript(ast.Name(name, ast.Load()), at, ast.Load()), call)
+    taken = _Put(call, item).visit(node)
+    assert isinstance(taken, ast.stmt)
+    return [*translator.statement(taken), *([] if isinstance(node, ast.Return) else [gone])]
+
+
+class _Put(ast.NodeTransformer):
+    """Puts an expression in the place of another."""
+
+    def __init__(self, old: ast.expr, new: ast.expr) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """The new one for the old one."""
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def _asked(node: ast.expr, translator: Translator) -> tuple[str, str]:
+    """The name of the list, and what it is asked, where the function runs compiled; both empty for any other call."""
+    owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if not isinstance(owner, ast.Name) or owner.id not in translator.local or translator.in_python:
+        return "", ""
+    assert isinstance(node, ast.Call)
+    callees = translator.facts.callees(translator.file, node)
+    method = METHODS.get(callees[0], "") if len(callees) == 1 and not node.keywords else ""
+    return (owner.id, method) if method else ("", "")
+
+
+def _listed(items: ast.expr, translator: Translator) -> ast.expr:
+    """Items as a list, for `+=` takes nothing else when MindSpore compiles it."""
+    if isinstance(items, ast.GeneratorExp):
+        return ast.copy_location(ast.ListComp(items.elt, items.generators), items)
+    kinds = translator.facts.kinds(translator.file, items)
+    if isinstance(items, (ast.List, ast.ListComp)) or (kinds and all(kind.startswith("list(") for kind in kinds)):
+        return items
+    return ast.List([ast.Starred(items, ast.Load())], ast.Load())
+
+
+def _without(name: str, call: ast.Call) -> ast.stmt | None:
+    """What takes the item out; None where it stands at a place that is computed."""
+    try:
+        at = ast.literal_eval(call.args[0]) if call.args else -1
+    except ValueError:
+        return None
+    if not isinstance(at, int):
+        return None
+    begin: ast.expr | None = ast.Constant(at) if at >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-at))
+    end: ast.expr | None = ast.Constant(at + 1) if at >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-at - 1))
+    return _write(name, None if at == 0 else begin, None if at == -1 else end, ast.List([], ast.Load()))
+
+
+def _write(name: str, begin: ast.expr | None, end: ast.expr | None, items: ast.expr) -> ast.stmt:
+    target = ast.Subscript(ast.Name(name, ast.Load()), ast.Slice(begin, end), ast.Store())
+    return ast.Assign([target], items)
+
+
+def _backwards(items: ast.expr) -> ast.expr:
+    step = ast.UnaryOp(ast.USub(), ast.Constant(1))
+    return ast.Subscript(items, ast.Slice(step=step), ast.Load())
+
+
+def _always(node: ast.AST) -> Iterator[ast.expr]:
+    """The expressions that are computed wherever this one is."""
+    if isinstance(node, ast.expr):
+        yield node
+    if not isinstance(node, NOT_ALWAYS):
+        for child in ast.iter_child_nodes(node):
+            yield from _always(child)

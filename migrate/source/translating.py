@@ -7,17 +7,16 @@ import copy
 from typing import Any
 
 from ..analyze.names import find
-from . import contexts, empty_slices, in_place, not_run, records, registries
+from . import contexts, dictionaries, empty_slices, in_place, lists, not_run, records, registries
 from .by_inputs import is_comment
 from .calls import Calls
 from .comprehensions import looped
 from .configurations import note
 from .crossing_calls import held
-from .dictionaries import begun_empty
 from .hints import Hints
 from .keywords import write_out
-from .lists import grown
 from .module_api import BEHIND, CONTAINERS, LIMITS, NAMES
+from .picking import picked
 from .pruning import pruned
 from .questions import answered
 from .scope import Scope
@@ -38,22 +37,27 @@ class Translator(Calls):
         self.owner = owner  # the class in which the function stands
         self.asked = False  # inside isinstance(…, …), where a class is a class
         self.local: set[str] = set()  # the names that belong to the function
+        self.handed: set[str] = set()  # those of its parameters
+        self.in_python = False  # whether MindSpore never compiles it
         self.strict = False  # what cannot be written is an error, and no part of the file
 
     def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The definition under another name, with what ran of its body."""
         found = copy.deepcopy(node)
         self.local = set(local_names(found))
-        if name != "__init__":  # which runs in Python
+        self.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
+        self.in_python = name == "__init__"
+        if not self.in_python:
             looped(found)
+            picked(found, self.facts, self.file)
         spelled_out(found)
-        begun_empty(found, self.facts, self.file)
+        dictionaries.begun_empty(found, self.facts, self.file)
         write_out(found, self.scope, self.file)
         Steps(self.scope, self.file).visit(found)
         entered = node.name == "forward" and self.owner in self.facts.classes.get("", ())
         missing = lambda node, text: ast.Expr(self.missing(node, text))  # noqa: E731
         body = pruned(found, self.facts, self.file, missing, entered=entered)
-        if name != "__init__" and contexts.decorated(node):
+        if not self.in_python and contexts.decorated(node):
             statements = contexts.without_gradient(body, self)
         else:
             statements = [new for old in body for new in self.statement(old)]
@@ -70,7 +74,8 @@ class Translator(Calls):
             found = special(self, node.value)
             if found is not None:
                 return found
-        written_into = in_place.statement(node, self) or empty_slices.statement(node, self) or grown(node, self)
+        ways = (in_place.statement, empty_slices.statement, lists.spelled_out, dictionaries.spelled_out)
+        written_into = next((found for way in ways if (found := way(node, self))), None)
         if written_into is not None:
             return written_into
         if isinstance(node, ast.With):
@@ -106,7 +111,19 @@ class Translator(Calls):
             node.target = ast.Tuple([ast.Name("_", ast.Store()), node.target], ast.Store())
             node.iter = ast.Call(cells, [], [])
         else:
-            node.target, node.iter = self.visit(node.target), self.visit(node.iter)
+            node.target, node.iter = self.visit(node.target), self.gone_over(node.iter)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        """A loop inside of brackets."""
+        node.target, node.iter = self.visit(node.target), self.gone_over(node.iter)
+        node.ifs = [self.visit(test) for test in node.ifs]
+        return node
+
+    def gone_over(self, node: ast.expr) -> ast.expr:
+        """What a loop goes over; of modules by name their names, for MindSpore compiles no loop over a Cell."""
+        named = self.facts.kinds(self.file, node) == ["module torch.nn.ModuleDict"]
+        found: ast.expr = self.visit(node)
+        return ast.Call(ast.Attribute(found, "keys", ast.Load()), [], []) if named else found
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:  # noqa: N802
         """`(a, b)[0]`, which calls became that give two things in torch only, as `a`; what registries hold; outputs."""

@@ -172,3 +172,42 @@ class Settled(nn.Module):
 
 def settings():
     return Settled([WideSetting(3), WideSetting(5, 1.5)]), images()
+
+
+class PickNet(nn.Module):
+    """
+    Runs one layer of a list by its number, as TorchScript needed it written.
+
+    Examples::
+
+        >>> PickNet()
+
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(6, 6) for _ in range(3))
+
+    def pick(self, x, idx):
+        if idx < 0:
+            idx += len(self.layers)
+        out = x
+        for i, layer in enumerate(self.layers):
+            if i == idx:
+                out = layer(x)
+        return out
+
+    def some(self, x, idx):
+        out = x
+        for i, layer in enumerate(self.layers):
+            if i == idx:
+                out = out + layer(x) * i
+        return out
+
+    def forward(self, x):
+        x = self.pick(self.pick(x, -1), 0)
+        return self.some(self.some(x, 1), 7)
+
+
+def picked():
+    return PickNet(), (torch.randn(2, 6),)

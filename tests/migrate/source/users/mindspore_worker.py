@@ -66,25 +66,72 @@ def ran(folder: Path, name: str, mode: str) -> dict[str, Any]:
 
     net.set_train(False)
     found |= {f"eval/{n}": output.asnumpy() for n, output in enumerate(run())}
-    if mode == "graph":
-        return found
     net.set_train(True)
+    trained = [parameter for parameter in net.get_parameters() if parameter.requires_grad]
+    if mode == "graph":
+        fixed = [Tensor(value) for key, value in theirs.items() if key.startswith("input/")]
+        whole = not keys[0] and trained and any(key.startswith("train/") for key in theirs)
+        return found | (compiled_gradients(net, fixed, trained) if whole else {})
 
     def loss() -> Any:
         outputs = run()
         terms = [(o * Tensor(weights_for(o.shape))).sum() for o in outputs if "Float" in str(o.dtype)]
         return ops.stack(terms).sum() if terms else Tensor(0.0), outputs
 
-    trained = [parameter for parameter in net.get_parameters() if parameter.requires_grad]
     if not trained:
         return found | {f"train/{n}": output.asnumpy() for n, output in enumerate(run())}
     (_, outputs), gradients = mindspore.value_and_grad(loss, None, trained, has_aux=True)()
     outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]
     found |= {f"train/{n}": output.asnumpy() for n, output in enumerate(outputs)}
+    return found | named(net, trained, gradients)
+
+
+def named(net: nn.Cell, trained: list[Any], gradients: Any) -> dict[str, Any]:
+    """Gradients by the paths of their parameters."""
     paths = {id(parameter): path for path, parameter in net.parameters_and_names()}
-    for parameter, gradient in zip(trained, gradients, strict=True):
-        found[f"gradient/{paths[id(parameter)]}"] = gradient.asnumpy()
+    return {f"gradient/{paths[id(p)]}": g.asnumpy() for p, g in zip(trained, gradients, strict=True)}
+
+
+class Weighted(nn.Cell):
+    """The loss of torch_worker.py, of outputs at fixed places of all tensors that a net gives."""
+
+    def __init__(self, net: nn.Cell, weights: dict[int, Tensor]) -> None:
+        super().__init__(auto_prefix=False)
+        self.net, self.places, self.weights = net, list(weights), list(weights.values())
+
+    def construct(self, *values: Tensor) -> Tensor:
+        """The values are the net's."""
+        outputs = tensors(self.net(*values))
+        total = Tensor(0.0)
+        for n, place in enumerate(self.places):
+            total = total + (outputs[place] * self.weights[n]).sum()
+        return total
+
+
+def tensors(value: Any) -> list[Tensor]:
+    """The tensors in tuples, lists and dictionaries, in order; this is compiled."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    found: list[Tensor] = []
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            found += tensors(item)
     return found
+
+
+def compiled_gradients(net: nn.Cell, values: list[Tensor], trained: list[Any]) -> dict[str, Any]:
+    """The gradients of the compiled step."""
+    before = {parameter: parameter.asnumpy().copy() for parameter in net.get_parameters()}
+    outputs = flat(net(*values), Tensor)
+    for parameter, value in before.items():  # running statistics that moved
+        parameter.set_data(Tensor(value, parameter.dtype))
+    weights = {n: Tensor(weights_for(o.shape)) for n, o in enumerate(outputs) if "Float" in str(o.dtype)}
+    if not weights:
+        return {}
+    _, gradients = mindspore.value_and_grad(Weighted(net, weights), None, trained)(*values)
+    return named(net, trained, gradients)
 
 
 def main(folder: Path, mode: str, names: list[str]) -> None:

@@ -175,3 +175,43 @@ class Llama(nn.Module):
 def llama():
     torch.manual_seed(1)
     return Llama(), (torch.randn(2, 5, 8),)
+
+
+class StackNet(nn.Module):
+    """Lists that grow and shrink: skips of a U-Net, levels from the last to the first."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.ModuleList(nn.Linear(6, 6) for _ in range(4))
+        self.up = nn.ModuleList(nn.Linear(12, 6) for _ in range(2))
+
+    def further(self, levels, x):
+        levels.insert(0, x)
+        return levels
+
+    def forward(self, x):
+        skips, levels = [], []
+        for layer in self.down:
+            x = torch.tanh(layer(x))
+            skips.append(x)
+        skips.pop(0)
+        first = skips.pop(-2)
+        for n, layer in enumerate(self.up):
+            x = layer(torch.cat([x, skips.pop()], dim=1))
+            levels.insert(n, x)
+        levels.extend(level * 2 for level in [first, x])
+        levels = self.further(levels, first)
+        for level in reversed(levels):
+            x = x * 0.5 + level
+        levels.reverse()
+        named = dict(zip(["a", "b"], levels))
+        both = dict(named)
+        both["c"] = x * levels.pop()
+        more = dict(x=both["a"], y=both["b"] + both["c"])  # noqa: C408
+        every = {**more, "z": x, **named}
+        return {**every, "length": x * len(levels)}
+
+
+def stacked():
+    torch.manual_seed(1)
+    return StackNet(), (torch.randn(3, 6),)

@@ -49,3 +49,12 @@ def test_a_dataclass_with_an_init_of_its_own(users: Users) -> None:
     found = users["settings"]
     found.agrees()
     found.holds("class WideSetting(LayerSetting):", "[WideSetting(3), WideSetting(5, 1.5)]")
+
+
+def test_a_loop_that_picks_one_module(users: Users) -> None:
+    found = users["picked"]
+    found.agrees()
+    found.holds(
+        "        out = self.layers[idx](x)", "    for i, layer in enumerate(self.layers):", "out = out + layer(x) * i"
+    )
+    found.lacks("Examples", ">>>", "out = layer(x)")

@@ -14,6 +14,13 @@ def test_recurrent_layers(users: Users) -> None:
     found.holds("PaddedEmbedding(vocab, embed, padding_idx=0")
 
 
+def test_lists_that_shrink_and_dictionaries_of_others(users: Users) -> None:
+    found = users["stacked"]
+    found.agrees()
+    found.holds("levels[n:n] = [x]", "skips[-1:] = []", "for level in levels[::-1]:", "every.update(named)")
+    found.lacks(".insert(", ".pop(", ".extend(", ".reverse(", "reversed(", "dict(", "**every")
+
+
 def test_the_tutorials_transformer(users: Users) -> None:
     found = users["transformer"]
     found.agrees()

@@ -1,0 +1,214 @@
+"""What a compiled MindSpore step makes of lists and dictionaries: `python benchmarks/graph_containers_mindspore.py`.
+
+Prints, for each way to change one, how far the compiled value and gradient are from PyNative mode's, as a share of the
+largest value, or the error; then the same for what convert-model writes in its place.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+import mindspore as ms
+import numpy as np
+from mindspore import Tensor, nn
+
+Way = Callable[[Tensor, Tensor], Tensor]
+
+
+def insert(a: Tensor, b: Tensor) -> Tensor:
+    """list.insert."""
+    x = [a]
+    x.insert(0, b)
+    return x[0] * x[1]
+
+
+def pop(a: Tensor, b: Tensor) -> Tensor:
+    """list.pop."""
+    x = [a, b]
+    y = x.pop()
+    return x[0] * y
+
+
+def extend(a: Tensor, b: Tensor) -> Tensor:
+    """list.extend."""
+    x = [a]
+    x.extend([b])
+    return x[0] * x[1]
+
+
+def reverse(a: Tensor, b: Tensor) -> Tensor:
+    """list.reverse."""
+    x = [a, b]
+    x.reverse()
+    return x[0] * x[1]
+
+
+def remove(a: Tensor, b: Tensor) -> Tensor:
+    """list.remove."""
+    x = [3, 5]
+    x.remove(3)
+    return a * b * x[0]
+
+
+def backwards(a: Tensor, b: Tensor) -> Tensor:
+    """list(reversed())."""
+    x = list(reversed([a, b]))
+    return x[0] * x[1]
+
+
+def loop_backwards(a: Tensor, b: Tensor) -> Tensor:
+    """for in reversed()."""
+    y = a
+    for item in reversed([a, b]):
+        y = y * item
+    return y
+
+
+def copied(a: Tensor, b: Tensor) -> Tensor:
+    """list.copy."""
+    x = [a, b].copy()
+    return x[0] * x[1]
+
+
+def dictionary(a: Tensor, b: Tensor) -> Tensor:
+    """dict(others)."""
+    others = {"a": a, "b": b}
+    x = dict(others)
+    return x["a"] * x["b"]
+
+
+def words(a: Tensor, b: Tensor) -> Tensor:
+    """dict(a=…)."""
+    x = dict(a=a, b=b)  # noqa: C408
+    return x["a"] * x["b"]
+
+
+def zipped(a: Tensor, b: Tensor) -> Tensor:
+    """dict(zip())."""
+    x = dict(zip(["a", "b"], [a, b]))  # noqa: B905
+    return x["a"] * x["b"]
+
+
+def keys(a: Tensor, b: Tensor) -> Tensor:
+    """dict.fromkeys."""
+    x = dict.fromkeys(["a", "b"], a)
+    return x["a"] * x["b"] * b
+
+
+def unpacked(a: Tensor, b: Tensor) -> Tensor:
+    """{**others}."""
+    others = {"a": a}
+    x = {**others, "b": b}
+    return x["a"] * x["b"]
+
+
+def append(a: Tensor, b: Tensor) -> Tensor:
+    """list.append, which is right."""
+    x = [a]
+    x.append(b)
+    return x[0] * x[1]
+
+
+def insert_slice(a: Tensor, b: Tensor) -> Tensor:
+    """x[0:0] = [item]."""
+    x = [a]
+    x[0:0] = [b]
+    return x[0] * x[1]
+
+
+def pop_slice(a: Tensor, b: Tensor) -> Tensor:
+    """x[-1:] = []."""
+    x = [a, b]
+    y = x[-1]
+    x[-1:] = []
+    return x[0] * y
+
+
+def add(a: Tensor, b: Tensor) -> Tensor:
+    """x += items."""
+    x = [a]
+    x += [b]
+    return x[0] * x[1]
+
+
+def reverse_slice(a: Tensor, b: Tensor) -> Tensor:
+    """x[:] = x[::-1]."""
+    x = [a, b]
+    x[:] = x[::-1]
+    return x[0] * x[1]
+
+
+def loop_slice(a: Tensor, b: Tensor) -> Tensor:
+    """for in x[::-1]."""
+    y = a
+    for item in [a, b][::-1]:
+        y = y * item
+    return y
+
+
+def starred(a: Tensor, b: Tensor) -> Tensor:
+    """[*items]."""
+    x = [*[a, b]]
+    return x[0] * x[1]
+
+
+def comprehension(a: Tensor, b: Tensor) -> Tensor:
+    """{k: v for k, v in others.items()}."""
+    others = {"a": a}
+    x = {key: value for key, value in others.items()}  # noqa: C416
+    x["b"] = b
+    return x["a"] * x["b"]
+
+
+THEIRS: tuple[Way, ...] = (
+    *(insert, pop, extend, reverse, remove, backwards, loop_backwards, copied),
+    *(dictionary, words, zipped, keys, unpacked, append),
+)
+OURS: tuple[Way, ...] = (insert_slice, pop_slice, add, reverse_slice, loop_slice, starred, comprehension)
+
+
+class Net(nn.Cell):
+    """Two layers, and a container around them."""
+
+    def __init__(self, way: Way) -> None:
+        super().__init__()
+        self.first, self.second, self.way = nn.Dense(8, 8), nn.Dense(8, 8), way
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, 8)."""
+        return self.way(self.first(x), self.second(x))
+
+
+def errors(way: Way) -> list[str]:
+    """The largest difference of the value and of the gradients, as a share of the largest of each; or the error."""
+    net = Net(way)
+    x = Tensor(np.random.default_rng(0).normal(size=(4, 8)).astype(np.float32))
+    found = {}
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        step = ms.value_and_grad(net, None, list(net.trainable_params()))
+        try:
+            value, gradients = step(x)
+            found[mode] = (value.asnumpy(), np.concatenate([g.asnumpy().ravel() for g in gradients]))
+        except Exception as error:  # a compiler's
+            return [f"{type(error).__name__}: {str(error).strip().splitlines()[0][:70]}", ""]
+    pairs = zip(found[ms.PYNATIVE_MODE], found[ms.GRAPH_MODE], strict=True)
+    return [f"{np.abs(ours - theirs).max() / np.abs(ours).max():.2g}" for ours, theirs in pairs]
+
+
+def main() -> int:
+    """0 where what convert-model writes is right."""
+    wrong = 0
+    for title, ways in (("a way of Python's", THEIRS), ("what convert-model writes", OURS)):
+        print(f"| {title} | value | gradient |\n|---|---:|---:|")
+        for way in ways:
+            found = errors(way)
+            print(f"| {str(way.__doc__).rstrip('.')} | {' | '.join(found)} |", flush=True)
+            wrong += way in OURS and any(not error or error[0].isalpha() or float(error) > 1e-5 for error in found)
+        print()
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

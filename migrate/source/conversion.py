@@ -8,15 +8,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import black
-
 from ...errors import WorkerFailed
 from .. import model_spec
 from .assembling import Source, assemble
 from .facts import Facts
+from .formatting import formatted
 from .scope import Problem
 
-LINE = 120
 STARTED = ("weights.pth", "batch.npz")  # what torch_start.py leaves in its folder
 SPARE = "build"  # what makes the model where its own name is taken by one of its classes
 
@@ -87,14 +85,6 @@ def written(model: str, report: Mapping[str, Any]) -> Written:
     text = formatted(source.text, model)
     classes = sum(isinstance(node, ast.ClassDef) for node in ast.parse(text).body)
     return Written(text, maker, classes, _once(source.problems), report["inputs"], report.get("left", {}))
-
-
-def formatted(text: str, model: str) -> str:
-    """The text as black formats it. Raises WorkerFailed where it is no Python."""
-    try:
-        return black.format_str(text, mode=black.Mode(line_length=LINE))
-    except (black.parsing.InvalidInput, black.parsing.ASTSafetyError) as error:
-        raise WorkerFailed(f"what was written of {model} is no Python: {' '.join(str(error).split())[:300]}") from None
 
 
 def _defined(source: Source, model: str) -> list[str]:

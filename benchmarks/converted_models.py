@@ -93,7 +93,9 @@ def wanted(patterns: list[str] | tuple[str, ...], known: dict[str, Any] | None) 
     found = dict.fromkeys(p for p in patterns if p not in globs)
     if globs:
         command = [sys.executable, str(TORCH), "names", *globs]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=CHECKOUT)
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False, cwd=CHECKOUT)
+        if done.returncode:
+            sys.exit(2)
         found |= dict.fromkeys(json.loads(done.stdout))
     return [model for model in found if known is None or model in known]
 

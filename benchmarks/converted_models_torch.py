@@ -10,6 +10,7 @@ running the model and writing its source, after torch, torchvision, timm and msm
 from __future__ import annotations
 
 import ast
+import inspect
 import json
 import sys
 import time
@@ -42,7 +43,9 @@ def names(pattern: str) -> list[str]:
         return [f"benchmarks/{TRANSFORMERS.name}:{name}" for name in found if fnmatch(name, glob)]
     if zoo == "timm":
         return [f"timm:{name}" for name in timm.list_models(glob)]
-    module = getattr(torchvision.models, kind) if kind else torchvision.models
+    module = getattr(torchvision.models, kind, None) if kind else torchvision.models
+    if zoo != "torchvision" or not inspect.ismodule(module):
+        sys.exit(f"{pattern}: no such family; known: torchvision, .segmentation, .video, .detection, timm")
     found = [name for name in torchvision.models.list_models(module=module) if fnmatch(name, glob)]
     if kind == "detection":
         return [f"benchmarks/{HERE}:backbone({name!r})" for name in found]

@@ -86,7 +86,7 @@ class _Put(ast.NodeTransformer):
 def _asked(node: ast.expr, translator: Translator) -> tuple[str, str]:
     """The name of the list, and what it is asked, where the function runs compiled; both empty for any other call."""
     owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-    if not isinstance(owner, ast.Name) or owner.id not in translator.local or translator.in_python:
+    if not isinstance(owner, ast.Name) or owner.id not in translator.own or translator.in_python:
         return "", ""
     assert isinstance(node, ast.Call)
     callees = translator.facts.callees(translator.file, node)

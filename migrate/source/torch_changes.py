@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -174,13 +175,18 @@ class _Beside:
                 continue
             values = describer.numbers.get(id(other), {})
             for key, value in _numbers(part).items():
-                if key in values and values[key] != value:
+                if key in values and values[key] != value and not _not_a_number(values[key], value):
                     yield path, key, values[key], value, type(part).__module__.partition(".")[0] == "torch"
 
 
 def noted(model: nn.Module) -> dict[int, dict[str, Any]]:
     """The numbers and words that each module of a new model holds, before it runs."""
     return {id(part): _numbers(part) for part in model.modules()}
+
+
+def _not_a_number(*values: Any) -> bool:
+    """Whether all are NaN, which no NaN equals."""
+    return all(isinstance(value, float) and math.isnan(value) for value in values)
 
 
 def _numbers(module: nn.Module) -> dict[str, Any]:

@@ -37,6 +37,7 @@ class Translator(Calls):
         self.owner = owner  # the class in which the function stands
         self.asked = False  # inside isinstance(…, …), where a class is a class
         self.local: set[str] = set()  # the names that belong to the function
+        self.own: set[str] = set()  # those that belong to the innermost of the functions in it
         self.handed: set[str] = set()  # those of its parameters
         self.in_python = False  # whether MindSpore never compiles it
         self.strict = False  # what cannot be written is an error, and no part of the file
@@ -44,7 +45,7 @@ class Translator(Calls):
     def function(self, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The definition under another name, with what ran of its body."""
         found = copy.deepcopy(node)
-        self.local = set(local_names(found))
+        self.local = self.own = set(local_names(found))
         self.handed = {argument.arg for argument in ast.walk(found.args) if isinstance(argument, ast.arg)}
         self.in_python = name == "__init__"
         if not self.in_python:
@@ -86,10 +87,14 @@ class Translator(Calls):
             node.annotation = self.hints.hint(node.annotation)
             node.value = node.value and self.visit(node.value)
             return [node]
+        own = self.own
+        if isinstance(node, ast.FunctionDef):
+            self.own = set(local_names(node))
         for field in ("body", "orelse", "finalbody"):
             inner = getattr(node, field, None)
             if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
                 setattr(node, field, [new for old in inner for new in self.statement(old)])
+        self.own = own
         if isinstance(node, (ast.If, ast.While)):
             node.test = self.visit(node.test)
             if not node.body and not node.orelse:

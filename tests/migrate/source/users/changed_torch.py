@@ -21,6 +21,7 @@ class Features(nn.Module):
         self.body = nn.Sequential(nn.Conv2d(4, 4, 1), nn.ReLU(), nn.Conv2d(4, 4, 1))
         self.parts = nn.ModuleDict({"gate": nn.Conv2d(4, 4, 1)})
         self.rate = 0.5
+        self.unknown = float("nan")  # which equals nothing, and was set by nobody
         self.head = nn.Linear(4, classes)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -215,3 +215,25 @@ class StackNet(nn.Module):
 def stacked():
     torch.manual_seed(1)
     return StackNet(), (torch.randn(3, 6),)
+
+
+class NoteNet(nn.Module):
+    """A function inside of another writes into that one's list."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(6, 6)
+
+    def forward(self, x):
+        noted = []
+
+        def note(items):
+            noted.extend(items)  # += would make it a name of this function
+
+        note([self.fc(x)])
+        return noted[0]
+
+
+def noted():
+    torch.manual_seed(1)
+    return NoteNet(), (torch.randn(3, 6),)

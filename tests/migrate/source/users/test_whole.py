@@ -21,6 +21,12 @@ def test_lists_that_shrink_and_dictionaries_of_others(users: Users) -> None:
     found.lacks(".insert(", ".pop(", ".extend(", ".reverse(", "reversed(", "dict(", "**every")
 
 
+def test_a_list_of_the_function_around(users: Users) -> None:
+    found = users["noted"]
+    found.agrees()
+    found.holds("noted.extend(items)")
+
+
 def test_the_tutorials_transformer(users: Users) -> None:
     found = users["transformer"]
     found.agrees()

@@ -16,6 +16,7 @@ class Kernel(NamedTuple):
     shares of the result's root mean square.
 
     torch: the operator's name below autograd. function: what both frameworks call it. way: forward or backward.
+    each_addition: the distance is that of one addition of a sum, as a share of the sum so far.
     """
 
     torch: str
@@ -23,6 +24,7 @@ class Kernel(NamedTuple):
     way: str
     distance: float
     bias: float
+    each_addition: bool = False
 
 
 @cache
@@ -37,6 +39,7 @@ def kernels() -> tuple[Kernel, ...]:
             fields.take("way", str),
             fields.take("distance", float),
             fields.take("bias", float),
+            fields.take("each_addition", bool, default=False),
         )
         fields.done()
         found.append(kernel)

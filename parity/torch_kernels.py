@@ -8,7 +8,7 @@ what they explain of the distance further on is known instead of guessed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -48,6 +48,8 @@ class _Rounding(TorchDispatchMode):
         kernel = _by_operator().get(func)
         if kernel is None:
             return result
+        if kernel.each_addition:
+            return self._summed(result, kernel, *args)
         if isinstance(result, tuple):  # log_sigmoid_forward has a buffer beside its result
             return (self._rounded(result[0], kernel), *result[1:])
         return self._rounded(result, kernel)
@@ -59,3 +61,17 @@ class _Rounding(TorchDispatchMode):
         spread = math.sqrt(max(kernel.distance**2 - kernel.bias**2, 0.0))
         drawn = torch.randn(exact.shape, generator=self.draws, dtype=torch.float32) * spread
         return exact + exact * (drawn + kernel.bias)
+
+    def _summed(
+        self, exact: torch.Tensor, kernel: Kernel, terms: torch.Tensor, dims: Sequence[int] | None = None, *rest: Any
+    ) -> torch.Tensor:
+        """A sum over all dimensions but the last, as that of a bias's gradient is, with the rounding of its additions.
+
+        Each addition rounds in proportion to the sum so far, independently: the variances of these add up.
+        """
+        before = range(terms.ndim - 1)
+        if exact.dtype != torch.float32 or not before or sorted(d % terms.ndim for d in dims or ()) != [*before]:
+            return exact
+        so_far = terms.detach().reshape(-1, terms.shape[-1]).cumsum(0)
+        distance = kernel.distance * torch.linalg.vector_norm(so_far, dim=0).reshape(exact.shape)
+        return exact + distance * torch.randn(exact.shape, generator=self.draws, dtype=torch.float32)

@@ -113,4 +113,31 @@ def kernels() -> dict[str, list[float]]:
     return told
 
 
-json.dump({**found, "kernels": kernels()}, sys.stdout)
+def sums() -> dict[str, list[float]]:
+    """Of a bias's gradient over so many rows: how far it stands from float64, plain, as it is rounded, and as numbers
+    are that are added one after the other; then sums of another kind, and in float64, against the plain ones."""
+    told = {}
+    for rows in (1_000, 20_000):
+        layer, x = nn.Linear(2, 64), torch.randn(rows // 10, 10, 2)
+        upstream = torch.randn(rows // 10, 10, 64)
+        exact = upstream.double().sum((0, 1))
+        one_by_one = torch.zeros(64)
+        for row in upstream.reshape(-1, 64):
+            one_by_one += row
+        runs = [one_by_one]
+        for context in (nullcontext(), rounding_as_mindspore()):
+            with context:
+                runs.insert(-1, torch.autograd.grad(layer(x), layer.bias, upstream)[0])
+        told[str(rows)] = [float((run.double() - exact).norm() / exact.norm()) for run in runs]
+
+    def others() -> list[torch.Tensor]:
+        return [upstream.sum(0), upstream.sum(-1), upstream.sum(), upstream[0, 0].sum(0), upstream.double().sum((0, 1))]
+
+    plain = others()
+    with rounding_as_mindspore():
+        rounded = others()
+    told["others"] = [float((a - b).abs().max()) for a, b in zip(rounded, plain, strict=True)]
+    return told
+
+
+json.dump({**found, "kernels": kernels(), "sums": sums()}, sys.stdout)

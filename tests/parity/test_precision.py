@@ -101,3 +101,16 @@ def test_the_same_target_judged_by_float32_fails(modes: Callable[[str], Report])
 def test_a_fault_is_found_in_a_shorter_format_too(modes: Callable[[str], Report], case: str, place: str) -> None:
     first = modes(case).first_divergence
     assert first is not None and first.place == place and first.ratio is not None and first.ratio > 50
+
+
+@pytest.mark.parametrize("rows", ["1000", "20000"])
+def test_a_biass_gradient_is_as_far_off_as_numbers_added_one_after_the_other(
+    measured: dict[str, dict[str, list[float]]], rows: str
+) -> None:
+    plain, rounded, one_by_one = measured["sums"][rows]
+    assert one_by_one / 1.6 < rounded < one_by_one * 1.6
+    assert plain < rounded / 2
+
+
+def test_other_sums_stay_as_they_are(measured: dict[str, dict[str, list[float]]]) -> None:
+    assert measured["sums"]["others"] == [0.0] * 5

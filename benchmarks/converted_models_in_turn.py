@@ -1,10 +1,10 @@
 """Prove a converted model in half the memory: first what torch does alone, then MindSpore, then torch again.
 
-    python benchmarks/converted_in_turn.py 'torchvision:vit_h_14(image_size=56)' 1x3x56x56 --out vit_h_14
+    python benchmarks/converted_models_in_turn.py 'torchvision:vit_h_14(image_size=56)' 1x3x56x56 --out vit_h_14
 
 What convert-model proves with both frameworks at work, `msmigrate record` does for one at a time, every module alone
 included, and `msmigrate compare` judges it; for the largest models of converted_models.md, of which both at once do
-not fit. Leaves source, weights, traces and findings.json in the new folder OUT, and prints how many tensors of each
+not fit. Leaves source, weights, traces and findings.json in the new folder --out, and prints how many tensors of each
 column passed, failed and have no verdict, and the largest resident set of each half. Needs timm.
 """
 
@@ -43,26 +43,11 @@ def main() -> int:
     np.savez(out / "batch.npz", **images, **labels)
     run("convert-model", given.model, given.shape, "-o", str(out / "net_ms.py"), "--no-proof")
     maker = given.model.partition(":")[2].partition("(")[0]
-    pair = [
-        "--torch",
-        given.model,
-        "--mindspore",
-        f"{out / 'net_ms.py'}:{maker}",
-        "--batch-file",
-        str(out / "batch.npz"),
-    ]
-    pair += ["--steps", str(given.steps), "--init-seeds", str(given.init_seeds)]
-    halves = (("torch", "A", ()), ("mindspore", "B", ("--with", "A")), ("torch", "C", ("--with", "B")))
-    for framework, half, other in halves:
-        run(
-            "record",
-            "--framework",
-            framework,
-            "-o",
-            str(out / half),
-            *(str(out / o) if o in "AB" else o for o in other),
-            *pair,
-        )
+    pair = ["--torch", given.model, "--mindspore", f"{out / 'net_ms.py'}:{maker}"]
+    pair += ["--batch-file", str(out / "batch.npz"), "--steps", str(given.steps), "--init-seeds", str(given.init_seeds)]
+    for framework, half, other in (("torch", "A", ""), ("mindspore", "B", "A"), ("torch", "C", "B")):
+        beside = ["--with", str(out / other)] if other else []
+        run("record", "--framework", framework, "-o", str(out / half), *beside, *pair)
     code = run("compare", str(out / "C"), str(out / "B"), "--json", str(out / "findings.json"), allowed=(0, 1))
     findings = json.loads((out / "findings.json").read_text(encoding="utf-8"))["findings"]
     for stage in STAGES[1:-1]:

@@ -42,7 +42,7 @@ def display(node: ast.Call, callees: Sequence[str], kinds: Callable[[ast.expr], 
     if _of_tensors(kinds(node)) and kinds(pairs):
         if all(kind.startswith("dict ") for kind in kinds(pairs)):
             return _again(pairs)
-        if not isinstance(pairs, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)):
+        if _pairs(pairs, kinds(pairs)):
             return _again(pairs, items=pairs)
     elements = pairs.elts if isinstance(pairs, (ast.List, ast.Tuple)) else [getattr(pairs, "elt", None)]
     found = [one.elts for one in elements if isinstance(one, ast.Tuple) and len(one.elts) == 2]
@@ -97,6 +97,16 @@ def _again(others: ast.expr, items: ast.expr | None = None) -> ast.DictComp:
     pairs = items or ast.Call(ast.Attribute(others, "items", ast.Load()), [], [])
     loop = ast.comprehension(ast.Tuple([key, value], ast.Store()), pairs, [], 0)
     return ast.DictComp(ast.Name("key", ast.Load()), ast.Name("value", ast.Load()), [loop])
+
+
+def _pairs(node: ast.expr, kinds: Sequence[str]) -> bool:
+    """Whether it is known to be pairs, and not a mapping of some other kind, which a loop takes the keys of."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)):
+        return False  # whose pairs are written one by one, or not
+    of = node.func if isinstance(node, ast.Call) else None
+    made = isinstance(of, ast.Name) and of.id in ("enumerate", "zip")
+    made = made or (isinstance(of, ast.Attribute) and of.attr == "items")
+    return made or all(kind.startswith(("list(", "tuple(")) for kind in kinds)
 
 
 def _of_tensors(kinds: Sequence[str]) -> bool:

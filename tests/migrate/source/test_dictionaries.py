@@ -1,0 +1,49 @@
+"""Calls that make dictionaries, as displays."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from msmigrate.migrate.source.dictionaries import display
+
+OF_TENSORS = 'dict {"a": "Tensor float32 2"}'
+KINDS = {"others": OF_TENSORS, "pairs": "list(tuple(str, Tensor float32 2))", "output": "object transformers.Output"}
+
+
+def shown(text: str, callee: str = "builtins.dict", made: str = OF_TENSORS) -> str | None:
+    """What is written for a call."""
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    kinds = {**KINDS, text: made, "x": "Tensor float32 2"}
+    found = display(call, [callee], lambda node: [kinds[part]] if (part := ast.unparse(node)) in kinds else ["object"])
+    return None if found is None else ast.unparse(ast.fix_missing_locations(found))
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("dict(a=x, b=x)", "{'a': x, 'b': x}"),
+        ("dict(others)", "{key: value for key, value in others.items()}"),
+        ("dict(pairs)", "{key: value for key, value in pairs}"),
+        ("dict(zip(names, values))", "{key: value for key, value in zip(names, values)}"),
+        ("dict(self.found.items())", "{key: value for key, value in self.found.items()}"),
+        ("dict([('a', x)])", "{'a': x}"),
+        ("dict(((n, x) for n in names))", "{n: x for n in names}"),
+    ],
+)
+def test_what_is_written(text: str, written: str) -> None:
+    assert shown(text) == written
+
+
+def test_a_copy() -> None:
+    assert shown("others.copy()", "builtins.dict.copy") == "{key: value for key, value in others.items()}"
+
+
+@pytest.mark.parametrize("text", ["dict(output)", "dict(a=x, **more)", "dict(others, b=x)", "dict()"])
+def test_what_stays(text: str) -> None:
+    assert shown(text) is None
+
+
+def test_without_tensors_it_stays() -> None:
+    assert shown("dict(others)", made='dict {"a": "int"}') is None

@@ -5,13 +5,14 @@
 What convert-model proves with both frameworks at work, `msmigrate record` does for one at a time, every module alone
 included, and `msmigrate compare` judges it; for the largest models of converted_models.md, of which both at once do
 not fit. Leaves source, weights, traces and findings.json in the new folder --out, and prints how many tensors of each
-column passed, failed and have no verdict, and the largest resident set of each half. Needs timm.
+column passed, failed and have no verdict, and the largest resident set so far.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -35,6 +36,10 @@ def main() -> int:
     parser.add_argument("--init-seeds", type=int, default=1)
     given = parser.parse_args()
     out = given.out.absolute()
+    if not re.fullmatch(r"\d+(x\d+)+", given.shape):
+        parser.error(f"{given.shape} is no shape such as 1x3x64x64")
+    if out.exists():
+        parser.error(f"{given.out} is there already: name a new folder")
     out.mkdir(parents=True)
     random = np.random.default_rng(SEED)
     size = (given.batch, *map(int, given.shape.split("x")[1:]))

@@ -9,7 +9,9 @@ import ast
 import itertools
 from collections import Counter
 
-from .walrus import BLOCKS, INSIDE, spelled_out
+from .blocks import in_blocks
+from .purity import INSIDE
+from .walrus import spelled_out
 
 NAME = "parts"  # of a list that has none
 
@@ -27,11 +29,7 @@ def looped(function: ast.FunctionDef) -> None:
                     setattr(statement, field, naming.visit(value))
     spelled_out(function)
     _Plain(naming.given).visit(function)
-    for node in ast.walk(function):
-        for field in BLOCKS:
-            block = getattr(node, field, None)
-            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                setattr(node, field, [new for old in block for new in _loops(old, naming)])
+    in_blocks(function, lambda block: [new for old in block for new in _loops(old, naming)])
 
 
 class _Naming(ast.NodeTransformer):

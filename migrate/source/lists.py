@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
+
+from .purity import always
 
 if TYPE_CHECKING:
     from .translating import Translator
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
-NOT_ALWAYS = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.BoolOp, ast.IfExp)
 
 
 def spelled_out(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
@@ -27,8 +27,7 @@ def spelled_out(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None
     if not isinstance(call, ast.Call):
         return _taken(node, translator) if isinstance(node, SIMPLE) else None
     name, method = _asked(call, translator)
-    words = (method, call.args)
-    match words:
+    match method, call.args:
         case "extend", [items]:
             return [ast.AugAssign(ast.Name(name, ast.Store()), ast.Add(), translator.visit(_listed(items, translator)))]
         case "insert", [at, item] if isinstance(at, (ast.Constant, ast.Name)):
@@ -36,7 +35,7 @@ def spelled_out(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None
             return [_write(name, at, copy.deepcopy(at), ast.List([translator.visit(item)], ast.Load()))]
         case "reverse", []:
             return [_write(name, None, None, _backwards(ast.Name(name, ast.Load())))]
-        case "pop", [] | [ast.Constant() | ast.UnaryOp()]:
+        case "pop", [] | [_]:
             gone = _without(name, call)
             return None if gone is None else [gone]
     return None
@@ -56,7 +55,7 @@ def backwards(node: ast.Call, translator: Translator) -> ast.expr | None:
 def _taken(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
     """The statements for one that takes an item out of a list, `x = up(x, skips.pop())`."""
     value = getattr(node, "value", None)
-    found = [] if value is None else [one for one in _always(value) if _asked(one, translator)[1] == "pop"]
+    found = [] if value is None else [one for one in always(value) if _asked(one, translator)[1] == "pop"]
     if len(found) != 1 or not isinstance(node, SIMPLE):
         return None
     call, (name, _) = found[0], _asked(found[0], translator)
@@ -83,7 +82,7 @@ class _Put(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
 
-def _asked(node: ast.expr, translator: Translator) -> tuple[str, str]:
+def _asked(node: ast.AST, translator: Translator) -> tuple[str, str]:
     """The name of the list, and what it is asked, where the function runs compiled; both empty for any other call."""
     owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
     if not isinstance(owner, ast.Name) or owner.id not in translator.own or translator.in_python:
@@ -125,12 +124,3 @@ def _write(name: str, begin: ast.expr | None, end: ast.expr | None, items: ast.e
 def _backwards(items: ast.expr) -> ast.expr:
     step = ast.UnaryOp(ast.USub(), ast.Constant(1))
     return ast.Subscript(items, ast.Slice(step=step), ast.Load())
-
-
-def _always(node: ast.AST) -> Iterator[ast.expr]:
-    """The expressions that are computed wherever this one is."""
-    if isinstance(node, ast.expr):
-        yield node
-    if not isinstance(node, NOT_ALWAYS):
-        for child in ast.iter_child_nodes(node):
-            yield from _always(child)

@@ -13,26 +13,26 @@ from __future__ import annotations
 import ast
 import copy
 
+from .blocks import in_blocks
 from .facts import Facts
 from .purity import has_no_effect
-from .walrus import BLOCKS
 
 LIST = "module torch.nn.ModuleList"
 
 
 def picked(function: ast.FunctionDef, facts: Facts, file: str) -> None:
     """Write such loops as what they pick, and no value before that is lost in it; in place."""
-    for node in ast.walk(function):
-        for field in BLOCKS:
-            block = getattr(node, field, None)
-            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                found: list[ast.stmt] = []
-                for statement in block:
-                    inside = _picked(statement, facts, file)
-                    if inside and found and _lost(found[-1], inside[0]):
-                        found.pop()
-                    found += inside or [statement]
-                setattr(node, field, found)
+
+    def change(block: list[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for statement in block:
+            inside = _picked(statement, facts, file)
+            if inside and found and _lost(found[-1], inside[0]):
+                found.pop()
+            found += inside or [statement]
+        return found
+
+    in_blocks(function, change)
 
 
 def _picked(loop: ast.stmt, facts: Facts, file: str) -> list[ast.stmt]:

@@ -7,23 +7,18 @@ before it in the statement does anything or reads the name. `if a and (n := b):`
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
+from .blocks import in_blocks
 from .instrument import place
-from .purity import has_no_effect
+from .purity import always, has_no_effect
 
 SIMPLE = (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
-INSIDE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
-BLOCKS = ("body", "orelse", "finalbody")
 
 
 def spelled_out(function: ast.FunctionDef) -> None:
     """Give such names in statements of their own, at the place of the statement that they stood in; in place."""
-    for node in ast.walk(function):
-        for field in BLOCKS:
-            block = getattr(node, field, None)
-            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                setattr(node, field, [new for old in block for new in _apart(old)])
+    in_blocks(function, lambda block: [new for old in block for new in _apart(old)])
 
 
 def _apart(statement: ast.stmt) -> list[ast.stmt]:
@@ -31,7 +26,7 @@ def _apart(statement: ast.stmt) -> list[ast.stmt]:
     field = "test" if isinstance(statement, ast.If) else "value"
     value = getattr(statement, field, None) if isinstance(statement, SIMPLE) else None
     before: list[ast.stmt] = []
-    while value is not None and (found := next(_always(value), None)) and _first(found, value):
+    while value is not None and (found := next(_named(value), None)) and _first(found, value):
         target = ast.copy_location(ast.Name(found.target.id, ast.Store()), found.target)
         before.append(ast.copy_location(ast.Assign([target], found.value), statement))
         value = _Read(found).visit(value)
@@ -46,7 +41,7 @@ def _in_two(statement: ast.stmt) -> list[ast.stmt]:
     test = statement.test
     if not isinstance(test.op, ast.And):
         return [statement]
-    given = [n for n, part in enumerate(test.values) if n and next(_always(part), None)]
+    given = [n for n, part in enumerate(test.values) if n and next(_named(part), None)]
     if not given:
         return [statement]
     first, rest = (_all_of(part, test) for part in (test.values[: given[0]], test.values[given[0] :]))
@@ -58,21 +53,9 @@ def _all_of(parts: list[ast.expr], test: ast.BoolOp) -> ast.expr:
     return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(ast.And(), parts), test)
 
 
-def _always(node: ast.AST) -> Iterator[ast.NamedExpr]:
+def _named(node: ast.AST) -> Iterator[ast.NamedExpr]:
     """The names given wherever an expression is computed, innermost and leftmost first."""
-    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
-    if isinstance(node, INSIDE):
-        return
-    if isinstance(node, ast.BoolOp):
-        children = node.values[:1]
-    elif isinstance(node, ast.IfExp):
-        children = [node.test]
-    elif isinstance(node, ast.Compare):
-        children = [node.left, *node.comparators[:1]]
-    for child in children:
-        yield from _always(child)
-    if isinstance(node, ast.NamedExpr):
-        yield node
+    return (found for found in always(node) if isinstance(found, ast.NamedExpr))
 
 
 def _first(found: ast.NamedExpr, value: ast.expr) -> bool:

@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from . import torch_drawn
+from .torch_names import is_torch
 
 if TYPE_CHECKING:
     from .torch_described import Describer
@@ -176,7 +177,7 @@ class _Beside:
             values = describer.numbers.get(id(other), {})
             for key, value in _numbers(part).items():
                 if key in values and values[key] != value and not _not_a_number(values[key], value):
-                    yield path, key, values[key], value, type(part).__module__.partition(".")[0] == "torch"
+                    yield path, key, values[key], value, is_torch(type(part))
 
 
 def noted(model: nn.Module) -> dict[int, dict[str, Any]]:

@@ -31,6 +31,11 @@ def standing(found: Any) -> str:
     return SIMPLIFIED.get(stands, stands)
 
 
+def is_torch(cls: type) -> bool:
+    """Whether a class is torch's own."""
+    return cls.__module__.partition(".")[0] == "torch"
+
+
 def public(name: str) -> str:
     """The name under which one calls what torch builds in."""
     for ours, theirs in BUILT_IN.items():

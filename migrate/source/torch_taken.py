@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from .torch_names import is_torch
+
 if TYPE_CHECKING:
     from .torch_described import Describer
 
@@ -32,16 +34,11 @@ def noting_values(describer: Describer, function: Callable[..., Any]) -> Callabl
     def drawn(*args: Any, **kwargs: Any) -> Any:
         given = (getattr(function, "__self__", None), *args, *kwargs.values())
         tensor = next((one for one in given if isinstance(one, torch.Tensor)), None)
-        if tensor is not None:
+        if tensor is not None and tensor.layout is torch.strided:  # a sparse one has no memory of its own
             describer.redrawn[_memory(tensor)] = next(describer.count)
         return function(*args, **kwargs)
 
     return drawn
-
-
-def is_torch(cls: type) -> bool:
-    """Whether a class is torch's own."""
-    return cls.__module__.partition(".")[0] == "torch"
 
 
 def _parts(module: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:

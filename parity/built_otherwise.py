@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .findings import Finding
-from .judge import Verdict
+from .judge import Unjudged, Verdict
 from .replay.calls import WIRING
 from .trace import ALONE
 
@@ -47,4 +47,4 @@ def _judged(finding: Finding, gross: float) -> Finding:
         return finding
     if finding.error is not None and finding.error < gross:
         return finding
-    return replace(finding, verdict=Verdict.NONE, why=WHY + finding.why)
+    return replace(finding, verdict=Verdict.NONE, why=WHY + finding.why, unjudged=Unjudged.BUILT_OTHERWISE)

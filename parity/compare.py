@@ -18,7 +18,7 @@ from . import fast_images
 from .findings import Finding
 from .initial import PART as DISTRIBUTION
 from .initial import compare_distributions
-from .judge import Verdict, judge
+from .judge import Unjudged, Verdict, judge
 from .noise import UsualNoise, is_of_a_step
 from .replay.calls import WIRING
 from .replay.failures import Failures
@@ -100,7 +100,7 @@ class _Family:
 def compare(traces: Traces) -> list[Finding]:
     """Judge every tensor that any side recorded; the findings come by stage and in execution order."""
     families = [
-        _Family(torch, mindspore, UsualNoise(torch, traces.alone[1]), Failures.of(torch, mindspore))
+        _Family(torch, mindspore, UsualNoise(torch, traces.alone[1], traces.matched), Failures.of(torch, mindspore))
         for torch, mindspore in traces.families
     ]
     findings = [_finding(family, entry) for family, entry in _expected(families).values()]
@@ -174,17 +174,18 @@ def _finding(of: _Family, entry: Entry) -> Finding:
         return _told(entry, verdict, why, error=error)
     noisy = [trace.array(key) for trace in runs]
     known = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
-    m = judge(reference, noisy, subject, **known, of_a_step=is_of_a_step(entry))
+    of_a_step, stored = is_of_a_step(entry), usual.stored(entry)
+    m = judge(reference, noisy, subject, **known, of_a_step=of_a_step, stored=stored, zero=usual.is_zero(entry))
     size = m.size or 1.0
-    return _told(
-        entry, m.verdict, m.why, error=m.relative, noise=m.noise / size, allowed=m.allowed / size, ratio=m.ratio
-    )
+    numbers = {"error": m.relative, "noise": m.noise / size, "allowed": m.allowed / size, "ratio": m.ratio}
+    return _told(entry, m.verdict, m.why, m.unjudged, **numbers)
 
 
-def _told(entry: Entry, verdict: Verdict, why: str = "", **numbers: float) -> Finding:
-    return Finding(
-        entry.stage, entry.part, entry.label, entry.order, verdict, why, entry.module, entry.shape, **numbers
-    )
+def _told(
+    entry: Entry, verdict: Verdict, why: str = "", unjudged: Unjudged | None = None, **numbers: float
+) -> Finding:
+    found = Finding(entry.stage, entry.part, entry.label, entry.order, verdict, why, entry.module, entry.shape)
+    return replace(found, unjudged=unjudged, **numbers)
 
 
 def _not_alike(ours: Entry, theirs: Entry) -> str:
@@ -209,7 +210,7 @@ def _not_finite(entry: Entry, torch: dict[Any, int], theirs: Entry) -> Finding:
     if torch:
         dtype, count = next(iter(torch.items()))
         why = f"torch {dtype} itself has {count} values that are not finite (MindSpore {theirs.nonfinite})"
-        return _told(entry, Verdict.NONE, why)
+        return _told(entry, Verdict.NONE, why, Unjudged.NOT_FINITE)
     return _told(entry, Verdict.FAIL, f"MindSpore has {theirs.nonfinite} values that are not finite, torch none")
 
 
@@ -239,4 +240,5 @@ def _exact(entry: Entry, ours: Entry, theirs: Entry, plain: np.ndarray, subject:
 def _distribution(entry: Entry, plain: np.ndarray, subject: np.ndarray, tests: int) -> Finding:
     check = compare_distributions(plain, subject, tests)
     verdict = {True: Verdict.PASS, False: Verdict.FAIL, None: Verdict.NONE}[check.agree]
-    return _told(entry, verdict, check.why, error=check.statistic, noise=0.0, allowed=check.critical)
+    unjudged = Unjudged.FEW_VALUES if check.agree is None else None
+    return _told(entry, verdict, check.why, unjudged, error=check.statistic, noise=0.0, allowed=check.critical)

@@ -5,11 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from enum import Enum
 from statistics import median
 from typing import Any
 
-from .judge import Verdict
+from .judge import BY_NATURE, Unjudged, Verdict
 from .trace import STAGES
+
+
+class Outcome(str, Enum):
+    """The verdict of a whole run."""
+
+    PARITY = "parity"
+    MISMATCH = "mismatch"
+    UNPROVEN = "unproven"  # nothing failed, but something that should have been judged was not
 
 
 @dataclass(frozen=True)
@@ -18,7 +27,7 @@ class Finding:
 
     error, noise and allowed are L2 distances from torch float64 as shares of the tensor's own size (for the initial
     distributions: Kolmogorov-Smirnov distance, 0, and its critical value); ratio is error over noise or floor; `why`
-    explains every verdict that is not a pass.
+    explains every verdict that is not a pass, and `unjudged` is its kind where there is no verdict.
     """
 
     stage: str
@@ -33,6 +42,7 @@ class Finding:
     noise: float | None = None
     allowed: float | None = None
     ratio: float | None = None
+    unjudged: Unjudged | None = None
 
     @property
     def place(self) -> str:
@@ -84,13 +94,15 @@ class ModuleVerdict:
 
 @dataclass(frozen=True)
 class StageSummary:
-    """The findings of one stage, counted; median and largest ratio over the tensors that were judged by noise."""
+    """The findings of one stage, counted; unproven: those of `undecided` that should have been judged; median and
+    largest ratio over the tensors that were judged by noise."""
 
     stage: str
     verdict: Verdict
     passed: int
     failed: int
     undecided: int
+    unproven: int
     median_ratio: float | None
     max_ratio: float | None
     max_error: float | None
@@ -131,8 +143,21 @@ class Report:
 
     @property
     def parity(self) -> bool:
-        """Whether every stage passed; a stage without a verdict has not."""
+        """Whether every stage passed; a stage in which something was not judged that should have been has not."""
         return all(stage.verdict is Verdict.PASS for stage in self.stages)
+
+    @property
+    def unproven(self) -> list[Finding]:
+        """The tensors without a verdict that keep the run from parity, in the order of execution."""
+        return unproven(finding for finding in self.findings if finding.stage in self.only)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The verdict of the whole run."""
+        if self.parity:
+            return Outcome.PARITY
+        failed = any(stage.verdict is Verdict.FAIL for stage in self.stages)
+        return Outcome.MISMATCH if failed else Outcome.UNPROVEN
 
     @property
     def first_divergence(self) -> Finding | None:
@@ -145,6 +170,7 @@ class Report:
         first = self.first_divergence
         return {
             "parity": self.parity,
+            "outcome": self.outcome.value,
             "recipe": self.recipe,
             "recipe_digest": self.recipe_digest,
             **(asdict(self.made_with) if self.made_with else {}),
@@ -160,15 +186,26 @@ class Report:
         }
 
 
+def unproven(findings: Iterable[Finding]) -> list[Finding]:
+    """The findings without a verdict that should have one: those whose kind is not in BY_NATURE, and all of a part of
+    which nothing passed, whatever their kind: it was not judged at all. (What is built otherwise is judged end to end.)
+    """
+    found = list(findings)
+    passed = {(f.stage, f.part) for f in found if f.verdict is Verdict.PASS}
+    open_ = [f for f in found if f.verdict is Verdict.NONE and f.unjudged is not Unjudged.BUILT_OTHERWISE]
+    return [f for f in open_ if f.unjudged not in BY_NATURE or (f.stage, f.part) not in passed]
+
+
 def summarise(stage: str, findings: Iterable[Finding]) -> StageSummary:
-    """Count a stage's findings. One failure fails it; nothing compared at all fails it too; more tensors undecided
-    than passed leave it without a verdict."""
+    """Count a stage's findings. One failure fails it; nothing compared at all fails it too; a tensor that should have
+    been judged and was not leaves it without a verdict."""
     found = list(findings)
     counts = {verdict: sum(f.verdict is verdict for f in found) for verdict in Verdict}
+    missing = len(unproven(found))
     if counts[Verdict.FAIL] or not found:
         verdict = Verdict.FAIL
     else:
-        verdict = Verdict.PASS if counts[Verdict.PASS] >= counts[Verdict.NONE] else Verdict.NONE
+        verdict = Verdict.NONE if missing or not counts[Verdict.PASS] else Verdict.PASS
     ratios = [f.ratio for f in found if f.ratio is not None]
     worst = max((f for f in found if f.error is not None), key=lambda f: f.error or 0.0, default=None)
     return StageSummary(
@@ -177,6 +214,7 @@ def summarise(stage: str, findings: Iterable[Finding]) -> StageSummary:
         counts[Verdict.PASS],
         counts[Verdict.FAIL],
         counts[Verdict.NONE],
+        missing,
         median(ratios) if ratios else None,
         max(ratios, default=None),
         worst.error if worst else None,

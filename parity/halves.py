@@ -27,6 +27,7 @@ from .pairs.settle import ALIGNMENT, read_alignment
 from .replay.calls import FOLDER as REPLAY
 from .run import MINDSPORE_WORKER, TORCH_WORKER, Told, claim, report, run_workers
 from .start import CHECKPOINT, INPUTS, MINDSPORE, MINDSPORE_REPLAY, START, TORCH64, replayed
+from .step_starts import StepStarts
 from .worker import Options
 
 START_FILES = (INPUTS, CHECKPOINT, START, "structure-torch.json", REPLAY)
@@ -71,6 +72,8 @@ def record(
             _bring(framework, other, inside.folder)
         command = {"torch": torch_worker} if framework == "torch" else {"MindSpore": mindspore_worker}
         run_workers(recipe_file, inside, told, command, timeout)
+        if framework == "torch":
+            StepStarts(inside.folder).remove()
         run_file.write(recipe_file, inside, framework, inside.alone)
         if other is not None:
             run_file.check_together(other, inside.folder)

@@ -37,6 +37,8 @@ LEFT_OUT = 0.02
 # Such a tensor is what is left of sums that cancel, in an order that every kernel chooses for itself: torch's runs say
 # less of MindSpore's rounding there. What is no zero in MindSpore is off by thousands.
 CANCELLED = 4.0
+# Storing a weight in float32 moves it by at most half a unit in its last place: twice what it does on average.
+STORED_MOST = 2.0
 BLIND = 0.5  # an allowance above this share of the tensor itself would let a missing tensor pass
 
 
@@ -48,10 +50,29 @@ class Verdict(str, Enum):
     NONE = "no verdict"
 
 
+class Unjudged(str, Enum):
+    """Why a tensor has no verdict. BY_NATURE has those that may stand beside parity; any other is unproven."""
+
+    NOISE = "noise"  # torch's own noise is so large that a missing tensor would pass
+    NOT_FINITE = "not finite"  # torch itself has values that are not finite
+    NOT_COMPILED_ALIKE = "not compiled alike"  # in half precision the compiled step rounds otherwise
+    DRAWS = "draws"  # random numbers that could not be fixed
+    STORAGE = "storage"  # float32 cannot hold so small a change of so large a weight
+    ZERO_GRADIENT = "zero gradient"  # in exact arithmetic the gradient is zero: the update is rounding alone
+    FEW_VALUES = "few values"  # too few drawn values to tell one distribution from another
+    NOT_ALONE = "not alone"  # torch itself cannot run the module by itself
+    BUILT_OTHERWISE = "built otherwise"  # modules that are cut otherwise, in a net that agrees end to end
+
+
+BY_NATURE = frozenset(
+    {Unjudged.STORAGE, Unjudged.ZERO_GRADIENT, Unjudged.FEW_VALUES, Unjudged.NOT_ALONE, Unjudged.BUILT_OTHERWISE}
+)
+
+
 @dataclass(frozen=True)
 class Measure:
     """L2 distances over the recorded elements: of MindSpore (error) and of torch float32 (noise) from float64, the
-    floor, what was allowed, the tensor's own size; `peak` is the same for the largest single element."""
+    floor, what was allowed, the tensor's own size; unjudged: why there is no verdict, where there is none."""
 
     verdict: Verdict
     error: float
@@ -60,6 +81,7 @@ class Measure:
     allowed: float
     size: float
     why: str
+    unjudged: Unjudged | None = None
 
     @property
     def ratio(self) -> float:
@@ -87,6 +109,8 @@ def judge(
     size: float | None = None,
     floor_ulps: float = FLOOR_ULPS,
     of_a_step: bool = False,
+    stored: float = 0.0,
+    zero: bool = False,
 ) -> Measure:
     """Judge one tensor.
 
@@ -94,7 +118,8 @@ def judge(
     flat, of one length, not empty. relative_floor: share of the tensor's size that rounding is known to move here.
     size: what counts as the tensor's size where it is not the L2 norm of the reference. floor_ulps: rounding that no
     implementation need avoid, in units of EPS32. of_a_step: whether an optimizer made it of a real
-    step's gradients.
+    step's gradients. stored: L2 distance by which storing the result in float32 moves it, of a change of weights.
+    zero: the gradient that it is, or is made of, is zero in exact arithmetic.
     """
     exact = reference.astype(np.float64)
     difference = np.abs(subject.astype(np.float64) - exact)
@@ -105,13 +130,21 @@ def judge(
     error, noise = float(np.linalg.norm(difference)), max(float(np.linalg.norm(d)) for d in distances)
     relative_floor = max(relative_floor, floor_ulps * EPS32)
     floor = relative_floor * size
-    cancelled = CANCELLED if 0.0 < size <= ZERO * noise else 1.0
-    allowed = RATIO * uncertain(exact.size) * cancelled * max(noise, floor)
+    allowed = RATIO * uncertain(exact.size) * max(noise, floor)
+    nothing = size <= ZERO * noise or (zero and not of_a_step and allowed > BLIND * size)
+    cancelled = CANCELLED if nothing and size else 1.0
+    allowed *= cancelled
     peak, peak_noise = float(difference.max()), max(float(d.max()) for d in distances)
     peak_allowed = PEAK_RATIO * cancelled * max(peak_noise, relative_floor * float(np.abs(exact).max()))
-    why = ""
+    why, unjudged = "", None
+    blind = allowed > BLIND * size and not nothing
+    if blind and stored and STORED_MOST * stored <= BLIND * size:
+        # what storing does is known: the rest of the noise decides
+        rest = float(np.sqrt(max(noise**2 - stored**2, 0.0)))
+        allowed = STORED_MOST * stored + RATIO * uncertain(exact.size) * max(rest, floor_ulps * EPS32 * size)
+        blind = allowed > BLIND * size
     if not np.isfinite([size, *(float(np.linalg.norm(run.astype(np.float64))) for run in noisy)]).all():
-        verdict, why = Verdict.NONE, "torch itself has values that are not finite"
+        verdict, why, unjudged = Verdict.NONE, "torch itself has values that are not finite", Unjudged.NOT_FINITE
     elif not np.isfinite(error):  # NaN is above no limit, and would pass below
         verdict, why = Verdict.FAIL, "values that are not finite, torch none"
     elif error > allowed:
@@ -125,13 +158,19 @@ def judge(
             f"one element is off by {peak:.3g} where rounding explains {peak_allowed:.3g}: "
             f"expected {exact[where]:.6g}, got {float(subject[where]):.6g}"
         )
-    elif error > 0.0 and allowed > BLIND * size and size > ZERO * noise:
+    elif error > 0.0 and blind:
         verdict = Verdict.NONE
         away = noise / size if size else float("inf")
         why = f"torch float32 itself is {away:.2g} of the tensor's size away from float64"
+        if zero:
+            unjudged, why = Unjudged.ZERO_GRADIENT, f"its gradient is zero but for rounding: {why}"
+        elif STORED_MOST * stored > BLIND * size:
+            unjudged, why = Unjudged.STORAGE, f"float32 cannot hold so small a change of so large a weight: {why}"
+        else:
+            unjudged = Unjudged.NOISE
     else:
         verdict = Verdict.PASS
-    return Measure(verdict, error, noise, floor, allowed, size, why)
+    return Measure(verdict, error, noise, floor, allowed, size, why, unjudged)
 
 
 def _without_farthest(distances: np.ndarray) -> np.ndarray:

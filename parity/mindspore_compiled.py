@@ -11,14 +11,14 @@ from typing import Any
 
 from .mindspore_graph_randomness import CompiledMasks, NotFixed
 from .mindspore_side import MindSporeSide
-from .mindspore_starts import Starts
 from .modes import FAILED, GRAPH, UNFIXED
 from .record import Inputs, record_steps
+from .step_starts import StepStarts
 from .trace import TraceWriter
 
 
 def record_compiled(
-    side: MindSporeSide, inputs: Inputs, starts: Starts, folder: Path, about: dict[str, Any], sample: int | None
+    side: MindSporeSide, inputs: Inputs, folder: Path, about: dict[str, Any], sample: int | None
 ) -> None:
     """Take the same steps as `side` did in PyNative mode, compiled, into folder/mindspore-graph, each with the weights
     that it began with then.
@@ -30,21 +30,19 @@ def record_compiled(
     masks = CompiledMasks(side.net, side.names or {}, side.draws, side.recipe.accumulate)
     if masks.outside:
         writer.about[UNFIXED] = masks.outside
-        starts.close()
         writer.close()
         return
     with masks.installed(), within(folder):
         side.masks = masks
         try:
             side.restart()
-            record_steps(side, inputs, writer, "MindSpore, compiled", before=starts.take)
+            record_steps(side, inputs, writer, "MindSpore, compiled", starts=StepStarts(folder), begin=True)
         except NotFixed as error:
             writer.about[UNFIXED] = [str(error)]
         except Exception as error:  # whatever a compiler says of a user's net, whose PyNative step has run
             traceback.print_exc()
             writer.about[FAILED] = said(error)
         finally:
-            starts.close()
             side.masks = None
             side.restart()
     writer.close()

@@ -28,6 +28,7 @@ from .pairs.mindspore_pair import tensors
 from .pairs.mindspore_pair_step import PairStep
 from .pairs.paired import Paired
 from .record import Arrays, Images, LeafOutput, Seen, StepArrays
+from .step_starts import StepStart
 
 
 class MindSporeSide:
@@ -83,6 +84,13 @@ class MindSporeSide:
         )
         if self.continued is not None:
             self.notes = go_on(self.train_step, self.continued)
+
+    def begin(self, start: StepStart | None) -> None:
+        """Hold the weights and buffers of `start`: as what is compiled, with an optimizer state of its own."""
+        values = {} if start is None else start.values
+        for held in self.held:
+            if held.name in values:
+                held.parameter.copy_(Tensor(values[held.name].reshape(held.parameter.shape)))
 
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""

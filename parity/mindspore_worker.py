@@ -27,7 +27,6 @@ from . import continued, fast_images, fixed_randomness  # noqa: E402
 from .initial import add_initial_values  # noqa: E402
 from .mindspore_compiled import record_compiled  # noqa: E402
 from .mindspore_side import MindSporeSide  # noqa: E402
-from .mindspore_starts import Starts  # noqa: E402
 from .pairs import mindspore_pair  # noqa: E402
 from .pairs.mindspore_pair import begin, classes_of  # noqa: E402
 from .pairs.paired import Paired  # noqa: E402
@@ -47,10 +46,9 @@ from .replay.calls import FILE as RECORDING  # noqa: E402
 from .replay.calls import FOLDER as REPLAY  # noqa: E402
 from .replay.mindspore_replay import replay  # noqa: E402
 from .start import CHECKPOINT, INPUTS, MINDSPORE, classes, read_inputs, step_keys, step_mix, step_samples  # noqa: E402
+from .step_starts import StepStarts  # noqa: E402
 from .trace import TraceWriter  # noqa: E402
 from .worker import Options, run, wait_for  # noqa: E402
-
-STARTS = "mindspore-starts"  # the folder, in a run's, of the weights that each step began with
 
 
 def main(options: Options) -> None:
@@ -86,15 +84,14 @@ def main(options: Options) -> None:
     record_start(side, writer)
     progress("MindSpore: evaluation forward pass")
     record_evaluation(side, inputs, writer)
-    starts = Starts(side, folder / STARTS) if options.mode == "graph" else None
-    record_steps(side, inputs, writer, "MindSpore", sides=True, before=starts.keep if starts else None)
+    record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
     writer.about = {**writer.about, **fixed_randomness.about(side.draws)}
     progress("MindSpore: loss and optimizer on given values")
     record_probes(side, inputs, writer)
     record_parts(side, writer)
     writer.close()
-    if starts is not None:
-        record_compiled(side, inputs, starts, folder, about(options.recipe), options.sample)
+    if options.mode == "graph":
+        record_compiled(side, inputs, folder, about(options.recipe), options.sample)
     if options.replay:
         progress("MindSpore: waiting for what torch's modules were given")
         wait_for(folder / REPLAY / RECORDING)

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import BadTrace
 from .compare import Traces, compare
 from .findings import Finding
-from .judge import RATIO, Verdict
+from .judge import RATIO, Unjudged, Verdict
 from .trace import Entry, Key, Trace
 
 GRAPH = "mindspore-graph"  # the trace's name
@@ -50,7 +50,8 @@ def judge_compiled(folder: Path, traces: Traces, pynative: list[Finding], half: 
         return Compiled([whole], [])
     if isinstance(unfixed, list) and unfixed:
         why = f"what it draws cannot be fixed in a compiled step: {', '.join(map(str, unfixed[:5]))}"
-        whole = Finding("forward", f"{MARK}step1", MODEL, len(pynative), Verdict.NONE, why)
+        place = ("forward", f"{MARK}step1", MODEL, len(pynative))
+        whole = Finding(*place, Verdict.NONE, why, unjudged=Unjudged.DRAWS)
         return Compiled([whole], [f"the compiled step was not judged; {why}"])
     stepped = _by_place(entry for trace in traces.matched for entry in trace.entries.values())
     stepped |= _by_place(graph.entries.values())
@@ -62,7 +63,8 @@ def judge_compiled(folder: Path, traces: Traces, pynative: list[Finding], half: 
         other = before.get((finding.stage, finding.part, finding.name))
         alone = other is not None and other.verdict is Verdict.PASS
         if half and alone and finding.verdict is Verdict.FAIL and finding.stage in ("gradients", "update"):
-            finding = replace(finding, verdict=Verdict.NONE, why=f"{finding.why}; {HALF}")
+            why = f"{finding.why}; {HALF}"
+            finding = replace(finding, verdict=Verdict.NONE, why=why, unjudged=Unjudged.NOT_COMPILED_ALIKE)
         only_here = finding.verdict is Verdict.FAIL and other is not None and other.verdict is not Verdict.FAIL
         why = f"{finding.why}; in PyNative mode it does not fail" if only_here else finding.why
         found.append(replace(finding, part=MARK + finding.part, order=len(pynative) + i, why=why))

@@ -6,6 +6,8 @@ taken to be less than a share of what is usual in its part of the trace, a share
 
 A change (weights now, less the weights at the start) is rounded where the weight is stored, in the weight's units. On a
 running mean that hardly moves this is all the noise there is, and four elements may round alike in torch's runs.
+What is usual of a running statistic's change is therefore counted in sizes of the statistic, of which it is a small
+part: in sizes of the change itself, statistics that hardly move would make all the others' noise look large.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .changes import is_change
-from .judge import EPS32, FEW
+from .judge import EPS32, FEW, ZERO
 from .replay.calls import state_name
 from .trace import ALONE, Entry, Key, Trace
 
@@ -30,18 +32,28 @@ STORED = 0.25
 LOG_SUM = 3.0 * EPS32
 
 
+GRADIENT = ".grad"  # ends the name of a gradient of a module that ran alone
+
+
 def is_of_a_step(entry: Entry) -> bool:
     """Whether an entry is what the optimizer made of a real step's gradients: weights, state, their moving average."""
     return entry.stage == "update" and re.fullmatch(r"step\d+( (?!buffers).*)?", entry.part) is not None
 
 
+def is_of_a_statistic(entry: Entry) -> bool:
+    """Whether an entry is the change of a buffer: what a forward pass did to running statistics."""
+    return entry.stage == "update" and (entry.part == ALONE or entry.part.endswith(" buffers"))
+
+
 class UsualNoise:
     """Relative noise by part, for one family of traces: float64 first, then the float32 runs; `start` is the trace
-    that has the starting weights."""
+    that has the starting weights, `steps` the family that has the step's gradients."""
 
-    def __init__(self, family: Sequence[Trace], start: Trace) -> None:
+    def __init__(self, family: Sequence[Trace], start: Trace, steps: Sequence[Trace] = ()) -> None:
         self.family = family
         self.start = start
+        self.steps = steps or family
+        self._zeros: dict[str, bool] = {}
         self._usual: dict[tuple[str, str], float] = {}
 
     def floor(self, entry: Entry) -> float:
@@ -54,7 +66,10 @@ class UsualNoise:
         """
         elements = math.prod(entry.shape)
         share = min(1.0, math.sqrt(FEW / max(elements, 1)))
-        floor = max(share * self._median(entry.stage, entry.part), self._storing(entry))
+        usual = share * self._median(entry.stage, entry.part)
+        if is_of_a_statistic(entry) and entry.norm > 0.0:
+            usual *= self._unit(entry.key, entry.norm) / entry.norm
+        floor = max(usual, self.stored(entry) / entry.norm if entry.norm > 0.0 else 0.0)
         logits = (entry.stage, entry.part, "logits", 0)
         if entry.name == "loss" and all(logits in trace.entries for trace in self.family):
             known = self._relative(logits)  # infinite where they are all zero, as a new transformer's: they say nothing
@@ -62,13 +77,36 @@ class UsualNoise:
             floor = max(floor, LOG_SUM * math.sqrt(elements) / entry.norm) if entry.norm > 0.0 else floor
         return floor
 
-    def _storing(self, entry: Entry) -> float:
-        """The share of a change's size that storing the weights in float32 moves it."""
-        name = state_name(entry.name) if entry.part == ALONE else entry.name
-        start = self.start.entries.get(("init", "values", name, 0))
-        if start is None or not is_change(entry.stage, entry.part) or start.norm <= 0.0 or entry.norm <= 0.0:
+    def stored(self, entry: Entry) -> float:
+        """How far (L2) storing the weights in float32 moves a change; 0 for what is none."""
+        start = self._start_of(entry)
+        if start is None or not is_change(entry.stage, entry.part) or start.norm <= 0.0:
             return 0.0
-        return STORED * EPS32 * start.norm / entry.norm
+        return STORED * EPS32 * start.norm
+
+    def is_zero(self, entry: Entry) -> bool:
+        """Whether the gradient that an entry is, or is made of, is zero in exact arithmetic: that of a bias before a
+        norm, of a key's bias. In torch's float64 step it is nothing beside float32's rounding."""
+        of_alone = entry.stage == "gradients" and entry.part == ALONE and entry.name.endswith(GRADIENT)
+        if not (of_alone or is_of_a_step(entry)):
+            return False
+        name = state_name(entry.name.removesuffix(GRADIENT)) if of_alone else entry.name
+        if name not in self._zeros:
+            self._zeros[name] = self._cancels(("gradients", "parameters", name, 0))
+        return self._zeros[name]
+
+    def _cancels(self, key: Key) -> bool:
+        if not all(key in trace.entries for trace in self.steps):
+            return False
+        exact, *runs = (trace.array(key).astype(np.float64) for trace in self.steps)
+        if any(run.shape != exact.shape for run in runs):
+            return False
+        noise = max(float(np.linalg.norm(run - exact)) for run in runs)
+        return float(np.linalg.norm(exact)) <= ZERO * noise
+
+    def _start_of(self, entry: Entry) -> Entry | None:
+        name = state_name(entry.name) if entry.part == ALONE else entry.name
+        return self.start.entries.get(("init", "values", name, 0))
 
     def _median(self, stage: str, part: str) -> float:
         if (stage, part) not in self._usual:
@@ -78,10 +116,16 @@ class UsualNoise:
             self._usual[stage, part] = float(np.median(noises)) if noises else 0.0
         return self._usual[stage, part]
 
+    def _unit(self, key: Key, size: float) -> float:
+        """What a tensor's noise is counted in: its own size, or of a running statistic's change the statistic's."""
+        entry = self.family[0].entries[key]
+        start = self._start_of(entry) if is_of_a_statistic(entry) else None
+        return max(size, start.norm) if start is not None else size
+
     def _relative(self, key: Key) -> float:
         """The largest L2 distance of a float32 run from float64, over the tensor's size; infinite when that is zero."""
         exact = self.family[0].array(key).astype(np.float64)
-        size = float(np.linalg.norm(exact))
+        size = self._unit(key, float(np.linalg.norm(exact)))
         if size == 0.0:
             return math.inf
         runs = [trace.array(key) for trace in self.family[1:] if key in trace.entries]

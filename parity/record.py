@@ -14,6 +14,7 @@ from . import probes
 from .changes import change, kept
 from .kink_places import choice
 from .pairs.alignment import ALL, Scope
+from .step_starts import StepStart, StepStarts
 from .trace import SIDES_STAGE, TraceWriter
 
 Arrays = Mapping[str, np.ndarray]
@@ -86,6 +87,9 @@ class Side(Protocol):
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule."""
 
+    def begin(self, start: StepStart | None) -> None:
+        """Go on from what MindSpore's side held before this step; None: from what this side holds."""
+
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients: the second half of a step alone."""
 
@@ -153,21 +157,26 @@ def record_steps(
     writer: TraceWriter,
     label: str,
     sides: bool = False,
-    before: Callable[[int], None] | None = None,
+    starts: StepStarts | None = None,
+    begin: bool = False,
 ) -> None:
     """Train for len(inputs.images) steps: losses, the gradients of the first step that was not skipped because of an
-    overflow, what had changed after it and after the last step, and what the loss scale did.
+    overflow, what each step that was not skipped changed, and the last one, and what the loss scale did.
 
-    With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. `before` is
-    called with each step's number (from 1) before it.
+    With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. starts: where
+    what the side holds before each step is kept or, to `begin` with, taken from.
     """
-    start = {name: kept(array) for name, array in {**side.parameters(), **side.buffers()}.items()}
+    start: dict[str, np.ndarray] = {}
     rates: dict[str, list[np.ndarray]] = {}
     taken = False  # whether any step has updated the weights
     for i, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
         progress(f"{label}: training step {i} of {len(inputs.images)}")
-        if before is not None:
-            before(i)
+        if starts is not None and begin:
+            side.begin(starts.of(i))
+        elif starts is not None:
+            starts.keep(side, i)
+        if not start:
+            start = {name: kept(array) for name, array in {**side.parameters(), **side.buffers()}.items()}
         for name, values in side.hyperparameters().items():
             rates.setdefault(name, []).append(values)
         result = side.step(images, labels, _step_outputs(writer, i) if sides else None)
@@ -181,15 +190,17 @@ def record_steps(
         _loss_scaling(side, writer, i, result)
         last = i == len(inputs.images)
         # gradients that overflowed can be compared with nothing: those of the first step that was not skipped
-        first = not taken and (result.finite is not False or last)
-        taken = taken or result.finite is not False
+        updated = result.finite is not False
+        first = not taken and (updated or last)
+        taken = taken or updated
         if first:
             for name in reversed(list(result.grads)):  # the backward pass reaches the last layer first
                 writer.add("gradients", "parameters", name, result.grads[name])
             if result.image_grad is not None:
                 writer.add("gradients", "images", "images", result.image_grad)
-        if first or last:
+        if updated or last:
             _update(side, writer, f"step{i}", start)
+            start = {}  # what a step changed is judged beside what it began with
         del result  # or its gradients last until the next step's are there
     for name, pairs in rates.items():
         writer.add("update", "learning rate and weight decay", name, np.stack(pairs))

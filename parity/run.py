@@ -22,6 +22,7 @@ from .judged_run import report
 from .pairs import structure
 from .pairs.settle import settle
 from .start import CHECKPOINT, MINDSPORE, MINDSPORE_REPLAY, TORCH32_OTHER, WEIGHTS, matched, replayed
+from .step_starts import StepStarts
 from .worker import Options
 from .worker_processes import Team, drop_half_traces, last_words
 
@@ -55,6 +56,7 @@ def parity_step(
     if options.continue_from is not None:
         continued.prepare(options.continue_from, options.folder, options.recipe)
     run_workers(recipe_file, options, told, {"torch": torch_worker, "MindSpore": mindspore_worker}, timeout)
+    StepStarts(options.folder).remove()
     run_file.write(recipe_file, options, "both")
     told("both", "comparing")
     found = report(recipe_file, options)

@@ -21,6 +21,7 @@ from .pairs.alignment import IDENTITY, Alignment
 from .pairs.paired import Paired
 from .pairs.torch_pair_step import chunks, forward, make_step
 from .record import Arrays, Images, LeafOutput, Seen, StepArrays
+from .step_starts import StepStart
 from .torch_continued import Continued
 from .torch_layouts import in_layout, model_in_layout
 from .torch_randomness import fixed
@@ -71,6 +72,21 @@ class TorchSide:
         self.train_step = make_step(self.recipe, self.model, self.paired.given if self.paired is not None else None)
         if self.continued is not None:
             self.continued.into(self.train_step)
+
+    def begin(self, start: StepStart | None) -> None:
+        """Hold what MindSpore's side held before this step, as far as it has counterparts here."""
+        if start is None:
+            return
+        held = {**dict(self.model.named_parameters()), **dict(self.model.named_buffers())}
+        pairs = [(held, start.values), (self.train_step.ema(), start.ema)]
+        if self.alignment.scope.optimizer_state:
+            state = self.train_step.optimizer_state()
+            pairs += [(state.get(key, {}), arrays) for key, arrays in start.state.items()]
+        with torch.no_grad():
+            for tensors, arrays in pairs:
+                for name, array in arrays.items():
+                    if name in tensors and tensors[name].shape == array.shape:
+                        tensors[name].copy_(torch.from_numpy(array))
 
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""

@@ -57,6 +57,7 @@ from .start import (
     targets,
     write_inputs,
 )
+from .step_starts import StepStarts
 from .torch_continued import continued_from
 from .torch_layouts import precisions, try_layouts
 from .torch_precision import shortening
@@ -162,7 +163,8 @@ def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: P
         side.sides = list(sides)
         side.train_step.decisions = list(decisions)
         writer = TraceWriter(options.folder / matched(name), about(options.recipe, dtype), options.sample)
-        record_steps(side, inputs, writer, name)
+        starts = None if options.alone else StepStarts(options.folder)
+        record_steps(side, inputs, writer, name, starts=starts, begin=True)
         # half precision overflows where float64 does not: the reference skips what float32's run skipped
         decisions = decisions or list(side.taken)
         counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
@@ -230,10 +232,11 @@ def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
     """Give a fresh model the state of one that has trained a little, in place.
 
     Norm scales of one, shifts of zero and untouched running statistics hide swapped, undecayed and unread tensors, so
-    scales and shifts are moved at random, and running statistics become those of `inputs` (images N, C, H, W); these
-    should not be the first step's, or the statistics' momentum would move them nowhere. A fresh ResNet also multiplies
-    rounding with its depth, which training soon ends: the residual branches get a quarter of their scale (measured on
-    ResNet50: rounding in the logits falls from 1e-5 to 7e-7 of their size, and the verdict sharpens with it).
+    scales and shifts are moved at random, and running statistics come near those of `inputs` (images N, C, H, W). They
+    are moved away from them again: statistics that already are the step's batch's own do not move in it, whatever
+    their momentum, and `inputs` may be that very batch. A fresh ResNet also multiplies rounding with its depth, which
+    training soon ends: the residual branches get a quarter of their scale (measured on ResNet50: rounding in the logits
+    falls from 1e-5 to 7e-7 of their size, and the verdict sharpens with it).
     """
     with torch.no_grad():
         norms = [m for m in model.modules() if is_norm(type(m).__name__) and getattr(m, "weight", None) is not None]
@@ -247,16 +250,28 @@ def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
                 last.weight *= 0.25
         for parameter in model.parameters():
             lift(parameter)
-        momenta = [getattr(norm, "momentum", None) for norm in norms]
-        for norm in norms:
+        tracking = [m for m in model.modules() if isinstance(getattr(m, "running_var", None), torch.Tensor)]
+        momenta = [getattr(norm, "momentum", None) for norm in tracking]
+        for norm in tracking:
             norm.momentum = 1.0
+        before = {name: buffer.clone() for name, buffer in model.named_buffers() if buffer.is_floating_point()}
         model.train()
         model(*inputs)
-        for norm, momentum in zip(norms, momenta, strict=True):
+        for norm, momentum in zip(tracking, momenta, strict=True):
             norm.momentum = momentum
-            if getattr(norm, "running_mean", None) is not None:
-                # behind another norm a mean does not depend on the images: it would not move, and nothing would be seen
-                norm.running_mean += 0.1 * torch.randn_like(norm.running_mean) * norm.running_var.sqrt()
+        statistics = {id(each) for norm in tracking for each in (norm.running_mean, norm.running_var)}
+        for name, buffer in model.named_buffers():
+            if name in before and id(buffer) not in statistics and not torch.equal(buffer, before[name]):
+                buffer.lerp_(before[name], 0.3)  # another state that forward passes move: between two that it has had
+        for norm in tracking:
+            # the standard deviation, too, is the unit of the mean, which behind another norm no image moves
+            norm.running_mean += away(norm.running_mean, 0.1, 0.3) * norm.running_var.sqrt()
+            norm.running_var *= 1.0 + away(norm.running_var, 0.2, 0.4)
+
+
+def away(like: torch.Tensor, least: float, most: float) -> torch.Tensor:
+    """Random numbers of either sign whose size is between `least` and `most`, in the shape of `like`."""
+    return torch.empty_like(like).uniform_(least, most) * torch.randint_like(like, 2).mul_(2).sub_(1)
 
 
 def lift(parameter: nn.Parameter) -> None:

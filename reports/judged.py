@@ -5,8 +5,33 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..mappings import table
-from ..parity.findings import Cause, Report
-from ..parity.judge import RATIO
+from ..parity.findings import Cause, Finding, Report
+from ..parity.judge import RATIO, Unjudged
+
+# What to do where something was not judged that should have been.
+REMEDIES = {
+    Unjudged.NOISE: "use a larger batch (--batch), other data (--batch-file) or trained weights (--ckpt), in which "
+    "rounding is multiplied less",
+    Unjudged.NOT_FINITE: "give torch's step data and weights on which it stays finite, or a smaller loss scale",
+    Unjudged.NOT_COMPILED_ALIKE: "prove the compiled step without amp",
+    Unjudged.DRAWS: "draw with functions whose numbers can be fixed, or prove the step without --mode graph",
+    Unjudged.STORAGE: "prove the step with a larger learning rate: float32 loses all of what this one changes",
+    Unjudged.FEW_VALUES: "draw more values: --init-seeds 10",
+    Unjudged.NOT_ALONE: "see in the notes what torch says of these modules",
+}
+
+
+def unproven_sentence(findings: list[Finding]) -> str:
+    """How many tensors lack a verdict that should have one, and in which stages."""
+    stages = ", ".join(dict.fromkeys(finding.stage for finding in findings))
+    what = "1 tensor has" if len(findings) == 1 else f"{len(findings)} tensors have"
+    return f"nothing failed, but {what} no verdict that should have one ({stages})"
+
+
+def remedies(findings: list[Finding]) -> list[str]:
+    """What to do about tensors that should have been judged and were not, each once."""
+    kinds = dict.fromkeys(finding.unjudged for finding in findings)
+    return [REMEDIES[kind] for kind in kinds if kind in REMEDIES]
 
 
 def judged(report: Report) -> Report:

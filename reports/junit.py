@@ -13,9 +13,9 @@ from datetime import datetime, timezone
 from pathlib import Path
 from xml.etree import ElementTree
 
-from ..parity.findings import Cause, Finding, Report, StageSummary
+from ..parity.findings import Cause, Finding, Report, StageSummary, unproven
 from ..parity.judge import Verdict
-from .judged import judged
+from .judged import judged, unproven_sentence
 from .whole_file import write_whole
 
 NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML 1.0 cannot hold
@@ -41,6 +41,7 @@ def junit(report: Report) -> str:
 def _suite(root: ElementTree.Element, number: int, stage: StageSummary, report: Report, now: str) -> None:
     findings = [f for f in report.findings if f.stage == stage.stage]
     unjudged = stage.verdict is not Verdict.PASS and not stage.failed
+    why = unproven_sentence(unproven(findings)) if stage.unproven else "nothing compared"
     suite = ElementTree.SubElement(
         root,
         "testsuite",
@@ -64,7 +65,7 @@ def _suite(root: ElementTree.Element, number: int, stage: StageSummary, report: 
     for finding in findings:
         _case(suite, finding)
     if unjudged:
-        _unjudged(suite, stage)
+        _unjudged(suite, stage, why)
     ElementTree.SubElement(suite, "system-out").text = _text(_said(report, stage.stage))
     ElementTree.SubElement(suite, "system-err")
 
@@ -80,10 +81,9 @@ def _case(suite: ElementTree.Element, finding: Finding) -> None:
         ElementTree.SubElement(case, "skipped", {"message": _text(f"no verdict: {finding.why}")})
 
 
-def _unjudged(suite: ElementTree.Element, stage: StageSummary) -> None:
+def _unjudged(suite: ElementTree.Element, stage: StageSummary, why: str) -> None:
     names = {"classname": f"msmigrate.{stage.stage}", "name": "the stage has a verdict", "time": "0"}
     case = ElementTree.SubElement(suite, "testcase", names)
-    why = f"{stage.undecided} tensors have no verdict, {stage.passed} passed" if stage.undecided else "nothing compared"
     ElementTree.SubElement(case, "failure", {"type": "no verdict", "message": why})
 
 

@@ -95,7 +95,7 @@ def _fold(page: _Page, what: str, head: list[str], rows: Iterable[str]) -> None:
 def _headline(report: Report) -> str:
     if report.parity:
         return "✅ Parity"
-    return "❌ No parity" if report.first_divergence is not None else "❔ No verdict"
+    return "❌ No parity" if report.first_divergence is not None else "❔ Unproven"
 
 
 def _lead(report: Report) -> str:

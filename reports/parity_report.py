@@ -14,7 +14,7 @@ from rich.text import Text
 
 from ..parity.findings import Finding, Report, StageSummary
 from ..parity.judge import RATIO, Verdict
-from .judged import explains, known
+from .judged import explains, known, remedies, unproven_sentence
 from .whole_file import write_whole
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NONE: "yellow"}
@@ -31,7 +31,7 @@ def show(report: Report, console: Console, worst: int = WORST) -> None:
     if report.parity:
         undecided = sum(stage.undecided for stage in report.stages)
         have = "1 tensor has" if undecided == 1 else f"{undecided} tensors have"
-        unless = f", but {have} no verdict" if undecided else ""
+        unless = f"; by nature {have} no verdict" if undecided else ""
         console.print(f"[bold green]Parity[/]: {_count(report)} tensors compared in six stages{unless}.")
     else:
         _explain(report, console, worst)
@@ -71,7 +71,12 @@ def _stages(stages: list[StageSummary]) -> Table:
 def _explain(report: Report, console: Console, worst: int) -> None:
     first = report.first_divergence
     if first is None:
-        console.print("[bold red]No parity[/]: nothing failed, but a stage has no verdict.")
+        missing = report.unproven
+        empty = [stage.stage for stage in report.stages if not stage.passed + stage.failed + stage.undecided]
+        why = unproven_sentence(missing) if missing else f"nothing was compared in {', '.join(empty)}"
+        console.print(Text.assemble(("Unproven", "bold yellow"), f": {why}."))
+        for text in remedies(missing):
+            console.print(Padding(Text(f"to do: {text}"), (0, 0, 0, 6)))
         return
     console.print(f"[bold red]No parity.[/] First divergence: [bold]{escape(first.place)}[/]")
     layer = f" ({first.module}, shape {list(first.shape)})" if first.module else f" (shape {list(first.shape)})"
@@ -111,11 +116,14 @@ def _causes(report: Report, console: Console, most: int) -> None:
 
 
 def _undecided(report: Report, console: Console, worst: int) -> None:
-    undecided = [f for f in report.findings if f.verdict is Verdict.NONE]
-    if undecided:
-        _list(console, "Without a verdict:", undecided[:worst])
-        if len(undecided) > worst:
-            console.print(f"  and {len(undecided) - worst} more (--json FILE has all)")
+    missing = report.unproven
+    known = set(missing)
+    natural = [f for f in report.findings if f.verdict is Verdict.NONE and f.stage in report.only and f not in known]
+    for title, found in (("Without a verdict that they should have:", missing), ("By nature without:", natural)):
+        if found:
+            _list(console, title, found[:worst])
+        if len(found) > worst:
+            console.print(f"  and {len(found) - worst} more (--json FILE has all)")
 
 
 def _list(console: Console, title: str, findings: list[Finding]) -> None:

@@ -13,14 +13,20 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from ..parity.findings import Cause, Finding, MadeWith, ModuleVerdict, Report, StageSummary
-from ..parity.judge import RATIO
+from ..parity.findings import Cause, Finding, MadeWith, ModuleVerdict, Outcome, Report, StageSummary
+from ..parity.judge import BY_NATURE, RATIO, Unjudged
 from ..parity.trace import STAGES
 from .whole_file import write_whole
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 STAGE = "one of data, init, forward, loss, gradients, update"
-VERDICT = "pass, fail, or no verdict, where torch's own noise is too large to tell"
+VERDICT = "pass, fail, or no verdict, where it could not be judged"
+UNJUDGED = (
+    "why there is no verdict, null where there is one. By nature, and so no obstacle to parity: "
+    + ", ".join(sorted(kind.value for kind in BY_NATURE))
+    + "; unproven: "
+    + ", ".join(sorted(kind.value for kind in Unjudged if kind not in BY_NATURE))
+)
 MEASURE = "null where it was not measured or is not finite"
 
 FINDING = {
@@ -38,6 +44,7 @@ FINDING = {
     "allowed": f"the largest error that passes; {MEASURE}",
     "ratio": f"error over noise, or over the rounding to be expected where that is larger; above {RATIO:g} the tensor "
     f"fails; {MEASURE}",
+    "unjudged": UNJUDGED,
 }
 CAUSE = {
     "stage": STAGE,
@@ -67,6 +74,7 @@ SUMMARY = {
     "passed": "how many tensors passed",
     "failed": "how many tensors failed",
     "undecided": "how many tensors have no verdict",
+    "unproven": "how many of these should have one",
     "median_ratio": f"median ratio of the tensors that were judged by noise; {MEASURE}",
     "max_ratio": f"their largest ratio; {MEASURE}",
     "max_error": f"the largest error; {MEASURE}",
@@ -80,6 +88,7 @@ MADE_WITH = {
 }
 TOP = {
     "parity": "whether every stage that is judged passed",
+    "outcome": "parity, mismatch, or unproven: nothing failed, but something that should have been judged was not",
     "recipe": "the recipe's file",
     "recipe_digest": "digest of what the recipe says",
     "versions": "version by package: mindspore, torch, torchvision, numpy",
@@ -106,6 +115,7 @@ def schema() -> dict[str, Any]:
     lists = {"stages": "stage", "causes": "cause", "modules": "module", "findings": "finding"}
     shapes: dict[str, dict[str, Any]] = {
         "parity": {"type": "boolean"},
+        "outcome": {"type": "string", "enum": [outcome.value for outcome in Outcome]},
         "first_divergence": {"anyOf": [{"$ref": "#/$defs/finding"}, {"type": "null"}]},
         **{name: {"type": "array", "items": {"$ref": f"#/$defs/{item}"}} for name, item in lists.items()},
         **{name: own[name] for name in ("recipe", "recipe_digest", "versions", "seconds", "hints", "notes")},
@@ -138,11 +148,16 @@ def _properties(cls: Any) -> dict[str, dict[str, Any]]:
     found = {}
     for field in fields(cls):
         shape = {k: v for k, v in whole["properties"][field.name].items() if k not in ("title", "default")}
-        if "$ref" in shape:  # the verdict: an enumeration
-            enumeration = known[shape["$ref"].rpartition("/")[2]]
-            shape = {"type": enumeration["type"], "enum": enumeration["enum"]} if "enum" in enumeration else shape
-        found[field.name] = shape
+        if "anyOf" in shape:
+            shape = {**shape, "anyOf": [_enumerated(each, known) for each in shape["anyOf"]]}
+        found[field.name] = _enumerated(shape, known)
     return found
+
+
+def _enumerated(shape: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """A reference to an enumeration as the enumeration; anything else as it is."""
+    enumeration = known.get(shape.get("$ref", "").rpartition("/")[2], {})
+    return {key: enumeration[key] for key in ("type", "enum")} if "enum" in enumeration else shape
 
 
 def main(path: Path) -> None:

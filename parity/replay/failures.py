@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..findings import Finding
-from ..judge import Verdict
+from ..judge import Unjudged, Verdict
 from ..start import MINDSPORE_REPLAY
 from ..trace import ALONE, Entry, Trace
 from .calls import WIRING
@@ -34,7 +34,8 @@ class Failures:
         if why is None:
             return None
         text = f"torch does not run it alone: {why}"
-        return Finding(entry.stage, entry.part, entry.label, entry.order, Verdict.NONE, text, entry.module, entry.shape)
+        place = (entry.stage, entry.part, entry.label, entry.order)
+        return Finding(*place, Verdict.NONE, text, entry.module, entry.shape, unjudged=Unjudged.NOT_ALONE)
 
     def of_mindspore(self, entry: Entry) -> str:
         """Why MindSpore lacks a tensor of a module that it ran alone, or nothing."""

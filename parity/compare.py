@@ -181,11 +181,9 @@ def _finding(of: _Family, entry: Entry) -> Finding:
     return _told(entry, m.verdict, m.why, m.unjudged, **numbers)
 
 
-def _told(
-    entry: Entry, verdict: Verdict, why: str = "", unjudged: Unjudged | None = None, **numbers: float
-) -> Finding:
-    found = Finding(entry.stage, entry.part, entry.label, entry.order, verdict, why, entry.module, entry.shape)
-    return replace(found, unjudged=unjudged, **numbers)
+def _told(entry: Entry, verdict: Verdict, why: str = "", unjudged: Unjudged | None = None, **numbers: Any) -> Finding:
+    place = (entry.stage, entry.part, entry.label, entry.order)
+    return Finding(*place, verdict, why, entry.module, entry.shape, **numbers, unjudged=unjudged)
 
 
 def _not_alike(ours: Entry, theirs: Entry) -> str:

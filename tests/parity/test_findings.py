@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from typing import Any
 
 import pytest
-from msmigrate.parity.findings import Finding, Report, summarise
-from msmigrate.parity.judge import Verdict
+from msmigrate.parity.findings import Finding, Outcome, Report, summarise
+from msmigrate.parity.judge import BY_NATURE, Unjudged, Verdict
 from msmigrate.parity.trace import STAGES
 
 
-def finding(stage: str = "forward", verdict: Verdict = Verdict.PASS, order: int = 0, **more: float) -> Finding:
+def finding(stage: str = "forward", verdict: Verdict = Verdict.PASS, order: int = 0, **more: Any) -> Finding:
     return Finding(stage, "train", f"w{order}", order, verdict, "" if verdict is Verdict.PASS else "why", **more)
 
 
@@ -37,8 +39,29 @@ def test_one_failure_or_a_stage_undecided_is_no_parity(stage: str) -> None:
     assert not report(*everywhere(), finding(stage, Verdict.FAIL, 9)).parity
     others = [f for f in everywhere() if f.stage != stage]
     assert not report(*others, finding(stage, Verdict.NONE, 9)).parity
-    assert report(*everywhere(), finding(stage, Verdict.NONE, 9)).parity  # one of two is told, not hidden
-    assert not report(*everywhere(), finding(stage, Verdict.NONE, 8), finding(stage, Verdict.NONE, 9)).parity
+    assert not report(*everywhere(), finding(stage, Verdict.NONE, 9)).parity
+
+
+@pytest.mark.parametrize("kind", list(Unjudged))
+def test_only_what_has_no_verdict_by_nature_stands_beside_parity(kind: Unjudged) -> None:
+    odd = finding("update", Verdict.NONE, 9, unjudged=kind)
+    found = report(*everywhere(), odd)
+    assert found.parity is (kind in BY_NATURE)
+    assert found.outcome is (Outcome.PARITY if kind in BY_NATURE else Outcome.UNPROVEN)
+    assert found.unproven == ([] if kind in BY_NATURE else [odd])
+    assert found.as_json()["outcome"] == found.outcome.value
+    assert found.stages[-1].undecided == 1 and found.stages[-1].unproven == (kind not in BY_NATURE)
+    failed = report(*everywhere(), odd, finding("loss", Verdict.FAIL, 10))
+    assert failed.outcome is Outcome.MISMATCH
+
+
+@pytest.mark.parametrize("kind", sorted(BY_NATURE))
+def test_a_part_of_which_nothing_was_judged_is_unproven_whatever_its_nature(kind: Unjudged) -> None:
+    part = [replace(finding("update", Verdict.NONE, i, unjudged=kind), part="given gradients") for i in (8, 9)]
+    found = report(*everywhere(), *part)
+    # modules that are cut otherwise are judged end to end: that is how they are known to be
+    assert found.unproven == ([] if kind is Unjudged.BUILT_OTHERWISE else part)
+    assert report(*everywhere(), *part, replace(finding("update", order=10), part="given gradients")).parity
 
 
 def test_a_stage_is_counted() -> None:

@@ -73,7 +73,7 @@ def test_a_clean_report_is_short() -> None:
 
 def test_a_report_that_decided_nothing_says_so() -> None:
     text = markdown(replace(made_up_reports.report(False), findings=[], modules=[]))
-    assert text.startswith("## ❔ No verdict\n") and text.count("no tensors") == 6
+    assert text.startswith("## ❔ Unproven\n") and text.count("no tensors") == 6
 
 
 @pytest.mark.parametrize("make", [made_up_reports.report, made_up_reports.hostile, huge])

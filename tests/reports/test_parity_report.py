@@ -6,12 +6,13 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadDestination
 from msmigrate.parity.findings import Finding, Report
-from msmigrate.parity.judge import Verdict
+from msmigrate.parity.judge import Unjudged, Verdict
 from msmigrate.parity.trace import STAGES
 from msmigrate.reports.parity_report import show, write_json
 from rich.console import Console
@@ -56,9 +57,12 @@ def test_parity_is_said_with_what_was_not_decided() -> None:
     text = printed(report())
     assert "Parity: 6 tensors compared in six stages." in text
     assert "Note: a note." in text and "a hint" not in text
-    text = printed(report(finding("loss", 1, Verdict.NONE)))
-    assert "6 tensors compared in six stages, but 1 tensor has no verdict." in " ".join(text.split())
-    assert "Without a verdict:" in text
+    text = printed(report(replace(finding("loss", 1, Verdict.NONE), unjudged=Unjudged.STORAGE)))
+    assert "6 tensors compared in six stages; by nature 1 tensor has no verdict." in " ".join(text.split())
+    assert "By nature without:" in text
+    text = " ".join(printed(report(replace(finding("loss", 1, Verdict.NONE), unjudged=Unjudged.NOISE))).split())
+    assert "Unproven: nothing failed, but 1 tensor has no verdict that should have one (loss)." in text
+    assert "to do: use a larger batch (--batch)" in text and "Without a verdict that they should have:" in text
 
 
 def test_no_parity_names_the_place_the_reason_and_the_worst() -> None:
@@ -74,7 +78,11 @@ def test_no_parity_names_the_place_the_reason_and_the_worst() -> None:
 
 def test_a_stage_without_a_verdict_is_no_parity() -> None:
     text = printed(report(finding("loss", 1, Verdict.NONE), stages=tuple(s for s in STAGES if s != "loss")))
-    assert "No parity: nothing failed, but a stage has no verdict." in text
+    assert "Unproven: nothing failed, but 1 tensor has no verdict that should have one (loss)." in " ".join(
+        text.split()
+    )
+    text = " ".join(printed(report(stages=tuple(s for s in STAGES if s != "loss"))).split())
+    assert "Unproven: nothing was compared in loss." in text
 
 
 def test_names_that_look_like_markup_are_printed_as_they_are() -> None:

@@ -138,9 +138,9 @@ def test_parity_and_no_verdict_are_said() -> None:
     assert "✓ Parity" in words and "agree within torch's own rounding, in all six stages" in words
     undecided = [replace(f, verdict=Verdict.NONE) if f.stage == "loss" else f for f in clean.findings]
     words = " ".join(Parsed(page(replace(clean, findings=undecided))).words.split())
-    assert "? No verdict" in words and "loss (4 tensors without a verdict)" in words
+    assert "? Unproven" in words and "loss (4 tensors without a verdict that they should have)" in words
     words = " ".join(Parsed(page(Report("r", "0", {}, []))).words.split())
-    assert "? No verdict" in words and words.count("nothing was compared") == 6
+    assert "? Unproven" in words and words.count("nothing was compared") == 6
 
 
 def test_only_the_stages_that_were_asked_for_count() -> None:

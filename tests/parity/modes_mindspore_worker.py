@@ -29,16 +29,16 @@ def with_eps(side: Any, *rest: Any) -> None:
 def before_steps(change: Callable[[Any], None]) -> Callable[..., None]:
     """Something that happens to the side before every compiled step but the first, and before the weights are set."""
 
-    def record(side: Any, inputs: Any, starts: Any, *rest: Any) -> None:
-        take = starts.take
+    def record(side: Any, *rest: Any) -> None:
+        begin = side.begin
 
-        def changed(step: int) -> None:
-            if step > 1:
+        def changed(start: Any) -> None:
+            if start is not None:  # no step but the first has none
                 change(side)
-            take(step)
+            begin(start)
 
-        starts.take = changed
-        record_compiled(side, inputs, starts, *rest)
+        side.begin = changed
+        record_compiled(side, *rest)
 
     return record
 

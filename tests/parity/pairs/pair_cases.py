@@ -13,11 +13,24 @@ HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
 QUICK = ("Residual", "Tokens", "stepped")
 SLOW = ("TwoInputs", "parts", "Branches", "Swapped")
+# what is wrong with a net's norms, for how many steps, on the recipe's images or one batch of a file, alone or not
+STATISTICS = {
+    f"{wrong} {steps} {fed} {how}": (wrong, steps, fed, how)
+    for wrong in ("norms", "momentum_of_norms", "eps_of_norms", "variance_of_norms")
+    for steps in (1, 2, 3)
+    for fed in ("images", "file")
+    for how in ("whole", "alone")
+}
 MAP = "- {torch: left, mindspore: first}\n- {torch: right, mindspore: second}\n"
 
 
 def options(root: Path, name: str) -> Options:
     """What a worker is told of a case; make_inputs has left its files in `root`."""
+    if name in STATISTICS:
+        wrong, steps, fed, how = STATISTICS[name]
+        models = (f"{HERE / 'pair_nets_torch.py'}:norms", f"{HERE / 'pair_nets_mindspore.py'}:{wrong}")
+        pair = Pair(*models, batch=root / "norms.npz" if fed == "file" else None)
+        return Options(recipes.load(RECIPE), root / name, steps=steps, init_seeds=1, pair=pair, replay=how == "alone")
     batch = root / f"{name}.npz"
     pair = Pair(
         f"{HERE / 'pair_nets_torch.py'}:{name}",
@@ -39,4 +52,6 @@ def make_inputs(root: Path) -> None:
     steps = {f"input{i}": draw.normal(size=(4, 4, 9)).astype(np.float32) for i in (1, 2)}
     steps |= {f"input{i}.1": draw.integers(0, 2, (4, 9)) for i in (1, 2)}
     np.savez(root / "TwoInputs.npz", **steps, **{f"labels{i}": draw.integers(0, 3, 4) for i in (1, 2)})
+    images = draw.normal(size=(4, 3, 12, 12)).astype(np.float32)
+    np.savez(root / "norms.npz", images=images, labels=draw.integers(0, 5, 4))
     (root / "map.yaml").write_text(MAP)

@@ -156,3 +156,37 @@ def loose() -> nn.Cell:
     net = Small()
     net.bn = nn.BatchNorm2d(6, eps=1e-3)
     return net
+
+
+class WithVarianceOfThePopulation(nn.BatchNorm2d):
+    """Keeps the variance that it divides by; torch keeps the sample's, of n / (n - 1) times as much."""
+
+    def construct(self, x: Tensor) -> Tensor:
+        mean, variance = self.moving_mean, self.moving_variance
+        if self.training:
+            mean = ops.mean(x, (0, 2, 3))
+            variance = ops.mean(ops.square(x - self._spread(mean)), (0, 2, 3))
+            for held, new in ((self.moving_mean, mean), (self.moving_variance, variance)):
+                ops.assign(held, held * self.momentum + ops.stop_gradient(new) * (1.0 - self.momentum))
+        y = (x - self._spread(mean)) / ops.sqrt(self._spread(variance) + self.eps)
+        return y * self._spread(self.gamma) + self._spread(self.beta)
+
+    def _spread(self, values: Tensor) -> Tensor:
+        return values.reshape(1, -1, 1, 1)
+
+
+def norms(norm: Any = nn.BatchNorm2d, **args: Any) -> nn.Cell:
+    first = [conv(3, 8, 3), norm(8, **args), nn.ReLU(), conv(8, 8, 3), norm(8, **args), nn.ReLU()]
+    return nn.SequentialCell([*first, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Dense(8, 5)])
+
+
+def momentum_of_norms() -> nn.Cell:
+    return norms(momentum=0.1)
+
+
+def eps_of_norms() -> nn.Cell:
+    return norms(eps=1e-3)
+
+
+def variance_of_norms() -> nn.Cell:
+    return norms(WithVarianceOfThePopulation)

@@ -140,3 +140,8 @@ def stepped() -> dict[str, Any]:
 
 class Swapped(Tokens):
     """The same; in the other framework's net queries and keys go by each other's name."""
+
+
+def norms() -> nn.Module:
+    conv = [nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3, bias=False)]
+    return nn.Sequential(*conv, nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5))

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from msmigrate.parity.judge import BLIND, EPS32, FLOOR_ULPS, PEAK_RATIO, RATIO, Measure, Verdict, judge, uncertain
+from msmigrate.parity.judge import (
+    BLIND,
+    EPS32,
+    FLOOR_ULPS,
+    PEAK_RATIO,
+    RATIO,
+    STORED_MOST,
+    Measure,
+    Unjudged,
+    Verdict,
+    judge,
+    uncertain,
+)
 
 RANK = {Verdict.PASS: 0, Verdict.NONE: 1, Verdict.FAIL: 2}
 seeds = st.integers(0, 2**32 - 1)
@@ -172,3 +184,38 @@ def test_what_is_not_finite_never_passes(value: float) -> None:
         assert judge(odd, [exact], exact).verdict is not Verdict.PASS
         assert judge(exact, [exact, odd], exact + 1e-3).verdict is not Verdict.PASS
         assert judge(exact, [odd, exact], odd).verdict is not Verdict.PASS
+
+
+def change_of_a_weight(share: float) -> tuple[np.ndarray, np.ndarray, float]:
+    """A change of 4,096 weights of about 1, whose rounding to float32 is `share` of it; the change as it is stored, and
+    how far storing moves it."""
+    draws = np.random.default_rng(0)
+    stored = 0.25 * EPS32 * 64.0
+    exact = draws.standard_normal(4096)
+    exact *= stored / share / np.linalg.norm(exact)
+    return exact, (1.0 + exact).astype(np.float32).astype(np.float64) - 1.0, stored
+
+
+def test_what_storing_a_weight_does_is_known_and_hides_no_missing_update() -> None:
+    exact, kept, stored = change_of_a_weight(0.15)
+    assert judge(exact, [kept], kept).unjudged is Unjudged.NOISE  # a multiple of this noise hides the change
+    assert judge(exact, [kept], kept, stored=stored).verdict is Verdict.PASS
+    assert judge(exact, [kept], np.zeros(4096), stored=stored).verdict is Verdict.FAIL
+    assert judge(exact, [kept], 0.5 * exact, stored=stored).verdict is Verdict.FAIL
+
+
+def test_a_change_that_float32_cannot_hold_has_no_verdict_by_nature() -> None:
+    exact, kept, stored = change_of_a_weight(1.1 * BLIND / STORED_MOST)
+    measure = judge(exact, [kept], kept, stored=stored)
+    assert measure.verdict is Verdict.NONE and measure.unjudged is Unjudged.STORAGE
+    assert judge(exact, [kept], 100 * exact, stored=stored).verdict is Verdict.FAIL
+
+
+def test_a_gradient_of_zero_passes_as_zero_and_its_update_has_no_verdict_by_nature() -> None:
+    exact, torch, mindspore = (1e-9 * rows for rows in case(1))
+    assert judge(exact, [exact + torch], exact + mindspore).unjudged is Unjudged.NOISE
+    assert judge(exact, [exact + torch], exact + mindspore, zero=True).verdict is Verdict.PASS
+    assert judge(exact, [exact + torch], exact + 100 * mindspore, zero=True).verdict is Verdict.FAIL
+    made_of_it = judge(exact, [exact + torch], exact + mindspore, zero=True, of_a_step=True)
+    assert made_of_it.unjudged is Unjudged.ZERO_GRADIENT
+    assert judge(exact, [exact + 1e-3 * torch], np.zeros(200), zero=True).verdict is Verdict.FAIL  # no zero after all

@@ -98,6 +98,38 @@ def test_a_change_is_known_no_better_than_the_weight_that_stores_it(tmp_path: Pa
     assert floors["step1 momentum_buffer"] == 0.0  # a value, not a change
 
 
+def test_statistics_that_hardly_move_do_not_make_the_others_noise_look_large(tmp_path: Path) -> None:
+    """A statistic that is the batch's own already changes by rounding alone."""
+    noises = {"fp64": 0.0, "fp32": 1e-7}
+    for run, noise in noises.items():
+        writer = TraceWriter(tmp_path / run, {})
+        for i in range(4):
+            writer.add("init", "values", f"bn{i}.running_var", np.full(4, 1.0))
+            change = 1e-9 if i < 3 else 0.1
+            writer.add("update", "step1 buffers", f"bn{i}.running_var", np.full(4, change + noise))
+        writer.close()
+    traces = [Trace(tmp_path / run) for run in noises]
+    usual = UsualNoise(traces, traces[0])
+    moved = traces[0].entries["update", "step1 buffers", "bn3.running_var", 0]
+    assert usual.floor(moved) == pytest.approx(1e-7 / 0.1, rel=1e-3)  # it was 100, of the change that there is none
+
+
+def test_a_gradient_is_zero_where_float64_says_so(tmp_path: Path) -> None:
+    values = {"fp64": (1e-17, 1e-3), "fp32": (1e-8, 1e-3 + 1e-9)}
+    for run, (zero, other) in values.items():
+        writer = TraceWriter(tmp_path / run, {})
+        for name, value in (("conv.bias", zero), ("fc.bias", other)):
+            writer.add("gradients", "parameters", name, np.full(4, value))
+            writer.add("gradients", "alone", f"{name.replace('.', ' ')}.grad", np.full(4, 1e-9))
+            writer.add("update", "step1 exp_avg", name, np.full(4, value))
+            writer.add("update", "given gradients", name, np.full(4, 0.1))
+        writer.close()
+    traces = [Trace(tmp_path / run) for run in values]
+    usual = UsualNoise(traces, traces[0])
+    zero = {(e.part, e.name) for e in traces[0].entries.values() if usual.is_zero(e)}
+    assert zero == {("alone", "conv bias.grad"), ("step1 exp_avg", "conv.bias")}
+
+
 def test_what_an_optimizer_made_of_a_real_step_is_told_from_the_rest(tmp_path: Path) -> None:
     parts = ("step1", "step12 momentum_buffer", "step1 ema", "step1 buffers", "given gradients", "loss scale")
     writer = TraceWriter(tmp_path / "run", {})

@@ -99,6 +99,28 @@ def test_torchs_own_nan_is_no_pass(tmp_path: Path) -> None:
     assert found.verdict is Verdict.NONE and "torch float32 itself has 120 values that are not finite" in found.why
 
 
+def test_the_same_infinities_on_both_sides_are_equal_and_the_rest_is_judged(tmp_path: Path) -> None:
+    """A mask of attention has them by design."""
+
+    def masked(*places: int, value: float = -np.inf, off: float = 0.0) -> Callable[[np.ndarray], np.ndarray]:
+        def change(array: np.ndarray) -> np.ndarray:
+            array.reshape(-1)[list(places)] = value
+            return (array + off).astype(array.dtype)
+
+        return change
+
+    def verdict(folder: str, theirs: Callable[[np.ndarray], np.ndarray]) -> list[tuple[str, Verdict]]:
+        mask = only("forward", "conv", masked(0, 7))
+        report = Run(only("forward", "conv", theirs), mask, mask).report(tmp_path / folder)
+        return [(f.name, f.verdict) for f in report.findings if f.verdict is not Verdict.PASS]
+
+    assert verdict("same", masked(0, 7)) == []
+    assert verdict("elsewhere", masked(0, 8)) == [("conv", Verdict.FAIL)]
+    assert verdict("other sign", masked(0, 7, value=np.inf)) == [("conv", Verdict.FAIL)]
+    assert verdict("nan", masked(0, 7, value=np.nan)) == [("conv", Verdict.FAIL)]
+    assert verdict("rest", masked(0, 7, off=1e-3)) == [("conv", Verdict.FAIL)]
+
+
 def test_a_nan_of_float64_alone_is_no_pass(tmp_path: Path) -> None:
     report = Run(torch64=only("gradients", "conv.weight", lambda a: np.full_like(a, np.nan))).report(tmp_path)
     assert [(f.name, f.verdict) for f in report.findings if f.verdict is not Verdict.PASS] == [

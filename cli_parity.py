@@ -58,11 +58,12 @@ _size_options = _together(
         show_default=True,
         help="The format in which the target computes convolutions and matrix products.",
     ),
+    click.option("--stages", multiple=True, type=STAGES, help="Judge only these stages; may be repeated."),
     click.option(
         "--modules",
         multiple=True,
         metavar="GLOB",
-        help="Replay only modules whose dotted name matches; may be repeated.",
+        help="Judge only modules whose dotted name matches, and those in them; may be repeated.",
     ),
     click.option("--no-replay", is_flag=True, help="Do not run every module alone."),
     click.option("--thorough", is_flag=True, help="Compare every element of every tensor, and 10 initial models."),
@@ -85,7 +86,6 @@ _file_options = _together(
 @click.option("--write-map", metavar="FILE", type=FILE, help="Write the alignment that was found, for editing.")
 @mappings_option
 @_size_options
-@click.option("--stages", multiple=True, type=STAGES, help="Judge only these stages; may be repeated.")
 @click.option("--no-diagnosis", is_flag=True, help="Do not look for the causes of what fails.")
 @_file_options
 @click.option("--keep", metavar="DIR", type=FILE, help="Keep the traces in this (new) folder.")
@@ -104,6 +104,9 @@ def parity_step(recipe: Path | None, **asked: Any) -> None:
     Six stages are judged: data, init, forward, loss, gradients, update. Every module also runs alone on torch's inputs
     and gradients, so that each fault is found where it is, and causes are looked for. Of a tensor above 65,536 elements
     a stratified sample is compared, unless --thorough.
+
+    With --stages and --modules only what these need is run, and only their tensors are judged: good for finding a
+    fault, no proof of the step. The verdict says what was left out, and `train --parity-report` does not take it.
 
     SPEC is torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, with constant arguments if need be. Naming a
     function runs it.

@@ -19,12 +19,13 @@ from .findings import Finding
 from .initial import PART as DISTRIBUTION
 from .initial import compare_distributions
 from .judge import Unjudged, Verdict, judge
+from .narrowing import WHOLE, Narrowing
 from .noise import UsualNoise, is_of_a_step
 from .replay.calls import WIRING
 from .replay.failures import Failures
 from .replay.floors import floor_ulps
 from .start import MINDSPORE, MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, matched, replayed
-from .trace import ALONE, SIDES_STAGE, STAGES, Entry, Key, Trace
+from .trace import ALONE, STAGES, Entry, Key, Trace
 
 # MindSpore's counterpart of a dtype, where it is not the same one: class labels, and the optimizers' step counters
 COUNTERPARTS = {("int64", "int32"): "labels", ("float32", "int32"): "step"}
@@ -97,20 +98,29 @@ class _Family:
 
 
 @np.errstate(invalid="ignore", over="ignore")  # a damaged trace may hold any bits; what is not finite never passes
-def compare(traces: Traces) -> list[Finding]:
-    """Judge every tensor that any side recorded; the findings come by stage and in execution order."""
+def compare(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
+    """Judge every tensor that any side recorded, of those that are to be judged; the findings come by stage and in
+    execution order."""
     families = [
         _Family(torch, mindspore, UsualNoise(torch, traces.alone[1], traces.matched), Failures.of(torch, mindspore))
         for torch, mindspore in traces.families
     ]
-    findings = [_finding(family, entry) for family, entry in _expected(families).values()]
+    expected = [(family, entry) for family, entry in _expected(families).values() if _judged(narrowing, entry)]
+    findings = [_finding(family, entry) for family, entry in expected]
     known = {key for trace in traces.torch for key in trace.entries}
     for theirs in traces.of_mindspore:
         failures = next(family.failures for family in families if family.mindspore is theirs)
         for key, entry in theirs.entries.items():
-            if key not in known and entry.stage != SIDES_STAGE:
+            if key not in known and _judged(narrowing, entry):
                 findings.append(failures.of_torch(entry) or _told(entry, Verdict.FAIL, ONLY_MINDSPORE))
     return _in_order(findings)
+
+
+def _judged(narrowing: Narrowing, entry: Entry) -> bool:
+    """Whether a tensor is judged; the modules that ran alone are those that were chosen."""
+    if entry.part in (ALONE, WIRING):
+        return entry.stage in narrowing.stages
+    return narrowing.judges(entry.stage, entry.name)
 
 
 def _expected(families: Sequence[_Family]) -> dict[Key, tuple[_Family, Entry]]:

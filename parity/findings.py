@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from .judge import BY_NATURE, Unjudged, Verdict
-from .trace import STAGES
+from .narrowing import STAGES, WHOLE, Narrowing
 
 
 class Outcome(str, Enum):
@@ -19,6 +19,9 @@ class Outcome(str, Enum):
     PARITY = "parity"
     MISMATCH = "mismatch"
     UNPROVEN = "unproven"  # nothing failed, but something that should have been judged was not
+
+
+NARROWED = "narrowed"  # the word for programs where all passed that was judged, and that was not the whole step
 
 
 @dataclass(frozen=True)
@@ -122,7 +125,8 @@ class MadeWith:
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict of a run: what was compared, stage by stage, and where the two first part."""
+    """The verdict of a run: what was compared, stage by stage, and where the two first part. narrowing: what was
+    judged, where that is less than the whole step; the findings are of that alone."""
 
     recipe: str
     recipe_digest: str
@@ -134,12 +138,12 @@ class Report:
     made_with: MadeWith | None = None
     causes: list[Cause] = field(default_factory=list)
     modules: list[ModuleVerdict] = field(default_factory=list)
-    only: tuple[str, ...] = STAGES  # the stages that are judged
+    narrowing: Narrowing = WHOLE
 
     @property
     def stages(self) -> list[StageSummary]:
         """One summary for each stage that is judged, in their order."""
-        return [summarise(stage, [f for f in self.findings if f.stage == stage]) for stage in self.only]
+        return [summarise(stage, [f for f in self.findings if f.stage == stage]) for stage in self.narrowing.stages]
 
     @property
     def parity(self) -> bool:
@@ -149,7 +153,7 @@ class Report:
     @property
     def unproven(self) -> list[Finding]:
         """The tensors without a verdict that keep the run from parity, in the order of execution."""
-        return unproven(finding for finding in self.findings if finding.stage in self.only)
+        return unproven(self.findings)
 
     @property
     def outcome(self) -> Outcome:
@@ -162,15 +166,21 @@ class Report:
     @property
     def first_divergence(self) -> Finding | None:
         """The failed tensor that comes first: by stage, then in the order in which the step computes them."""
-        failed = [f for f in self.findings if f.verdict is Verdict.FAIL and f.stage in self.only]
+        failed = [f for f in self.findings if f.verdict is Verdict.FAIL]
         return min(failed, key=lambda f: (STAGES.index(f.stage), f.order), default=None)
 
     def as_json(self) -> dict[str, Any]:
-        """The whole report for programs, JSON-serialisable; infinities and NaN become null."""
-        first = self.first_divergence
+        """The whole report for programs, JSON-serialisable; infinities and NaN become null.
+
+        Of a narrowed run in which all passed, `parity` is null and the outcome NARROWED: nobody is to take a part of
+        the step for the whole.
+        """
+        first, narrowing = self.first_divergence, self.narrowing
+        narrowed = None if narrowing.whole else {**asdict(narrowing), "parity": self.parity}
         return {
-            "parity": self.parity,
-            "outcome": self.outcome.value,
+            "parity": None if narrowed and self.parity else self.parity,
+            "outcome": NARROWED if narrowed and self.parity else self.outcome.value,
+            "narrowed": narrowed,
             "recipe": self.recipe,
             "recipe_digest": self.recipe_digest,
             **(asdict(self.made_with) if self.made_with else {}),

@@ -58,8 +58,11 @@ def record(
     run_file.refuse_existing(out)
     if framework == "mindspore" and other is None:
         raise BadInput("MindSpore's half starts from torch's weights and batches: give torch's trace with --with")
-    if other is not None and run_file.read(other).side not in _OTHER[framework]:
-        raise BadInput(f"{other} is a trace of {run_file.read(other).side}: --with takes the other framework's")
+    if other is not None:
+        theirs = run_file.read(other)
+        if theirs.side not in _OTHER[framework]:
+            raise BadInput(f"{other} is a trace of {theirs.side}: --with takes the other framework's")
+        run_file.check_narrowed_alike(out, options.narrowing, other, theirs.narrowing)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from ..errors import BadTrace
@@ -24,41 +25,49 @@ def report(recipe_file: Path, options: Options, seconds: float | None = None) ->
     """Compare the traces that lie in options.folder."""
     traces = Traces.load(options.folder)
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
-    findings, alignment = compare(traces), read_alignment(options)
+    narrowing = options.narrowing
+    findings, alignment = compare(traces, narrowing), read_alignment(options)
     if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
         findings = built_otherwise(findings)
     modules = module_verdicts(options.folder, findings)
+    alone = bool(modules) or not any(stage in narrowing.stages for stage in ("forward", "gradients", "update"))
     amp = options.recipe.amp
     compiled = Compiled([], [])
     if (options.folder / GRAPH).exists():
         half = amp is not None and amp.level != "O0"
-        compiled = judge_compiled(options.folder, traces, findings, half)
+        compiled = judge_compiled(options.folder, traces, findings, half, narrowing)
     checkpoint = options.recipe.model.checkpoint if options.pair is None else options.pair.checkpoint
+    kinks = _kinks(traces)
     made_with = MadeWith(
         code_digest(),
         file_digest(checkpoint) if checkpoint is not None else None,
-        options.steps,
+        options.steps if "update" in narrowing.stages else len(kinks["matched"]),
         options.step_batch,
     )
+    findings = [*findings, *compiled.findings]
+    if narrowing.modules:  # a module without parameters has nothing in the init stage, by its nature
+        there = {finding.stage for finding in findings}
+        narrowing = replace(narrowing, stages=tuple(s for s in narrowing.stages if s in there) or narrowing.stages)
     found = Report(
         str(recipe_file),
         options.recipe.digest,
         versions,
-        [*findings, *compiled.findings],
+        findings,
         [
             *pair_notes(alignment),
             *_size(options),
             *continued.notes(options.continue_from, traces.mindspore.about),
-            *_notes(traces),
+            *_notes(kinks),
             *fast_images.notes(traces.alone[0], traces.mindspore),
-            *fixed_randomness.notes(traces.matched[0].about, traces.mindspore.about, str(options.folder)),
+            *(_draws(traces) if narrowing.takes_steps else []),
             *compiled.notes,
             *_about_modules(modules, amp is not None and amp.level != "O0"),
-            *(["no module ran alone, so faults are placed by where they first show"] if not modules else []),
+            *(["no module ran alone, so faults are placed by where they first show"] if not alone else []),
         ],
         seconds=seconds,
         made_with=made_with,
         modules=modules,
+        narrowing=narrowing,
     )
     found.hints.extend(hints(found.first_divergence, options.recipe))
     return found
@@ -71,13 +80,24 @@ def _size(options: Options) -> list[str]:
     return [f"steps of {options.step_batch} images were compared; the recipe's batch is {options.recipe.data.batch}"]
 
 
-def _notes(traces: Traces) -> list[str]:
-    """What a reader has to know about how the reference was taken."""
+def _draws(traces: Traces) -> list[str]:
+    """What to know of the draws of the compared steps."""
+    ours, theirs = traces.matched[0], traces.mindspore
+    return fixed_randomness.notes(ours.about, theirs.about, str(theirs.folder.parent))
+
+
+def _kinks(traces: Traces) -> dict[str, list[int]]:
+    """How many elements were moved over to MindSpore's side of a kink, and how many were not, by step."""
     about = traces.matched[0].about.get("kinks")
     kinks: dict[str, list[int]] = about if isinstance(about, dict) else {}
     counts = [kinks.get(kind) for kind in ("matched", "differing")]
     if not all(isinstance(count, list) and all(type(n) is int for n in count) for count in counts):
         raise BadTrace(f"{traces.matched[0].folder / 'trace.json'}: does not say which kinks were matched")
+    return kinks
+
+
+def _notes(kinks: dict[str, list[int]]) -> list[str]:
+    """What a reader has to know about how the reference was taken."""
     notes = []
     if sum(kinks["matched"]):
         notes.append(

@@ -12,13 +12,19 @@ from typing import Any
 from .mindspore_graph_randomness import CompiledMasks, NotFixed
 from .mindspore_side import MindSporeSide
 from .modes import FAILED, GRAPH, UNFIXED
+from .narrowing import WHOLE, Narrowing
 from .record import Inputs, record_steps
 from .step_starts import StepStarts
 from .trace import TraceWriter
 
 
 def record_compiled(
-    side: MindSporeSide, inputs: Inputs, folder: Path, about: dict[str, Any], sample: int | None
+    side: MindSporeSide,
+    inputs: Inputs,
+    folder: Path,
+    about: dict[str, Any],
+    sample: int | None,
+    narrowing: Narrowing = WHOLE,
 ) -> None:
     """Take the same steps as `side` did in PyNative mode, compiled, into folder/mindspore-graph, each with the weights
     that it began with then.
@@ -26,7 +32,7 @@ def record_compiled(
     What does not compile, or draws random numbers that cannot be fixed, is said in the head of the trace.
     """
     folder = folder.resolve()
-    writer = TraceWriter(folder / GRAPH, {**about, "mode": "graph"}, sample)
+    writer = TraceWriter(folder / GRAPH, {**about, "mode": "graph"}, sample, narrowing)
     masks = CompiledMasks(side.net, side.names or {}, side.draws, side.recipe.accumulate)
     if masks.outside:
         writer.about[UNFIXED] = masks.outside

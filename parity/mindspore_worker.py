@@ -57,12 +57,12 @@ def main(options: Options) -> None:
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
     given = begin(options) if options.pair is not None else None
     recipe = recipe_of(options, classes_of(options))
-    writer = TraceWriter(folder / MINDSPORE, about(options.recipe), options.sample)
-    progress("MindSpore: data")
-    if batch_file(options) is None:
+    writer = TraceWriter(folder / MINDSPORE, about(options.recipe), options.sample, options.narrowing)
+    if writer.wants("data") and batch_file(options) is None:
+        progress("MindSpore: data")
         record_data(data_batches(recipe, options.steps), writer)
     paired = Paired(given, read_alignment(options)) if given is not None else None
-    if not recipe.model.checkpoint:
+    if writer.wants("init") and not recipe.model.checkpoint:
         progress("MindSpore: initial distributions")
         add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
     net = mindspore_models.of_recipe(recipe.model) if given is None else given.model
@@ -78,28 +78,31 @@ def main(options: Options) -> None:
     writer.about = {**writer.about, continued.NOTES: side.notes}
     if paired is not None:
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
-        if batch_file(options) is not None:
+        if writer.wants("data") and batch_file(options) is not None:
             for step, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
                 record_given(step, *side.batch(images, labels), writer)
-    record_start(side, writer)
+    if writer.wants("init", "update"):
+        record_start(side, writer)
     progress("MindSpore: evaluation forward pass")
     record_evaluation(side, inputs, writer)
-    record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
+    takes_steps = options.narrowing.takes_steps
+    if takes_steps or writer.wants("forward"):
+        record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
     writer.about = {**writer.about, **fixed_randomness.about(side.draws)}
     progress("MindSpore: loss and optimizer on given values")
     record_probes(side, inputs, writer)
     record_parts(side, writer)
     writer.close()
-    if options.mode == "graph":
-        record_compiled(side, inputs, folder, about(options.recipe), options.sample)
-    if options.replay:
+    if options.mode == "graph" and takes_steps:
+        record_compiled(side, inputs, folder, about(options.recipe), options.sample, options.narrowing)
+    if options.replays:
         progress("MindSpore: waiting for what torch's modules were given")
         wait_for(folder / REPLAY / RECORDING)
         side.restart()
         names = None if paired is None else {match.torch: match.mindspore for match in paired.alignment.modules}
         # alone, a layer whose weight is another one's has it under its own name
         held = side.held if paired is not None else canonical_parameters(net, every_name=True)
-        replay(folder, net, held, about(options.recipe), options.modules, names, options.sample)
+        replay(folder, net, held, about(options.recipe), options.narrowing, names, options.sample)
 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:

@@ -16,12 +16,12 @@ from ..errors import BadTrace
 from .compare import Traces, compare
 from .findings import Finding
 from .judge import RATIO, Unjudged, Verdict
+from .narrowing import MODEL, WHOLE, Narrowing
 from .trace import Entry, Key, Trace
 
 GRAPH = "mindspore-graph"  # the trace's name
 MARK = "graph "  # what the parts of its findings begin with
 FAILED, UNFIXED = "failed", "not fixed"  # in the trace's head: why there is no compiled step to judge
-MODEL = "(model)"
 HALF = "in half precision the two modes round differently, and which side its ReLUs took cannot be seen"
 
 
@@ -33,7 +33,9 @@ class Compiled:
     notes: list[str]
 
 
-def judge_compiled(folder: Path, traces: Traces, pynative: list[Finding], half: bool = False) -> Compiled:
+def judge_compiled(
+    folder: Path, traces: Traces, pynative: list[Finding], half: bool = False, narrowing: Narrowing = WHOLE
+) -> Compiled:
     """Judge folder/mindspore-graph; pynative: the findings of the same step in PyNative mode, which come first.
 
     half: the step is in mixed precision. There a gradient that differs in the compiled step alone gets no verdict: the
@@ -44,18 +46,19 @@ def judge_compiled(folder: Path, traces: Traces, pynative: list[Finding], half: 
     graph = Trace(folder / GRAPH)
     if graph.about.get("recipe") != traces.mindspore.about["recipe"]:
         raise BadTrace(f"{graph.folder} is of recipe {graph.about.get('recipe')}: record both modes in one run")
+    stage = next((s for s in narrowing.stages if s not in ("data", "init")), "forward")  # where the whole step counts
     failed, unfixed = graph.about.get(FAILED), graph.about.get(UNFIXED)
     if isinstance(failed, str):
-        whole = Finding("forward", f"{MARK}step1", MODEL, len(pynative), Verdict.FAIL, f"does not compile: {failed}")
+        whole = Finding(stage, f"{MARK}step1", MODEL, len(pynative), Verdict.FAIL, f"does not compile: {failed}")
         return Compiled([whole], [])
     if isinstance(unfixed, list) and unfixed:
         why = f"what it draws cannot be fixed in a compiled step: {', '.join(map(str, unfixed[:5]))}"
-        place = ("forward", f"{MARK}step1", MODEL, len(pynative))
+        place = (stage, f"{MARK}step1", MODEL, len(pynative))
         whole = Finding(*place, Verdict.NONE, why, unjudged=Unjudged.DRAWS)
         return Compiled([whole], [f"the compiled step was not judged; {why}"])
     stepped = _by_place(entry for trace in traces.matched for entry in trace.entries.values())
     stepped |= _by_place(graph.entries.values())
-    theirs = compare(replace(traces, mindspore=graph, replayed=(), mindspore_replayed=None))
+    theirs = compare(replace(traces, mindspore=graph, replayed=(), mindspore_replayed=None), narrowing)
     judged = [finding for finding in theirs if (finding.stage, finding.part, finding.name) in stepped]
     before = {(finding.stage, finding.part, finding.name): finding for finding in pynative}
     found = []

@@ -147,8 +147,9 @@ def record_start(side: Side, writer: TraceWriter) -> None:
 
 def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     """Every leaf module's output in evaluation mode."""
-    side.evaluate(inputs.images[0], lambda leaf: add_output(writer, "eval", leaf))
-    writer.flush("forward", "eval")
+    if writer.wants("forward"):
+        side.evaluate(inputs.images[0], lambda leaf: add_output(writer, "eval", leaf))
+        writer.flush("forward", "eval")
 
 
 def record_steps(
@@ -164,8 +165,10 @@ def record_steps(
     overflow, what each step that was not skipped changed, and the last one, and what the loss scale did.
 
     With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. starts: where
-    what the side holds before each step is kept or, to `begin` with, taken from.
+    what the side holds before each step is kept or, to `begin` with, taken from. No more steps are taken than what the
+    writer wants needs.
     """
+    updates, gradients = writer.wants("update"), writer.wants("gradients")
     start: dict[str, np.ndarray] = {}
     rates: dict[str, list[np.ndarray]] = {}
     taken = False  # whether any step has updated the weights
@@ -175,7 +178,7 @@ def record_steps(
             side.begin(starts.of(i))
         elif starts is not None:
             starts.keep(side, i)
-        if not start:
+        if updates and not start:
             start = {name: kept(array) for name, array in {**side.parameters(), **side.buffers()}.items()}
         for name, values in side.hyperparameters().items():
             rates.setdefault(name, []).append(values)
@@ -193,26 +196,30 @@ def record_steps(
         updated = result.finite is not False
         first = not taken and (updated or last)
         taken = taken or updated
-        if first:
+        if first and (gradients or updates):
             for name in reversed(list(result.grads)):  # the backward pass reaches the last layer first
                 writer.add("gradients", "parameters", name, result.grads[name])
             if result.image_grad is not None:
                 writer.add("gradients", "images", "images", result.image_grad)
-        if updated or last:
+        if updates and (updated or last):
             _update(side, writer, f"step{i}", start)
             start = {}  # what a step changed is judged beside what it began with
         del result  # or its gradients last until the next step's are there
+        if not updates and (first or not gradients):
+            break
     for name, pairs in rates.items():
         writer.add("update", "learning rate and weight decay", name, np.stack(pairs))
 
 
 def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     """The loss on given logits, and the optimizer on given gradients, from the starting weights."""
-    if inputs.scope.given_logits:
+    if inputs.scope.given_logits and writer.wants("loss"):
         shape = inputs.logits or (len(inputs.labels[0]), inputs.classes)
         value, gradient = side.loss(probes.logits(*shape), inputs.labels[0])
         writer.add("loss", "given logits", "loss", value)
         writer.add("loss", "given logits", "logits.grad", gradient)
+    if not writer.wants("update"):
+        return
     side.restart()
     start = {name: kept(array) for name, array in side.parameters().items()}
     shapes = {name: array.shape for name, array in start.items()}

@@ -39,11 +39,13 @@ class StepSide(Side, Protocol):
 
 
 def record_parts(side: StepSide, writer: TraceWriter) -> None:
-    """Record those parts that the recipe has, from the starting weights; the weights move."""
+    """Record those parts that the recipe has and the writer wants, from the starting weights; the weights move."""
     recipe = side.recipe
-    if recipe.accumulate > 1 or side.loss_scaling():
+    if writer.wants("gradients") and (recipe.accumulate > 1 or side.loss_scaling()):
         side.restart()
         _accumulation(side, writer, recipe.accumulate)
+    if not writer.wants("update"):
+        return
     if recipe.clip is not None:
         side.restart()
         _clipping(side, writer, recipe.clip.max_norm)

@@ -124,7 +124,7 @@ def _attend(team: Team, options: Options, told: Told) -> None:
     folder = options.folder
     for worker, said in team.messages():
         if said is None:
-            last = LAST_REPLAY if options.replay and not options.alone else LAST_TRACE
+            last = LAST_REPLAY if options.replays and not options.alone else LAST_TRACE
             if not (folder / last[worker.name] / "trace.json").exists():  # the other one would wait for ever
                 raise WorkerFailed(f"the {worker.name} side ended without its trace: {last_words(worker.log)}")
             continue

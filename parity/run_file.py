@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, BadTrace
 from ..train import recipe as recipes
+from .narrowing import Narrowing
 from .pair import Pair
 from .start import CHECKPOINT, INPUTS, START
 from .trace import sha256
@@ -28,7 +30,7 @@ SIDES = ("torch", "mindspore", "both")
 class RunFile:
     """side: one of SIDES; recipe: the file's name as it was given; alone: torch's side was recorded without
     MindSpore's choices at kinks; shared: file name -> SHA-256 of what both sides start from; traces: the names of the
-    traces that were recorded."""
+    traces that were recorded; stages, modules: what they were narrowed to, if they were."""
 
     side: str
     recipe: str
@@ -39,6 +41,8 @@ class RunFile:
     shared: dict[str, str]
     traces: list[str]
     precision: str = "fp32"
+    stages: Sequence[str] = ()
+    modules: Sequence[str] = ()
 
     def options(self, folder: Path) -> Options:
         """The options that this was recorded with, for traces in `folder`. Raises what a bad recipe does."""
@@ -46,7 +50,21 @@ class RunFile:
         if self.pair is not None:
             pair = Pair(str(self.pair.get("torch")), str(self.pair.get("mindspore")))
         recipe = recipes.load(folder / RECIPE)
-        return Options(recipe, folder, self.steps, batch=self.batch, pair=pair, precision=self.precision)
+        return Options(
+            recipe,
+            folder,
+            self.steps,
+            batch=self.batch,
+            pair=pair,
+            precision=self.precision,
+            stages=self.stages,
+            modules=self.modules,
+        )
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """What is judged. Raises BadInput for stages that nobody knows."""
+        return Narrowing.to(self.stages, self.modules)
 
 
 def write(recipe_file: Path, options: Options, side: str, alone: bool = False) -> None:
@@ -56,7 +74,19 @@ def write(recipe_file: Path, options: Options, side: str, alone: bool = False) -
     shared = {file.name: sha256(file) for file in files if file.exists()}
     names: dict[str, str | None] | None = None if pair is None else {"torch": pair.torch, "mindspore": pair.mindspore}
     traces = sorted(file.parent.name for file in folder.glob("*/trace.json"))
-    run = RunFile(side, str(recipe_file), options.steps, options.batch, names, alone, shared, traces, options.precision)
+    run = RunFile(
+        side,
+        str(recipe_file),
+        options.steps,
+        options.batch,
+        names,
+        alone,
+        shared,
+        traces,
+        options.precision,
+        options.narrowing.stages,
+        options.narrowing.modules,
+    )
     shutil.copyfile(recipe_file, folder / RECIPE)
     (folder / RUN).write_text(json.dumps({"format": FORMAT, **asdict(run)}, indent=1), encoding="utf-8")
 
@@ -94,9 +124,15 @@ def _check(run: RunFile) -> None:
         and all(type(name) is str and Path(name).name == name for name in run.traces)
         and all(type(text) is str for item in run.shared.items() for text in item)
         and all(text is None or type(text) is str for item in pair.items() for text in item)
+        and all(isinstance(each, (list, tuple)) for each in (run.stages, run.modules))
+        and all(type(text) is str for text in (*run.stages, *run.modules))
     )
     if not sound:
         raise ValueError(f"{str(asdict(run))[:200]} describes no run")
+    try:
+        _ = run.narrowing
+    except BadInput as error:
+        raise ValueError(str(error)) from None
 
 
 def check_together(one: Path, other: Path) -> None:
@@ -106,12 +142,22 @@ def check_together(one: Path, other: Path) -> None:
         raise BadTrace(f"{one} and {other} are of different recipes: record both from the same one")
     if (a.steps, a.batch, a.precision) != (b.steps, b.batch, b.precision):
         raise BadTrace(f"{one} has {a.steps} steps, {other} {b.steps}, or other batches: record both alike")
+    check_narrowed_alike(one, a.narrowing, other, b.narrowing)
     for name in (INPUTS, CHECKPOINT, START):
         if a.shared.get(name) != b.shared.get(name):
             raise BadTrace(
                 f"{one} and {other} do not share their {name}: record MindSpore's side with --with {one}, or torch's "
                 "again where it was first recorded"
             )
+
+
+def check_narrowed_alike(one: Path, ours: Narrowing, other: Path, theirs: Narrowing) -> None:
+    """Raise BadTrace unless two halves were recorded for the same stages and modules."""
+    if ours != theirs:
+        raise BadTrace(
+            f"{one} was recorded for {ours.said()} and {other} for {theirs.said()}: record both with the same --stages "
+            "and --modules"
+        )
 
 
 def refuse_existing(out: Path) -> None:

@@ -75,15 +75,15 @@ def main(options: Options) -> None:
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
     model, inputs, paired = record_start_of(options)
-    if options.replay:
+    if options.replays:
         record_calls(options, model, inputs, paired)
-    if not options.alone:
+    if not options.alone and options.narrowing.takes_steps:
         give_back()
         progress("torch: waiting for MindSpore's steps")
         wait_for(options.folder / MINDSPORE / "trace.json")
     torch.set_num_threads(threads)
     record_matched(options, model, inputs, paired)
-    if options.replay and not options.alone:
+    if options.replays and not options.alone:
         record_replayed(options, model)
 
 
@@ -95,7 +95,8 @@ def record_calls(options: Options, model: nn.Module, inputs: Inputs, paired: Pai
     about_run = partial(about, options.recipe)
     crossing = None if paired is None else paired.alignment.parameters
     first = inputs.images[0], inputs.labels[0]
-    record_step(options.folder, model, loss, *first, about_run, recipe.accumulate, crossing)
+    backward = "gradients" in options.narrowing.stages
+    record_step(options.folder, model, loss, *first, about_run, recipe.accumulate, crossing, backward=backward)
 
 
 def record_replayed(options: Options, model: nn.Module) -> None:
@@ -103,7 +104,7 @@ def record_replayed(options: Options, model: nn.Module) -> None:
     progress("torch: waiting for MindSpore's modules")
     wait_for(options.folder / MINDSPORE_REPLAY / "trace.json")
     runs = shortening(precisions(model), options.precision)
-    replay(options.folder, model, runs, partial(about, options.recipe), options.sample, progress)
+    replay(options.folder, model, runs, partial(about, options.recipe), options.sample, progress, options.narrowing)
 
 
 def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]:
@@ -120,6 +121,9 @@ def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]
     else:
         given, inputs = begin(options, lambda recipe: fed(recipe, data_batches(recipe, options.steps)))
         model, recipe = given.model, recipe_of(options, inputs.classes)
+    narrowing = options.narrowing
+    named = recipe.model.name if options.pair is None else options.pair.torch
+    narrowing.check((name for name, _ in model.named_modules()), named)  # of a recipe's own model it was known before
     if recipe.model.checkpoint:
         load_checkpoint(model, recipe.model.checkpoint)
     else:
@@ -135,11 +139,11 @@ def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
     start = continued_from(options)
     for name, dtype, variant in shortening(precisions(model), options.precision):
-        writer = TraceWriter(folder / name, about(options.recipe, dtype), options.sample)
+        writer = TraceWriter(folder / name, about(options.recipe, dtype), options.sample, narrowing)
         side = TorchSide(recipe, model, dtype, variant, paired, start)
-        if name == TORCH32:
+        if name == TORCH32 and writer.wants("init", "update"):
             record_start(side, writer)
-            if not recipe.model.checkpoint:
+            if writer.wants("init") and not recipe.model.checkpoint:
                 progress("torch: initial distributions")
                 add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
         record_alone(options, side, inputs, writer)
@@ -150,8 +154,10 @@ def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]
 
 
 def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
-    """Record the training steps in each precision, with MindSpore's choices where rounding decides."""
-    taken = None if options.alone else Trace(options.folder / MINDSPORE)
+    """Record the training steps in each precision, with MindSpore's choices where rounding decides; without a stage
+    that steps are taken for, the traces stay empty."""
+    takes_steps = options.narrowing.takes_steps
+    taken = Trace(options.folder / MINDSPORE) if takes_steps and not options.alone else None
     recipe = recipe_of(options, inputs.classes)
     amp = recipe.amp
     half = (amp is not None and amp.level != "O0") or options.precision != "fp32"
@@ -162,11 +168,13 @@ def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: P
         side = TorchSide(recipe, model, dtype, variant, paired, start)
         side.sides = list(sides)
         side.train_step.decisions = list(decisions)
-        writer = TraceWriter(options.folder / matched(name), about(options.recipe, dtype), options.sample)
-        starts = None if options.alone else StepStarts(options.folder)
-        record_steps(side, inputs, writer, name, starts=starts, begin=True)
+        head, starts = about(options.recipe, dtype), None if options.alone else StepStarts(options.folder)
+        writer = TraceWriter(options.folder / matched(name), head, options.sample, options.narrowing)
+        if takes_steps:
+            record_steps(side, inputs, writer, name, starts=starts, begin=True)
         # half precision overflows where float64 does not: the reference skips what float32's run skipped
         decisions = decisions or list(side.taken)
+        sides = sides[: len(side.taken)]
         counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
         writer.about = {**writer.about, "kinks": counts, **fixed_randomness.about(side.draws)}
         writer.close()
@@ -179,18 +187,25 @@ def record_alone(options: Options, side: TorchSide, inputs: Inputs, writer: Trac
     label = f"torch {writer.about['dtype']}"
     progress(f"{label}: evaluation and training forward passes")
     record_evaluation(side, inputs, writer)
-    side.forward(inputs.images[0], lambda leaf: add_output(writer, "train", leaf))
+    if writer.wants("forward"):
+        side.forward(inputs.images[0], lambda leaf: add_output(writer, "train", leaf))
     if side.variant:
         return
+    if writer.wants("data"):
+        record_batches(options, side, inputs, writer)
+    progress(f"{label}: loss and optimizer on given values")
+    record_probes(side, inputs, writer)
+    record_parts(side, writer)
+
+
+def record_batches(options: Options, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
+    """The batch of each step: as the user's file has it, or as torchvision makes it in this side's precision."""
     if batch_file(options) is not None:
         for step, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
             record_given(step, [x.numpy() for x in side.inputs(images)], labels, writer)
     else:
         with exact_transforms(side.dtype):
             record_data(data_batches(recipe_of(options, inputs.classes), options.steps), writer)
-    progress(f"{label}: loss and optimizer on given values")
-    record_probes(side, inputs, writer)
-    record_parts(side, writer)
 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:

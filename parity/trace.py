@@ -26,8 +26,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from ..errors import BadTrace
+from .narrowing import STAGES as STAGES
+from .narrowing import WHOLE, Narrowing
 
-STAGES = ("data", "init", "forward", "loss", "gradients", "update")
 SIDES_STAGE = "sides"  # not a stage that is judged: the choices at kinks, for the other recorder (kinks.py)
 ALONE = "alone"  # the part of modules that ran alone, on torch's inputs; entries are named "MODULE TENSOR"
 SAMPLE = 65_536
@@ -73,16 +74,26 @@ class Entry:
 
 
 class TraceWriter:
-    """Collect one framework's tensors and write them as a trace folder; `close` makes it readable."""
+    """Collect one framework's tensors and write them as a trace folder; `close` makes it readable.
 
-    def __init__(self, folder: Path, about: dict[str, Any], sample: int | None = SAMPLE) -> None:
+    narrowing: stages that are not judged are not recorded; who records asks `wants` before work that only these need.
+    """
+
+    def __init__(
+        self, folder: Path, about: dict[str, Any], sample: int | None = SAMPLE, narrowing: Narrowing = WHOLE
+    ) -> None:
         self.folder = folder
         self.about = about
         self.sample = sample
+        self.narrowing = narrowing
         self._entries: list[Entry] = []
         self._parts: dict[tuple[str, str], dict[str, np.ndarray]] = {}
         self._digests: dict[str, str] = {}
         folder.mkdir(parents=True, exist_ok=True)
+
+    def wants(self, *stages: str) -> bool:
+        """Whether one of these stages is judged."""
+        return any(stage in self.narrowing.stages for stage in stages)
 
     def add(
         self,
@@ -99,6 +110,8 @@ class TraceWriter:
 
         `digest` adds the SHA-256 of all its bytes; `whole` stores every element whatever the sample size.
         """
+        if not self.narrowing.records(stage):
+            return
         flat = np.ascontiguousarray(array).reshape(-1)
         kept = flat
         if self.sample is not None and flat.size > self.sample and not whole:

@@ -7,14 +7,16 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import BadInput, MsmigrateError, WorkerFailed
 from ..train import recipe as recipes
+from ..train.models.model_names import module_names
 from ..train.recipe import Recipe
 from .continued import BARE
+from .narrowing import STAGES, Narrowing
 from .pair import Pair
 from .record import fail
 from .trace import SAMPLE
@@ -30,13 +32,15 @@ ENOUGH = 8  # images of a micro-batch that are as good a proof as hundreds, and 
 class Options:
     """What to record: `sample` elements of each tensor at most (None: all), `init_seeds` models drawn for the
     initial distributions, steps of `batch` images (None: the recipe's, but at most ENOUGH a micro-batch). pair: the
-    user's own models in place of the recipe's. replay: whether every module also runs alone; modules: glob patterns
-    over dotted names that narrow this. mode: graph records the compiled step too. precision: the format in which the
-    target computes convolutions and matrix products, one of FORMATS. alone: torch's side is recorded
-    without MindSpore's. continue_from: a torch training checkpoint that the steps go on from; see continued.py.
+    user's own models in place of the recipe's. replay: whether every module also runs alone. stages, modules: what is
+    judged, where that is less than the whole step (see narrowing.py). mode: graph records the compiled step too.
+    precision: the format in which the target computes convolutions and matrix products, one of FORMATS. alone: torch's
+    side is recorded without MindSpore's. continue_from: a torch training checkpoint that the steps go on from; see
+    continued.py.
 
-    Raises BadInput for a batch that the recipe's micro-batches do not divide, for an unknown mode or precision, and for
-    a pair that is to go on from a checkpoint.
+    Raises BadInput for a batch that the recipe's micro-batches do not divide, for an unknown mode, precision or stage,
+    for a glob that matches no module of a model whose modules are known here, and for a pair that is to go on from a
+    checkpoint.
     """
 
     recipe: Recipe
@@ -47,16 +51,20 @@ class Options:
     batch: int | None = None
     pair: Pair | None = None
     replay: bool = True
-    modules: tuple[str, ...] = ()
+    modules: Sequence[str] = ()
     mode: str = MODES[0]
     precision: str = FORMATS[0]
     alone: bool = False
     continue_from: Path | None = None
+    stages: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name, value, known in (("mode", self.mode, MODES), ("precision", self.precision, FORMATS)):
             if value not in known:
                 raise BadInput(f"{name} is {value!r}: expected one of {', '.join(known)}")
+        names = module_names(self.recipe.model.name, self.recipe.model.args) if self.pair is None else None
+        if names is not None:
+            self.narrowing.check(names, self.recipe.model.name)
         if self.batch is not None and (self.batch < 1 or self.batch % self.recipe.accumulate):
             raise BadInput(
                 f"a batch of {self.batch} images does not divide into {self.recipe.accumulate} equal micro-batches "
@@ -67,6 +75,16 @@ class Options:
                 f"--continue-from goes on with the recipe's own models, not with {self.pair.torch}: prove its step "
                 "without it"
             )
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """What is judged."""
+        return Narrowing.to(self.stages, self.modules)
+
+    @property
+    def replays(self) -> bool:
+        """Whether modules run alone: what they give there is outputs, gradients and changes of buffers."""
+        return self.replay and any(stage in self.narrowing.stages for stage in ("forward", "gradients", "update"))
 
     @property
     def step_batch(self) -> int:
@@ -94,7 +112,8 @@ class Options:
             *(f"--{key}={value}" for key, value in sizes.items()),
             *([] if self.replay else ["--no-replay"]),
             *(["--alone"] if self.alone else []),
-            *(f"--modules={pattern}" for pattern in self.modules),
+            *(f"--modules={pattern}" for pattern in self.narrowing.modules),
+            *(f"--stages={stage}" for stage in self.narrowing.stages if not self.narrowing.whole),
             f"--mode={self.mode}",
             f"--precision={self.precision}",
             *([] if self.continue_from is None else [f"--continue-from={self.continue_from}"]),
@@ -115,7 +134,8 @@ def parse(arguments: list[str]) -> Options:
     )
     parser.add_argument("--alone", action="store_true", help="torch's side, without MindSpore's choices")
     parser.add_argument("--no-replay", action="store_true", help="do not run every module alone")
-    parser.add_argument("--modules", action="append", default=[], help="replay only modules that match this glob")
+    parser.add_argument("--modules", action="append", default=[], help="judge only modules that match this glob")
+    parser.add_argument("--stages", action="append", default=[], choices=STAGES, help="judge only this stage")
     parser.add_argument("--mode", choices=MODES, default=MODES[0], help="graph: the compiled step too")
     parser.add_argument("--precision", choices=FORMATS, default=FORMATS[0], help="of convolutions and matrix products")
     parser.add_argument("--torch", help="the user's torch model")
@@ -144,6 +164,7 @@ def parse(arguments: list[str]) -> Options:
         found.precision,
         found.alone,
         found.continue_from,
+        tuple(found.stages),
     )
 
 

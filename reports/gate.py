@@ -14,9 +14,9 @@ import yaml
 from rich.console import Console
 
 from ..errors import BadInput, Unsupported
+from ..parity.narrowing import WHOLE, Narrowing
 from ..parity.pair import of_recipe
 from ..parity.run import MINDSPORE_WORKER
-from ..parity.trace import STAGES
 from ..parity.worker import Options
 from ..train import recipe as recipes
 from ..train.recipe import Recipe
@@ -68,11 +68,17 @@ def why_not(before: dict[str, Any] | None, holds: Holds) -> str | None:
 def accept(file: Path, recipe_file: Path, recipe: Recipe, holds: Holds) -> dict[str, Any]:
     """Take a report of parity-step as the proof; returns the entry for the run's log.
 
-    Raises BadInput where the file is no report, did not pass, or is of another recipe, code or checkpoint; the line
-    says which, and how to make a new one.
+    Raises BadInput where the file is no report, is narrowed to a part of the step, did not pass, or is of another
+    recipe, code or checkpoint; the line says which, and how to make a new one.
     """
     report = _read(file)
     again = f"make a new one: {_how(recipe_file, recipe, file.name)}"
+    narrowing = _narrowing(report)
+    if not narrowing.whole:
+        raise BadInput(
+            f"{file} is narrowed to {narrowing.said()[:200]}: {narrowing.left_out()}, and training wants the whole "
+            f"step proven; {again}, without --stages and --modules"
+        )
     if report["parity"] is not True:
         raise BadInput(
             f"{file} is of a step that did not pass, first in {_first_failed(report)}; mend it, then {again}"
@@ -163,22 +169,39 @@ def _read(file: Path) -> dict[str, Any]:
         raise BadInput(f"{file} cannot be read: {error.strerror or error}") from None
     except (ValueError, RecursionError):
         raise BadInput(f"{file} is not JSON; a report is what `msmigrate parity-step --json` writes") from None
-    keys = {"parity": bool, "recipe_digest": str, "code_digest": str, "versions": dict, "stages": list}
-    if isinstance(found, dict) and "recipe_digest" in found and "code_digest" not in found:
-        raise BadInput(f"{file} is of an older msmigrate: it does not say which code it holds for; make a new one")
+    keys = {"recipe_digest": str, "code_digest": str, "versions": dict, "stages": list}
+    for key, what in (("code_digest", "which code it holds for"), ("narrowed", "whether it is of the whole step")):
+        if isinstance(found, dict) and "recipe_digest" in found and key not in found:
+            raise BadInput(f"{file} is of an older msmigrate: it does not say {what}; make a new one")
     sound = isinstance(found, dict) and all(type(found.get(key)) is kind for key, kind in keys.items())
-    if not sound or not isinstance(found.get("checkpoint_digest", 0), str | None) or not _stages(found):
+    if not sound or not isinstance(found.get("checkpoint_digest", 0), str | None) or not _consistent(found):
         raise BadInput(f"{file} is no report of parity-step; make one with msmigrate parity-step RECIPE --json FILE")
     if found["parity"] and any(stage["verdict"] != "pass" for stage in found["stages"]):
         raise BadInput(f"{file} contradicts itself: parity, but not every stage passed")
     return found
 
 
-def _stages(report: dict[str, Any]) -> bool:
+def _consistent(report: dict[str, Any]) -> bool:
+    """Whether the stages are those that it says it judged, and parity is what it can be: null of a narrowed one."""
     stages = report["stages"]
-    return all(isinstance(s, dict) and isinstance(s.get("verdict"), str) for s in stages) and [
-        s.get("stage") for s in stages
-    ] == list(STAGES)
+    if not all(isinstance(s, dict) and isinstance(s.get("verdict"), str) for s in stages):
+        return False
+    try:
+        narrowing = _narrowing(report)
+    except (BadInput, KeyError, TypeError):
+        return False
+    kinds = (bool,) if narrowing.whole else (bool, type(None))
+    return [s.get("stage") for s in stages] == list(narrowing.stages) and type(report.get("parity")) in kinds
+
+
+def _narrowing(report: dict[str, Any]) -> Narrowing:
+    """What a report says that it judged. Raises BadInput, KeyError or TypeError for nonsense."""
+    narrowed = report["narrowed"]
+    if narrowed is None:
+        return WHOLE
+    if not all(isinstance(each, list) for each in (narrowed["stages"], narrowed["modules"])):
+        raise TypeError
+    return Narrowing.to(map(str, narrowed["stages"]), map(str, narrowed["modules"]))
 
 
 def _first_failed(report: dict[str, Any]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ..mappings import table
 from ..parity.findings import Cause, Finding, Report
 from ..parity.judge import RATIO, Unjudged
@@ -34,9 +32,9 @@ def remedies(findings: list[Finding]) -> list[str]:
     return [REMEDIES[kind] for kind in kinds if kind in REMEDIES]
 
 
-def judged(report: Report) -> Report:
-    """The report without the findings of stages that were not asked for, so that every count fits the verdict."""
-    return replace(report, findings=[finding for finding in report.findings if finding.stage in report.only])
+def where(report: Report) -> str:
+    """What follows the word parity: nothing for the whole step, ` in forward and gradients` for a part of it."""
+    return "" if report.narrowing.whole else f" in {report.narrowing.said()}"
 
 
 def explains(cause: Cause) -> bool:

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 from ..parity.findings import Cause, Finding, Report, StageSummary, unproven
 from ..parity.judge import Verdict
-from .judged import judged, unproven_sentence
+from .judged import unproven_sentence
 from .whole_file import write_whole
 
 NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML 1.0 cannot hold
@@ -29,7 +29,6 @@ def write_junit(report: Report, path: Path) -> None:
 
 def junit(report: Report) -> str:
     """The JUnit XML of a report."""
-    report = judged(report)
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S")
     root = ElementTree.Element("testsuites")
     for number, stage in enumerate(report.stages):
@@ -59,7 +58,10 @@ def _suite(root: ElementTree.Element, number: int, stage: StageSummary, report: 
         },
     )
     properties = ElementTree.SubElement(suite, "properties")
-    known = {"recipe": report.recipe, "recipe_digest": report.recipe_digest, **report.versions}
+    narrowed = (
+        {} if report.narrowing.whole else {"narrowed": f"{report.narrowing.said()}; {report.narrowing.left_out()}"}
+    )
+    known = {"recipe": report.recipe, "recipe_digest": report.recipe_digest, **narrowed, **report.versions}
     for name, value in known.items():
         ElementTree.SubElement(properties, "property", {"name": _token(name), "value": _text(str(value))})
     for finding in findings:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from ..parity.findings import Cause, Finding, Report, StageSummary
 from ..parity.judge import RATIO, Verdict
-from .judged import explains, judged, known
+from .judged import explains, known, where
 from .page.numbers import shown, times
 
 LONGEST = 64_000  # characters of the whole
@@ -26,7 +26,6 @@ BLANKS = re.compile(r"[\s\x00-\x1f\x7f]+")
 
 def markdown(report: Report) -> str:
     """The report as GitHub-flavoured Markdown of at most 64,000 characters."""
-    report = judged(report)
     page = _Page()
     page.add(f"## {_headline(report)}")
     page.add(_lead(report))
@@ -93,9 +92,8 @@ def _fold(page: _Page, what: str, head: list[str], rows: Iterable[str]) -> None:
 
 
 def _headline(report: Report) -> str:
-    if report.parity:
-        return "✅ Parity"
-    return "❌ No parity" if report.first_divergence is not None else "❔ Unproven"
+    verdict = "✅ Parity" if report.parity else "❌ No parity" if report.first_divergence is not None else "❔ Unproven"
+    return f"{verdict} {_sentence(where(report))}".rstrip()
 
 
 def _lead(report: Report) -> str:
@@ -104,7 +102,8 @@ def _lead(report: Report) -> str:
     counted = f"{len(report.findings):,} tensors compared in {len(report.stages)} stages" + (
         f", {failed:,} failed" if failed else ""
     )
-    return f"{_code(report.recipe)}: {counted}. {_sentence(versions)}."
+    not_judged = f"; {_sentence(report.narrowing.left_out())}" if report.narrowing.left_out() else ""
+    return f"{_code(report.recipe)}: {counted}{not_judged}. {_sentence(versions)}."
 
 
 def _stages(stages: Sequence[StageSummary]) -> list[list[str]]:

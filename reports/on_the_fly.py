@@ -8,6 +8,7 @@ from pathlib import Path
 from ..errors import BadInput
 from ..migrate import model_spec
 from ..migrate.source.conversion import start
+from ..parity.narrowing import Narrowing
 from ..train.models import converted
 from ..train.models.model_names import is_zoo
 from .convert_command import UNPROVEN, doing
@@ -29,6 +30,10 @@ def with_mindspore(asked: Asked, folder: Path) -> Asked:
     """
     assert asked.torch is not None
     spec = model_spec.parse(asked.torch)
+    if asked.modules:  # a glob that matches nothing is refused before the model runs
+        with doing("building the torch model"):
+            names = model_spec.ask("torch_classes", asked.torch, "--torch")["classes"]
+        Narrowing.to(asked.stages, asked.modules).check(names, asked.torch)
     with doing("writing the model in MindSpore"):
         if is_zoo(f"{spec.place}:{spec.name}") and not spec.args:
             made = converted.mindspore_spec(f"{spec.place}:{spec.name}", spec.kwargs)

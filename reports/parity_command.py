@@ -14,10 +14,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from ..errors import BadDestination
 from ..parity.findings import Report
+from ..parity.narrowing import Narrowing
 from ..parity.pair import Pair, of_recipe
 from ..parity.pairs.settle import write_map
 from ..parity.run import MINDSPORE_WORKER, Told, parity_step
-from ..parity.trace import SAMPLE, STAGES
+from ..parity.trace import SAMPLE
 from ..parity.worker import INIT_SEEDS, STEPS, Options
 from ..train import recipe as recipes
 from .junit import write_junit
@@ -59,6 +60,9 @@ class Asked:
     continue_from: Path | None = None
     worst: int = WORST
 
+    def __post_init__(self) -> None:
+        Narrowing.to(self.stages, self.modules)  # or refuse it before a model is converted
+
     def options(self, recipe: recipes.Recipe, folder: Path) -> Options:
         """What the recorders need to know of it."""
         if self.torch is not None and self.mindspore is not None:
@@ -76,7 +80,8 @@ class Asked:
             self.batch,
             pair=pair,
             replay=not self.no_replay,
-            modules=tuple(self.modules),
+            modules=self.modules,
+            stages=self.stages,
             mode=self.mode,
             precision=self.precision,
             continue_from=None if self.continue_from is None else self.continue_from.expanduser().absolute(),
@@ -110,8 +115,6 @@ def run(recipe_file: Path | None, asked: Asked, mindspore_worker: Sequence[str] 
         folder = asked.keep or Path(temporary) / "run"
         options = asked.options(recipe, folder)
         report = with_progress(path, options, mindspore_worker, explain=not asked.no_diagnosis, timeout=asked.timeout)
-        if asked.stages:
-            report = replace(report, only=tuple(stage for stage in STAGES if stage in asked.stages))
         if model is not None:
             report = replace(report, recipe=model)
         show(report, Console(), asked.worst)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from ..parity.findings import Finding, Report, StageSummary
 from ..parity.judge import RATIO, Verdict
-from .judged import explains, known, remedies, unproven_sentence
+from .judged import explains, known, remedies, unproven_sentence, where
 from .whole_file import write_whole
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NONE: "yellow"}
@@ -32,7 +31,10 @@ def show(report: Report, console: Console, worst: int = WORST) -> None:
         undecided = sum(stage.undecided for stage in report.stages)
         have = "1 tensor has" if undecided == 1 else f"{undecided} tensors have"
         unless = f"; by nature {have} no verdict" if undecided else ""
-        console.print(f"[bold green]Parity[/]: {_count(report)} tensors compared in six stages{unless}.")
+        scope = " in six stages" if report.narrowing.whole else ""
+        not_judged = f"; {report.narrowing.left_out()}" if report.narrowing.left_out() else ""
+        verdict = Text.assemble(("Parity", "bold green"), where(report))
+        console.print(verdict.append(f": {_count(report)} tensors compared{scope}{unless}{not_judged}."))
     else:
         _explain(report, console, worst)
     _undecided(report, console, worst)
@@ -70,21 +72,23 @@ def _stages(stages: list[StageSummary]) -> Table:
 
 def _explain(report: Report, console: Console, worst: int) -> None:
     first = report.first_divergence
+    not_judged = f" ({report.narrowing.left_out()})" if report.narrowing.left_out() else ""
     if first is None:
         missing = report.unproven
         empty = [stage.stage for stage in report.stages if not stage.passed + stage.failed + stage.undecided]
         why = unproven_sentence(missing) if missing else f"nothing was compared in {', '.join(empty)}"
-        console.print(Text.assemble(("Unproven", "bold yellow"), f": {why}."))
+        console.print(Text.assemble((f"Unproven{where(report)}", "bold yellow"), f"{not_judged}: {why}."))
         for text in remedies(missing):
             console.print(Padding(Text(f"to do: {text}"), (0, 0, 0, 6)))
         return
-    console.print(f"[bold red]No parity.[/] First divergence: [bold]{escape(first.place)}[/]")
+    verdict = Text.assemble((f"No parity{where(report)}", "bold red"), not_judged)
+    console.print(verdict.append(". First divergence: ").append(first.place, "bold"))
     layer = f" ({first.module}, shape {list(first.shape)})" if first.module else f" (shape {list(first.shape)})"
     console.print(Text(f"  {first.why}{layer}"))
     _causes(report, console, worst)
     for hint in () if report.causes else report.hints:
         console.print(Text(f"  known here: {hint}"))
-    failed = [f for f in report.findings if f.verdict is Verdict.FAIL and f.stage in report.only]
+    failed = [f for f in report.findings if f.verdict is Verdict.FAIL]
     failed.sort(key=lambda f: f.ratio if f.ratio is not None else float("inf"), reverse=True)
     _list(console, "Worst of the failed tensors:", failed[:worst])
     if len(failed) > worst:
@@ -118,7 +122,7 @@ def _causes(report: Report, console: Console, most: int) -> None:
 def _undecided(report: Report, console: Console, worst: int) -> None:
     missing = report.unproven
     known = set(missing)
-    natural = [f for f in report.findings if f.verdict is Verdict.NONE and f.stage in report.only and f not in known]
+    natural = [f for f in report.findings if f.verdict is Verdict.NONE and f not in known]
     for title, found in (("Without a verdict that they should have:", missing), ("By nature without:", natural)):
         if found:
             _list(console, title, found[:worst])

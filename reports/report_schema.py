@@ -13,9 +13,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from ..parity.findings import NARROWED as PART
 from ..parity.findings import Cause, Finding, MadeWith, ModuleVerdict, Outcome, Report, StageSummary
 from ..parity.judge import BY_NATURE, RATIO, Unjudged
-from ..parity.trace import STAGES
+from ..parity.narrowing import STAGES, Narrowing
 from .whole_file import write_whole
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -87,8 +88,11 @@ MADE_WITH = {
     "batch": "how many images a compared step had",
 }
 TOP = {
-    "parity": "whether every stage that is judged passed",
-    "outcome": "parity, mismatch, or unproven: nothing failed, but something that should have been judged was not",
+    "parity": "whether every stage passed; of a narrowed run false where one did not, and null where all did that were "
+    "judged: a part of the step is no proof of it",
+    "outcome": "parity, mismatch, or unproven: nothing failed, but something that should have been judged was not; "
+    "narrowed, where that was not asked for",
+    "narrowed": "what a run with --stages or --modules was narrowed to; null for the whole step",
     "recipe": "the recipe's file",
     "recipe_digest": "digest of what the recipe says",
     "versions": "version by package: mindspore, torch, torchvision, numpy",
@@ -100,6 +104,11 @@ TOP = {
     "notes": "what to know about how the reference was taken",
     "modules": "verdict of every module that ran alone; empty without replay",
     "findings": "every compared tensor, in the order of execution",
+}
+NARROWED = {
+    "stages": "the stages that were judged, in their order",
+    "modules": "globs over the dotted names of the modules whose tensors were judged; empty for all",
+    "parity": "whether every stage that was judged passed; no proof of the step",
 }
 CLASSES: dict[str, tuple[type, dict[str, str]]] = {
     "finding": (Finding, FINDING),
@@ -114,8 +123,9 @@ def schema() -> dict[str, Any]:
     own = _properties(Report)
     lists = {"stages": "stage", "causes": "cause", "modules": "module", "findings": "finding"}
     shapes: dict[str, dict[str, Any]] = {
-        "parity": {"type": "boolean"},
-        "outcome": {"type": "string", "enum": [outcome.value for outcome in Outcome]},
+        "parity": {"type": ["boolean", "null"]},
+        "outcome": {"type": "string", "enum": [*(outcome.value for outcome in Outcome), PART]},
+        "narrowed": {"anyOf": [_narrowed(), {"type": "null"}]},
         "first_divergence": {"anyOf": [{"$ref": "#/$defs/finding"}, {"type": "null"}]},
         **{name: {"type": "array", "items": {"$ref": f"#/$defs/{item}"}} for name, item in lists.items()},
         **{name: own[name] for name in ("recipe", "recipe_digest", "versions", "seconds", "hints", "notes")},
@@ -139,6 +149,13 @@ def _object(cls: type, texts: dict[str, str]) -> dict[str, Any]:
     """One class of the report; every field is always there."""
     properties = {name: {**shape, "description": texts[name]} for name, shape in _properties(cls).items()}
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+
+
+def _narrowed() -> dict[str, Any]:
+    """What stands in a report under `narrowed`."""
+    shapes: dict[str, dict[str, Any]] = {**_properties(Narrowing), "parity": {"type": "boolean"}}
+    properties = {name: {**shapes[name], "description": text} for name, text in NARROWED.items()}
+    return {"type": "object", "properties": properties, "required": list(NARROWED), "additionalProperties": False}
 
 
 def _properties(cls: Any) -> dict[str, dict[str, Any]]:

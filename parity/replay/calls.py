@@ -11,20 +11,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...errors import BadTrace
+from ..narrowing import MODEL as MODEL
 from .values import DTYPES, Stored, Unsupported, Value, decoded, digest, encoded, flat, leaves
 
 FOLDER = "replay"
 FILE = "replay.json"
 FORMAT = 1
 WIRING = "wiring"  # the part of the pass in which every module's output is replaced by the recorded one
-MODEL = "(model)"  # what the whole model, whose dotted name is empty, is called in names of entries
 
 
 @dataclass(frozen=True)
@@ -89,11 +88,6 @@ def state_name(entry: str) -> str:
 def tensor_name(kind: str, position: int) -> str:
     """`output`, `output.1`, …: a call's tensors by position."""
     return f"{kind}.{position}" if position else kind
-
-
-def wanted(path: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a module is to be replayed: every one is without patterns."""
-    return not patterns or any(fnmatchcase(path or MODEL, pattern) for pattern in patterns)
 
 
 class Writer:

@@ -13,9 +13,10 @@ from mindspore import nn
 from ...train.models.mindspore_names import Canonical
 from ..fixed_randomness import Draws
 from ..mindspore_randomness import fixed
+from ..narrowing import WHOLE, Narrowing
 from ..start import MINDSPORE_REPLAY
 from ..trace import ALONE, SIDES_STAGE, TraceWriter
-from .calls import FOLDER, Recording, wanted
+from .calls import FOLDER, Recording
 from .mindspore_alone import Alone, CannotRun
 from .mindspore_wiring import record_wiring
 from .outcome import NOT_ASKED, Outcome, one_line
@@ -28,16 +29,17 @@ def replay(
     net: nn.Cell,
     held: Sequence[Canonical],
     about: dict[str, object],
-    patterns: tuple[str, ...] = (),
+    narrowing: Narrowing = WHOLE,
     names: Mapping[str, str] | None = None,
     sample: int | None = None,
     progress: Callable[[str], None] = lambda what: None,
 ) -> None:
     """Record the mindspore-replay trace in `folder`, which has torch's recording.
 
-    net: at the starting weights; `held` are its parameters under torch's names. patterns: globs over dotted names that
-    narrow what is replayed. names: torch path -> Cell path where they differ; a path that it lacks has no counterpart.
-    Random layers draw what torch's will. Raises BadTrace for a damaged recording.
+    net: at the starting weights; `held` are its parameters under torch's names. narrowing: which modules are to run,
+    and whether their wiring is looked at; all that they give is recorded, for causes are found by it. names: torch path
+    -> Cell path where they differ; a path that it lacks has no counterpart. Random layers draw what torch's will.
+    Raises BadTrace for a damaged recording.
     """
     recording = Recording.open(folder / FOLDER)
     there = dict(net.cells_and_names())
@@ -48,7 +50,7 @@ def replay(
     runner = Alone(recording, cells, held)
     writer = TraceWriter(folder / MINDSPORE_REPLAY, about, sample)
     for i, call in enumerate(recording.calls.values(), 1):
-        if not wanted(call.path, patterns):
+        if not narrowing.module(call.path):
             outcome.left_out[call.label] = NOT_ASKED
             continue
         if call.path not in cells:
@@ -74,8 +76,9 @@ def replay(
         for name, number, choices in runner.sides:
             writer.add(SIDES_STAGE, part, name, choices, number, whole=True)
         writer.flush(SIDES_STAGE, part)
-    progress("MindSpore: how the modules are wired")
-    with fixed(net, Draws(1), torch_paths) as draws:
-        record_wiring(runner, outcome, writer, draws)
+    if "forward" in narrowing.stages:
+        progress("MindSpore: how the modules are wired")
+        with fixed(net, Draws(1), torch_paths) as draws:
+            record_wiring(runner, outcome, writer, draws)
     writer.about = {**writer.about, **outcome.head()}
     writer.close()

@@ -23,18 +23,23 @@ def record(
     loss: Callable[[nn.Module], torch.Tensor],
     about: dict[str, Any],
     crossing: Container[str] | None = None,
+    *,
+    backward: bool = True,
 ) -> None:
     """Run one float32 training step's forward and backward pass, and write FOLDER/replay.json and its tensors.
 
     model: at the starting weights, and left there, but for its running statistics and gradients: give a copy. loss:
     runs the model and returns the scalar to differentiate. Tensors go to disk as they appear, each once.
-    crossing: the state names that have a counterpart in MindSpore, None where the mapping table says it.
+    crossing: the state names that have a counterpart in MindSpore, None where the mapping table says it. backward:
+    without it no gradient is recorded, and none is computed when the modules run alone.
     """
     model.train()
     recorder = _Recorder(Writer(folder))
     handles = [handle for name, module in model.named_modules() for handle in recorder.watch(name, module)]
     try:
-        loss(model).backward()
+        scalar = loss(model)
+        if backward:
+            scalar.backward()
     finally:
         for handle in handles:
             handle.remove()

@@ -12,6 +12,7 @@ from torch import nn
 
 from ..fixed_randomness import Draws
 from ..kinks import KinkSides
+from ..narrowing import WHOLE, Narrowing
 from ..start import MINDSPORE_REPLAY, replayed
 from ..torch_randomness import fixed
 from ..trace import ALONE, Trace, TraceWriter
@@ -34,11 +35,14 @@ def record_step(
     about: About,
     parts: int = 1,
     crossing: Container[str] | None = None,
+    *,
+    backward: bool = True,
 ) -> None:
     """Record in FOLDER/replay what the modules do in the first of `parts` micro-batches of a step, in float32.
 
     model: at the starting weights; copied. images: what the model takes, each (N, ...); labels: what the loss takes.
-    crossing: the state names that have a counterpart in MindSpore, where the user's own net says so.
+    crossing: the state names that have a counterpart in MindSpore, where the user's own net says so. backward: whether
+    gradients come back, too.
     """
     model = copy.deepcopy(model)
     arrays = [images] if isinstance(images, np.ndarray) else images
@@ -51,7 +55,7 @@ def record_step(
         return loss(model(*(x.requires_grad_(x.is_floating_point()) for x in given)), first(labels)).sum()
 
     with fixed(model, Draws(1)):
-        record(folder / FOLDER, model, run, about(torch.float32), crossing)
+        record(folder / FOLDER, model, run, about(torch.float32), crossing, backward=backward)
 
 
 def replay(
@@ -61,6 +65,7 @@ def replay(
     about: About,
     sample: int | None = None,
     progress: Callable[[str], None] = lambda what: None,
+    narrowing: Narrowing = WHOLE,
 ) -> None:
     """Record the torch-*-replay traces in `folder`, which has the recording and MindSpore's replay.
 
@@ -85,7 +90,8 @@ def replay(
                 continue
             for stage, tensor, array in found:
                 writer.add(stage, ALONE, f"{call.label} {tensor}", array, module=recording.modules[call.path].kind)
-        with fixed(runner.model, Draws(1)):
-            record_wiring(runner, theirs, writer)
+        if "forward" in narrowing.stages:
+            with fixed(runner.model, Draws(1)):
+                record_wiring(runner, theirs, writer)
         writer.about = {**writer.about, FAILED: failed}
         writer.close()

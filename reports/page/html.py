@@ -18,7 +18,7 @@ from ...errors import MsmigrateError
 from ...parity.findings import Report, StageSummary
 from ...parity.judge import RATIO, Verdict
 from ...train import recipe as recipes
-from ..judged import explains, judged, known
+from ..judged import explains, known, where
 from ..whole_file import write_whole
 from .error_histograms import Histograms
 from .module_tree import of_report
@@ -41,7 +41,6 @@ def write_html(report: Report, folder: Path | None, path: Path) -> None:
 
 def page(report: Report, folder: Path | None = None) -> str:
     """The page as text."""
-    report = judged(report)
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
         autoescape=True,
@@ -59,6 +58,8 @@ def page(report: Report, folder: Path | None = None) -> str:
         report=report,
         stages=report.stages,
         verdict=overall(report),
+        where=where(report),
+        left_out=report.narrowing.left_out(),
         empty=empty,
         ratio=RATIO,
         counts=_counts(report),
@@ -100,7 +101,7 @@ def _data(report: Report, histograms: Histograms | None) -> dict[str, Any]:
     first = report.first_divergence
     return {
         "ratio": RATIO,
-        "findings": pack(report.findings, report.only),
+        "findings": pack(report.findings, report.narrowing.stages),
         "first": report.findings.index(first) if first is not None else None,
         "histograms": histograms.of(report.findings) if histograms is not None else {},
     }

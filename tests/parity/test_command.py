@@ -101,6 +101,50 @@ def test_the_json_is_complete(green: tuple[Done, Path]) -> None:
     assert len(names) == len(report["findings"])
 
 
+def test_a_narrowed_run_judges_its_stages_as_the_whole_does_and_nothing_else(
+    green: tuple[Done, Path], tmp_path: Path
+) -> None:
+    done = run(RECIPE, "--stages", "gradients", "--stages", "forward", "--json", tmp_path / "report.json")
+    assert done.code == 0, done
+    report, whole = strict(tmp_path / "report.json"), strict(green[1] / "report.json")
+    kept = [f for f in whole["findings"] if f["stage"] in ("forward", "gradients")]
+    assert report["findings"] == [{**f, "order": i} for i, f in enumerate(kept)]
+    assert report["parity"] is None and report["steps"] == 1
+    assert report["narrowed"] == {"stages": ["forward", "gradients"], "modules": [], "parity": True}
+    flat = " ".join(done.out.split())
+    said = (
+        f"Parity in forward and gradients: {len(kept)} tensors compared; data, init, loss and update were not judged."
+    )
+    assert said in flat
+    assert_only_these_stages(done.out, ("forward", "gradients"))
+
+
+@pytest.mark.full
+def test_a_run_narrowed_to_modules_judges_these_alone(green: tuple[Done, Path], tmp_path: Path) -> None:
+    done = run(
+        RECIPE, "--modules", "layer1", "--modules", "fc", "--json", tmp_path / "r.json", "--keep", tmp_path / "k"
+    )
+    assert done.code == 0, done
+    report, whole = strict(tmp_path / "r.json"), strict(green[1] / "report.json")
+    names = {f["name"] for f in report["findings"]}
+    assert {name.split(".")[0].split(" ")[0] for name in names} == {"layer1", "fc"}
+    kept = [
+        f for f in whole["findings"] if f["name"].startswith(("layer1", "fc")) and f["stage"] not in ("data", "loss")
+    ]
+    assert names == {f["name"] for f in kept} and len(report["findings"]) == len(kept)
+    assert "of layer1 and fc:" in " ".join(done.out.split())
+    assert "other modules, data and loss were not judged" in " ".join(done.out.split())
+    entries, all_entries = (
+        strict(f / "mindspore-replay" / "trace.json") for f in (tmp_path / "k", green[1] / "traces")
+    )
+    assert len(entries["entries"]) < len(all_entries["entries"]) / 2
+
+
+def assert_only_these_stages(out: str, stages: tuple[str, ...]) -> None:
+    for stage in STAGES:
+        assert bool(re.search(rf"^ ?{stage} +pass ", out, re.MULTILINE)) is (stage in stages), out
+
+
 def test_kept_traces_are_not_mixed_with_another_run(green: tuple[Done, Path]) -> None:
     traces = green[1] / "traces"
     assert len(list(traces.glob("*/trace.json"))) == 11  # seven of the step, four of its modules alone
@@ -130,6 +174,31 @@ def test_a_broken_side_is_exit_1_with_the_place_and_its_known_pitfall(tmp_path: 
     assert [stage["verdict"] for stage in report["stages"][:3]] == ["pass", "pass", "fail"]
 
 
+def test_a_glob_for_a_pair_is_refused_once_torch_has_built_its_model(tmp_path: Path) -> None:
+    torch, mindspore = (f"{HERE / 'pairs' / f'pair_nets_{side}.py'}:Small" for side in ("torch", "mindspore"))
+    pair = ("--torch", torch, "--mindspore", mindspore, HERE / "pairs" / "pair.yaml")
+    done = run(*pair, "--modules", "cov", "--keep", tmp_path / "kept")
+    assert f"--modules 'cov' matches no module of {torch}; the nearest: conv" in done.error
+    assert not list((tmp_path / "kept").glob("*/trace.json"))  # no step was computed
+
+
+@pytest.mark.full
+def test_a_narrowed_run_finds_the_cause_that_the_whole_finds(tmp_path: Path) -> None:
+    worker = [sys.executable, str(HERE / "mindspore_broken_worker.py"), "bn_eps"]
+    code = f"""if True:
+        import sys
+        from pathlib import Path
+        from msmigrate.reports.parity_command import Asked, run
+        asked = Asked(stages=["gradients"], json_file=Path(sys.argv[2]))
+        sys.exit(run(Path(sys.argv[1]), asked, mindspore_worker={worker}))
+    """
+    done = run(RECIPE, tmp_path / "report.json", command=(sys.executable, "-c", code))
+    assert done.code == 1, done
+    assert "No parity in gradients (data, init, forward, loss and update were not judged)" in " ".join(done.out.split())
+    (cause,) = strict(tmp_path / "report.json")["causes"]
+    assert cause["place"] == "layer2.0.bn2" and "eps=0.001" in cause["text"]
+
+
 def make_checkpoint(path: Path) -> Path:
     """A trained LeNet5, as DDP would have saved it."""
     code = f"""if True:
@@ -154,6 +223,12 @@ def test_a_checkpoint_with_adam_clipping_accumulation_and_loss_scale_is_green(tm
 
 
 REFUSED: dict[str, tuple[Callable[[Path], list[str | Path]], str]] = {
+    "no such module": (lambda tmp: [RECIPE, "--modules", "zzz*"], "--modules 'zzz*' matches no module of resnet_tiny"),
+    "one module of two": (lambda tmp: [RECIPE, "--modules", "fc", "--modules", "layer5"], "the nearest: layer4"),
+    "a stage without modules": (
+        lambda tmp: [RECIPE, "--modules", "fc", "--stages", "data"],
+        "stage data has no tensors",
+    ),
     "no such recipe": (lambda tmp: [tmp / "none.yaml"], "none.yaml"),
     "a folder": (lambda tmp: [tmp], "msmigrate: "),
     "an unknown key": (lambda tmp: [_recipe(tmp, "modle: {name: lenet5}")], "model"),

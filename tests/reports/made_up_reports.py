@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from msmigrate.parity.findings import Cause, Finding, MadeWith, ModuleVerdict, Report
 from msmigrate.parity.judge import RATIO, Verdict
+from msmigrate.parity.narrowing import Narrowing
 
 VERSIONS = {"torch": "2.15.0", "torchvision": "0.29.2", "mindspore": "2.10.0", "numpy": "1.26.4"}
 FAULTS = {"layer2.1.bn2": 1650.0, "layer3.2": 4.1e4, "layer4.0.downsample.1": 19.1, "maxpool": 7.1e5}
@@ -198,6 +199,17 @@ def _verdict(order: int, name: str, kind: str, faults: dict[str, float], draw: r
     verdict = Verdict.FAIL if ratio > RATIO else Verdict.PASS
     depth = name.count(".") + 1 if name else 0
     return ModuleVerdict(name, kind, f"{name} {kind}", verdict, name in faults, depth, order, ratio, why, note)
+
+
+def narrowed(*stages: str, modules: Sequence[str] = ()) -> Report:
+    """The faulty report, as a run leaves it that was narrowed to these."""
+    whole, narrowing = report(), Narrowing.to(stages, modules)
+    return replace(
+        whole,
+        narrowing=narrowing,
+        findings=[finding for finding in whole.findings if narrowing.judges(finding.stage, finding.name)],
+        modules=[module for module in whole.modules if "forward" in narrowing.stages],
+    )
 
 
 SCRIPT = "document.title='owned'"

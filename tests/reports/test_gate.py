@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, Unsupported
 from msmigrate.parity.findings import Finding, MadeWith, Report
 from msmigrate.parity.judge import Verdict
-from msmigrate.parity.trace import STAGES
+from msmigrate.parity.narrowing import STAGES, Narrowing
 from msmigrate.reports import gate
 from msmigrate.reports.gate import Holds, accept, prove, still_holds
 from msmigrate.reports.parity_report import write_json
@@ -74,6 +75,44 @@ def test_a_report_of_something_else_says_of_what_and_how_to_make_one(tmp_path: P
     assert "msmigrate parity-step recipe.yaml --json report.json" in message
 
 
+NARROWINGS = {
+    "stages": (
+        Narrowing.to(["gradients", "forward"]),
+        "narrowed to forward and gradients: data, init, loss and update",
+    ),
+    "one less": (
+        Narrowing.to(STAGES[1:]),
+        "narrowed to init, forward, loss, gradients and update: data was not judged",
+    ),
+    "modules": (
+        Narrowing.to(modules=["layer1*", "fc"]),
+        "gradients and update of layer1* and fc: other modules, data and",
+    ),
+}
+
+
+@pytest.mark.parametrize("failing", [None, "gradients"])
+@pytest.mark.parametrize("case", NARROWINGS)
+def test_a_narrowed_report_keeps_the_gate_shut_and_says_how_to_make_a_whole_one(
+    tmp_path: Path, case: str, failing: str | None
+) -> None:
+    narrowing, said = NARROWINGS[case]
+    whole = report(failing=failing)
+    findings = [finding for finding in whole.findings if finding.stage in narrowing.stages]
+    message = refusal(written(tmp_path, replace(whole, findings=findings, narrowing=narrowing)))
+    assert said in message and "msmigrate parity-step recipe.yaml --json report.json" in message
+
+
+@pytest.mark.parametrize(
+    "narrowed",
+    [{}, [], True, "forward", {"stages": ["forward"], "modules": []}, {"stages": [1], "modules": [[]]}],
+    ids=str,
+)
+def test_what_a_report_says_it_judged_has_to_be_what_it_judged(tmp_path: Path, narrowed: object) -> None:
+    assert "is no report of parity-step" in refusal(written(tmp_path, narrowed=narrowed))
+    assert "is no report of parity-step" in refusal(written(tmp_path, parity=None))
+
+
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_report_that_did_not_pass_keeps_the_gate_shut(tmp_path: Path, stage: str) -> None:
     assert f"did not pass, first in {stage}" in refusal(written(tmp_path, report(failing=stage)))
@@ -126,6 +165,7 @@ def test_a_report_that_calls_a_failed_stage_parity_contradicts_itself(tmp_path: 
 
 def test_a_report_of_an_older_msmigrate_says_so(tmp_path: Path) -> None:
     assert "older msmigrate" in refusal(written(tmp_path, code_digest=...))
+    assert "older msmigrate" in refusal(written(tmp_path, narrowed=...))
 
 
 def test_a_report_that_is_no_file_or_huge_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,7 @@ REPORTS = {
     "hostile": made_up_reports.hostile(),
     "unjudged": unjudged(),
     "empty": replace(made_up_reports.report(False), findings=[], modules=[]),
-    "narrowed": replace(made_up_reports.report(), only=("data", "init")),
+    "narrowed": made_up_reports.narrowed("data", "init"),
 }
 
 
@@ -105,6 +105,14 @@ def test_it_is_green_exactly_when_the_report_says_parity(name: str) -> None:
     root = ElementTree.fromstring(junit(REPORTS[name]))
     assert (root.find(".//failure") is None) is REPORTS[name].parity
     assert REPORTS[name].parity is (name in ("clean", "narrowed"))
+
+
+def test_a_narrowed_one_says_what_it_judged() -> None:
+    root = ElementTree.fromstring(junit(REPORTS["narrowed"]))
+    assert [suite.attrib["name"] for suite in root] == ["parity data", "parity init"]
+    told = [each.attrib["value"] for each in root.findall(".//property[@name='narrowed']")]
+    assert told == ["data and init; forward, loss, gradients and update were not judged"] * 2
+    assert ElementTree.fromstring(junit(REPORTS["clean"])).find(".//property[@name='narrowed']") is None
 
 
 def test_a_failed_tensor_says_why_and_an_undecided_one_is_skipped() -> None:

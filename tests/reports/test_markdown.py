@@ -71,6 +71,14 @@ def test_a_clean_report_is_short() -> None:
     assert "failed" not in text.split("| --- |")[0].split("\n\n")[1]
 
 
+def test_a_narrowed_report_says_what_it_judged() -> None:
+    text = markdown(made_up_reports.narrowed("data", "init"))
+    assert text.startswith("## ✅ Parity in data and init\n")
+    assert "forward, loss, gradients and update were not judged. mindspore 2.10.0" in text
+    words = Rendered(markdown(made_up_reports.narrowed("update", modules=["layer1*", "fc"]))).words
+    assert "❌ No parity in update of layer1* and fc" in words and "other modules, data, init, forward, loss" in words
+
+
 def test_a_report_that_decided_nothing_says_so() -> None:
     text = markdown(replace(made_up_reports.report(False), findings=[], modules=[]))
     assert text.startswith("## ❔ Unproven\n") and text.count("no tensors") == 6

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import pytest
 from msmigrate.errors import BadDestination
 from msmigrate.parity.findings import Finding, Report
 from msmigrate.parity.judge import Unjudged, Verdict
-from msmigrate.parity.trace import STAGES
+from msmigrate.parity.narrowing import STAGES, Narrowing
 from msmigrate.reports.parity_report import show, write_json
 from rich.console import Console
 
@@ -63,6 +64,46 @@ def test_parity_is_said_with_what_was_not_decided() -> None:
     text = " ".join(printed(report(replace(finding("loss", 1, Verdict.NONE), unjudged=Unjudged.NOISE))).split())
     assert "Unproven: nothing failed, but 1 tensor has no verdict that should have one (loss)." in text
     assert "to do: use a larger batch (--batch)" in text and "Without a verdict that they should have:" in text
+
+
+def narrowed(found: Report, *stages: str, modules: Sequence[str] = ()) -> Report:
+    narrowing = Narrowing.to(stages, modules)
+    return replace(found, narrowing=narrowing, findings=[f for f in found.findings if f.stage in narrowing.stages])
+
+
+@pytest.mark.parametrize(
+    ("stages", "modules", "said"),
+    [
+        (
+            ("gradients", "forward"),
+            (),
+            "Parity in forward and gradients: 2 tensors compared; data, init, loss and update were not judged.",
+        ),
+        (
+            STAGES[1:],
+            (),
+            "Parity in init, forward, loss, gradients and update: 5 tensors compared; data was not judged.",
+        ),
+        (
+            ("forward",),
+            ["fc"],
+            "Parity in forward of fc: 1 tensors compared; other modules, data, init, loss, gradients",
+        ),
+        (
+            (),
+            ["a*", "b"],
+            "Parity in init, forward, gradients and update of a* and b: 4 tensors compared; other modules,",
+        ),
+    ],
+)
+def test_a_narrowed_verdict_says_what_was_judged(stages: Sequence[str], modules: Sequence[str], said: str) -> None:
+    text = " ".join(printed(narrowed(report(), *stages, modules=modules)).split())
+    assert said in text and "six stages" not in text
+    for stage in set(STAGES) - set(stages or STAGES):
+        assert f" {stage} pass" not in text
+    failed = report(*(finding(stage, 1, Verdict.FAIL, ratio=9.0) for stage in STAGES[1:]))
+    text = " ".join(printed(narrowed(failed, *stages, modules=modules)).split())
+    assert re.search(r"No parity in .* \(.* (was|were) not judged\)\. First divergence: ", text)
 
 
 def test_no_parity_names_the_place_the_reason_and_the_worst() -> None:

@@ -25,7 +25,9 @@ REPORTS = {
     "clean": replace(FEW, findings=made_up_reports.report(False).findings[::40]),
     "hostile": made_up_reports.hostile(),
     "empty": Report("r.yaml", "0", {}, []),
-    "narrowed": replace(FEW, only=("loss",)),
+    "narrowed": made_up_reports.narrowed("loss"),
+    "narrowed and clean": made_up_reports.narrowed("data", "init"),
+    "narrowed to modules": replace(made_up_reports.narrowed(modules=["fc"]), causes=[]),
 }
 
 
@@ -57,6 +59,15 @@ def test_reports_are_what_the_schema_says(name: str) -> None:
     document = json.loads(json.dumps(REPORTS[name].as_json(), allow_nan=False))
     check(document)
     assert set(document) <= set(schema()["properties"])
+
+
+def test_a_narrowed_report_never_says_parity() -> None:
+    document = made_up_reports.narrowed("data", "init").as_json()
+    assert document["parity"] is None
+    assert document["narrowed"] == {"stages": ("data", "init"), "modules": (), "parity": True}
+    document = made_up_reports.narrowed("forward").as_json()
+    assert document["parity"] is False and document["narrowed"]["parity"] is False
+    assert REPORTS["clean"].as_json()["narrowed"] is None
 
 
 def test_a_written_file_is_what_the_schema_says(tmp_path: Path) -> None:

@@ -40,6 +40,16 @@ def test_every_parameter_has_torch_s_name_class_and_shape(models_and_data, case)
 
 
 @pytest.mark.parametrize("case", CASES["shapes"])
+def test_the_names_of_modules_are_known_without_a_framework(models_and_data, case):
+    name, arguments = CASES["shapes"][case]
+    assert sorted(model_names.module_names(name, arguments)) == sorted(models_and_data.torch.facts["modules"][case])
+
+
+def test_the_modules_of_other_models_are_known_to_them_alone():
+    assert model_names.module_names("torchvision:resnet18", {}) is None
+
+
+@pytest.mark.parametrize("case", CASES["shapes"])
 def test_parameters_carry_their_path_as_name(models_and_data, case):
     mindspore = models_and_data.mindspore.facts
     assert mindspore["names"][case] == list(mindspore["shapes"][case])

@@ -15,7 +15,7 @@ from worker import CASES, LARGEST_DRAW, damaged_batches, dump, keys_for
 
 FOLDER = Path(sys.argv[1])
 arrays: dict[str, np.ndarray] = {}
-facts: dict[str, dict] = {"shapes": {}, "calls": {}, "errors": {}}
+facts: dict[str, dict] = {"shapes": {}, "modules": {}, "calls": {}, "errors": {}}
 
 
 def shapes(net: torch.nn.Module) -> dict[str, list]:
@@ -45,7 +45,9 @@ def perturb(net: torch.nn.Module) -> None:
 
 for case, (name, arguments) in CASES["shapes"].items():
     with torch.device("meta"):
-        facts["shapes"][case] = shapes(torch_models.build(name, **arguments))
+        model = torch_models.build(name, **arguments)
+    facts["shapes"][case] = shapes(model)
+    facts["modules"][case] = [path for path, _ in model.named_modules()]
 
 for case, (name, arguments) in CASES["initial"].items():
     for seed in CASES["seeds"]:

@@ -22,6 +22,15 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "resnet_tiny": (*_BASIC, "block", "layers", "width"),
 }
 NAMES = tuple(ARGUMENTS)
+BLOCKS: dict[str, tuple[str, tuple[int, ...]]] = {  # of a ResNet: their kind, and how many each of its layers has
+    "resnet18": ("basic", (2, 2, 2, 2)),
+    "resnet34": ("basic", (3, 4, 6, 3)),
+    "resnet50": ("bottleneck", (3, 4, 6, 3)),
+    "resnet101": ("bottleneck", (3, 4, 23, 3)),
+    "resnet152": ("bottleneck", (3, 8, 36, 3)),
+    "resnet_tiny": ("bottleneck", (1, 1, 1, 1)),
+}
+STEM = 64  # channels that reach the first of these layers
 
 ZOOS = ("torchvision", "timm")  # whose models are named torchvision:NAME, and converted
 SMALL = ("lenet5", "resnet_tiny")  # 10 classes unless told otherwise; the others have ImageNet's 1000
@@ -70,6 +79,27 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
         words, fits = _VALUES[argument]
         if not fits(value):
             raise BadRecipe(f"model {name}: {argument} must be {words}, not {value!r}")
+
+
+def module_names(name: str, arguments: Mapping[str, Any]) -> list[str] | None:
+    """The dotted names of the model's modules, which both frameworks share; None where only the model itself knows."""
+    if name == "lenet5":
+        return ["", "conv1", "conv2", "relu", "pool", "fc1", "fc2", "fc3"]
+    if name not in BLOCKS:
+        return None
+    kind, layers = BLOCKS[name]
+    kind, layers = arguments.get("block", kind), arguments.get("layers", layers)
+    parts = ["conv1", "bn1", "conv2", "bn2", *(["conv3", "bn3"] if kind == "bottleneck" else []), "relu"]
+    outputs = (arguments.get("width", 8) if name == "resnet_tiny" else STEM) * (4 if kind == "bottleneck" else 1)
+    found = ["", "conv1", "bn1", "relu", "maxpool"]
+    for layer, count in enumerate(layers, 1):
+        found.append(f"layer{layer}")
+        for number in range(count):
+            block = f"layer{layer}.{number}"
+            found += [block, *(f"{block}.{part}" for part in parts)]
+            if number == 0 and (layer > 1 or outputs != STEM):  # a shortcut that changes size or channels
+                found += [f"{block}.downsample{end}" for end in ("", ".0", ".1")]
+    return [*found, "avgpool", "fc"]
 
 
 def num_classes(name: str, arguments: Mapping[str, Any]) -> int:

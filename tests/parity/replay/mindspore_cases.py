@@ -14,6 +14,7 @@ import mindspore_nets  # noqa: E402
 import numpy as np  # noqa: E402
 from cases import CASES, PATTERNS  # noqa: E402
 from mindspore import Tensor  # noqa: E402
+from msmigrate.parity.narrowing import Narrowing  # noqa: E402
 from msmigrate.parity.replay.mindspore_replay import replay  # noqa: E402
 from msmigrate.parity.start import MINDSPORE  # noqa: E402
 from msmigrate.parity.trace import TraceWriter  # noqa: E402
@@ -38,7 +39,7 @@ def main(root: Path, names: list[str]) -> None:
         for each in held:
             writer.add("init", "values", each.name, each.parameter.asnumpy())
         writer.close()
-        replay(root / name, net, held, ABOUT, PATTERNS.get(name, ()))
+        replay(root / name, net, held, ABOUT, Narrowing.to(modules=PATTERNS.get(name, ())))
 
 
 if __name__ == "__main__":

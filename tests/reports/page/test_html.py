@@ -144,8 +144,11 @@ def test_parity_and_no_verdict_are_said() -> None:
 
 
 def test_only_the_stages_that_were_asked_for_count() -> None:
-    words = " ".join(Parsed(page(replace(made_up_reports.report(), only=("data", "init")))).words.split())
-    assert "✓ Parity" in words and "in the stages that were judged: data, init" in words
+    words = " ".join(Parsed(page(made_up_reports.narrowed("data", "init"))).words.split())
+    assert "✓ Parity in data and init" in words and "all six stages" not in words
+    assert "A part of the training step was compared: forward, loss, gradients and update were not judged." in words
+    words = " ".join(Parsed(page(made_up_reports.narrowed("forward", modules=["layer1*"]))).words.split())
+    assert "No parity in forward of layer1*" in words and "other modules, data, init, loss" in words
 
 
 def test_the_recipe_is_shown_only_while_it_is_the_one(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
 """The front door: parse, one library call, print, exit code.
 
-Exit codes: 0 parity (or done), 1 mismatch, 2 usage or bad input. No framework, and nothing heavy, is imported at
-start, so that every `-h` answers at once.
+Exit codes: 0 parity (or done), 1 mismatch, 2 usage or bad input, and 128 and its number for a signal. No framework, and
+nothing heavy, is imported at start, so that every `-h` answers at once.
 """
 
 from __future__ import annotations
 
 import sys
+from signal import Signals
 
 import click
 
@@ -25,6 +26,7 @@ from . import (
 from .cli_ckpt import json_text
 from .cli_mappings_option import mappings_option
 from .errors import MsmigrateError
+from .processes import INTERRUPTED, exit_code, signals_raised
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
@@ -103,18 +105,22 @@ def _one_line(text: str) -> str:
 
 
 def main() -> None:
-    """Run the command line and exit: 2 with one line on stderr for errors msmigrate can explain, 130 for Ctrl-C."""
+    """Run the command line and exit: 2 with one line on stderr for errors msmigrate can explain, 128 and the signal's
+    number for Ctrl-C, SIGTERM and SIGHUP."""
     try:
-        cli(prog_name="msmigrate", standalone_mode=False)
+        with signals_raised():
+            cli(prog_name="msmigrate", standalone_mode=False)
     except MsmigrateError as error:
         click.echo(f"msmigrate: {_one_line(str(error))}", err=True)
         sys.exit(2)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("msmigrate: interrupted", err=True)
-        sys.exit(130)
+    except (click.Abort, KeyboardInterrupt) as error:
+        code = exit_code(error)
+        by = "" if code == INTERRUPTED else f" by {Signals(code - 128).name}"
+        click.echo(f"msmigrate: interrupted{by}", err=True)
+        sys.exit(code)
 
 
 if __name__ == "__main__":

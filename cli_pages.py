@@ -44,7 +44,11 @@ def _index() -> str:
     lines = ["# The commands", "", FROM, "", "| command | |", "|---|---|"]
     for words, command in commands():
         lines.append(f"| [`{' '.join(words)}`]({'-'.join(words)}.md) | {_cell(_paragraphs(command)[0])} |")
-    lines += ["", "`msmigrate NAME -h` prints the same at once. Every command ends in 130 when it is interrupted."]
+    lines += [
+        "",
+        "`msmigrate NAME -h` prints the same at once. Ctrl-C ends every command with exit code 130, SIGTERM with",
+    ]
+    lines += ["143, SIGHUP with 129; none of them leaves a process or a temporary folder."]
     return "\n".join(lines) + "\n"
 
 

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from .. import processes
 from ..errors import BadInput, WorkerFailed
 
 CONVERTER = "converter_lite"
@@ -65,7 +66,7 @@ def convert(net: Path, form: str, folder: Path) -> tuple[Path, str]:
     model = folder / "converted.ms"
     words = [str(installed()), *command(net, form, model)[1:]]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False, timeout=SECONDS)
+        done = processes.run(words, SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise WorkerFailed(f"{CONVERTER} could not be run: {error}") from None
     lines = [line.strip() for line in (done.stdout + "\n" + done.stderr).splitlines() if line.strip()]

@@ -33,7 +33,6 @@ from ..train.inference.inference_batches import NO_KEY  # noqa: E402
 from ..train.inference.mindspore_inference import fill, use  # noqa: E402
 from ..train.inference.request import Told, preparation  # noqa: E402
 from ..train.inference.worker_events import serve  # noqa: E402
-from ..train.run.processes import end_with_parent  # noqa: E402
 from .asked import read_key, shape_of  # noqa: E402
 from .batch_sizes import Split, sizes_up_to  # noqa: E402
 from .batching import Batches  # noqa: E402
@@ -231,7 +230,6 @@ def answer(job: ServeJob, told: Told) -> None:
 
 def main(folder: Path) -> int:
     """Serve the job in a folder; returns the exit code."""
-    end_with_parent()
 
     def work(told: Told) -> None:
         answer(ServeJob.model_validate_json((folder / FILE).read_text(encoding="utf-8")), told)

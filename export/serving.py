@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ import jinja2
 from ..errors import BadDestination, BadInput
 from ..mappings import table
 from ..mappings.rows import Call, Name
+from ..migrate.formats.strays import folder_beside, out_of_the_way
 from ..train.inference.request import Mode
 from ..train.recipe import Part
 
@@ -134,24 +134,13 @@ def _short(target: str) -> str:
 def new_folder(target: Path, *, force: bool) -> Iterator[Path]:
     """An empty folder beside the target, which takes its place when the block ends well; else nothing is left."""
     try:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
-    except OSError as error:
-        raise BadDestination(f"cannot write {target}: {error.strerror}") from error
-    folder, old = temporary / target.name, temporary / "old"
-    folder.mkdir()
-    try:
-        yield folder
-        if target.exists():
-            if not force:
+        with folder_beside(target) as temporary:
+            folder = temporary / target.name
+            folder.mkdir()
+            yield folder
+            if target.exists() and not force:
                 raise BadDestination(f"{target} appeared while it was being written; pass --force to replace it")
-            target.rename(old)
-        try:
-            folder.rename(target)
-        except OSError:
-            if old.exists():
-                old.rename(target)
-            raise
+            with out_of_the_way(target):
+                folder.rename(target)
     except OSError as error:
         raise BadDestination(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from .. import processes
 from ..errors import BadInput, WorkerFailed
 
 FORM = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
@@ -119,7 +120,7 @@ def ask_worker(worker: str, words: Sequence[str], what: str, seconds: float | No
     """
     command = [sys.executable, "-m", f"msmigrate.migrate.{worker}", *words]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=seconds)
+        done = processes.run(command, seconds)
     except subprocess.TimeoutExpired:
         raise WorkerFailed(f"{what} failed: it was stopped after {seconds:g} s") from None
     try:

@@ -13,12 +13,13 @@ flips, which in a net with ReLUs is a thousand times that of rounding, and no mo
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from ..errors import BadDestination, BadInput, BadTrace
+from ..migrate.formats.strays import folder_beside
+from ..temporary import temporary_folder
 from . import run_file
 from .findings import Finding, Report
 from .pairs import structure
@@ -65,28 +66,23 @@ def record(
         run_file.check_narrowed_alike(out, options.narrowing, other, theirs.narrowing)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        with folder_beside(out) as work:
+            inside = replace(options, folder=work / "run", alone=framework == "torch" and other is None)
+            claim(inside.folder)
+            if other is not None:
+                _bring(framework, other, inside.folder)
+            command = {"torch": torch_worker} if framework == "torch" else {"MindSpore": mindspore_worker}
+            run_workers(recipe_file, inside, told, command, timeout)
+            if framework == "torch":
+                StepStarts(inside.folder).remove()
+            run_file.write(recipe_file, inside, framework, inside.alone)
+            if other is not None:
+                run_file.check_together(other, inside.folder)
+            if out.exists():
+                out.rmdir()
+            inside.folder.rename(out)
     except OSError as error:
         raise BadDestination(f"{out} cannot be written: {error.strerror or error}") from error
-    try:
-        inside = replace(options, folder=work / "run", alone=framework == "torch" and other is None)
-        claim(inside.folder)
-        if other is not None:
-            _bring(framework, other, inside.folder)
-        command = {"torch": torch_worker} if framework == "torch" else {"MindSpore": mindspore_worker}
-        run_workers(recipe_file, inside, told, command, timeout)
-        if framework == "torch":
-            StepStarts(inside.folder).remove()
-        run_file.write(recipe_file, inside, framework, inside.alone)
-        if other is not None:
-            run_file.check_together(other, inside.folder)
-        if out.exists():
-            out.rmdir()
-        inside.folder.rename(out)
-    except OSError as error:
-        raise BadDestination(f"{out} cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 _OTHER = {"torch": ("mindspore", "both"), "mindspore": ("torch", "both")}
@@ -130,8 +126,7 @@ def compare_folders(one: Path, other: Path | None = None) -> Report:
     torch, mindspore = (one, other) if first.side == "torch" else (other, one)
     run_file.check_together(torch, mindspore)
     of_torch = run_file.read(torch)
-    with tempfile.TemporaryDirectory(prefix="msmigrate-compare-") as temporary:
-        folder = Path(temporary)
+    with temporary_folder("compare") as folder:
         both = {source.name: source for source in torch.iterdir() if source.name.startswith("torch-")}
         both |= {source.name: source for source in mindspore.iterdir() if source.name.startswith("mindspore-")}
         for name in (ALIGNMENT, *(structure.file(Path(), side).name for side in structure.SIDES), REPLAY):

@@ -1,8 +1,6 @@
 """The recording processes: started in sessions of their own, listened to, and ended with everything they started.
 
-In a session of its own a worker does not get the terminal's Ctrl-C; this process does, and ends them all. If this
-process is killed, the kernel kills them (end_with_parent). What a worker starts carries the run's token in its
-environment, and is found by it.
+What a worker starts carries the run's token in its environment, and is found by it.
 """
 
 from __future__ import annotations
@@ -16,13 +14,12 @@ import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from .. import processes
 from ..errors import WorkerFailed
-from ..train.run.processes import TOKEN, end_all, end_with_parent
 from .record import parse_progress
 
 LONGEST_LINE = 500
@@ -65,9 +62,9 @@ class Team:
 
     def start(self, name: str, command: Sequence[str], log: Path) -> None:
         """Start a worker whose stderr, and what on stdout is no message, goes to `log`."""
-        environment = {**KEEP_MEMORY, **os.environ, "PYTHONUNBUFFERED": "1", TOKEN: self._token}
+        environment = {**KEEP_MEMORY, **os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: self._token}
         with log.open("w") as stderr:
-            process = subprocess.Popen(
+            process = processes.start(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -75,8 +72,6 @@ class Team:
                 text=True,
                 errors="replace",
                 env=environment,
-                start_new_session=True,
-                preexec_fn=end_with_parent,
             )
         worker = Worker(name, process, log, time.monotonic())
         self.workers.append(worker)
@@ -120,11 +115,8 @@ class Team:
 
     def __exit__(self, *reason: object) -> None:
         for worker in self.workers:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(worker.process.pid, signal.SIGKILL)  # it leads its session, and so its group
-            worker.process.kill()
-            worker.process.wait()
-        end_all(self._token)  # what left the group
+            processes.end(worker.process)
+        processes.end_all(self._token)  # what left its session
         for worker in self.workers:
             deadline = time.monotonic() + 5.0
             while worker.reader is not None and worker.reader.is_alive() and time.monotonic() < deadline:

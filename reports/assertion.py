@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ from rich.console import Console
 
 from ..errors import BadInput
 from ..parity.run import parity_step
+from ..temporary import temporary_folder
 from ..train import recipe as recipes
 from .parity_command import Asked
 from .parity_report import show
@@ -36,8 +36,8 @@ def assert_parity(torch: str, mindspore: str, recipe: str | Path | None = None, 
     options = {n: Path(v) if n in paths and v is not None else v for n, v in options.items()}
     asked = Asked(torch=torch, mindspore=mindspore, **options)
     path = Path(recipe) if recipe is not None else recipes.DEFAULT
-    with tempfile.TemporaryDirectory(prefix="msmigrate-assert-") as temporary:
-        folder = asked.keep or Path(temporary) / "run"
+    with temporary_folder("assert") as temporary:
+        folder = asked.keep or temporary / "run"
         report = parity_step(
             path, asked.options(recipes.load(path), folder), explain=not asked.no_diagnosis, timeout=asked.timeout
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from ..parity.findings import Report
 from ..parity.pair import Pair
 from ..parity.run import MINDSPORE_WORKER
 from ..parity.worker import Options
+from ..temporary import temporary_folder
 from ..train import recipe as recipes
 from .converting import Converted, as_json, ckpt_line, source_lines
 from .page.html import write_html
@@ -77,8 +77,7 @@ def run(asked: Asked) -> int:
     recipes.load(recipe_file)  # what is wrong with it is said before minutes of work, not after
     target = _target(asked)
     said: Callable[[str], None] = (lambda text: None) if asked.as_json else click.echo
-    with tempfile.TemporaryDirectory(prefix="msmigrate-convert-") as temporary:
-        folder = Path(temporary)
+    with temporary_folder("convert") as folder:
         if asked.weights is not None:
             make_plan(asked.weights, asked.ckpt, model=asked.model).check()
         with doing("running the torch model to see what of it runs"):

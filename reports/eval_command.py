@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.console import Console
 
 from ..errors import BadDestination
 from ..migrate.formats.atomic_file import atomic_file
+from ..temporary import temporary_folder
 from ..train.inference import request as requests
 from ..train.inference.inference_process import WORKER
 from ..train.inference.inference_results import Results
@@ -64,8 +64,7 @@ def run(
     """
     if out is not None:
         _refuse_unwritable(out)
-    with tempfile.TemporaryDirectory(prefix="msmigrate-eval-") as temporary:
-        folder = Path(temporary)
+    with temporary_folder("eval") as folder:
         subject = requests.subject(checkpoint, recipe, ema=ema, folder=folder)
         named = requests.source_named(data, subject.recipe)
         classes, numbers = requests.labelled(subject, named)

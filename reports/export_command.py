@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from ..export import air, serving
 from ..export.asked import ENC_MODES, ONNX, Asked, read_key
 from ..export.beside import beside, stem_for, total
 from ..export.run import Exported, Worker, export, module
+from ..temporary import temporary_folder
 from . import export_lite, export_serving
 from .export_report import as_json, lines
 from .placing import check, place
@@ -69,8 +69,7 @@ def run(
     if form == "air":
         raise air.only_on_ascend(asked, out)
     said: Said = (lambda text: None) if as_json_ else click.echo
-    with tempfile.TemporaryDirectory(prefix="msmigrate-export-") as temporary:
-        folder = Path(temporary)
+    with temporary_folder("export") as folder:
         if form == "lite":
             given = export_lite.lite_source(checkpoint)
             files = export_lite.targets(out, ONNX if given else net_form, checkpoint, force=force)

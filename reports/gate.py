@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ from ..parity.narrowing import WHOLE, Narrowing
 from ..parity.pair import of_recipe
 from ..parity.run import MINDSPORE_WORKER
 from ..parity.worker import Options
+from ..temporary import temporary_folder
 from ..train import recipe as recipes
 from ..train.recipe import Recipe
 from ..train.run.code_digest import code_digest, file_digest
@@ -113,14 +113,14 @@ def prove(
     """
     if not torch_is_here():
         raise needs_torch(recipe_file, recipe)
-    with tempfile.TemporaryDirectory(prefix="msmigrate-parity-") as temporary:
+    with temporary_folder("parity") as temporary:
         # at most eight images a micro-batch, as parity-step does
         pair = of_recipe(recipe)
         start = continue_from if pair is None else None  # a pair's step is compared from its weights
-        options = Options(recipe, Path(temporary) / "traces", pair=pair, continue_from=start)
+        options = Options(recipe, temporary / "traces", pair=pair, continue_from=start)
         file = recipe_file
         if recipe.amp != recipes.load(recipe_file).amp:  # the recorders read a file
-            file = _store(recipe, Path(temporary) / "recipe.yaml")
+            file = _store(recipe, temporary / "recipe.yaml")
         report = replace(with_progress(file, options, mindspore_worker), recipe=str(recipe_file))
     show(report, console)
     write_json(report, json_file)

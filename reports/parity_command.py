@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from ..parity.pairs.settle import write_map
 from ..parity.run import MINDSPORE_WORKER, Told, parity_step
 from ..parity.trace import SAMPLE
 from ..parity.worker import INIT_SEEDS, STEPS, Options
+from ..temporary import temporary_folder
 from ..train import recipe as recipes
 from .junit import write_junit
 from .markdown import markdown
@@ -107,12 +107,12 @@ def run(recipe_file: Path | None, asked: Asked, mindspore_worker: Sequence[str] 
     recipe = recipes.load(path)
     for file in asked.files:  # before minutes of work, not after
         refuse_unwritable(file)
-    with tempfile.TemporaryDirectory(prefix="msmigrate-parity-") as temporary:
+    with temporary_folder("parity") as temporary:
         if model is not None:
-            asked = whole_pair(model, asked, Path(temporary) / "converted")
+            asked = whole_pair(model, asked, temporary / "converted")
         elif asked.torch is not None and asked.mindspore is None:
-            asked = with_mindspore(asked, Path(temporary) / "converted")
-        folder = asked.keep or Path(temporary) / "run"
+            asked = with_mindspore(asked, temporary / "converted")
+        folder = asked.keep or temporary / "run"
         options = asked.options(recipe, folder)
         report = with_progress(path, options, mindspore_worker, explain=not asked.no_diagnosis, timeout=asked.timeout)
         if model is not None:

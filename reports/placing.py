@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 from ..errors import BadDestination
 from ..export.beside import beside
 from ..migrate.formats.atomic_file import atomic_file, check_destination
+from ..migrate.formats.strays import folder_beside, out_of_the_way
 
 OURS = re.compile(r"data_\d+")  # what MindSpore calls the files in the folder of a large MindIR
 
@@ -54,27 +54,14 @@ def _placed_beside(made: Path, there: Path) -> Iterator[None]:
         yield
         return
     try:
-        temporary = Path(tempfile.mkdtemp(prefix=f".{there.name}.", suffix=".tmp", dir=there.parent))
-    except OSError as error:
-        raise BadDestination(f"cannot write {there}: {error.strerror}") from error
-    new, old = temporary / "new", temporary / "old"
-    try:
-        _copy(made, new)
-        if there.exists():
-            there.rename(old)
-        try:
-            new.rename(there)
-            yield
-        except BaseException:
-            if there.exists():
-                there.rename(temporary / "failed")
-            if old.exists():
-                old.rename(there)
-            raise
+        with folder_beside(there) as temporary:
+            new = temporary / "new"
+            _copy(made, new)
+            with out_of_the_way(there):
+                new.rename(there)
+                yield
     except OSError as error:
         raise BadDestination(f"cannot write {there}: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _copy(made: Path, new: Path) -> None:

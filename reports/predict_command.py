@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import BadInput
+from ..temporary import temporary_folder
 from ..train.data.image_folder import class_names
 from ..train.inference import request as requests
 from ..train.inference.inference_images import image_files
@@ -45,8 +45,7 @@ def run(
     exit code is then 2, and 0 where every image was predicted. worker: the command that runs the net.
     """
     files = image_files(images)
-    with tempfile.TemporaryDirectory(prefix="msmigrate-predict-") as temporary:
-        folder = Path(temporary)
+    with temporary_folder("predict") as folder:
         subject = requests.subject(checkpoint, recipe, ema=ema, folder=folder)
         names = subject.names(None if classes is None else names_in(classes, subject))
         request = Request(

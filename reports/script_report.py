@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -19,6 +17,7 @@ from ..mappings import table
 from ..mappings.rows import NOT_RUN, SAME_DISTRIBUTION
 from ..migrate.analyze.operators import BY_HAND, COMPOSED, DIRECT, NO_ROW
 from ..migrate.script import Api, ScriptAnalysis, Use, draft_recipe
+from ..temporary import temporary_folder
 from ..train import recipe
 from .page.still_page import still_page
 
@@ -270,8 +269,8 @@ def html(analysis: ScriptAnalysis) -> str:
 
 def recipe_text(analysis: ScriptAnalysis) -> str:
     """A draft of the script's recipe that the recipe's reader takes; what it refuses is commented out, with why."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "recipe.yaml"
+    with temporary_folder("script") as folder:
+        path = folder / "recipe.yaml"
 
         def check(text: str) -> tuple[int, str] | None:
             path.write_text(text, encoding="utf-8")

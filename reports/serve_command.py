@@ -5,25 +5,28 @@ from __future__ import annotations
 import os
 import re
 import signal
-import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ..errors import BadInput
+from ..errors import BadInput, WorkerFailed
 from ..export import serve_job
 from ..export.asked import ENC_MODES, Asked, Job, read_key, shape_of
 from ..export.run import Worker, module
 from ..export.serve_job import ServeJob
 from ..export.subject import job_of, subject_of
+from ..processes import ENDING, interrupt, signals_to
+from ..temporary import temporary_folder
 from ..train import recipe as recipes
 from ..train.inference.inference_process import follow
 from ..train.inference.request import Request, own_mode, preparation
 from ..train.recipe import Data, Model, Optimizer, Recipe
 from .predict_command import class_file
 
+STOPPED = 30.0  # seconds within which the server has stopped after a signal, or is killed
 ANY = Recipe(model=Model(name="a MindIR"), data=Data(), optimizer=Optimizer(name="SGD", args={"lr": 0.1}))
 
 
@@ -45,7 +48,7 @@ def run(
     enc_mode: str | None = None,
     worker: Worker = module,
 ) -> int:
-    """Serve a model until SIGINT or SIGTERM; returns the exit code.
+    """Serve a model until SIGINT, SIGTERM or SIGHUP; returns the exit code.
 
     max_request: MB of a request. Raises BadInput, BadCheckpoint and others before anything listens, and what the server
     raises.
@@ -59,8 +62,7 @@ def run(
     mode = enc_mode or ENC_MODES[0]
     if key_file is not None:
         read_key(key_file, mode)
-    with tempfile.TemporaryDirectory(prefix="msmigrate-serve-") as temporary:
-        folder = Path(temporary)
+    with temporary_folder("serve") as folder:
         job, known, images = _job(
             Asked(model_file, model=model, recipe=recipe, ema=ema, shapes=shapes, key_file=key_file, enc_mode=mode),
             folder,
@@ -108,9 +110,13 @@ def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
 
 
 def _follow(command: list[str], log: Path, name: str, host: str) -> None:
-    """Run the server, say where it listens, and hand on the signals that stop it."""
+    """Run the server, say where it listens, and hand on the signals that stop it; one that does not stop is killed.
+
+    Raises WorkerFailed then, and KeyboardInterrupt for a signal that comes before it listens.
+    """
     server: list[int] = []
     listening: list[int] = []
+    killed: list[int] = []
 
     def told(event: dict[str, Any]) -> None:
         if "pid" in event:
@@ -124,15 +130,27 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
         elif "stopped" in event:
             click.echo(f"Stopped after {event['stopped']} instances in {event['batches']} batches.")
 
-    def stop(number: int, frame: Any) -> None:
+    def kill() -> None:
+        killed.append(listening[0])
+        with suppress(ProcessLookupError):
+            os.kill(listening[0], signal.SIGKILL)
+
+    patience = threading.Timer(STOPPED, kill)
+
+    def stop(number: int) -> None:
         if not listening:
-            raise KeyboardInterrupt  # it does not serve yet
+            interrupt(number)
+        if patience.ident is None:
+            patience.start()
         with suppress(ProcessLookupError):
             os.kill(listening[0], signal.SIGTERM)
 
-    before = {each: signal.signal(each, stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        follow(command, log, told)
+        with signals_to(stop, (signal.SIGINT, *ENDING)):
+            follow(command, log, told)
+    except WorkerFailed:
+        if not killed:
+            raise
+        raise WorkerFailed(f"the server did not stop within {STOPPED:g} s of the signal and was killed") from None
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        patience.cancel()

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -61,7 +58,7 @@ def run(
     found.check(job.target, job.device_id, options.nproc)
     data = run_data.look(recipe, job.processes)
     holds = gate.Holds.now(recipe)
-    with claimed(options) as folder, ended_gently():
+    with claimed(options) as folder:
         entry = open_gate(options, recipe, holds, mindspore_worker)
         if entry is None:
             _say_unproven(options, folder / PARITY)
@@ -69,19 +66,6 @@ def run(
         job = job.model_copy(update={"gate": entry})
         _announce(job, recipe, data)
         return _train(options, job, recipe, launcher)
-
-
-@contextmanager
-def ended_gently() -> Iterator[None]:
-    """While the block runs SIGTERM is like Ctrl-C, so that a job that a cluster ends leaves no process behind."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may say what a signal does
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def open_gate(

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from ... import processes
 from ..model_spec import ask_worker, parse
 from .operators import operators
 from .verdict import Analysis, torch_analysis
@@ -112,7 +113,7 @@ def _answers(models: list[str]) -> Iterator[dict[str, Any]]:
     waiting = list(models)
     while waiting:
         command = [sys.executable, "-m", WORKER, "run", *waiting]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as worker:
+        with processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as worker:
             assert worker.stdout is not None
             try:
                 for line in worker.stdout:
@@ -122,7 +123,7 @@ def _answers(models: list[str]) -> Iterator[dict[str, Any]]:
                     waiting.remove(answer["model"])
                     yield answer
             finally:
-                worker.kill()
+                processes.end(worker)
         if waiting:
             code = worker.returncode
             yield {"model": waiting.pop(0), "seconds": 0.0, "failed": f"the worker stopped (exit code {code})"}

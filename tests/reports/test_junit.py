@@ -138,8 +138,8 @@ def test_causes_stand_in_the_output_of_their_stage() -> None:
 def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     write_junit(REPORTS["hostile"], tmp_path / "junit.xml")
     assert ElementTree.parse(tmp_path / "junit.xml").getroot().tag == "testsuites"
-    with pytest.raises(BadDestination, match="cannot be written"):
+    with pytest.raises(BadDestination, match="cannot write"):
         write_junit(REPORTS["clean"], tmp_path / "missing" / "junit.xml")
-    with pytest.raises(BadDestination, match="cannot be written"):
+    with pytest.raises(BadDestination, match="cannot write"):
         write_junit(REPORTS["clean"], tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["junit.xml"]

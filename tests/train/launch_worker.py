@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from msmigrate.train.run.processes import end_with_launcher
+from msmigrate.train.run.ranks import end_with_launcher
 
 FOREVER = 120
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import Unsupported, WorkerFailed
+from msmigrate.processes import TOKEN
 from msmigrate.train.data import dataset_cache
-from msmigrate.train.run.processes import TOKEN
 
 WORKER = Path(__file__).with_name("dataset_cache_mindspore_worker.py")
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate import errors
+from msmigrate import errors, processes
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, WorkerFailed
-from msmigrate.train.run import launch, launch_command, processes
+from msmigrate.train.run import launch, launch_command
 from msmigrate.train.run.events import Follower
 from msmigrate.train.run.job import Job
 from msmigrate.train.run.launch_command import Spread

@@ -16,10 +16,10 @@ import sys
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
 
+from ... import temporary
 from ...errors import Unsupported, WorkerFailed
-from ..run.processes import TOKEN
+from ...processes import TOKEN
 
 _TRIES = 3  # another process may take the free port before the server does
 _SECONDS = 60
@@ -37,7 +37,8 @@ class CacheServer:
     def __init__(self) -> None:
         self._program = program()
         self.port = self._start()
-        self.folder = Path(mkdtemp(prefix="msmigrate-cache-"))
+        self.folder = temporary.new_name("cache")
+        temporary.make(self.folder)
         stop = [*self._program, "--stop", "--port", str(self.port)]
         self._guard = subprocess.Popen(
             ["sh", "-c", _WHEN_WE_END, str(self.folder), *stop],

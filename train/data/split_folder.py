@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from ...errors import BadDestination, BadInput
+from ...migrate.formats.strays import folder_beside
 from .image_folder import ImageFolder
 
 TRAINING, VALIDATION = "train", "val"
@@ -100,12 +101,10 @@ def carry_out(split: Split, target: Path, how: Way, told: Callable[[int, int], N
     """
     images = list(split.images())
     tree = split.folder.resolve()
-    partial = target.with_name(f".{target.name[:100]}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     try:
         if how == "copy":
             _refuse_too_much(tree, images, target)
-        partial.mkdir()
-        try:
+        with folder_beside(target) as partial:
             for part in (TRAINING, VALIDATION):
                 for name in split.training:  # in val/ even an empty one, or the classes after it were numbered anew
                     (partial / part / name).mkdir(parents=True)
@@ -116,9 +115,6 @@ def carry_out(split: Split, target: Path, how: Way, told: Callable[[int, int], N
                 if told is not None:
                     told(done, len(images))
             partial.rename(target)  # takes the place of an empty folder, and of nothing else
-        except BaseException:
-            shutil.rmtree(partial, ignore_errors=True)  # goes into none of the symbolic links
-            raise
     except OSError as error:
         why = error.strerror or str(error)
         if how == "link":

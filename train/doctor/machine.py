@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ... import processes
 from ..run.free_memory import free_memory
 
 CPUINFO = Path("/proc/cpuinfo")
@@ -98,7 +99,7 @@ def python_on_path(machine: Machine) -> Path | None:
         return None
     ask = [found, "-I", "-c", "import sys; print(sys.prefix)"]
     try:
-        done = subprocess.run(ask, capture_output=True, text=True, check=False, timeout=SECONDS)
+        done = processes.run(ask, SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return Path(done.stdout.strip()) if done.returncode == 0 and done.stdout.strip() else None

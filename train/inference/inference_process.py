@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ... import errors
+from ... import errors, processes
 from ...errors import MsmigrateError, WorkerFailed
 from .inference_results import Results
 from .request import Request, Told
@@ -37,7 +37,8 @@ def follow(command: Sequence[str], log: Path, told: Told = lambda event: None, n
     """
     failure: MsmigrateError | None = None
     with log.open("w", encoding="utf-8") as stderr:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True, errors="replace")
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
+        process = processes.start(command, **streams, text=True, errors="replace")
     try:
         assert process.stdout is not None
         for line in process.stdout:
@@ -48,8 +49,7 @@ def follow(command: Sequence[str], log: Path, told: Told = lambda event: None, n
                 told(event)
         code = process.wait()
     finally:
-        process.kill()
-        process.wait()
+        processes.end(process)
         if process.stdout is not None:
             process.stdout.close()
     if failure is not None:

@@ -13,13 +13,14 @@ import time
 import uuid
 from collections.abc import Sequence
 
+from ... import processes
 from ...errors import BadDestination, WorkerFailed
 from .events import Follower
 from .job import Job
 from .launch_command import Spread, command, job_file, launch_forms, python_first
 from .launch_failure import failure
 from .launch_team import Team, Told
-from .processes import LAUNCHER, SCHEDULER, SHARES, TOKEN, Ranks, end_all, end_with_parent
+from .ranks import LAUNCHER, SCHEDULER, SHARES, Ranks
 
 __all__ = ["Told", "launch_forms", "run"]
 
@@ -63,7 +64,7 @@ def run(
     finally:
         team.launcher.kill()
         team.launcher.wait()
-        end_all(token)
+        processes.end_all(token)
 
 
 def _prepare(job: Job, spread: Spread) -> None:
@@ -81,7 +82,7 @@ def _prepare(job: Job, spread: Spread) -> None:
 def _start(job: Job, spread: Spread, told: Told, token: str, worker: Sequence[str] | None) -> Team:
     several = spread.processes > 1
     place = job.output(0).parent  # also where MindSpore leaves its own diagnostics
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", TOKEN: token, LAUNCHER: str(os.getpid())}
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: token, LAUNCHER: str(os.getpid())}
     if job.target == "CPU":  # elsewhere the cores prepare data, and the device's own tools bind them
         environment[SHARES] = str(spread.nproc)
     if several:
@@ -90,16 +91,13 @@ def _start(job: Job, spread: Spread, told: Told, token: str, worker: Sequence[st
     arguments = command(job, spread, spread.port, worker)
     try:
         with log.open("wb") as output:
-            # a session of its own: Ctrl-C is for this process, which ends the others in its turn
-            launcher = subprocess.Popen(
+            launcher = processes.start(
                 arguments,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=place,
                 env=environment,
-                start_new_session=True,
-                preexec_fn=end_with_parent,
             )
     except OSError as error:
         raise WorkerFailed(f"cannot start {arguments[0]}: {error.strerror or error}") from None

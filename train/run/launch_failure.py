@@ -11,7 +11,7 @@ from typing import Any
 from ... import errors
 from ...errors import MsmigrateError, WorkerFailed
 from .launch_team import Team
-from .processes import SCHEDULER
+from .ranks import SCHEDULER
 
 LOOK = 0.1  # seconds between two looks at the processes
 SETTLE = 0.5  # how long to wait for who failed first, once somebody has

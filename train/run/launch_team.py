@@ -12,7 +12,7 @@ from typing import Any
 from .events import Follower, append
 from .job import Job
 from .launch_command import Spread
-from .processes import SCHEDULER, Ranks
+from .ranks import SCHEDULER, Ranks
 
 Told = Callable[[int, dict[str, Any]], None]  # (rank, event)
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from .. import mindspore_environment
-from .processes import SHARES, end_with_launcher
+from .ranks import SHARES, end_with_launcher
 
 
 def begin() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ... import errors
+from ... import errors, processes
 from ...errors import MsmigrateError, Unsupported, WorkerFailed
 
 TARGETS = ("Ascend", "GPU", "CPU")  # the first that can be used is the default
@@ -75,7 +75,7 @@ def ask(arguments: Sequence[str] = (), probe: Sequence[str] = PROBE, seconds: fl
     """
     command = [*probe, *arguments]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, timeout=seconds)
+        done = processes.run(command, seconds)
     except subprocess.TimeoutExpired:
         raise WorkerFailed(f"MindSpore does not start: it was stopped after {seconds:g} s") from None
     except OSError as error:

@@ -168,7 +168,7 @@ def test_it_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     write_html(made_up_reports.hostile(), None, tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
     for bad in (tmp_path, tmp_path / "missing" / "page.html"):
-        with pytest.raises(BadDestination, match="cannot be written"):
+        with pytest.raises(BadDestination, match="cannot write"):
             write_html(made_up_reports.hostile(), None, bad)
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
 

@@ -1,0 +1,194 @@
+"""The processes that a command starts, and the signals that end it: nothing that it began is left when it has ended.
+
+A worker runs in a session of its own. There the terminal's Ctrl-C does not reach it; this process gets that, and ends
+its workers. If this process is killed, the kernel kills them.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NoReturn
+
+TOKEN = "MSMIGRATE_JOB"  # in the environment of all processes of a job, which they pass on to whatever they start
+PROC = Path("/proc")
+PR_SET_PDEATHSIG = 1
+ENDING = (signal.SIGTERM, signal.SIGHUP)  # what schedulers and closing terminals send; Python itself sees to SIGINT
+INTERRUPTED = 128 + signal.SIGINT  # the exit code
+TIDYING = 10.0  # seconds in which a second signal does not interrupt the tidying up after the first
+# fields of /proc/PID/stat, counted from the one after the name, which may contain anything (proc(5))
+STATE, PARENT, STARTED, EXIT_CODE = 0, 1, 19, 49
+_LIBC = ctypes.CDLL(None)
+
+
+# Signals
+
+
+class Ended(KeyboardInterrupt):
+    """A signal ended this process; `number` is the signal's."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@contextmanager
+def signals_raised() -> Iterator[None]:
+    """While the block runs, SIGTERM and SIGHUP raise Ended, so that a command tidies up as after Ctrl-C."""
+    last = -TIDYING
+
+    def end(number: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= TIDYING:
+            last = time.monotonic()
+            interrupt(number)
+
+    with signals_to(end, ENDING):
+        yield
+
+
+@contextmanager
+def signals_to(act: Callable[[int], None], numbers: Sequence[int]) -> Iterator[None]:
+    """While the block runs, these signals call `act` with their number, in the main thread.
+
+    One that is ignored at the start stays so, as SIGHUP under nohup. Where another thread is asked nothing changes, for
+    only the main one may say what a signal does.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def caught(number: int, frame: object) -> None:
+        if number == signal.SIGHUP:
+            _leave_the_terminal()
+        act(number)
+
+    before = {number: signal.getsignal(number) for number in numbers}
+    before = {number: handler for number, handler in before.items() if handler is not signal.SIG_IGN}
+    try:
+        for number in before:
+            signal.signal(number, caught)
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler or signal.SIG_DFL)
+
+
+def interrupt(number: int) -> NoReturn:
+    """Raise what a signal of this number raises: KeyboardInterrupt for Ctrl-C's, else Ended."""
+    raise KeyboardInterrupt if number == signal.SIGINT else Ended(number)
+
+
+def exit_code(error: BaseException) -> int:
+    """128 and the number of the signal that raised a KeyboardInterrupt, or the exception that was made of one."""
+    found = error if isinstance(error, KeyboardInterrupt) else error.__cause__
+    return 128 + (found.number if isinstance(found, Ended) else signal.SIGINT)
+
+
+def _leave_the_terminal() -> None:
+    """Send output nowhere where the terminal is gone: writing there fails, and would end the tidying up."""
+    for output in (1, 2):
+        try:
+            os.write(output, b"")
+        except OSError:
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, output)
+            os.close(nowhere)
+
+
+# Starting and ending
+
+
+def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
+    """Start a process in a session of its own, which ends when this one does; options: those of subprocess.Popen."""
+    return subprocess.Popen(
+        command, start_new_session=True, preexec_fn=partial(end_with_parent, os.getpid()), **options
+    )
+
+
+def end(process: subprocess.Popen[Any]) -> None:
+    """Kill what start() started, and what that has started in its session."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)  # it leads its session, and so its group
+    process.kill()
+    process.wait()
+
+
+def run(command: Sequence[str], seconds: float | None = None) -> subprocess.CompletedProcess[str]:
+    """Run a process to its end, for so many seconds at most, and keep what it says.
+
+    Raises what subprocess.run raises: OSError, TimeoutExpired.
+    """
+    output: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = start(command, **output, text=True, errors="replace")
+    try:
+        said, errors = process.communicate(timeout=seconds)
+    finally:
+        if process.returncode is None:
+            end(process)
+        for stream in (process.stdout, process.stderr):
+            if stream is not None:
+                stream.close()
+    return subprocess.CompletedProcess(command, process.returncode, said, errors)
+
+
+def end_with_parent(parent: int | None = None) -> None:
+    """Have the kernel kill this process when the one that started it ends, however that ends.
+
+    parent: its number; where it has ended before this was said, this process ends now.
+    """
+    _LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if parent is not None and os.getppid() != parent:
+        os._exit(1)
+
+
+def end_all(token: str, patience: float = 10.0) -> list[int]:
+    """Kill every process that carries the token; returns those that are still there after `patience` seconds."""
+    deadline = time.monotonic() + patience
+    while True:
+        there = [pid for pid, _ in all_processes() if pid != os.getpid() and environment(pid).get(TOKEN) == token]
+        if not there or time.monotonic() > deadline:
+            return there
+        for pid in there:
+            with suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+
+
+# Looking at them
+
+
+def all_processes() -> Iterator[tuple[int, list[str]]]:
+    """Every process of this machine: its number, and the fields of its stat."""
+    for entry in PROC.iterdir():
+        if entry.name.isdigit():
+            fields = stat(int(entry.name))
+            if fields is not None:
+                yield int(entry.name), fields
+
+
+def stat(pid: int) -> list[str] | None:
+    """The fields of /proc/PID/stat behind the name; None for a process that is not there."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    return text.rpartition(")")[2].split()
+
+
+def environment(pid: int) -> dict[str, str]:
+    """With what environment a process was started; nothing for one that has died or is another user's."""
+    try:
+        raw = (PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return {}
+    pairs = (item.partition(b"=") for item in raw.split(b"\0"))
+    return {name.decode(errors="replace"): value.decode(errors="replace") for name, _, value in pairs if name}

@@ -10,6 +10,7 @@ import ctypes
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,7 @@ TIDYING = 10.0  # seconds in which a second signal does not interrupt the tidyin
 # fields of /proc/PID/stat, counted from the one after the name, which may contain anything (proc(5))
 STATE, PARENT, STARTED, EXIT_CODE = 0, 1, 19, 49
 _LIBC = ctypes.CDLL(None)
+_held: list[int] | None = None  # the signals that came while none may be raised
 
 
 # Signals
@@ -42,17 +44,35 @@ class Ended(KeyboardInterrupt):
 
 @contextmanager
 def signals_raised() -> Iterator[None]:
-    """While the block runs, SIGTERM and SIGHUP raise Ended, so that a command tidies up as after Ctrl-C."""
+    """While the block runs, SIGTERM and SIGHUP raise Ended and Ctrl-C KeyboardInterrupt, once, whatever it interrupts.
+
+    Python drops an exception in some places, such as a finalizer; there the signal comes again.
+    """
     last = -TIDYING
 
     def end(number: int) -> None:
         nonlocal last
-        if time.monotonic() - last >= TIDYING:
+        if _held is not None:
+            _held.append(number)
+        elif time.monotonic() - last >= TIDYING:
             last = time.monotonic()
             interrupt(number)
 
-    with signals_to(end, ENDING):
-        yield
+    def dropped(what: sys.UnraisableHookArgs) -> None:
+        nonlocal last
+        if not isinstance(what.exc_value, KeyboardInterrupt):
+            before(what)
+            return
+        last = -TIDYING
+        number = exit_code(what.exc_value) - 128
+        threading.Timer(0.05, os.kill, (os.getpid(), number)).start()
+
+    before, sys.unraisablehook = sys.unraisablehook, dropped
+    try:
+        with signals_to(end, (signal.SIGINT, *ENDING)):
+            yield
+    finally:
+        sys.unraisablehook = before
 
 
 @contextmanager
@@ -82,6 +102,22 @@ def signals_to(act: Callable[[int], None], numbers: Sequence[int]) -> Iterator[N
             signal.signal(number, handler or signal.SIG_DFL)
 
 
+@contextmanager
+def _signals_held() -> Iterator[None]:
+    """Raise what signals_raised() has to raise when the block ends: an exception within a fork leaves locks taken."""
+    global _held
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _held = []
+    try:
+        yield
+    finally:
+        held, _held = _held, None
+        if held:
+            interrupt(held[0])
+
+
 def interrupt(number: int) -> NoReturn:
     """Raise what a signal of this number raises: KeyboardInterrupt for Ctrl-C's, else Ended."""
     raise KeyboardInterrupt if number == signal.SIGINT else Ended(number)
@@ -109,9 +145,17 @@ def _leave_the_terminal() -> None:
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     """Start a process in a session of its own, which ends when this one does; options: those of subprocess.Popen."""
-    return subprocess.Popen(
-        command, start_new_session=True, preexec_fn=partial(end_with_parent, os.getpid()), **options
-    )
+    process = None
+    try:
+        with _signals_held():
+            process = subprocess.Popen(
+                command, start_new_session=True, preexec_fn=partial(end_with_parent, os.getpid()), **options
+            )
+    except KeyboardInterrupt:
+        if process is not None:
+            end(process)
+        raise
+    return process
 
 
 def end(process: subprocess.Popen[Any]) -> None:

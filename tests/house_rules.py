@@ -231,6 +231,27 @@ def dependencies_are_those_imported(checkout: Path) -> list[str]:
     return missing + [f"pyproject.toml lists {name}, which nothing imports" for name in sorted(listed - set(used))]
 
 
+BEGUN = {  # what is called by this name has to be left to the module
+    "processes.py": ("Popen", "subprocess.run", "check_call", "check_output", "os.system", "os.fork"),
+    "temporary.py": ("mkdtemp", "mkstemp", "TemporaryDirectory", "NamedTemporaryFile"),
+}
+BEGINS: dict[str, str] = {"train/data/dataset_cache.py": "MindSpore's cache is a daemon, which a shell ends"}
+
+
+def what_has_to_be_ended_begins_in_one_place(checkout: Path) -> list[str]:
+    """Processes and temporary folders are made where a signal finds them, and the next start what SIGKILL left."""
+    complaints = []
+    for file in package_files(checkout):
+        here = file.relative_to(checkout).as_posix()
+        for node in ast.walk(parse(file)):
+            called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
+            for module, names in BEGUN.items():
+                there = called in names or any(called.endswith(f".{name}") for name in names)
+                if there and here not in (module, *BEGINS):
+                    complaints.append(f"{here}:{node.lineno}: {called} is for {module} alone")
+    return complaints
+
+
 def no_file_is_long(checkout: Path) -> list[str]:
     """A file of the package that has outgrown LONGEST holds two things, and should be two files."""
     lengths = {file: len(file.read_text(encoding="utf-8").splitlines()) for file in package_files(checkout)}
@@ -252,6 +273,7 @@ RULES: list[Rule] = [
     imports_inside_are_relative,
     everything_is_packaged,
     dependencies_are_those_imported,
+    what_has_to_be_ended_begins_in_one_place,
     no_file_is_long,
     the_rooms_are_mirrored_by_tests,
 ]

@@ -91,6 +91,16 @@ BROKEN = [
     ),
     (rules.dependencies_are_those_imported, {"cli.py": "import yaml"}, "cli.py:1 imports pyyaml"),
     (rules.dependencies_are_those_imported, {"migrate/convert.py": ""}, "lists numpy, which nothing imports"),
+    (
+        rules.what_has_to_be_ended_begins_in_one_place,
+        {"migrate/plan.py": "import subprocess\ndef f():\n    subprocess.run(['x'])"},
+        "migrate/plan.py:3: subprocess.run is for processes.py alone",
+    ),
+    (
+        rules.what_has_to_be_ended_begins_in_one_place,
+        {"migrate/plan.py": "from tempfile import mkdtemp\nx = mkdtemp()"},
+        "migrate/plan.py:2: mkdtemp is for temporary.py alone",
+    ),
     (rules.no_file_is_long, {"migrate/plan.py": "x = 1\n" * 301}, "migrate/plan.py has 301 lines"),
     (rules.the_rooms_are_mirrored_by_tests, {"tests/parity/test_parity.py": None}, "tests/parity holds no test"),
     (rules.the_rooms_are_mirrored_by_tests, {"tests/attic/test_old.py": ""}, "tests/attic mirrors no room"),

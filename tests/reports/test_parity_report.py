@@ -153,7 +153,7 @@ def test_json_is_strict_and_whole(tmp_path: Path) -> None:
 def test_json_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.mkdir()
-    with pytest.raises(BadDestination, match="cannot write .*taken"):
+    with pytest.raises(BadDestination, match=r"cannot write .*taken"):
         write_json(report(), taken)
     with pytest.raises(BadDestination, match="cannot write"):
         write_json(report(), tmp_path / "missing" / "report.json")

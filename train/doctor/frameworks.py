@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
+from threading import Thread
 from typing import Any
 
 from ...errors import MsmigrateError
@@ -41,21 +42,28 @@ def findings(
     machine: Machine, packages: Packages, frameworks: Frameworks, target: str | None = None
 ) -> Iterator[Finding]:
     """Start both at once. target: the one that is wanted; without it, one that can be used is enough."""
-    with ThreadPoolExecutor(2) as pool:
-        mindspore = pool.submit(_asked, frameworks.mindspore) if packages.folder("mindspore", "mindspore") else None
-        torch = pool.submit(_asked, frameworks.torch) if packages.version("torch") else None
-        if mindspore is not None:
-            yield from _mindspore(mindspore.result(), machine, packages, target)
-        if torch is not None:
-            yield _torch(torch.result(), machine, packages)
+    mindspore = _asked(frameworks.mindspore) if packages.folder("mindspore", "mindspore") else None
+    torch = _asked(frameworks.torch) if packages.version("torch") else None
+    if mindspore is not None:
+        yield from _mindspore(mindspore.result(), machine, packages, target)
+    if torch is not None:
+        yield _torch(torch.result(), machine, packages)
 
 
-def _asked(ask: Callable[[], Any]) -> Any:
-    """The answer, or the error that came in its place."""
-    try:
-        return ask()
-    except MsmigrateError as error:
-        return error
+def _asked(ask: Callable[[], Any]) -> Future[Any]:
+    """The answer, or the error that came in its place, once it is there."""
+    answer: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            answer.set_result(ask())
+        except MsmigrateError as error:
+            answer.set_result(error)
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=work, daemon=True).start()  # which an interruption does not wait for, as it does for a pool's
+    return answer
 
 
 def _mindspore(

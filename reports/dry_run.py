@@ -21,7 +21,7 @@ from ..train.run.run_plan import RunPlan
 from ..train.run.targets import Targets
 from . import gate
 from .run_plan import show
-from .train_settle import Options, folder_problem, gate_of, settle
+from .train_settle import Options, begins_anew, check_checkpoints, folder_problem, gate_of, settle
 from .training_log import finite
 
 
@@ -49,6 +49,10 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = targets.P
     folder = folder_problem(options)
     if folder:
         problems.append(folder)
+    try:
+        check_checkpoints(options)
+    except MsmigrateError as error:
+        problems.append(str(error))
     memory = plans.memory(recipe, job, net, options.nproc) if net else {}
     counted = plans.steps(recipe, job, per_epoch)
     warnings = [
@@ -62,7 +66,10 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = targets.P
         steps=counted,
         net=net,
         memory=memory,
-        out={"folder": str(job.folder), "state": "not free" if folder else "goes on" if options.resume else "new"},
+        out={
+            "folder": str(job.folder),
+            "state": "not free" if folder else "goes on" if options.resume and not begins_anew(options) else "new",
+        },
         gate=_gate(options, recipe, problems),
         launch=_launch(options, job, problems),
         problems=problems,

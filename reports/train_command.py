@@ -23,7 +23,18 @@ from ..train.run.job import Job
 from ..train.run.run_data import RunData
 from . import gate, training_summary
 from .dry_run import dry_run
-from .train_settle import PARITY, Options, claimed, folder_problem, gate_of, precision, settle
+from .train_settle import (
+    PARITY,
+    Options,
+    begins_anew,
+    check_checkpoints,
+    claimed,
+    folder_problem,
+    gate_of,
+    precision,
+    settle,
+    start_of,
+)
 from .training import TrainingProgress
 from .training_log import finite, read
 
@@ -53,12 +64,16 @@ def run(
     problem = folder_problem(options)
     if problem:
         raise BadDestination(problem)
+    check_checkpoints(options)
     found = targets.ask(probe=probe)
     job = settle(options, recipe, found.default)
     found.check(job.target, job.device_id, options.nproc)
     data = run_data.look(recipe, job.processes)
     holds = gate.Holds.now(recipe)
+    anew = begins_anew(options)
     with claimed(options) as folder:
+        if anew:
+            _tell(f"{folder} holds no checkpoint to go on from, so the run begins anew")
         entry = open_gate(options, recipe, holds, mindspore_worker)
         if entry is None:
             _say_unproven(options, folder / PARITY)
@@ -91,7 +106,7 @@ def open_gate(
             return before
         _tell(f"the step has to be proven again: {gate.why_not(before, holds)}")
     _tell(f"proving the step of {file}; --parity-report FILE brings a proof, --skip-parity goes without")
-    start = options.continue_from and options.continue_from.expanduser().absolute()
+    start = start_of(options)
     start = start if start is not None and is_foreign(start) else None  # a converted one has nothing for torch to go on
     console = Console(stderr=options.as_json)
     return gate.prove(file, recipe, holds, options.folder / PARITY, console, mindspore_worker, start)

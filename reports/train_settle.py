@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from ..errors import BadDestination, BadInput
 from ..train import recipe as recipes
 from ..train.recipe import Recipe
 from ..train.recipe_parts import Amp
+from ..train.run import checkpoints
 from ..train.run.job import Job
 from ..train.run.launch_command import JOB_FILE, Spread
 from .training_log import read
@@ -22,8 +24,10 @@ from .training_log import read
 RUNS = Path("runs")
 LOG = "log.jsonl"
 PARITY = "parity.json"
-# what a run leaves that came to no checkpoint
-LEFTOVERS = ("ranks", LOG, JOB_FILE, PARITY, "checkpoints", "tensorboard", "start.ckpt", "summary.json", "training.png")
+# what a run leaves that came to no checkpoint, half-written files included
+LEFT = ("ranks", LOG, JOB_FILE, PARITY, "checkpoints", "tensorboard", "start.ckpt", "summary.json", "training.png")
+NAMES = "|".join(map(re.escape, LEFT))
+LEFTOVERS = re.compile(rf"(?:{NAMES}|\.(?:{NAMES})\.\d+-[0-9a-f]+\.tmp)$")
 
 
 @dataclass(frozen=True)
@@ -55,8 +59,6 @@ class Options:
     def __post_init__(self) -> None:
         if self.parity_report is not None and self.skip_parity:
             raise BadInput("--parity-report brings a proof and --skip-parity goes without one: leave one out")
-        if self.continue_from is not None and self.resume:
-            raise BadInput("--continue-from begins a new run and --resume goes on with the one in --out: leave one out")
         if self.continue_from is not None and not self.continue_from.is_file():
             raise BadInput(f"--continue-from {self.continue_from}: there is no such file")
         if self.amp_dtype is not None and self.amp is None:
@@ -106,10 +108,20 @@ def settle(options: Options, recipe: Recipe, default_target: str) -> Job:
             "amp": precision(options),
             "processes": options.spread.processes,
             "resume": options.resume,
-            "start": options.continue_from and options.continue_from.expanduser().absolute(),
+            "start": start_of(options),
             "max_steps": options.max_steps,
         }
     )
+
+
+def start_of(options: Options) -> Path | None:
+    """The torch training checkpoint that the run begins with, or began with if it came to no checkpoint of its own."""
+    if options.resume and holds_a_run(options.folder):
+        return None
+    if options.continue_from is not None:
+        return options.continue_from.expanduser().absolute()
+    before = previous(options.folder) if options.resume else None
+    return before.start if before else None
 
 
 def previous(folder: Path) -> Job | None:
@@ -141,14 +153,28 @@ def folder_problem(options: Options) -> str | None:
         return f"{folder} cannot be the run's folder: no permission for {there}; name another with --out"
     if options.node_rank:
         return None  # the first machine looks after the folder
-    run = folder.is_dir() and holds_a_run(folder)
-    if options.resume:
-        return None if run else f"{folder} holds no checkpoint to go on from: leave --resume out, or mend --out"
-    if run:
-        return f"{folder} holds a run: continue it with --resume, or name another folder with --out"
-    if folder.is_dir() and (foreign := [path.name for path in folder.iterdir() if path.name not in LEFTOVERS]):
+    if holds_a_run(folder):
+        why = "continue it with --resume, or name another folder with --out"
+        return None if options.resume else f"{folder} holds a run: {why}"
+    if folder.is_dir() and (foreign := [path.name for path in folder.iterdir() if not LEFTOVERS.match(path.name)]):
         return f"{folder} is not empty ({min(foreign)}): name another folder with --out"
+    if options.resume and options.recipe is None and options.out is not None and previous(folder) is None:
+        return f"{folder} holds no run that says what it trains: name the RECIPE for a new one, or mend --out"
     return None
+
+
+def check_checkpoints(options: Options) -> None:
+    """Raise BadInput where the run to resume has checkpoints, and no sound one, before any work is done."""
+    folder = options.folder / "checkpoints"
+    if not options.resume or options.node_rank or not holds_a_run(options.folder):
+        return
+    if checkpoints.newest(folder, lambda text: None) is None:
+        raise BadDestination(f"{folder} holds checkpoints, and none of a run of msmigrate train: mend --out")
+
+
+def begins_anew(options: Options) -> bool:
+    """Whether there is nothing to resume, such as after a run that was killed before its first checkpoint."""
+    return options.resume and not options.node_rank and not holds_a_run(options.folder)
 
 
 @contextmanager
@@ -171,7 +197,7 @@ def claimed(options: Options) -> Iterator[Path]:
     try:
         if not options.node_rank:
             _lock(descriptor, folder)
-            if not options.resume:
+            if not options.resume or begins_anew(options):
                 (folder / LOG).unlink(missing_ok=True)
         yield folder
     finally:

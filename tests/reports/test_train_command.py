@@ -14,15 +14,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-from msmigrate.errors import BadDestination, BadInput, MsmigrateError, Unsupported, WorkerFailed
+from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported, WorkerFailed
 from msmigrate.parity.findings import Finding, MadeWith, Report
 from msmigrate.parity.judge import Verdict
 from msmigrate.parity.trace import STAGES
+from msmigrate.processes import signals_raised
 from msmigrate.reports import gate, train_command
 from msmigrate.reports.gate import Holds
 from msmigrate.reports.parity_report import write_json
 from msmigrate.train import recipe as recipes
+from msmigrate.train.run import checkpoints
 from msmigrate.train.run.job import Job
 from msmigrate.train.run.launch_command import job_file
 
@@ -66,7 +69,7 @@ class Pretender:
                 log.write(json.dumps({"time": time.time(), **event}) + "\n")
                 told(0, event)
         if self.steps:
-            (job.checkpoints / "best.ckpt").touch()
+            checkpoints.write(job.checkpoints / "best.ckpt", {}, {"step": self.steps})
         if isinstance(self.ending, BaseException):
             raise self.ending
         return self.ending
@@ -217,9 +220,63 @@ def test_resuming_by_folder_knows_its_recipe(tmp_path: Path) -> None:
     assert launcher.jobs[1].recipe == tmp_path / "r.yaml"
 
 
-def test_nothing_to_resume_is_refused() -> None:
-    assert "holds no checkpoint to go on from" in refusal(BadDestination, resume=True)
-    assert not Path("runs").exists()
+@pytest.mark.parametrize("left", ["nothing", "an empty folder", "a killed run"])
+def test_with_nothing_to_resume_it_begins_anew(left: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So that a scheduler can always say --resume."""
+    launcher, folder = Pretender(), tmp_path / "runs" / "r"
+    if left != "nothing":
+        folder.mkdir(parents=True)
+    if left == "a killed run":  # before its first checkpoint
+        assert train(Pretender(steps=0, ending=2), seed=5, parity_report=report(tmp_path / "report.json")) == 2
+        (folder / ".parity.json.123-0a0b0c0d.tmp").touch()
+        assert train(launcher, skip_parity=False, resume=True) == 0
+        assert launcher.jobs[0].seed == 5 and launcher.jobs[0].gate["parity"] == "passed"
+    else:
+        assert train(launcher, resume=True) == 0
+    assert "runs/r holds no checkpoint to go on from, so the run begins anew\n" in capsys.readouterr().err
+    assert json.loads((folder / "summary.json").read_text())["steps"] == 4
+    assert train(launcher, resume=True) == 0
+    assert "anew" not in capsys.readouterr().err
+
+
+def test_what_a_killed_run_went_on_from_is_not_forgotten(tmp_path: Path) -> None:
+    launcher = Pretender()
+    for name in ("a.ckpt", "b.ckpt"):
+        checkpoints.write(tmp_path / name, {"w": np.zeros(1)}, {})
+    assert train(Pretender(steps=0, ending=2), continue_from=Path("a.ckpt")) == 2
+    assert train(launcher, resume=True) == 0 and launcher.jobs[0].start == tmp_path / "a.ckpt"
+    assert train(launcher, resume=True, continue_from=Path("b.ckpt")) == 0  # which a run that has begun has left behind
+    assert launcher.jobs[1].start is None
+    assert train(launcher, resume=True, continue_from=Path("b.ckpt"), out=Path("new")) == 0
+    assert launcher.jobs[2].start == tmp_path / "b.ckpt"
+
+
+def test_resuming_something_else_or_nothing_known_is_refused(tmp_path: Path) -> None:
+    Path("mine").mkdir()
+    Path("mine/thesis.txt").touch()
+    assert "mine is not empty (thesis.txt): name another folder" in refusal(
+        BadDestination, resume=True, out=Path("mine")
+    )
+    options = {"resume": True, "skip_parity": True, "out": Path("typing-error")}
+    with pytest.raises(BadDestination, match="holds no run that says what it trains: name the RECIPE"):
+        train_command.run(Pretender(), probe(), ["no worker"], **options)
+    Path("theirs/checkpoints").mkdir(parents=True)
+    Path("theirs/checkpoints/resnet.ckpt").touch()
+    assert "none of a run of msmigrate train: mend --out" in refusal(BadDestination, resume=True, out=Path("theirs"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "r.yaml", "theirs"]
+
+
+def test_a_damaged_only_checkpoint_is_not_begun_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    launcher = Pretender()
+    assert train(launcher) == 0
+    best = tmp_path / "runs" / "r" / "checkpoints" / "best.ckpt"
+    best.write_bytes(best.read_bytes()[:-1])
+    before = {path: path.stat().st_mtime_ns for path in Path("runs/r").rglob("*")}
+    said = refusal(BadCheckpoint, resume=True)
+    assert "the only checkpoint is damaged" in said and "best.ckpt" in said and "remove what is there to begin" in said
+    assert train_command.run(Pretender(), probe(), ["none"], recipe=Path("r.yaml"), resume=True, dry_run=True) == 2
+    assert "the only checkpoint is damaged" in " ".join(capsys.readouterr().out.split())
+    assert before == {path: path.stat().st_mtime_ns for path in Path("runs/r").rglob("*")}
 
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
@@ -266,7 +323,6 @@ REFUSED: dict[str, tuple[tuple[str, str], dict[str, Any], str]] = {
     "an unknown key": (("epochs: 2", "epoch: 2"), {}, "unknown key 'train.epoch'; did you mean 'epochs'"),
     "no checkpoint": (("{name: lenet5}", "{name: lenet5, checkpoint: no.pth}"), {}, "no.pth cannot be read"),
     "report and skip": (("a", "a"), {"skip_parity": True, "parity_report": Path("x")}, "leave one out"),
-    "resume and continue": (("a", "a"), {"resume": True, "continue_from": Path("x")}, "leave one out"),
     "nothing to go on from": (("a", "a"), {"continue_from": Path("x")}, "--continue-from x: there is no such file"),
     "no such machine": (("a", "a"), {"nnodes": 2, "node_rank": 2, "master_addr": "10.0.0.1"}, "--node-rank 2"),
 }
@@ -385,7 +441,7 @@ def test_a_run_that_a_cluster_ends_is_interrupted(capsys: pytest.CaptureFixture[
         return 0
 
     before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), signals_raised():
         train(told_to_end)  # type: ignore[arg-type]
     assert "Interrupted: 4 of 44 steps" in capsys.readouterr().out
     assert signal.getsignal(signal.SIGTERM) is before

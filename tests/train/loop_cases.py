@@ -86,7 +86,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "no folder": ([LENET, {"data": {"source": "folder:missing"}}], {}),
     "too few classes": ([LENET, {"model": {"args": {"num_classes": 5}}}], {}),
     "large batch": ([LENET, {"data": {"batch": 5000}}], {}),
-    "nothing to resume": ([LENET], {"resume": True}),
+    "nothing to resume": ([LENET, {"train": {"max_steps": 1}}], {"resume": True}),
     "no tensorboard": ([LENET, {"train": {"tensorboard": True}}], {}),
     "bad labels": ([LENET], {}),
     "wrong checkpoint": ([LENET, {"model": {"checkpoint": "other.ckpt"}}], {}),

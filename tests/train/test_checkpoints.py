@@ -192,7 +192,10 @@ def test_best_is_the_last_resort_and_without_any_there_is_an_error(tmp_path: Pat
     assert found is not None
     assert found[0] == best
     best.write_bytes(b"")
-    with pytest.raises(BadCheckpoint, match=r"all 2 checkpoints .* are damaged"):
+    with pytest.raises(BadCheckpoint, match=r"all 2 checkpoints are damaged \(.*step-00000007.ckpt .*no tensor\)"):
+        checkpoints.newest(tmp_path, warnings.append)
+    best.unlink()
+    with pytest.raises(BadCheckpoint, match="for the only checkpoint is damaged"):
         checkpoints.newest(tmp_path, warnings.append)
 
 

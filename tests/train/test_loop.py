@@ -260,13 +260,18 @@ def test_it_starts_from_a_checkpoint(runs: Runs) -> None:
     assert 0 < np.abs(after - start).max() < 0.05
 
 
+def test_with_nothing_to_resume_it_begins_anew(runs: Runs) -> None:
+    assert runs.codes["nothing to resume"] == 0
+    assert runs.events("nothing to resume", "note")[-1]["text"].endswith("to go on from: the run begins anew")
+    assert [event["step"] for event in runs.events("nothing to resume", "step")] == [1]
+
+
 @pytest.mark.parametrize(
     ("name", "kind", "says"),
     [
         ("no folder", "BadInput", "there is no folder"),
         ("too few classes", "BadRecipe", "num_classes"),
         ("large batch", "BadRecipe", "set data.batch to at most 1437"),
-        ("nothing to resume", "BadInput", "leave --resume out to start anew"),
         ("no tensorboard", "BadInput", "pip install 'msmigrate[tensorboard]'"),
         ("bad labels", "BadInput", "image 7 has label 10 and the model's classes go from 0 to 9 (2 of 1437"),
         ("grey and colour", "BadRecipe", "the images of 3 × 32 × 32 that data.transforms give"),

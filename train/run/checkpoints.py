@@ -182,6 +182,7 @@ def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, Checkpoint]
     `warn` is told of every damaged one that is passed over. best.ckpt is taken when no other is left. Raises
     BadCheckpoint when there are checkpoints and all of them are damaged.
     """
+    why = ""
     candidates = [path for _, path in reversed(_by_step(folder))]
     if (folder / BEST).exists():
         candidates.append(folder / BEST)
@@ -191,12 +192,17 @@ def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, Checkpoint]
             if found.run is None:
                 raise BadCheckpoint(f"{path} does not say where its training run stands")
         except BadCheckpoint as error:
+            why = why or str(error)
             if path.exists():  # another process may have set it aside meanwhile
                 warn(f"{error}; taking the checkpoint before it")
             continue
         return path, found
     if candidates:
-        raise BadCheckpoint(f"all {len(candidates)} checkpoints in {folder} are damaged: start a new run elsewhere")
+        which = "the only checkpoint is" if len(candidates) == 1 else f"all {len(candidates)} checkpoints are"
+        raise BadCheckpoint(
+            f"{folder} has nothing to go on from, for {which} damaged ({why}): put a sound one there, or remove what "
+            "is there to begin the run anew"
+        )
     return None
 
 

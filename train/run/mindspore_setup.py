@@ -163,23 +163,27 @@ def _few(names: list[str]) -> str:
 def _where_it_stands(job: Job, facts: Facts, team: Team, log: RunLog) -> tuple[Path, checkpoints.Checkpoint] | None:
     """The checkpoint to go on from, the same in every process; None for a new run."""
     folder = job.checkpoints
-    if not job.resume:
-        if team.rank == 0 and any(folder.glob("*.ckpt")):
-            raise BadDestination(f"{folder} holds the checkpoints of another run: add --resume, or take another --out")
-        return None
     say = log.warn if team.rank == 0 else _nothing
-    found = checkpoints.newest(folder, say)
-    if found is None:
-        shared = "" if team.rank == 0 else "; with several machines, --out has to be a folder that all of them share"
-        raise BadInput(f"there is no checkpoint in {folder} to resume from: leave --resume out to start anew{shared}")
-    path, checkpoint = found
-    assert checkpoint.run is not None
-    for note in check_resumable(path, checkpoint.run, facts):
-        say(note)
-    step = Progress.of(path, checkpoint.run).step
+    found = checkpoints.newest(folder, say) if job.resume else None
+    if found is None and team.rank == 0 and any(folder.glob("*.ckpt")):
+        raise BadDestination(f"{folder} holds the checkpoints of another run: add --resume, or take another --out")
+    if not job.resume:
+        return None
+    step, path = -1, None
+    if found is not None:
+        path, checkpoint = found
+        assert checkpoint.run is not None
+        for note in check_resumable(path, checkpoint.run, facts):
+            say(note)
+        step = Progress.of(path, checkpoint.run).step
     if team.mean([float(step)]) != [float(step)]:
-        raise BadCheckpoint(f"the processes found different newest checkpoints (this one {path}): start them again")
-    if team.rank == 0:
+        raise BadCheckpoint(
+            f"the processes found different newest checkpoints (this one {path}): start them again; with several "
+            "machines, --out has to be a folder that all of them share"
+        )
+    if team.rank == 0 and found is None:
+        log.note(f"there is no checkpoint in {folder} to go on from: the run begins anew")
+    elif team.rank == 0:
         for aside in checkpoints.set_aside(folder, step):
             log.note(f"a damaged checkpoint is now called {aside}")
     return found

@@ -55,10 +55,14 @@ class Batches:
         if self._task is not None:
             self._task.cancel()
 
+    def check_room(self, count: int) -> None:
+        """Raise TooMany where so many more instances may not wait."""
+        if self.waiting + count > self._most:
+            raise TooMany
+
     def submit(self, instances: Sequence[Any]) -> list[asyncio.Future[Any]]:
         """Queue instances; each future has the instance's result, or the exception of its batch. Raises TooMany."""
-        if self.waiting + len(instances) > self._most:
-            raise TooMany
+        self.check_room(len(instances))
         loop = asyncio.get_running_loop()
         futures = []
         for instance in instances:

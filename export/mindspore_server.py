@@ -15,7 +15,6 @@ import os  # noqa: E402
 import signal  # noqa: E402
 import sys  # noqa: E402
 import time  # noqa: E402
-import warnings  # noqa: E402
 from collections.abc import Callable, Sequence  # noqa: E402
 from concurrent.futures import ThreadPoolExecutor  # noqa: E402
 from pathlib import Path  # noqa: E402
@@ -29,6 +28,7 @@ from PIL import Image  # noqa: E402
 
 from ..errors import BadDestination, BadInput  # noqa: E402
 from ..train.data.mindspore_data import Prepare  # noqa: E402
+from ..train.data.sample import alone, in_mode  # noqa: E402
 from ..train.inference.inference_batches import NO_KEY  # noqa: E402
 from ..train.inference.mindspore_inference import fill, use  # noqa: E402
 from ..train.inference.request import Told, preparation  # noqa: E402
@@ -41,12 +41,13 @@ from .mindspore_inputs import size_of_images  # noqa: E402
 from .mindspore_load import run  # noqa: E402
 from .mindspore_operators import first_line  # noqa: E402
 from .rest_app import Method, application  # noqa: E402
-from .rest_instances import array_of, bytes_of  # noqa: E402
+from .rest_connections import Connection, most_connections  # noqa: E402
+from .rest_instances import array_of, image_of  # noqa: E402
 from .serve_job import FILE, ServeJob  # noqa: E402
 
 THREADS = 4  # that decode and prepare images
-MOST_PIXELS = 64_000_000  # of an image: a small file may say that it is a huge one
-GRACE = 30  # seconds in which requests may end after the stop
+GRACE = 20  # seconds in which requests may end after the stop
+BACKLOG = 64  # connections that are accepted at a time, before they are looked at
 TOP = 5
 TIMED, LONG = 3, 1.0  # batches that are timed for each size, and the seconds after which no further one is
 
@@ -168,11 +169,15 @@ def methods_of(net: Net, job: ServeJob) -> dict[str, Method]:
 
 def _images(net: Net, job: ServeJob) -> Callable[[list[Any]], list[np.ndarray]]:
     prepare = Prepare(preparation(job.job.request.recipe), job.job.request.mode or "RGB")
+    size = _only_size(prepare, net.shapes[0])
 
     def ready(values: list[Any]) -> list[np.ndarray]:
-        content = bytes_of(values[0])
+        image = image_of(values[0])
+        if size is not None and image.size != size:
+            raise BadInput("the image has {} × {} pixels; expected {} × {}".format(*image.size, *size))
         try:
-            array = prepare(np.frombuffer(content, dtype=np.uint8), NO_KEY)
+            with alone(image):
+                array = prepare.from_image(in_mode(image, "RGB"), NO_KEY)
         except Exception as error:  # decoders and transforms fail in many ways on what is no image
             raise BadInput(f"the image cannot be prepared: {first_line(error)[:100]}") from None
         if array.shape != net.shapes[0]:
@@ -180,6 +185,19 @@ def _images(net: Net, job: ServeJob) -> Callable[[list[Any]], list[np.ndarray]]:
         return [array]
 
     return ready
+
+
+def _only_size(prepare: Prepare, shape: Sequence[int]) -> tuple[int, int] | None:
+    """The width and height that images have to have; None where another size becomes the net's.
+
+    Without this an image of many megapixels would be made an array of floats before that is found wrong.
+    """
+    height, width = shape[-2:]
+    try:
+        other = prepare.from_image(Image.new("RGB", (width + 1, height + 1)), NO_KEY)
+        return None if other.shape == tuple(shape) else (width, height)
+    except Exception:  # transforms fail in many ways
+        return None
 
 
 def _top(logits: np.ndarray, names: Sequence[str]) -> list[Any]:
@@ -207,8 +225,6 @@ class Server(uvicorn.Server):
 def answer(job: ServeJob, told: Told) -> None:
     """Serve until a signal. Raises BadInput for a net that does not run, BadDestination where nothing can listen."""
     told({"pid": os.getpid()})
-    Image.MAX_IMAGE_PIXELS = MOST_PIXELS // 2  # Pillow warns above it, which is an error here, and fails above twice
-    warnings.simplefilter("error", Image.DecompressionBombWarning)
     told({"doing": "loading and compiling the net"})
     net = Net(job)
     size = net.split.sizes[-1]
@@ -216,8 +232,17 @@ def answer(job: ServeJob, told: Told) -> None:
     methods = methods_of(net, job)
     with ThreadPoolExecutor(THREADS) as workers:
         app = application(job.name, methods, batches, workers, job.most_bytes)
+        Connection.most = most_connections()
         config = uvicorn.Config(
-            app, job.host, job.port, log_level="warning", access_log=False, timeout_graceful_shutdown=GRACE
+            app,
+            job.host,
+            job.port,
+            http=Connection,
+            ws="none",
+            log_level="warning",
+            access_log=False,
+            backlog=BACKLOG,
+            timeout_graceful_shutdown=GRACE,
         )
         for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops at them, and then raises them once more
             signal.signal(number, lambda number, frame: None)

@@ -7,6 +7,8 @@ import base64
 import http.client
 import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +19,11 @@ import numpy as np
 import pytest
 import uvicorn
 from msmigrate.errors import BadInput
+from msmigrate.export import rest_connections
 from msmigrate.export.batch_sizes import Split
 from msmigrate.export.batching import Batches
 from msmigrate.export.rest_app import Method, application
+from msmigrate.export.rest_connections import Connection
 from msmigrate.export.rest_instances import array_of, bytes_of, instances_of, plain
 
 SHAPE, MOST = (2, 2), 20_000
@@ -47,15 +51,20 @@ class Doubling:
 class Service:
     """A server in a thread."""
 
-    def __init__(self, most_waiting: int = 64, take: Callable[[int], int] = lambda count: count) -> None:
+    def __init__(
+        self, most_waiting: int = 64, take: Callable[[int], int] = lambda count: count, large: int = 1
+    ) -> None:
         self.net = Doubling()
         self.batches = Batches(self.net, ThreadPoolExecutor(1), size=4, wait=0.05, most=most_waiting, take=take)
         methods = {"predict": Method(["x"], ["y"], lambda v: array_of(v[0], SHAPE, "float32"), lambda made: [made])}
+        methods["large"] = Method(["x"], ["y"], methods["predict"].ready, lambda made: [np.zeros(large)])
         app = application("double", methods, self.batches, ThreadPoolExecutor(2), MOST)
         self.socket = socket.socket()
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
-        config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=10, access_log=False)
+        config = uvicorn.Config(
+            app, http=Connection, ws="none", log_level="critical", timeout_graceful_shutdown=10, access_log=False
+        )
         self.server = uvicorn.Server(config)
         self.thread = threading.Thread(target=lambda: self.server.run(sockets=[self.socket]))
         self.thread.start()
@@ -99,7 +108,7 @@ def test_answers_have_mindspore_servings_form(service: Service) -> None:
     packed = {"instances": [{"x": {"b64": content, "type": "int16", "shape": [2, 2]}}]}
     assert service.ask("/model/double:predict", packed) == (200, {"instances": expected["instances"][:1]})
     status, health = service.ask("/health", method="GET")
-    assert (status, health["status"], health["methods"], health["instances"]) == (200, "ok", ["predict"], 4)
+    assert (status, health["status"], health["methods"], health["instances"]) == (200, "ok", ["predict", "large"], 4)
 
 
 BAD: dict[str, tuple[str, str, Any, int, str]] = {
@@ -113,7 +122,7 @@ BAD: dict[str, tuple[str, str, Any, int, str]] = {
     "too large": ("POST", "/model/double:predict", b" " * (MOST + 1), 413, "may have 20000 bytes"),
     "other model": ("POST", "/model/other:predict", {"instances": [{}]}, 404, "this is double"),
     "other version": ("POST", "/model/double/version/2:predict", {"instances": [{}]}, 404, "this is 1"),
-    "other method": ("POST", "/model/double:train", {"instances": [{}]}, 404, "it has predict"),
+    "other method": ("POST", "/model/double:train", {"instances": [{}]}, 404, "it has predict, large"),
     "other path": ("GET", "/", None, 404, "Not Found"),
     "GET": ("GET", "/model/double:predict", None, 405, "Method Not Allowed"),
 }
@@ -149,7 +158,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no base64": ({"x": {"b64": "%", "type": "int8", "shape": [2, 2]}}, "not a text in base64"),
     "no type": ({"x": {"b64": "AAAA", "type": "float8", "shape": [2, 2]}}, "has a type"),
     "short": ({"x": {"b64": "AAAA", "type": "float32", "shape": [2, 2]}}, "has 3 bytes"),
-    "huge": ({"x": {"b64": "AAAA", "type": "int8", "shape": [10**9, 10**9, 10**9]}}, "has 3 bytes"),
+    "huge": (
+        {"x": {"b64": "AAAA", "type": "int8", "shape": [10**9] * 3}},
+        "shape [1000000000, 1000000000, 1000000000]",
+    ),
 }
 
 
@@ -219,6 +231,152 @@ def test_the_stop_answers_what_it_has_begun() -> None:
     service.stop()
     with pytest.raises(OSError):
         service.ask("/health", method="GET")
+
+
+# Connections that do not ask, or take their time
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
+    monkeypatch.setattr(Connection, "patience", 0.5)
+    monkeypatch.setattr(rest_connections, "LOOK", 0.05)
+    made = Service(large=2_000_000)
+    yield made
+    made.net.hold.set()
+    made.stop()
+
+
+def connected(service: Service) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", service.port), timeout=10)
+
+
+def seconds_open(client: socket.socket, piece: bytes = b"") -> float:
+    """How long until the server closes a connection on which such a piece comes ten times a second."""
+    began = time.monotonic()
+    client.settimeout(0.1)
+    while time.monotonic() - began < 10:
+        try:
+            client.sendall(piece)
+            if client.recv(1 << 16) == b"":
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    client.close()
+    return time.monotonic() - began
+
+
+HEAD = b"POST /model/double:predict HTTP/1.1\r\nHost: x\r\n"
+SLOW: dict[str, tuple[bytes, bytes]] = {
+    "says nothing": (b"", b""),
+    "half a head": (HEAD, b""),
+    "a head, slowly": (HEAD, b"X"),
+    "no body": (HEAD + b"Content-Length: 9999\r\n\r\n", b""),
+    "a body, slowly": (HEAD + b"Content-Length: 9999\r\n\r\n", b" "),
+    "chunks, slowly": (HEAD + b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    "half of the next": (HEAD.replace(b"POST", b"GET") + b"\r\n" + HEAD, b""),
+}
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_a_connection_that_does_not_ask_is_closed(impatient: Service, case: str) -> None:
+    start, piece = SLOW[case]
+    client = connected(impatient)
+    client.sendall(start)
+    assert 0.4 < seconds_open(client, piece) < 5
+    assert impatient.predict(1)[0] == 200
+
+
+def test_an_answer_that_is_not_taken_is_dropped(impatient: Service) -> None:
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.connect(("127.0.0.1", impatient.port))
+    body = json.dumps({"instances": [{"x": [[1, 0], [0, 1]]}]}).encode()
+    client.sendall(b"POST /model/double:large HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    assert impatient.net.begun.wait(10)
+    connections = impatient.server.server_state.connections
+    deadline = time.monotonic() + 10
+    while connections and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not connections
+    client.close()
+
+
+def test_who_asks_and_waits_is_not_cut_off(impatient: Service) -> None:
+    """One that asks again and again, and one whose answer takes longer than that."""
+    client = http.client.HTTPConnection("127.0.0.1", impatient.port, timeout=20)
+    body = json.dumps({"instances": [{"x": [[1, 0], [0, 1]]}]}).encode()
+    for _ in range(15):
+        client.request("POST", "/model/double:predict", body)
+        assert client.getresponse().read().startswith(b'{"instances"')
+        time.sleep(0.1)
+    impatient.net.hold.clear()
+    client.request("POST", "/model/double:predict", body)
+    time.sleep(1.5)
+    impatient.net.hold.set()
+    assert client.getresponse().read().startswith(b'{"instances"')
+    client.request("POST", "/model/double:large", body)  # taken, though not at once
+    answer = client.getresponse()
+    parts = [answer.read(1 << 20)]
+    while parts[-1]:
+        time.sleep(0.1)
+        parts.append(answer.read(1 << 20))
+    assert len(b"".join(parts)) > 8_000_000
+    client.close()
+
+
+def test_one_that_is_waited_for_makes_room_for_another(service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Connection, "most", 5)
+    service.net.hold.clear()
+    with ThreadPoolExecutor(4) as clients:
+        asked = [clients.submit(service.predict, 1)]
+        assert service.net.begun.wait(20)
+        idle = [connected(service) for _ in range(40)]
+        time.sleep(0.2)
+        assert len(service.server.server_state.connections) <= 5
+        asked += [clients.submit(service.predict, n) for n in range(2, 4)]
+        time.sleep(0.2)
+        service.net.hold.set()
+        assert [each.result()[0] for each in asked] == [200] * 3
+    for each in idle:
+        each.close()
+
+
+FEW_DESCRIPTORS = """if True:
+    import resource, sys
+    import uvicorn
+    from msmigrate.export.rest_connections import Connection, most_connections
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+    async def app(scope, receive, send):
+        if scope["type"] == "http":
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+            await send({"type": "http.response.body", "body": b"ok"})
+    Connection.most = most_connections()
+    class Server(uvicorn.Server):
+        async def startup(self, sockets=None):
+            await super().startup(sockets)
+            print(Connection.most, self.servers[0].sockets[0].getsockname()[1], flush=True)
+    config = uvicorn.Config(app, port=0, http=Connection, ws="none", lifespan="off", backlog=64, log_level="critical")
+    Server(config).run()
+"""
+
+
+def test_connections_do_not_use_up_the_descriptors() -> None:
+    with subprocess.Popen([sys.executable, "-c", FEW_DESCRIPTORS], stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        most, port = map(int, server.stdout.readline().split())
+        assert 50 < most < 128
+        idle = [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(400)]
+        for _ in range(3):
+            client = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            client.request("GET", "/")
+            assert client.getresponse().read() == b"ok"
+            client.close()
+        for each in idle:
+            each.close()
+        server.terminate()
+        assert server.wait(20) in (0, -15)
 
 
 def test_values() -> None:

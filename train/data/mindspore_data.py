@@ -18,7 +18,7 @@ from . import draws, pil_transforms
 from .draws import Drawn, Key
 from .mindspore_value_table import ValueTable, tabled
 from .pipeline_errors import reason
-from .sample import Sample, refuse_damaged
+from .sample import Sample, alone, opened, refuse_damaged
 from .transforms import apply_random, parts, refuse_undrawn, refuse_unfit
 
 
@@ -57,15 +57,24 @@ class Prepare:
 
         What comes is what the transforms end in: with ToTensor, float32 (C, H, W).
         """
-        return self._transformed(self._decoded(data), key)
+        with alone(opened(data.tobytes())):
+            return self._transformed(self._decoded(data), key)
 
     def pixels(self, data: np.ndarray) -> np.ndarray:
         """The first half: the decoded image, uint8 (H, W, 3) or (H, W), as a cache can keep it."""
-        return np.asarray(self._decoded(data))
+        with alone(opened(data.tobytes())):
+            return np.asarray(self._decoded(data))
 
     def from_pixels(self, pixels: np.ndarray, key: np.ndarray) -> np.ndarray:
         """The second half: the decoded image transformed, to the bit as by the call."""
         return self._transformed(Image.fromarray(pixels), key)
+
+    def from_image(self, image: Image.Image, key: np.ndarray) -> np.ndarray:
+        """The second half, from an RGB image that somebody else has decoded."""
+        decoded: Any = image
+        for step in self._decoding[1:]:
+            decoded = step(decoded)
+        return self._transformed(decoded, key)
 
     def _decoded(self, data: np.ndarray) -> Any:
         image: Any = data

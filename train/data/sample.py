@@ -1,13 +1,17 @@
 """One encoded image with its label, and what both frameworks' data code has to check about it.
 
-Both frameworks get the same encoded bytes and decode them on their own: decoding is part of what parity compares.
+Both frameworks get the same encoded bytes and decode them on their own: decoding is part of what parity compares. What
+an image's header says is checked here before anything of that size is allocated; the bytes may be anybody's.
 """
 
 from __future__ import annotations
 
 import io
+import re
 import struct
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,10 +20,18 @@ from PIL import Image, UnidentifiedImageError
 
 from ...errors import BadInput
 
+MOST_PIXELS = 64_000_000  # of an image that is decoded, half of it for WebP
+# Of what image_folder lists, and GIF. Pillow knows many more, and hands one of them, EPS, to another program.
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+MOST_SCANS = 64  # of a progressive JPEG, which has about ten; each goes over all pixels, and a hundred bytes make one
+LARGE = 16_000_000  # pixels above which images are decoded one at a time: each takes a quarter of a gigabyte
+_LARGE_ONES = threading.Lock()
+_MARKER = re.compile(rb"\xff([^\x00\xd0-\xd7\xff])")
 # What PIL raises, depending on the format and on where a file is damaged.
 _DAMAGE = (
     *(OSError, SyntaxError, ValueError, TypeError, LookupError, EOFError, struct.error),
     Image.DecompressionBombError,
+    Image.DecompressionBombWarning,
 )
 
 
@@ -39,11 +51,60 @@ class Sample:
 def decode(sample: Sample) -> Image.Image:
     """The image in its sample's mode; raises BadInput that names the sample if the bytes are damaged."""
     try:
-        return Image.open(io.BytesIO(sample.data)).convert(sample.mode)
+        image = opened(sample.data)
+        with alone(image):
+            return in_mode(image, sample.mode)
     except UnidentifiedImageError as damage:
         raise BadInput(f"{sample.name} is not an image: its {len(sample.data)} bytes have no known format") from damage
     except _DAMAGE as damage:
         raise BadInput(f"{sample.name} cannot be decoded: {damage}") from damage
+
+
+def opened(data: bytes, formats: tuple[str, ...] = FORMATS) -> Image.Image:
+    """The image of encoded bytes, of which only the header has been read.
+
+    formats: those that it may have, as PIL calls them. Raises what PIL raises for other bytes, and ValueError for an
+    image that is too large or too slow to decode.
+    """
+    try:
+        image = Image.open(io.BytesIO(data), formats=formats)
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning):
+        raise ValueError(f"it has more than {MOST_PIXELS / 1e6:g} megapixels, which are not decoded") from None
+    most = MOST_PIXELS // 2 if image.format == "WEBP" else MOST_PIXELS  # whose decoder holds the image twice more
+    if image.width * image.height > most:
+        size = f"{image.width} × {image.height} pixels"
+        raise ValueError(f"it has {size}, more than {most / 1e6:g} megapixels, which are not decoded")
+    if image.info.get("progressive") and _scans(data) > MOST_SCANS:
+        raise ValueError(f"it is a JPEG of more than {MOST_SCANS} scans, which would take minutes to decode")
+    return image
+
+
+def in_mode(image: Image.Image, mode: str) -> Image.Image:
+    """The decoded image in a mode; as itself where it has that, for a copy takes as much memory once more."""
+    image.load()
+    return image if image.mode == mode else image.convert(mode)
+
+
+@contextmanager
+def alone(image: Image.Image) -> Iterator[None]:
+    """For an image above LARGE, wait until no other such one is at work; other images do not wait."""
+    if image.width * image.height <= LARGE:
+        yield
+        return
+    with _LARGE_ONES:
+        yield
+
+
+def _scans(data: bytes) -> int:
+    """How many scans a JPEG has, up to one more than it may."""
+    at, scans = 2, 0
+    while scans <= MOST_SCANS:
+        found = _MARKER.search(data, at)
+        if found is None or found[1] == b"\xd9":  # the end of the image, behind which more may stand
+            break
+        scans += found[1] == b"\xda"
+        at = found.end() + int.from_bytes(data[found.end() : found.end() + 2], "big")
+    return scans
 
 
 def refuse_damaged(samples: Iterable[Sample]) -> None:

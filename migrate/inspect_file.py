@@ -9,10 +9,11 @@ from typing import NamedTuple
 
 from ..errors import Ambiguous, BadCheckpoint, MsmigrateError
 from . import owner_classes, to_torch
+from .formats.checksums import compare
 from .formats.contents import Checkpoint, Source, Tensor, product
 from .formats.source import open_source
 from .formats.torch_modules import is_module
-from .formats.torch_state_dict import TorchSource
+from .formats.torch_state_dict import TorchSource, read
 from .owner_classes import AFFINE_NORM, BATCH_NORM, BATCH_NORM_3D, EMBEDDING, LINEAR, PRELU, RMS_NORM, Family
 from .plan import OWN
 
@@ -48,7 +49,8 @@ class Facts(NamedTuple):
     size: bytes of all its files, `files` their number. checkpoint: None where two state dicts could be meant; then
     `ambiguous` says so and `nested` has them, key -> how much. classes: of the module that each tensor belongs to, as
     the file or the structure tells, by the tensor's name. dtypes: how much of each. tied: groups of names of the same
-    bytes, seen in the same way; in `total` and `dtypes` such bytes count once.
+    bytes, seen in the same way; in `total` and `dtypes` such bytes count once. compared: bytes whose checksums are
+    right, where that was wanted.
     """
 
     path: str
@@ -63,36 +65,43 @@ class Facts(NamedTuple):
     tied: Sequence[Sequence[str]] = ()
     nested: Mapping[str, Sum] = {}
     ambiguous: str | None = None
+    compared: int | None = None
 
 
-def inspect_file(path: str | Path, key: str | None = None) -> Facts:
+def inspect_file(path: str | Path, key: str | None = None, *, crc: bool = False) -> Facts:
     """What the file at `path` holds, under `key` where more than one state dict is in it.
 
-    Where no key is given and two could be meant, or the key is none of several, the facts list them instead. Raises
-    BadCheckpoint, Unsupported for a file that cannot be read.
+    Where no key is given and two could be meant, or the key is none of several, the facts list them instead. crc: read
+    all of the file and compare its checksums. Raises BadCheckpoint, Unsupported for a file that cannot be read, and
+    BadCheckpoint for one that is damaged.
     """
     with open_source(str(path)) as source:
         size = sum(os.fstat(file.fileno()).st_size for file in source.files)
         try:
             checkpoint = source.checkpoint(key)
         except (Ambiguous, BadCheckpoint) as error:
-            nested = _nested(source)
-            if len(nested) < 2 or not (isinstance(error, Ambiguous) or key is not None):
+            nested = _nested(source) if isinstance(error, Ambiguous) or key is not None else {}
+            if len(nested) < 2:
                 raise
             called = source.format if isinstance(source, TorchSource) else ""
             return Facts(str(path), called, size, len(source.files), None, nested=nested, ambiguous=str(error))
-        return _facts(str(path), size, len(source.files), checkpoint)
+        compared = compare(source, checkpoint.tensors, whole=True) if crc else None
+        return _facts(str(path), size, len(source.files), checkpoint)._replace(compared=compared)
 
 
 def _nested(source: Source) -> dict[str, Sum]:
     """The state dicts under the keys of the file, and how much each is."""
-    found = {}
-    content = source.load() if isinstance(source, TorchSource) else None
-    held = content.items() if type(content) is dict else ()
+    found: dict[str, Sum] = {}
+    if not isinstance(source, TorchSource):
+        return found
+    loaded = source.load()
+    if type(loaded.value) is not dict or loaded.refused:
+        return found
+    held = loaded.value.items()
     keys = [key for key, value in held if isinstance(key, str) and (type(value) is dict or is_module(value))]
     for key in [key for key in keys if key.isprintable()][:MOST]:
         try:
-            found[key] = _sum(source.checkpoint(key).tensors.values())
+            found[key] = _sum(read(source, loaded, key).tensors.values())
         except MsmigrateError:
             continue
     return found

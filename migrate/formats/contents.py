@@ -22,6 +22,7 @@ ITEM_SIZES = {  # bytes of one element, by torch's name of the dtype
     for name in names.split()
 }
 MAX_NAME = 1000  # letters
+MAX_TENSORS = 250_000  # of one checkpoint, and other entries beside them; a small file could name any number
 MAX_RANK = 64
 MAX_DIM = 1 << 48
 
@@ -34,6 +35,14 @@ class ByteRange(NamedTuple):
     offset: int
     length: int
     file: int = 0
+
+
+class Checksum(NamedTuple):
+    """What the CRC-32 of a byte range is to be, and what the range is called."""
+
+    range: ByteRange
+    crc: int
+    what: str
 
 
 class Tensor(NamedTuple):
@@ -131,6 +140,10 @@ class Source:
         """
         raise NotImplementedError
 
+    def checksums(self, *, whole: bool = False) -> list[Checksum]:
+        """The checksums that the file has of what was described so far, or of all of it; none in most formats."""
+        return []
+
     def tensor(self, value: Any) -> Tensor:
         """Describe an inert tensor of `Checkpoint.training`; raises BadCheckpoint for what is none, or is damaged."""
         if isinstance(value, Tensor):
@@ -169,6 +182,12 @@ def check_name(path: str, name: object) -> str:
     if not isinstance(name, str) or not name.isprintable() or len(name) > MAX_NAME or ".." in f".{name}.":
         raise BadCheckpoint(f"{path}: {ascii(name)[:80]} is no name of a tensor")
     return name
+
+
+def check_count(path: str, count: int) -> None:
+    """Raise BadCheckpoint where there are more entries than any checkpoint has."""
+    if count > MAX_TENSORS:
+        raise BadCheckpoint(f"{path} has {count:,} entries among its tensors; a checkpoint has at most {MAX_TENSORS:,}")
 
 
 def row_major(shape: Shape) -> Shape:

@@ -58,21 +58,22 @@ class TorchLegacy(TorchSource):
         if system.value.get("little_endian") is not True or not _usual(sizes):
             raise BadCheckpoint(f"{path} was written on a machine whose numbers are of unknown sizes")
         self.content = self._pickle(system.end, restricted_pickle.MAX_PICKLE)
-        self.storages = self._storages(self._pickle(self.content.end, restricted_pickle.MAX_PICKLE))
+        keys = self._pickle(self.content.end, restricted_pickle.MAX_PICKLE, restricted_pickle.MAX_MEMORY // 4)
+        self.storages = self._storages(keys)
 
-    def load(self) -> Any:
-        return self.content.value
+    def load(self) -> Loaded:
+        return self.content
 
     def storage(self, key: str) -> ByteRange:
         if key not in self.storages:
             raise BadCheckpoint(f"{self.path} lacks its storage {shown(key)}; the file is incomplete")
         return self.storages[key]
 
-    def _pickle(self, start: int, limit: int) -> Loaded:
+    def _pickle(self, start: int, limit: int, memory: int | None = None) -> Loaded:
         """The pickle that begins at `start`, with its end counted from the start of the file."""
         data = read_at(self.files[0], self.path, start, limit)
         try:
-            found = restricted_pickle.load_legacy(data)
+            found = restricted_pickle.read(data, legacy=True, memory=memory)
         except (BadCheckpoint, Unsupported) as error:
             cut = f", unless it is larger than {limit:,} bytes, which none needs to be" if len(data) == limit else ""
             raise type(error)(f"{self.path}: {error}{cut}") from None

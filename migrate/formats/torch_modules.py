@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...errors import BadCheckpoint, Unsupported
-from .contents import MAX_NAME, shown
+from .contents import MAX_NAME, MAX_TENSORS, shown
 from .pickled import Call
 
 MAX_DEPTH = 200  # modules inside one another
-MAX_NAMES = 500_000  # of modules and tensors, a shared one counted at each place where it stands
+MAX_NAMES = 2 * MAX_TENSORS  # of modules and tensors, a shared one counted at each place where it stands
 MAX_LETTERS = 64 << 20  # of all names together
 TOO_MANY = "it names absurdly many modules and tensors; no model does"
 

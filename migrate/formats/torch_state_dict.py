@@ -6,11 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import BadCheckpoint, Unsupported
-from .contents import ByteRange, Checkpoint, Source, Tensor, check_name, shown
+from . import restricted_pickle
+from .contents import ByteRange, Checkpoint, Source, Tensor, check_count, check_name, shown
+from .restricted_pickle import Loaded
 from .torch_modules import is_module, tree
 from .torch_tensors import describe, holds_storage, is_tensor
+from .torch_wrappers import Found, find, likely_keys, value_at
 from .torch_wrappers import describe as in_words
-from .torch_wrappers import find
 
 PREFIXES = ("module.", "_orig_mod.")  # put before every name by DistributedDataParallel and by torch.compile
 COUNTERS = ("n_averaged",)  # what AveragedModel keeps beside the names that it prefixes
@@ -25,7 +27,7 @@ class TorchSource(Source):
     format: str
     size: int
 
-    def load(self) -> Any:
+    def load(self) -> Loaded:
         """What the pickle describes, inert; raises BadCheckpoint, Unsupported, with the path in front."""
         raise NotImplementedError
 
@@ -34,7 +36,7 @@ class TorchSource(Source):
         raise NotImplementedError
 
     def checkpoint(self, key: str | None = None) -> Checkpoint:
-        return read(self, key)
+        return read(self, self.load(), key)
 
     def tensor(self, value: Any) -> Tensor:
         """Describe an inert tensor, such as one of Checkpoint.training.
@@ -58,17 +60,22 @@ class TorchSource(Source):
         return value
 
 
-def read(archive: TorchSource, key: str | None = None) -> Checkpoint:
+def read(archive: TorchSource, loaded: Loaded, key: str | None = None) -> Checkpoint:
     """Find the weights (under `key` when given) and describe their tensors, without reading their bytes.
 
-    Raises BadCheckpoint when there are none, or a tensor does not fit its storage; Ambiguous when two could be meant;
-    Unsupported for a whole model that keeps its tensors in a way of its own.
+    loaded: what `archive.load()` gave. Raises BadCheckpoint when there are no weights, a tensor does not fit its
+    storage, or the pickle names what only attacks use, unless that is outside of what the key leads to; Ambiguous when
+    two could be meant; Unsupported for a whole model that keeps its tensors in a way of its own.
     """
 
     def same(one: Any, other: Any) -> bool:
         return _described(archive, _entries(archive, one)[0]) == _described(archive, _entries(archive, other)[0])
 
-    found = find(archive.path, archive.load(), key, same)
+    if loaded.refused and key is None:
+        raise hostile(archive.path, loaded)
+    found = find(archive.path, loaded.value, key, same)
+    if loaded.refused:
+        found = _without_refused(archive.path, loaded, found)
     entries, owners = _entries(archive, found.weights)
     prefix = _prefix(entries)
     counters = [name for name in COUNTERS if prefix and name in entries]
@@ -96,6 +103,23 @@ def read(archive: TorchSource, key: str | None = None) -> Checkpoint:
     )
 
 
+def hostile(path: str, loaded: Loaded) -> BadCheckpoint:
+    """The error for a pickle that names what only attacks use, with the key that leads past it."""
+    key = next((key for key in likely_keys(loaded.value) if not loaded.refused_in(value_at(loaded.value, key))), None)
+    past = "" if key is None else f". --key {shown('.'.join(key))} reads only what stands there, which is free of it"
+    return BadCheckpoint(f"{path}: {restricted_pickle.hostile(loaded.refused.values())}{past}")
+
+
+def _without_refused(path: str, loaded: Loaded, found: Found) -> Found:
+    """The same without what names such things beside the weights; raises BadCheckpoint where the weights do."""
+    held = loaded.refused_in(found.weights)
+    if held is not None:
+        raise BadCheckpoint(f"{path}: {restricted_pickle.hostile([held])}")
+    training = {name: value for name, value in (found.training or {}).items() if not loaded.refused_in(value)}
+    named = dict.fromkeys(loaded.refused.values(), "named in its pickle, as attacks do: do not load this file in torch")
+    return found._replace(training=training or None, others={**found.others, **named})
+
+
 def _entries(archive: TorchSource, weights: Any) -> tuple[Mapping[str, Any], Mapping[str, tuple[str, ...]] | None]:
     """The entries of the weights under checked names, and the classes of the modules, if it is a whole model."""
     try:
@@ -104,6 +128,7 @@ def _entries(archive: TorchSource, weights: Any) -> tuple[Mapping[str, Any], Map
         raise type(error)(f"{archive.path}: {error}") from None
     if not entries:
         raise BadCheckpoint(f"{archive.path} holds no tensors")
+    check_count(archive.path, len(entries))
     for name in entries:
         check_name(archive.path, name)
     return entries, owners

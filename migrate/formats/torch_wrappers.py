@@ -66,7 +66,7 @@ def find(path: str, content: Any, key: str | None, same: Same) -> Found:
     if key is None:
         return _found(content, _unasked(path, content, same))
     keys = _resolve(content, key, MAX_KEY)
-    inside = _at(content, keys or ())
+    inside = value_at(content, keys or ())
     if keys is not None and _holds_weights(inside):
         return _found(content, keys)
     candidates = list(_candidates(inside)) if keys is not None and type(inside) is dict else []
@@ -76,6 +76,11 @@ def find(path: str, content: Any, key: str | None, same: Same) -> Found:
             f"{path} has no state dict under --key {shown(key)}" + (f"; there is {there}" if there else "")
         )
     return _found(content, (*keys, *_chosen(path, inside, candidates, keys, same)))
+
+
+def likely_keys(content: Any) -> Iterator[Keys]:
+    """The first keys that seem to lead to weights."""
+    return islice(_candidates(content), LISTED) if type(content) is dict and not is_module(content) else iter(())
 
 
 def describe(value: Any) -> str:
@@ -177,7 +182,8 @@ def _resolve(content: dict[Any, Any], key: str, deep: int) -> Keys | None:
     return None
 
 
-def _at(content: Any, keys: Keys) -> Any:
+def value_at(content: Any, keys: Keys) -> Any:
+    """What the keys lead to."""
     for key in keys:
         content = content[key]
     return content
@@ -188,7 +194,7 @@ def _found(content: dict[Any, Any], keys: Keys) -> Found:
     others: dict[str, str] = {}
     training: dict[str, Any] = {}
     for depth in reversed(range(len(keys))):
-        for name, value in _at(content, keys[:depth]).items():
+        for name, value in value_at(content, keys[:depth]).items():
             if name == keys[depth]:
                 continue
             dotted = ".".join((*keys[:depth], name if isinstance(name, str) else describe(name)))
@@ -197,7 +203,7 @@ def _found(content: dict[Any, Any], keys: Keys) -> Found:
                 others[shown(dotted)] += f"; --key {shown(dotted)} converts it"
             if isinstance(name, str):
                 training.setdefault(name, value)
-    return Found(_at(content, keys), keys, others, training or None)
+    return Found(value_at(content, keys), keys, others, training or None)
 
 
 def _listed(candidates: list[Keys], start: Keys = ()) -> str:

@@ -153,18 +153,27 @@ def attacks(canary: str) -> dict[str, Attack]:
         "protocol 0 without a global": Attack(b"(S'touch " + canary.encode() + b"'\nios\nsystem\n", "opcode 0x53"),
         "INST": Attack(b"(" + touch + b"ios\nsystem\n", "opcode 0x69"),
         "OBJ": Attack(b"(" + system + touch + b"o", r"names os\.system"),
-        "NEWOBJ_EX": Attack(named("logging", "FileHandler") + group(text(canary)) + b"}\x92", "opcode 0x92", False),
+        "NEWOBJ_EX": Attack(named("mypkg", "FileHandler") + group(text(canary)) + b"}\x92", "opcode 0x92", False),
         "extension code": Attack(b"\x82\x01", "opcode 0x82", False),
-        # Nothing but attackers would name these here, yet there are too many of their kind for a list; they stay inert.
-        "method of a path": Attack(stacked("pathlib", "Path.touch") + group(path) + b"R", None),
-        "log file": Attack(call(named("logging", "FileHandler"), text(canary)), None),
-        "text file": Attack(call(named("codecs", "open"), text(canary), text("w")), None),
-        "archive": Attack(call(named("zipfile", "ZipFile"), text(canary), text("w")), None),
-        "database": Attack(call(named("sqlite3.dbapi2", "connect"), text(canary)), None),
-        "somebody's function": Attack(call(named("mypkg.tools", "_rebuild_tensor_v2"), code), None, False),
-        "msmigrate itself": Attack(
-            call(named("msmigrate.migrate.convert", "convert"), text(canary), path), None, False
+        # Python's own modules act in more ways than a list can hold, so only their plain data may stand.
+        "method of a path": Attack(
+            stacked("pathlib", "Path.touch") + group(path) + b"R", r"names pathlib\.Path\.touch"
         ),
+        "method of a path by getattr": Attack(
+            call(named("functools", "partial"), method(named("pathlib", "Path"), "touch"), path),
+            "attribute 'touch'",
+            False,
+        ),
+        "log file": Attack(call(named("logging", "FileHandler"), text(canary)), r"names logging\.FileHandler"),
+        "text file": Attack(call(named("codecs", "open"), text(canary), text("w")), r"names codecs\.open"),
+        "archive": Attack(call(named("zipfile", "ZipFile"), text(canary), text("w")), r"names zipfile\.ZipFile"),
+        "database": Attack(call(named("sqlite3.dbapi2", "connect"), text(canary)), r"names sqlite3\.dbapi2\.connect"),
+        "torch's environment": fetched("torch.utils.collect_env.run", argv),
+        "torch's file": fetched("torch._C.PyTorchFileWriter", text(canary)),
+        "ufunc of any module": fetched("numpy.core._ufunc_reconstruct", text("os"), text("system")),
+        "msmigrate itself": fetched("msmigrate.migrate.convert.convert", text(canary), path),
+        # Whose function it is nobody knows, and the author of a model may have one; it stays inert.
+        "somebody's function": Attack(call(named("mypkg.tools", "_rebuild_tensor_v2"), code), None, False),
     }
 
 

@@ -83,10 +83,11 @@ def test_more_names_that_only_attacks_use(module_name: str, name: str) -> None:
 @pytest.mark.parametrize(
     ("module_name", "name"),
     [
-        *(("code.models.net", "Net"), ("platform.config", "Config"), ("mypkg", "Outer.Inner"), ("posixpath", "join")),
-        *(("functools", "partial"), ("types", "SimpleNamespace"), ("operator", "itemgetter"), ("torch", "device")),
+        *(("code.models.net", "Net"), ("platform.config", "Config"), ("mypkg", "Outer.Inner"), ("datetime", "date")),
+        *(("argparse", "Namespace"), ("types", "SimpleNamespace"), ("numpy", "float32"), ("torch", "device")),
         *(("builtins", "slice"), ("copyreg", "_reconstructor"), ("torch.nn.functional", "relu"), ("io", "BytesIO")),
         *(("__main__", "Net"), ("profile.settings", "Settings"), ("osmodel", "Net"), ("mypkg", "__Private")),
+        *(("torch.nn.modules.conv", "Conv2d"), ("torch._C._nn", "gelu"), ("torch.optim.lr_scheduler", "OneCycleLR")),
     ],
 )
 def test_names_that_checkpoints_have_are_placeholders(module_name: str, name: str) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import struct
+import subprocess
+import sys
 from collections import Counter, OrderedDict, defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -189,11 +193,117 @@ def test_hashing_nested_tuples_is_refused() -> None:
         load(b"}N" + b"\x85" * 500_000 + b"Ns")
 
 
-@pytest.mark.parametrize("empty", [b"}", b"]", b"\x8f", b"h\x00)R"])
-def test_containers_are_counted(empty: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(restricted_pickle, "MAX_CONTAINERS", 1000)
-    with pytest.raises(BadCheckpoint, match="containers"):
-        load(ORDERED + b"q\x00" + empty * (restricted_pickle.MAX_CONTAINERS + 1))
+# What one byte or a few ask for, of every kind: opcodes before, and those that are said again and again.
+FLOODS = {
+    "memo": (b"N", b"\x94"),
+    "memo, by its largest index": (b"", lambda at: b"Nr" + struct.pack("<I", (at * 977) & 0xFFFFFFFF)),
+    "frozensets": (b"", b"(\x91"),
+    "sets": (b"", b"\x8f"),
+    "lists": (b"", b"(l"),
+    "empty lists": (b"", b"]"),
+    "dicts": (b"", b"}"),
+    "dicts of a call": (ORDERED + b"q\x00", b"h\x00)R"),
+    "tuples in tuples": (b"N", b"\x85"),
+    "tuples": (b"", b"N\x85"),
+    "marks": (b"", b"("),
+    "nothings": (b"", b"N"),
+    "copies": (b"N", b"2"),
+    "numbers": (b"", b"M\xff\xff"),
+    "long numbers": (b"", b"\x8b\x10\x00\x00\x00" + b"\x7f" * 16),
+    "floats": (b"", b"G" + b"\x40" * 8),
+    "letters": (b"", b"\x8c\x02\xc4\x81"),
+    "letters of Python 2": (b"", b"U\x02\xc4\x81"),
+    "bytes": (b"", b"C\x02ab"),
+    "calls": (named("foo", "bar") + b"q\x00", b"h\x00)R"),
+    "new objects": (named("foo", "bar") + b"q\x00", b"h\x00)\x81"),
+    "names": (b"", lambda at: named(f"m{at:06x}", "n")),
+    "stack names": (b"", lambda at: b"\x8c\x06%06x\x8c\x01n\x93" % at),
+    "items of a list": (b"](", b"K\x01"),
+    "items of a dict": (b"}(", lambda at: b"J" + struct.pack("<i", at) + b"N"),
+    "items of a set": (b"\x8f(", lambda at: b"J" + struct.pack("<i", at)),
+    "names in a dict": (b"}(", lambda at: b"\x8c\x06%06xN" % at),
+    "one dict filled again": (b"}", b"K\x01NK\x02Nsu"[:5] + b"s"),
+    "states of a call": (named("foo", "bar") + b")R", b"Nb"),
+    "items of an object": (named("foo", "bar") + b")R", b"Na"),
+    "states of a dict": (b"}", b"Nb"),
+    "pairs of one list": (
+        ORDERED + b"q\x00](" + b"".join(b"M" + struct.pack("<H", at) + b"N\x86" for at in range(1000)) + b"eq\x01",
+        b"h\x00h\x01\x85R",
+    ),
+    "references": (
+        named("torch", "FloatStorage") + b"q\x00" + text("storage") + b"q\x01",
+        lambda at: b"(h\x01h\x00\x8c\x06%06xh\x01K\x01tQ" % at,
+    ),
+}
+
+ASKING = """
+import gc, json, pathlib, sys, time
+from msmigrate.errors import MsmigrateError
+from msmigrate.migrate.formats import restricted_pickle
+restricted_pickle.LEAST_MEMORY = int(sys.argv[2])
+gc.disable()
+found = {}
+for path in sorted(pathlib.Path(sys.argv[1]).iterdir()):
+    data = path.read_bytes()
+    pathlib.Path("/proc/self/clear_refs").write_text("5")  # the peak is measured anew
+    before = int(pathlib.Path("/proc/self/statm").read_text().split()[1]) * 4096
+    began = time.process_time()
+    try:
+        restricted_pickle.load(data)
+    except MsmigrateError:
+        pass
+    peak = int(pathlib.Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]) << 10
+    found[path.name] = peak - before, time.process_time() - began
+print(json.dumps(found))
+"""
+
+
+def floods(folder: Path, size: int, least: int) -> dict[str, tuple[int, float]]:
+    """What every kind of flood of so many bytes takes in memory, and in seconds."""
+    for name, (before, again) in FLOODS.items():
+        if isinstance(again, bytes):
+            body = again * (size // len(again))
+        else:
+            body = b"".join(map(again, range(size // len(again(0)))))
+        (folder / name).write_bytes(b"\x80\x04" + before + body + b".")
+    command = [sys.executable, "-c", ASKING, str(folder), str(least)]
+    found: dict[str, tuple[int, float]] = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    return found
+
+
+def test_memory_goes_by_the_length_of_the_pickle(tmp_path: Path) -> None:
+    """Whatever is repeated, a byte asks for no more than forty, and a few megabytes for all of them."""
+    size, least = 500_000, 1 << 20
+    most = least + restricted_pickle.MEMORY_OF_A_BYTE * size
+    taken = {name: memory for name, (memory, _) in floods(tmp_path, size, least).items()}
+    assert len(taken) == len(FLOODS) > 30
+    assert {name: memory for name, memory in taken.items() if memory > most + (2 << 20)} == {}
+
+
+@pytest.mark.full
+def test_memory_and_time_have_an_end(tmp_path: Path) -> None:
+    """As many bytes as a pickle may have."""
+    found = floods(tmp_path, restricted_pickle.MAX_PICKLE - 4000, restricted_pickle.LEAST_MEMORY)
+    assert {name: taken for name, taken in found.items() if taken[0] > 400 << 20 or taken[1] > 30} == {}
+
+
+def test_what_a_pickle_may_spend_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restricted_pickle, "MAX_MEMORY", 10_000)
+    with pytest.raises(BadCheckpoint, match="asks for more memory than any state dict of that size needs"):
+        load(b"]" * 1000)
+    monkeypatch.setattr(restricted_pickle, "MAX_STEPS", 100)
+    with pytest.raises(BadCheckpoint, match="more than 100 opcodes"):
+        load(b"N0" * 100)
+
+
+def test_keys_that_can_be_made_to_collide_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restricted_pickle, "MAX_ODD_KEYS", 10)
+    large = b"}(" + b"".join(b"\x8a\x05" + (at << 30).to_bytes(5, "little") + b"N" for at in range(1, 12)) + b"u"
+    decimal = b"\x8f(" + b"".join(b"G" + struct.pack(">d", at + 0.5) for at in range(11)) + b"\x90"
+    for body in (large, decimal):
+        with pytest.raises(BadCheckpoint, match="more than 10 keys that are neither names nor small numbers"):
+            load(body)
+    assert len(load(b"}(" + b"".join(b"J" + struct.pack("<i", at) + b"N" for at in range(1000)) + b"u")) == 1000
 
 
 def test_copies_of_a_large_list_are_not_made() -> None:

@@ -207,14 +207,14 @@ def test_references_of_the_two_formats_are_not_mixed() -> None:
     short = group(text("storage"), kind, text("7"), text("cpu"), integer(3))
     long = group(text("storage"), kind, text("7"), text("cpu"), integer(3), group(text("8"), integer(1), integer(2)))
     source = group(text("module"), named("mypkg", "Net"), text("net.py"), text("class Net: …"))
-    found = restricted_pickle.load_legacy(pickled(long + b"Q") + b"more")
+    found = restricted_pickle.read(pickled(long + b"Q") + b"more", legacy=True)
     assert found.value == Storage("torch.FloatStorage", "7", 3, (1, 2))
     assert (found.end, list(found.storages)) == (len(pickled(long + b"Q")), ["7"])
-    assert restricted_pickle.load_legacy(pickled(source + b"Q")).value == Global("mypkg.Net")
+    assert restricted_pickle.read(pickled(source + b"Q"), legacy=True).value == Global("mypkg.Net")
     assert restricted_pickle.load(pickled(short + b"Q")) == Storage("torch.FloatStorage", "7", 3)
     for legacy, reference in ((True, short), (False, long), (False, source), (True, group(text("module"), kind))):
         with pytest.raises(BadCheckpoint, match="damaged"):
-            (restricted_pickle.load_legacy if legacy else restricted_pickle.load)(pickled(reference + b"Q"))
+            restricted_pickle.read(pickled(reference + b"Q"), legacy=legacy)
 
 
 def test_byte_ranges_are_where_the_bytes_stand(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_unknown_objects_are_placeholders(tmp_path: Path) -> None:
     assert found.others == {"config": "an object of mypkg.config.Config"}
 
 
-@pytest.mark.parametrize("maker", ["mypkg._utils", "torch._utils.mypkg", "mytorch._utils"])
+@pytest.mark.parametrize("maker", ["mypkg._utils", "mytorch._utils"])
 def test_only_torch_makes_tensors(tmp_path: Path, maker: str) -> None:
     """Another's function of the same name may mean anything, so its storage is not taken for a tensor, nor left out."""
     foreign = VECTOR.replace(b"ctorch._utils", b"c" + maker.encode())

@@ -55,6 +55,7 @@ class Size(click.ParamType):
 @click.option("--dry-run", is_flag=True, help="Print what would happen to every tensor, and write nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print the plan (and the result) as JSON.")
 @click.option("--force", is_flag=True, help="Replace DST when it exists.")
+@click.option("--no-crc", "crc", is_flag=True, default=True, flag_value=False, help="Do not compare SRC's checksums.")
 def convert_ckpt(
     source: str, destination: str | None, write_map: Path | None, dry_run: bool, as_json: bool, **options: Any
 ) -> None:
@@ -70,6 +71,9 @@ def convert_ckpt(
 
     A net whose modules are called otherwise needs a --map: pairs of a pattern over torch's module paths and the path
     in MindSpore, as parity-step takes and writes it too. --write-map guesses one by order and shapes, to be checked.
+
+    Where SRC has checksums, as torch's zip has of every storage, they are compared with what is copied: a single bit
+    that differs is bad input, unless you take the bytes as they are, with --no-crc.
 
     SPEC is torchvision:NAME (--model), msmigrate:NAME (--into), FILE.py:FUNCTION or MODULE:FUNCTION, with constant
     arguments if need be: 'torchvision:resnet50(num_classes=10)'. Naming a function runs it, in a process of its own.
@@ -89,7 +93,7 @@ def convert_ckpt(
         _write_map(source, write_map, options)
         return
     if dry_run:
-        writing = ("force", "max_shard_size")
+        writing = ("force", "crc", "max_shard_size")
         plan = make_plan(source, destination, **{name: told for name, told in options.items() if name not in writing})
         click.echo(json_text(plan_json(plan)) if as_json else plan_text(plan))
         plan.check()
@@ -123,21 +127,22 @@ def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:
 @click.argument("path", metavar="FILE")
 @click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
 @mappings_option
+@click.option("--crc", is_flag=True, help="Read all of FILE and compare its checksums.")
 @click.option("--all", "whole", is_flag=True, help="List all tensors, not the first twenty.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON, with all tensors.")
-def inspect(path: str, key: str | None, whole: bool, as_json: bool) -> None:
+def inspect(path: str, key: str | None, crc: bool, whole: bool, as_json: bool) -> None:
     """Show what a checkpoint holds: its tensors, their layers, and all else in it, none of it loaded or run.
 
     FILE is any that convert-ckpt reads: of torch, of MindSpore, safetensors, or a folder of files with an index.
 
-    Exit code: 0 printed, 2 a file that cannot be read.
+    Exit code: 0 printed, 2 a file that cannot be read, or whose checksums are not those of its bytes.
     """
     gc.disable()
 
     from .migrate.inspect_file import inspect_file
     from .reports.inspect_report import inspect_json, show_inspection
 
-    facts = inspect_file(path, key)
+    facts = inspect_file(path, key, crc=crc)
     if as_json:
         click.echo(json_text(inspect_json(facts)))
     else:

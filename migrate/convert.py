@@ -21,6 +21,7 @@ from .folded import folded
 from .formats.atomic_file import atomic_file, check_destination
 from .formats.byte_copy import Progress, read_range
 from .formats.casts import Losses
+from .formats.checksums import compared
 from .formats.contents import Checkpoint, Source, Tensor
 from .formats.source import open_source
 from .name_map import Names, read_rules
@@ -105,13 +106,15 @@ def convert(
     max_shard_size: int | None = None,
     name_map: Path | None = None,
     force: bool = False,
+    crc: bool = True,
     progress: Progress | None = None,
 ) -> Result:
     """Convert `source` to `destination`, whose name says the format; the others as in Options.
 
-    A folder gets files of at most `max_shard_size` bytes of tensors each, by default 5 GB, and an index. `progress` is
-    called with the bytes written so far and the size of the file, or of all files. Raises BadDestination,
-    BadCheckpoint, Ambiguous, Unsupported; whatever happens, the destination is complete or untouched.
+    A folder gets files of at most `max_shard_size` bytes of tensors each, by default 5 GB, and an index. crc: compare
+    the checksums that the source has of what is read. `progress` is called with the bytes written so far and the size
+    of the file, or of all files. Raises BadDestination, BadCheckpoint, Ambiguous, Unsupported; whatever happens, the
+    destination is complete or untouched.
     """
     started = time.perf_counter()
     if form(destination, "torch", None).folder:  # a name that nobody knows is refused before anything is read
@@ -125,6 +128,7 @@ def convert(
     with (
         open_source(str(source)) as opened,
         _settled(opened, destination, options) as (plan, chosen, constants),
+        ExitStack() as at_last,
     ):
         plan.check()
         check_not_read(target, [file.name for file in opened.files])
@@ -134,6 +138,10 @@ def convert(
         sources = [*opened.descriptors, *constants.descriptors]
         record = None if plan.record is None else dict(plan.record)
         names = plan.framework
+        finish = None
+        if crc:
+            tensors = {entry.name: entry.tensor for entry in plan.entries if entry.tensor is not None}
+            finish = at_last.enter_context(compared(opened, tensors))
         if chosen.folder:
             from .formats.sharded import MAX_SHARD, write_folder
 
@@ -145,17 +153,20 @@ def convert(
                 progress=progress,
                 losses=losses,
                 force=force,
+                finish=finish,
             )
         else:
-            with ExitStack() as at_last, atomic_file(target, force=force) as output:
+            with ExitStack() as at_end, atomic_file(target, force=force) as output:
                 size = chosen.writer.write(
                     sources, output, content, framework=names, record=record, progress=progress, losses=losses
                 )
                 chosen.writer.verify(output, str(target), content)
+                if finish is not None:
+                    finish()
                 if plan.into is not None and plan.parameters is not None:
                     from .read_back import check_loads, linked
 
-                    check_loads(at_last.enter_context(linked(output, target)), plan.into, plan.filled)
+                    check_loads(at_end.enter_context(linked(output, target)), plan.into, plan.filled)
     return Result(plan, str(destination), size, time.perf_counter() - started, losses)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from ..errors import BadCheckpoint
+from ..migrate.formats.source import check_before_torch
 from ..migrate.optimizer_state import short
 from ..migrate.training_state import AVERAGE, OPTIMIZER, SCALER
 from ..train.recipe import DynamicLossScale
@@ -34,6 +35,7 @@ class Continued:
     def __init__(self, path: Path, folder: Path) -> None:
         self.path = path
         self.given = continued.read(folder)
+        check_before_torch(str(path))
         try:
             with torch.serialization.safe_globals([argparse.Namespace]):  # which scripts keep beside the weights
                 document = torch.load(path, map_location="cpu", weights_only=True)

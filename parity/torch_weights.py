@@ -11,13 +11,15 @@ import torch
 from torch import nn
 
 from ..errors import BadCheckpoint
+from ..migrate.formats.source import check_before_torch
 
 
 def load_checkpoint(model: nn.Module, path: Path) -> None:
     """Load a state dict, also under state_dict/model and with DDP's prefix; no code in the file is executed.
 
-    Raises BadCheckpoint for a file that cannot be read, or that is of another model.
+    Raises BadCheckpoint for a file that cannot be read, is damaged or hostile, or is of another model.
     """
+    check_before_torch(str(path))
     try:
         found = torch.load(path, map_location="cpu", weights_only=True)
         for key in ("state_dict", "model"):

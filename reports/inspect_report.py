@@ -32,6 +32,7 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
     note            what an earlier conversion noted for the way back (names, shapes, aliases, counters), or null
     ambiguous       null, or why it is not clear which state dict is meant; then nested has key -> tensors, elements,
                     bytes
+    compared        bytes that were compared with the file's checksums, 0 where it has none; null without --crc
     tensors         all of them, in the order of the file: name, dtype, shape, elements, bytes, class
     """
     held = facts.checkpoint
@@ -53,6 +54,7 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
         "note": None if record is None else {part: record.get(part, {}) for part in PARTS},
         "ambiguous": facts.ambiguous,
         "nested": {key: _sum(found) for key, found in facts.nested.items()},
+        "compared": facts.compared,
         "tensors": [
             {
                 "name": name,
@@ -97,6 +99,9 @@ def _head(facts: Facts) -> list[str]:
     held = facts.checkpoint
     parts = [facts.format, f"{NAMES[held.framework]}'s names" if held else "", bytes_text(facts.size)]
     lines = [f"{facts.path}: {', '.join(part for part in parts if part)}"]
+    if facts.compared is not None:
+        right = f"the checksums of {bytes_text(facts.compared)} are right"
+        lines.append(right if facts.compared else "it has no checksums")
     if held is None:
         return [*lines, facts.ambiguous or ""]
     total = facts.total

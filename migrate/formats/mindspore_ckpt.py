@@ -32,6 +32,7 @@ from .contents import (
     MAX_RANK,
     ByteRange,
     Checkpoint,
+    Checksum,
     Piece,
     Source,
     Tensor,
@@ -48,6 +49,7 @@ from .tensor_bytes import copy_content
 CHUNK = 512 << 20  # bytes; `SLICE_SIZE` in mindspore/train/serialization.py
 RECORD = 0x536D  # the number of our field, among those that nobody has named
 CRC_MARK = b"crc_num"  # an optional tail: this mark and a checksum of 10 bytes
+CRC_TAIL = len(CRC_MARK) + 10
 
 TYPE_SIZES = {
     name: size
@@ -85,6 +87,15 @@ def pieces(nbytes: int) -> Iterator[tuple[int, int]]:
         yield start, min(CHUNK, nbytes - start)
 
 
+def checksum(fd: int) -> tuple[int, int | None]:
+    """Where the content of a checkpoint ends, and the CRC-32 of it that stands behind; None where there is none."""
+    size = os.fstat(fd).st_size
+    tail = os.pread(fd, CRC_TAIL, size - CRC_TAIL) if size >= CRC_TAIL else b""
+    if not tail.startswith(CRC_MARK):
+        return size, None
+    return size - CRC_TAIL, int.from_bytes(tail[len(CRC_MARK) :], "big")
+
+
 def entries(fd: int, path: str) -> list[Value]:
     """Read the structure of a checkpoint: every tensor with its place, contents unread.
 
@@ -103,10 +114,8 @@ def structure(fd: int, path: str) -> tuple[list[Value], bytes]:
 
     Raises BadCheckpoint as `entries` does, but for the unknown types.
     """
-    end = os.fstat(fd).st_size
+    end, _ = checksum(fd)
     message = _Message(fd, path, 0, end)
-    if end >= 17 and message.read(end - 17, len(CRC_MARK)) == CRC_MARK:
-        message.end = end = end - 17
     values: list[Value] = []
     cut: list[list[tuple[int, int]]] = []  # the pieces of each
     record = b""
@@ -158,6 +167,10 @@ class MindSporeCheckpoint(Source):
 
     def __init__(self, path: str, file: BinaryIO) -> None:
         super().__init__(path, [file])
+
+    def checksums(self, *, whole: bool = False) -> list[Checksum]:
+        end, crc = checksum(self.descriptors[0])
+        return [] if crc is None else [Checksum(ByteRange(0, end), crc, "all of it")]
 
     def checkpoint(self, key: str | None = None) -> Checkpoint:
         if key is not None:

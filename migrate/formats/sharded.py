@@ -19,7 +19,7 @@ from . import safetensors_file
 from .atomic_folder import atomic_folder
 from .byte_copy import Progress
 from .casts import Losses
-from .contents import Checkpoint, Piece, Source, check_name, open_file, read_at, shown
+from .contents import Checkpoint, Checksum, Piece, Source, check_name, open_file, read_at, shown
 from .safetensors_file import FORMATS, SafetensorsFile, tied, united
 from .safetensors_header import Header, strict_json
 
@@ -75,6 +75,15 @@ class Shards(Source):
                     f"{path}: its {count:,} files cannot all be open at once; allow it with `ulimit -n {count + 100}`"
                 ) from None
             raise
+
+    def checksums(self, *, whole: bool = False) -> list[Checksum]:
+        found: list[Checksum] = []
+        first = 0
+        for source in self.sources:
+            for each in source.checksums(whole=whole):
+                found.append(each._replace(range=each.range._replace(file=each.range.file + first)))
+            first += len(source.files)
+        return found
 
     def checkpoint(self, key: str | None = None) -> Checkpoint:
         headers: list[Header] = []
@@ -206,12 +215,13 @@ def write_folder(
     progress: Progress | None = None,
     losses: Losses | None = None,
     force: bool = False,
+    finish: Callable[[], object] | None = None,
 ) -> int:
     """Write a folder of safetensors files and their index; returns the bytes of all files.
 
     most: bytes of tensors in one file. sources, framework, record, progress, losses: as in destination.Writer; the
-    record stands in the first file. One file goes without an index. Raises BadDestination, and BadCheckpoint when a
-    source ends early; whatever happens, the folder is complete or untouched.
+    record stands in the first file. One file goes without an index. finish: is called before the folder appears. Raises
+    BadDestination, and BadCheckpoint when a source ends early; whatever happens, the folder is complete or untouched.
     """
     left_out = tied(content) if framework == "torch" else {}
     shards = plan_shards(content, most, left_out)
@@ -242,6 +252,8 @@ def write_folder(
             total = sum(piece.nbytes for piece in content if piece.name not in left_out)
             metadata = {"total_size": total, "format": FORMATS[framework]}
             written += _write_index(folder / f"model.safetensors{INDEX}", {"metadata": metadata, "weight_map": places})
+        if finish is not None:
+            finish()
     return written
 
 

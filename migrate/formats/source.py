@@ -46,6 +46,22 @@ def open_one(path: str) -> Source:
         raise
 
 
+def check_before_torch(path: str) -> None:
+    """Look at a checkpoint that torch is to load: at what its pickle asks for, and at all of its checksums.
+
+    torch.load does neither. Raises BadCheckpoint for a file that is hostile or damaged, and what open_source raises.
+    """
+    from .checksums import compare
+    from .torch_state_dict import TorchSource, hostile
+
+    with open_source(path) as source:
+        if isinstance(source, TorchSource):
+            loaded = source.load()
+            if loaded.refused:
+                raise hostile(path, loaded)
+        compare(source, {}, whole=True)
+
+
 def _opened(path: str, file: BinaryIO) -> Source:
     head = read_at(file, path, 0, HEAD)
     if head[:4] == b"PK\x03\x04" and head[8:9] != b"{":  # there stands how a member is compressed

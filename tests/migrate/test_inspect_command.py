@@ -133,6 +133,7 @@ def test_json(inspect: Inspect, tmp_path: Path) -> None:
         "note": None,
         "ambiguous": None,
         "nested": {},
+        "compared": None,
     }
     assert [tensor["name"] for tensor in tensors] == list(RICH)
     assert tensors[0] == {

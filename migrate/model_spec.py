@@ -27,6 +27,7 @@ from .. import processes
 from ..errors import BadInput, WorkerFailed
 
 FORM = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
+LONGEST = 4096  # letters of a name
 # a line of code in one of these is not the user's own
 NOT_THEIRS = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parent, Path(os.__file__).parent))
 
@@ -42,7 +43,7 @@ class Spec(NamedTuple):
 
 def parse(text: str) -> Spec:
     """Parse `PLACE:NAME` or `PLACE:NAME(constants)`; raises BadInput."""
-    match = FORM.fullmatch(text)
+    match = FORM.fullmatch(text) if len(text) <= LONGEST else None
     try:
         if not match:
             raise ValueError
@@ -51,9 +52,11 @@ def parse(text: str) -> Spec:
             raise ValueError
         args = tuple(ast.literal_eval(argument) for argument in call.args)
         kwargs = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in call.keywords}
-    except (ValueError, SyntaxError):
+        repr((args, kwargs))  # Python does not print every number that it reads
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        shown = text if len(text) <= 200 else f"{text[:197]}..."
         raise BadInput(
-            f"{text!r} does not name a model: write torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, "
+            f"{shown!r} does not name a model: write torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, "
             "with constant arguments as in torchvision:resnet50(num_classes=10)"
         ) from None
     return Spec(match["place"], match["name"], args, kwargs)

@@ -84,7 +84,7 @@ class Asked:
             stages=self.stages,
             mode=self.mode,
             precision=self.precision,
-            continue_from=None if self.continue_from is None else self.continue_from.expanduser().absolute(),
+            continue_from=None if self.continue_from is None else recipes.expanded(self.continue_from).absolute(),
         )
 
     @property

@@ -74,13 +74,13 @@ class Options:
     def folder(self) -> Path:
         """Where the run's files go, absolute: --out, or runs/ and the recipe's name."""
         out = self.out or RUNS / (self.recipe or recipes.DEFAULT).stem
-        return out.expanduser().absolute()
+        return recipes.expanded(out).absolute()
 
     @property
     def recipe_file(self) -> Path:
         """The recipe, absolute: the one named, that of the run to resume, or the default."""
         before = previous(self.folder) if self.resume and self.recipe is None and self.out is not None else None
-        return before.recipe if before else (self.recipe or recipes.DEFAULT).expanduser().absolute()
+        return before.recipe if before else recipes.expanded(self.recipe or recipes.DEFAULT).absolute()
 
 
 def precision(options: Options) -> Amp | None:
@@ -119,7 +119,7 @@ def start_of(options: Options) -> Path | None:
     if options.resume and holds_a_run(options.folder):
         return None
     if options.continue_from is not None:
-        return options.continue_from.expanduser().absolute()
+        return recipes.expanded(options.continue_from).absolute()
     before = previous(options.folder) if options.resume else None
     return before.start if before else None
 

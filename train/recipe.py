@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from pydantic import BaseModel, Field, PositiveInt, ValidationError, model_validator
+from pydantic import BaseModel, Field, PositiveInt, ValidationError
 
 from ..errors import BadInput, BadRecipe
 from ..mappings import table
@@ -48,6 +49,7 @@ __all__ = [
     "Train",
     "Watch",
     "check",
+    "expanded",
     "explain",
     "load",
     "table_args",
@@ -56,6 +58,7 @@ __all__ = [
 
 DEFAULT = Path(__file__).parent.parent / "recipes" / "resnet50.yaml"
 FOLDER = "folder:"
+LONGEST = 500  # letters of what is said of a recipe
 IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")  # the sources that name a place on this machine
 # what a step does not depend on, and its digest leaves out
 OUTSIDE_THE_STEP: Any = {
@@ -83,22 +86,6 @@ class Recipe(Strict):
     sync_batchnorm: bool = False
     train: Train = Field(default_factory=Train)
     seed: int = Field(default=42, ge=0, lt=2**31)
-
-    @model_validator(mode="after")
-    def _micro_batches_are_equal(self) -> Recipe:
-        if self.data.batch % self.accumulate:
-            raise ValueError(
-                f"data.batch {self.data.batch} does not divide into accumulate {self.accumulate} equal micro-batches"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _says_one_thing(self) -> Recipe:
-        if self.loss_scale is not None and self.dynamic_loss_scale is not None:
-            raise ValueError("loss_scale and dynamic_loss_scale are both given: leave one out")
-        if self.mixup is not None and self.loss.args.get("label_smoothing"):
-            raise ValueError("mixup smooths the labels itself: take label_smoothing out of loss.args")
-        return self
 
     @property
     def digest(self) -> str:
@@ -137,17 +124,25 @@ def load(path: Path) -> Recipe:
     raw, tree = strict_yaml.read(path)
     if not isinstance(raw, dict):
         raise BadRecipe(f"{path}: a recipe is a mapping with the keys {', '.join(Recipe.model_fields)}")
+    odd = strict_yaml.odd_text(raw)
+    if odd is not None:
+        place = repr(".".join(map(str, odd[0])))[1:-1]
+        raise BadRecipe(_placed(path, tree, odd[0], f"{place}: a text must not hold {odd[1]!r}"))
     try:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         first = worst(error)
-        line = strict_yaml.line(tree, first["loc"])
-        raise BadRecipe(f"{path}:{line}: {explain(first, Recipe)}") from None
+        raise BadRecipe(_placed(path, tree, first["loc"], explain(first, Recipe))) from None
     problem = first_problem(recipe)
     if problem:
-        error_kind = type(problem.error)
-        raise error_kind(f"{path}:{strict_yaml.line(tree, problem.loc)}: {problem.error}") from problem.error
+        raise type(problem.error)(_placed(path, tree, problem.loc, str(problem.error))) from problem.error
     return _beside(recipe, path.parent)
+
+
+def _placed(path: Path, tree: Any, loc: tuple[Any, ...], text: str) -> str:
+    """The text behind file and line; of a long value in it the beginning and what follows it are left."""
+    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 150]} … {text[-150:]}"
+    return f"{path}:{strict_yaml.line(tree, loc)}: {text}"
 
 
 def check(recipe: Recipe) -> None:
@@ -176,33 +171,46 @@ def worst(error: ValidationError) -> Any:
 
 def explain(error: Any, kind: type[BaseModel], where: tuple[Any, ...] = ()) -> str:
     """One line for one of pydantic's errors about a `kind` that stands at `where` in the recipe."""
-    place = ".".join(str(part) for part in (*where, *error["loc"])) or "recipe"
-    if error["type"] != "extra_forbidden":
-        message = error["msg"].removeprefix("Value error, ")
-        shown = repr(error["input"])
-        shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
-        return f"{place}: {message}" + (f", got {shown}" if error["loc"] and error["type"] != "missing" else "")
-    known = _known_keys(kind, error["loc"][:-1])
-    key = str(error["loc"][-1])
-    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-    return f"unknown key {place!r}; {hint}"
+    loc = error["loc"][:-1] if error["loc"][-1:] == ("[key]",) else error["loc"]
+    place = ".".join(str(part) for part in (*where, *loc)) or "recipe"
+    if error["type"] == "extra_forbidden":
+        known = _known_keys(kind, loc[:-1])
+        key = str(loc[-1])
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+        return f"unknown key {place!r}; {hint}"
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] in ("model_type", "model_attributes_type"):
+        message = f"must be a mapping with the keys {', '.join(_known_keys(kind, loc))}"
+    elif loc != error["loc"]:
+        message = "a key must be a word"
+    shown = repr(error["input"])
+    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+    return f"{place}: {message}" + (f", got {shown}" if (*where, *loc) and error["type"] != "missing" else "")
 
 
 def _known_keys(kind: Any, loc: tuple[Any, ...]) -> list[str]:
-    for part in loc:
-        if isinstance(part, int):
-            continue
-        annotation = kind.model_fields[part].annotation
-        options = [annotation, *getattr(annotation, "__args__", ())]
-        kind = next(option for option in options if isinstance(option, type) and issubclass(option, BaseModel))
+    """The keys of the part at `loc` in a `kind`; none where the recipe's types name no part there."""
+    for step in loc:
+        annotation = kind.model_fields[step].annotation if not isinstance(step, int) else kind
+        kind = next(_parts_of(annotation), None)
+        if kind is None:
+            return []
     return list(kind.model_fields)
+
+
+def _parts_of(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The parts of a recipe in an annotation such as `list[Part] | None`, at any depth."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _parts_of(inner)
 
 
 def _canonical(value: Any) -> Any:
     """The value with every number as a float, and every part under its row's full name."""
     if isinstance(value, dict):
-        return {key: _full_name(item) if key == "name" else _canonical(item) for key, item in value.items()}
+        return {k: _full_name(v) if k == "name" and isinstance(v, str) else _canonical(v) for k, v in value.items()}
     if isinstance(value, list):
         return [_canonical(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
@@ -227,13 +235,21 @@ def _beside(recipe: Recipe, folder: Path) -> Recipe:
     model, data = recipe.model, recipe.data
     for key, path in (("checkpoint", model.checkpoint), ("source", model.source)):
         if path is not None:
-            model = model.model_copy(update={key: folder / path.expanduser()})
+            model = model.model_copy(update={key: folder / expanded(path)})
     places = {"source": data.source, "validation": data.validation}
     data = data.model_copy(update={key: _absolute(source, folder) for key, source in places.items()})
     return recipe.model_copy(update={"model": model, "data": data})
 
 
+def expanded(path: Path) -> Path:
+    """The path with `~` for the user's home; as it stands where it begins with another user's name that is none."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def _absolute(source: str | None, folder: Path) -> str | None:
     """A source that lies in a folder ('folder:PATH', 'cifar10:PATH'), with its path taken from `folder`."""
     kind, colon, path = (source or "").partition(":")
-    return f"{kind}:{folder / Path(path).expanduser()}" if f"{kind}{colon}" in IN_FOLDERS and path else source
+    return f"{kind}:{folder / expanded(Path(path))}" if f"{kind}{colon}" in IN_FOLDERS and path else source

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ..errors import BadInput, BadRecipe, MsmigrateError, UnknownRow
 from ..mappings import table
 from ..mappings.rows import Argument, Row
-from . import draw_checks, random_parts
+from . import argument_checks, random_parts
 from .data import source_names
 from .models import model_names
 from .recipe import Data, Part, Recipe, explain, table_args, worst
@@ -64,6 +64,7 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         if source is not None:
             yield from _source(key, source)
     yield from _transforms(recipe.data)
+    yield from _together(recipe)
     yield from _part("loss", recipe.loss, ("loss",))
     if (loss := table.row(recipe.loss.name).short) not in LOSSES:
         message = f"loss: {loss} wants other targets than a step has; it can have {', '.join(LOSSES)}"
@@ -77,6 +78,20 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield from _part("optimizer", part, ("optimizer", "groups", index), partial=True)
     if recipe.schedule:
         yield from _schedule(recipe.schedule)
+
+
+def _together(recipe: Recipe) -> Iterator[Problem]:
+    """What does not fit together, told where it is mended."""
+    batch, parts = recipe.data.batch, recipe.accumulate
+    if batch % parts:
+        message = f"accumulate: data.batch {batch} does not divide into accumulate {parts} equal micro-batches"
+        yield Problem(("accumulate",), BadRecipe(message))
+    if recipe.loss_scale is not None and recipe.dynamic_loss_scale is not None:
+        message = "loss_scale and dynamic_loss_scale are both given: leave one out"
+        yield Problem(("loss_scale",), BadRecipe(message))
+    if recipe.mixup is not None and recipe.loss.args.get("label_smoothing"):
+        message = "loss.args.label_smoothing: mixup smooths the labels itself: take it out of loss.args"
+        yield Problem(("loss", "args", "label_smoothing"), BadRecipe(message))
 
 
 def _transforms(data: Data) -> Iterator[Problem]:
@@ -106,10 +121,10 @@ def _source(key: str, source: str) -> Iterator[Problem]:
 
 def _schedule(schedule: Part) -> Iterator[Problem]:
     """A schedule's problems; one that holds others is checked from the inside."""
-    inside = schedule.args.get("schedulers")
-    if inside is None:
+    if "schedulers" not in schedule.args:
         yield from _part("schedule", schedule, ("schedule",))
         return
+    inside = schedule.args["schedulers"]
     loc: Loc = ("schedule", "args", "schedulers")
     if not isinstance(inside, list) or not inside:
         yield Problem(loc, BadRecipe(f"{_dotted(loc)}: must be a list of schedules, each with name and args"))
@@ -150,12 +165,11 @@ def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Pr
     for name, value in part.args.items():
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known)}"
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'none'}"
             message = f"{where}: {row.short} has no argument {name!r}; {hint}"
             yield Problem((*loc, "args", name), BadRecipe(message))
             return
-        random = random_parts.can_draw(part)
-        wanted = draw_checks.wanted(row.short, name, value) if random else _wanted(row, known[name], value)
+        wanted = _wanted(row, known[name], value)
         if wanted:
             message = f"{where}: {row.short}'s {name} must be {wanted}, not {value!r}"
             yield Problem((*loc, "args", name), BadRecipe(message))
@@ -163,7 +177,7 @@ def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Pr
     try:
         table.translate(part.name, table_args(part), partial=partial)
         if random_parts.can_draw(part):
-            draw_checks.check(part)
+            argument_checks.check(part)
     except BadInput as error:
         yield Problem(loc, BadRecipe(f"{where}: {error}"))
     except MsmigrateError as error:
@@ -171,37 +185,12 @@ def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Pr
         yield Problem((*loc, "args", argument) if argument else loc, type(error)(f"{where}: {error}"))
 
 
-# arguments that torch requires, and so has no default to tell the type from
-_REQUIRED = {
-    "T_max": "a whole number above 0",
-    "T_0": "a whole number above 0",
-    "step_size": "a whole number above 0",
-    "milestones": "a list of whole numbers",
-}
-
-
 def _wanted(row: Row, argument: Argument, value: Any) -> str | None:
-    """What the argument's value should have been, in words, as torch's own default shows it; None when it fits."""
-    if argument.torch in _REQUIRED and row.kind == "schedule":
-        whole = value if argument.torch == "milestones" else [value]
-        least = 0 if argument.torch == "milestones" else 1
-        fits = isinstance(whole, list) and all(type(item) is int and item >= least for item in whole)
-        return None if fits else _REQUIRED[argument.torch]
-    if argument.required or argument.default is None or argument.verb or argument.values:
+    """What the argument's value should have been, in words; None when it fits, or when translating it will tell."""
+    if argument.values:
         return None
-    default = argument.default
-    if isinstance(default, bool):
-        return None if isinstance(value, bool) else "true or false"
-    if isinstance(default, (int, float)):
-        return None if _is_number(value) else "a number"
-    if isinstance(default, (list, tuple)):
-        fits = isinstance(value, list) and len(value) == len(default) and all(map(_is_number, value))
-        return None if fits or not all(map(_is_number, default)) else f"a list of {len(default)} numbers"
-    return None
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+    default = None if argument.required or argument.verb else argument.default
+    return argument_checks.wanted(row.short, argument.torch, value, default)
 
 
 def _closest(kind: str, part: Part) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,7 @@ def read(path: Path) -> tuple[Any, yaml.Node | None]:
         text = content.decode("utf-8-sig")
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a path with a zero byte
         raise BadRecipe(f"{path}: cannot be read: {error}") from error
+    tree = None
     try:
         loader = _Loader(text)
         tree = loader.get_single_node()
@@ -94,9 +96,22 @@ def read(path: Path) -> tuple[Any, yaml.Node | None]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f":{mark.line + 1}" if mark else ""
-        raise BadRecipe(f"{path}{where}: not YAML that a recipe may hold: {error.problem or error.context}") from error
+        key = ".".join(_at(tree, mark.index)) if tree is not None and mark else ""
+        said = f"{error.problem or error.context}{f', at {key}' if key else ''}"
+        raise BadRecipe(f"{path}{where}: not YAML that a recipe may hold: {said}") from error
     except (yaml.YAMLError, RecursionError, ValueError, OverflowError) as error:
         raise BadRecipe(f"{path}: not YAML that a recipe may hold: {' '.join(str(error).split())}") from error
+
+
+def _at(node: yaml.Node, index: int) -> list[str]:
+    """The keys on the way to the value that begins at this letter of the text."""
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    if isinstance(node, yaml.SequenceNode):
+        pairs = [(None, item) for item in node.value]
+    for place, (key, item) in enumerate(pairs):
+        if item.start_mark.index <= index < max(item.end_mark.index, item.start_mark.index + 1):
+            return [str(key.value) if key is not None else str(place), *_at(item, index)]
+    return []
 
 
 def line(node: yaml.Node | None, loc: tuple[Any, ...]) -> int:
@@ -133,3 +148,20 @@ def refuse_odd(value: Any, where: str = "") -> None:
         raise ValueError(f"{value}{where} is not a finite number")
     elif value is not None and not isinstance(value, (bool, int, float, str)):
         raise ValueError(f"{value!r}{where} is neither a number, a word, true, false nor null")
+
+
+def odd_text(value: Any, loc: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], str] | None:
+    """Where in a tree the first text stands with a control character or half of a character, and that character.
+
+    No name and no path has one, a terminal obeys some, and JSON cannot say the others.
+    """
+    if isinstance(value, str):
+        odd = next((letter for letter in value if unicodedata.category(letter) in ("Cc", "Cs")), None)
+        return None if odd is None else (loc, odd)
+    if isinstance(value, dict):
+        inside = [found for key in value if (found := odd_text(key, (*loc, key)))]
+        inside += [found for key, item in value.items() if (found := odd_text(item, (*loc, key)))]
+    else:
+        items = value if isinstance(value, (list, tuple)) else ()
+        inside = [found for index, item in enumerate(items) if (found := odd_text(item, (*loc, index)))]
+    return next(iter(inside), None)

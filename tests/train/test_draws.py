@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from draw_cases import DISTRIBUTIONS, IMAGE, SPACES, TIMES, box, numbers_of
 from msmigrate.errors import BadRecipe, Unsupported
-from msmigrate.train import draw_checks
+from msmigrate.train import argument_checks
 from msmigrate.train.data import draws, pil_transforms
 from msmigrate.train.data.random_transforms import RandAugment, RandomErasing
 from msmigrate.train.data.transforms import apply_random
@@ -157,14 +157,14 @@ def test_what_cannot_be_drawn_says_what_can():
 )
 def test_arguments_that_nothing_can_be_drawn_from(name, args, message):
     with pytest.raises(BadRecipe, match=message) as refused:
-        draw_checks.check(Part(name=name, args=args))
+        argument_checks.check(Part(name=name, args=args))
     assert "\n" not in str(refused.value)
 
 
 def test_every_transform_that_is_drawn_passes_with_its_defaults():
     assert set(DRAWABLE) == set(draws._DRAWS) == set(pil_transforms._APPLY)
     for name in DRAWABLE:
-        draw_checks.check(Part(name=name, args={"size": 8} if name in ("RandomCrop", "RandomResizedCrop") else {}))
+        argument_checks.check(Part(name=name, args={"size": 8} if name in ("RandomCrop", "RandomResizedCrop") else {}))
 
 
 def test_values_that_do_not_fit_the_channels():

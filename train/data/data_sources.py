@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from ...errors import BadRecipe
+from ..recipe import expanded
 from .cifar import CIFAR10, CIFAR100, Cifar
 from .digits import Digits
 from .image_folder import ImageFolder
@@ -57,7 +58,7 @@ def open_source(source: str, num_classes: int, *, training: bool) -> Source:
 def _open(source: str, num_classes: int, training: bool) -> Source:
     check(source)
     kind, _, rest = source.partition(":")
-    path = Path(rest).expanduser()
+    path = expanded(Path(rest))
     if kind == "photographs":
         return Photographs(num_classes=num_classes)
     if kind == "digits":

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadRecipe, Unsupported
-from ..draw_checks import jitter_range
+from ..argument_checks import jitter_range
 from ..random_parts import DRAWABLE, arguments, can_draw, is_random, short
 from ..recipe import Part
 

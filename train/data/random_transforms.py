@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from .. import draw_checks
+from .. import argument_checks
 from ..recipe import Part
 from . import pil_transforms
 from .transforms import apply_random
@@ -24,7 +24,7 @@ class _Random:
 
     def __init__(self, **args: Any) -> None:
         self.part = Part(name=type(self).__name__, args={name: _listed(value) for name, value in args.items()})
-        draw_checks.check(self.part)
+        argument_checks.check(self.part)
 
     def __call__(self, image: Any) -> Any:
         generator = np.random.Generator(np.random.Philox(random.getrandbits(128)))

@@ -177,7 +177,7 @@ def source_named(data: str | None, recipe: Recipe) -> str:
         if recipe.data.validation is None:
             raise BadInput("the recipe has no data.validation: say on which images, such as folder:PATH or digits:test")
         return recipe.data.validation
-    folder = Path(data).expanduser()
+    folder = recipes.expanded(Path(data))
     if data not in source_names.SOURCES and folder.is_dir():
         return f"{FOLDER}{folder.absolute()}"
     if ":" not in data and ("/" in data or data.startswith("~")):
@@ -196,7 +196,7 @@ def labelled(subject: Subject, named: str) -> tuple[tuple[str, ...], list[int] |
     Raises BadInput that lists the classes which the checkpoint does not know, and what open_source raises.
     """
     if subject.classes is not None and named.startswith(FOLDER):  # an unknown class is the better news than too many
-        _refuse_unknown(class_names(Path(named.removeprefix(FOLDER)).expanduser()), subject, named)
+        _refuse_unknown(class_names(recipes.expanded(Path(named.removeprefix(FOLDER)))), subject, named)
     classes = open_source(named, subject.num_classes, training=False).classes
     if subject.classes is None:
         return classes, None

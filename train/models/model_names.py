@@ -64,6 +64,9 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
     The message names the closest known names.
     """
     if is_zoo(name):
+        odd = next((argument for argument in arguments if not argument.isidentifier()), None)
+        if odd is not None:
+            raise BadRecipe(f"model {name}: {odd!r} is no name of an argument")
         words, fits = _POSITIVE
         if not fits(arguments.get("num_classes", 1)):
             raise BadRecipe(f"model {name}: num_classes must be {words}, not {arguments['num_classes']!r}")

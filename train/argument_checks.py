@@ -1,4 +1,4 @@
-"""Whether a random transform's arguments are such that it can be drawn at all, asked before any image is read."""
+"""What the arguments of a recipe's parts must be, as torch takes them, asked before a framework is started."""
 
 from __future__ import annotations
 
@@ -27,9 +27,12 @@ def check(part: Part) -> None:
         )
 
 
-def wanted(transform: str, argument: str, value: Any) -> str | None:
-    """What the argument of the transform, by its short name, should have been, in words; None when the value fits."""
-    rule = _RULES.get((transform, argument)) or _RULES.get(("", argument))
+def wanted(part: str, argument: str, value: Any, default: Any = None) -> str | None:
+    """What the argument of a part, by its short name, should have been, in words; None when the value fits.
+
+    Where no rule is known, a value is to be of the kind of torch's own default, if there is one.
+    """
+    rule = _RULES.get((part, argument)) or _RULES.get(("", argument)) or _like(default)
     return None if rule is None or rule[1](value) else rule[0]
 
 
@@ -76,7 +79,60 @@ _Rule = tuple[str, Callable[[Any], bool]]
 _FILL: _Rule = ("a number, or one for each channel", _fill)
 _FACTOR: _Rule = ("a number, or a list of two", lambda value: _number(value) or _numbers(value, 2))
 _YES_OR_NO: _Rule = ("true or false", lambda value: isinstance(value, bool))
+_CHOICE: _Rule = ("true, false or null", lambda value: value is None or isinstance(value, bool))
+_COUNT: _Rule = ("a whole number from 0 up", lambda value: _whole(value, 0))
+_POSITIVE: _Rule = ("a whole number above 0", lambda value: _whole(value, 1))
+_NUMBER: _Rule = ("a number", _number)
+_FROM_ZERO: _Rule = ("a number from 0 up", lambda value: _number(value) and value >= 0)
+_EACH_CLASS: _Rule = (
+    "null or a list of numbers, one for each class",
+    lambda value: value is None or (bool(value) and isinstance(value, list) and all(map(_number, value))),
+)
+
+
+def _like(default: Any) -> _Rule | None:
+    """The rule that torch's own default shows."""
+    if isinstance(default, bool):
+        return _YES_OR_NO
+    if isinstance(default, (int, float)):
+        return _NUMBER
+    if isinstance(default, (list, tuple)) and all(map(_number, default)):
+        return f"a list of {len(default)} numbers", lambda value: _numbers(value, len(default))
+    return None
+
+
+def _or_null(rule: _Rule) -> _Rule:
+    return f"{rule[0]}, or null", lambda value: value is None or rule[1](value)
+
+
 _RULES: dict[tuple[str, str], _Rule] = {
+    # of optimizers
+    **{("", name): _FROM_ZERO for name in ("lr", "weight_decay", "momentum", "eps")},
+    **{("", name): _CHOICE for name in ("foreach", "fused")},
+    ("", "betas"): (
+        "a list of two numbers from 0 to below 1",
+        lambda value: _numbers(value, 2) and all(0 <= beta < 1 for beta in value),
+    ),
+    # of schedules
+    **{("", name): _POSITIVE for name in ("T_max", "T_0", "T_mult", "step_size", "step_size_up")},
+    **{("", name): _or_null(_POSITIVE) for name in ("step_size_down", "total_steps", "epochs", "steps_per_epoch")},
+    **{("", name): _NUMBER for name in ("gamma", "base_lr", "max_lr")},
+    ("", "total_iters"): _COUNT,
+    ("", "milestones"): (
+        "a list of whole numbers",
+        lambda value: isinstance(value, list) and all(_whole(item, 0) for item in value),
+    ),
+    # of losses
+    **{("", name): _EACH_CLASS for name in ("weight", "pos_weight")},
+    # of transforms
+    ("", "mean"): ("a list of numbers, one for each channel", lambda value: _numbers(value, 1, 3)),
+    ("", "std"): (
+        "a list of numbers other than 0, one for each channel",
+        lambda value: _numbers(value, 1, 3) and all(value),
+    ),
+    ("", "num_output_channels"): ("1 or 3", lambda value: type(value) is int and value in (1, 3)),
+    ("", "max_size"): _or_null(_POSITIVE),
+    ("Pad", "padding"): ("1, 2 or 4 whole numbers from 0 up", lambda value: _whole_numbers(value, 0, 1, 2, 4)),
     ("", "p"): ("a probability from 0 to 1", lambda value: _number(value) and 0 <= value <= 1),
     ("", "size"): (
         "a whole number above 0, or a list of height and width",

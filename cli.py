@@ -6,6 +6,7 @@ nothing heavy, is imported at start, so that every `-h` answers at once.
 
 from __future__ import annotations
 
+import shlex
 import sys
 from signal import Signals
 
@@ -25,7 +26,7 @@ from . import (
 )
 from .cli_ckpt import json_text
 from .cli_mappings_option import mappings_option
-from .errors import MsmigrateError
+from .errors import MsmigrateError, NotTrusted
 from .processes import INTERRUPTED, exit_code, signals_raised
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -104,6 +105,13 @@ def _one_line(text: str) -> str:
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
 
 
+def _again(error: MsmigrateError) -> str:
+    """The command with what the user has to say besides, to be pasted."""
+    if not isinstance(error, NotTrusted) or not error.add:
+        return ""
+    return f": {shlex.join(['msmigrate', *sys.argv[1:], *error.add])}"
+
+
 def main() -> None:
     """Run the command line and exit: 2 with one line on stderr for errors msmigrate can explain, 128 and the signal's
     number for Ctrl-C, SIGTERM and SIGHUP."""
@@ -111,7 +119,7 @@ def main() -> None:
         with signals_raised():
             cli(prog_name="msmigrate", standalone_mode=False)
     except MsmigrateError as error:
-        click.echo(f"msmigrate: {_one_line(str(error))}", err=True)
+        click.echo(f"msmigrate: {_one_line(f'{error}{_again(error)}')}", err=True)
         sys.exit(2)
     except click.ClickException as error:
         error.show()

@@ -54,6 +54,8 @@ def train(**options: Any) -> None:
 @click.argument("checkpoint", metavar="CKPT", type=FILE)
 @click.argument("data", metavar="DATA", required=False)
 @click.option("--recipe", type=FILE, help="Model and transforms.  [default: what CKPT was trained with]")
+@click.option("--model", metavar="MODEL", help="Which net CKPT is of, as for export.  [default: what CKPT says]")
+@click.option("--trust-source", metavar="FILE@sha256:…", help="Import the source that CKPT names; inspect shows it.")
 @click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
 @click.option("--batch", type=click.IntRange(1), help="[default: the recipe's eval_batch]")
 @click.option("--target", type=TARGETS, help="[default: what is there]")
@@ -78,6 +80,8 @@ def evaluate(**options: Any) -> None:
 @click.argument("checkpoint", metavar="CKPT", type=FILE)
 @click.argument("images", metavar="IMAGE|DIR", nargs=-1, required=True, type=FILE)
 @click.option("--recipe", type=FILE, help="Model and transforms.  [default: what CKPT was trained with]")
+@click.option("--model", metavar="MODEL", help="Which net CKPT is of, as for export.  [default: what CKPT says]")
+@click.option("--trust-source", metavar="FILE@sha256:…", help="Import the source that CKPT names; inspect shows it.")
 @click.option("--classes", metavar="FILE|DIR", type=FILE, help="Class names: one a line, or a tree of class folders.")
 @click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
 @mappings_option

@@ -6,6 +6,7 @@ MsmigrateError            anything msmigrate can explain in one line
 │   ├── BadDestination    the output cannot be written, or stands there already
 │   ├── BadRecipe         the recipe has an unknown key, a wrong type, or a value nobody can run
 │   ├── BadTrace          a trace folder is incomplete or belongs to another recipe
+│   ├── NotTrusted        a data file names what only the user may: code to run, arguments, a place to read
 │   └── UnknownRow        the mapping table has no row of that name
 ├── Ambiguous             several answers are possible and guessing would be wrong (exit code 2)
 ├── Unsupported           MindSpore (or msmigrate) has no counterpart for what was asked (exit code 2)
@@ -37,6 +38,17 @@ class BadRecipe(BadInput):
 
 class BadTrace(BadInput):
     """A trace folder is incomplete or belongs to another recipe."""
+
+
+class NotTrusted(BadInput):
+    """A data file names what only the user may: code to run, arguments to build with, a place to read from.
+
+    add: the words of a command line with which the user says it, empty where there are none.
+    """
+
+    def __init__(self, message: str, add: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.add = add
 
 
 class UnknownRow(BadInput):

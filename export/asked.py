@@ -26,7 +26,8 @@ class Asked:
 
     model: a name, `torchvision:NAME(…)`, or `FILE.py:FUNCTION` that makes a MindSpore Cell, whose torch model `torch`
     names. shapes: of the inputs, as `1x3x224x224` or `1x16:int64`. batch: examples at a time. key_file, enc_mode: of an
-    encrypted MindIR. stem: of the file's name; a large net's numbers lie beside it under a name that begins so.
+    encrypted MindIR. stem: of the file's name; a large net's numbers lie beside it under a name that begins so. trust:
+    the source that the checkpoint may name. prepares: whether something has to say how images are prepared.
     """
 
     checkpoint: Path
@@ -42,18 +43,19 @@ class Asked:
     key_file: Path | None = None
     enc_mode: str = ENC_MODES[0]
     stem: str = "model"
+    trust: str | None = None
+    prepares: bool = False
 
 
 class Job(Strict):
     """What the MindSpore process is told.
 
-    request: the net, its weights and its images. net: `FILE.py:FUNCTION`, where the recipe's model is not the net.
+    request: the net, its weights and its images.
     form: mindir or onnx. shapes, batch, dynamic, key_file, enc_mode, stem: as asked. noise: measure the rounding of the
     net itself, where there is no torch model to measure it.
     """
 
     request: Request
-    net: str | None = None
     form: Literal["mindir", "onnx"] = "mindir"
     shapes: list[str] = Field(default_factory=list)
     batch: int | None = None

@@ -20,13 +20,11 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 
-from ..errors import BadInput, WorkerFailed  # noqa: E402
-from ..migrate.model_spec import function, parse, place_of  # noqa: E402
+from ..errors import BadInput  # noqa: E402
 from ..parity.pairs.contents import flat  # noqa: E402
-from ..train.inference.mindspore_inference import fill, use  # noqa: E402
+from ..train.inference.mindspore_inference import loaded, use  # noqa: E402
 from ..train.inference.request import Told  # noqa: E402
 from ..train.inference.worker_events import serve  # noqa: E402
-from ..train.models import mindspore_models  # noqa: E402
 from .asked import FACTS, INPUTS, MINDIR, REQUEST, Job  # noqa: E402
 from .mindspore_functions import functions_for_onnx  # noqa: E402
 from .mindspore_inputs import inputs_of  # noqa: E402
@@ -45,7 +43,7 @@ def export(job: Job, folder: Path, told: Told) -> None:
     """Carry out one job. Raises Unsupported for what cannot be exported, and what reading the weights raises."""
     told({"doing": "building the net"})
     use("CPU", 0)
-    net = fill(made(job), job.request)
+    net = loaded(job.request)
     inputs, batch, words = inputs_of(job)
     save(folder / INPUTS, inputs)
     told({"doing": "running the net"})
@@ -78,23 +76,6 @@ def export(job: Job, folder: Path, told: Told) -> None:
         "versions": {"mindspore": mindspore.__version__, "numpy": np.__version__},
     }
     (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
-
-
-def made(job: Job) -> nn.Cell:
-    """The job's net, without its weights. Raises BadInput and WorkerFailed."""
-    if job.net is None:
-        return mindspore_models.of_recipe(job.request.recipe.model)
-    spec = parse(job.net)
-    try:
-        net = function(spec)(*spec.args, **spec.kwargs)
-    except BadInput as error:
-        raise BadInput(f"--model {job.net}: {error}") from None
-    except Exception as error:  # the user's own code may fail in any way
-        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        raise WorkerFailed(f"--model {job.net} failed: {said}{place_of(error)}") from None
-    if not isinstance(net, nn.Cell):
-        raise BadInput(f"--model {job.net} returns {type(net).__name__}, not a mindspore.nn.Cell")
-    return net
 
 
 def _run(net: nn.Cell, arrays: list[np.ndarray]) -> list[np.ndarray]:

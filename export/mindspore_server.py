@@ -30,13 +30,12 @@ from ..errors import BadDestination, BadInput  # noqa: E402
 from ..train.data.mindspore_data import Prepare  # noqa: E402
 from ..train.data.sample import alone, in_mode  # noqa: E402
 from ..train.inference.inference_batches import NO_KEY  # noqa: E402
-from ..train.inference.mindspore_inference import fill, use  # noqa: E402
+from ..train.inference.mindspore_inference import loaded, use  # noqa: E402
 from ..train.inference.request import Told, preparation  # noqa: E402
 from ..train.inference.worker_events import serve  # noqa: E402
 from .asked import read_key, shape_of  # noqa: E402
 from .batch_sizes import Split, sizes_up_to  # noqa: E402
 from .batching import Batches  # noqa: E402
-from .mindspore_export import made  # noqa: E402
 from .mindspore_inputs import size_of_images  # noqa: E402
 from .mindspore_load import run  # noqa: E402
 from .mindspore_operators import first_line  # noqa: E402
@@ -71,7 +70,7 @@ class Net:
         sizes = sizes_up_to(job.batch)
         told = [shape_of(text) for text in job.job.shapes]
         if job.mindir is None:
-            self.net: nn.Cell = fill(made(job.job), job.job.request)
+            self.net: nn.Cell = loaded(job.job.request)
         else:
             options: dict[str, Any] = {}
             if job.job.key_file is not None:

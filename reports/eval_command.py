@@ -15,9 +15,11 @@ from ..errors import BadDestination
 from ..migrate.formats.atomic_file import atomic_file
 from ..temporary import temporary_folder
 from ..train.inference import request as requests
+from ..train.inference import subject as subjects
 from ..train.inference.inference_process import WORKER
 from ..train.inference.inference_results import Results
-from ..train.inference.request import Request, Subject, Target
+from ..train.inference.request import Request, Target
+from ..train.inference.subject import NetOptions, Subject
 from ..train.recipe import FOLDER
 from .confusion import picture
 from .evaluation import Evaluation, evaluate, predictions
@@ -55,6 +57,8 @@ def run(
     target: Target | None,
     out: Path | None,
     as_json: bool,
+    model: str | None = None,
+    trust_source: str | None = None,
     worker: Sequence[str] = WORKER,
 ) -> int:
     """Evaluate a checkpoint and print its report, or write it as JSON; returns the exit code, which is 0.
@@ -65,13 +69,15 @@ def run(
     if out is not None:
         _refuse_unwritable(out)
     with temporary_folder("eval") as folder:
-        subject = requests.subject(checkpoint, recipe, ema=ema, folder=folder)
-        named = requests.source_named(data, subject.recipe)
-        classes, numbers = requests.labelled(subject, named)
+        options = NetOptions(model=model, recipe=recipe, trust=trust_source, ema=ema)
+        subject = subjects.subject(checkpoint, options, folder)
+        named = requests.source_named(data, subject.recipe, stored=subject.stored)
+        classes, numbers = subjects.labelled(subject, named)
         request = Request(
             recipe=subject.recipe,
             weights=subject.weights,
             shown=str(checkpoint),
+            net=subject.net,
             ema=ema,
             source=named,
             classes=numbers,
@@ -112,7 +118,7 @@ def _about(subject: Subject, request: Request, named: str, of_source: Sequence[s
     return About(
         checkpoint=str(subject.checkpoint),
         model=subject.recipe.model.name,
-        recipe=subject.recipe.digest,
+        recipe=subject.digest,
         weights="moving average" if request.ema else "weights",
         step=run.get("step"),
         epoch=run.get("epoch"),

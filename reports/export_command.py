@@ -30,6 +30,7 @@ def run(
     form: str,
     model: str | None = None,
     recipe: Path | None = None,
+    trust_source: str | None = None,
     torch: str | None = None,
     ema: bool = False,
     shapes: tuple[str, ...] = (),
@@ -64,6 +65,8 @@ def run(
         key_file,
         mode,
         stem_for(out),
+        trust_source,
+        prepares=form == "serving",
     )
     _refuse_together(asked, form, enc_mode, from_onnx, classes)
     if form == "air":
@@ -109,8 +112,6 @@ def _refuse_together(asked: Asked, form: str, enc_mode: str | None, from_onnx: b
         read_key(asked.key_file, asked.enc_mode)
     if classes is not None and form != "serving":
         raise BadInput("--classes names the classes of --format serving")
-    if form == "serving" and asked.recipe is None and asked.model is not None:
-        raise BadInput("--format serving prepares images as a recipe says: give --recipe FILE in place of --model")
     if from_onnx and form != "lite":
         raise BadInput("--from-onnx says what --format lite is made from")
     if asked.dynamic and form in ("lite", "serving"):

@@ -17,10 +17,12 @@ from ..errors import BadInput
 from ..temporary import temporary_folder
 from ..train.data.image_folder import class_names
 from ..train.inference import request as requests
+from ..train.inference import subject as subjects
 from ..train.inference.inference_images import image_files
 from ..train.inference.inference_process import WORKER
 from ..train.inference.inference_results import Results
-from ..train.inference.request import Request, Subject, Target
+from ..train.inference.request import Request, Target
+from ..train.inference.subject import NetOptions, Subject
 from .evaluation import likeliest
 from .inference_progress import infer_with_progress
 
@@ -37,6 +39,8 @@ def run(
     batch: int | None,
     target: Target | None,
     as_json: bool,
+    model: str | None = None,
+    trust_source: str | None = None,
     worker: Sequence[str] = WORKER,
 ) -> int:
     """Predict the images and print their likeliest classes; returns the exit code.
@@ -46,12 +50,14 @@ def run(
     """
     files = image_files(images)
     with temporary_folder("predict") as folder:
-        subject = requests.subject(checkpoint, recipe, ema=ema, folder=folder)
+        options = NetOptions(model=model, recipe=recipe, trust=trust_source, ema=ema)
+        subject = subjects.subject(checkpoint, options, folder)
         names = subject.names(None if classes is None else names_in(classes, subject))
         request = Request(
             recipe=subject.recipe,
             weights=subject.weights,
             shown=str(checkpoint),
+            net=subject.net,
             ema=ema,
             images=files,
             mode=requests.own_mode(subject.recipe),
@@ -99,7 +105,7 @@ def _json(
     return {
         "checkpoint": str(subject.checkpoint),
         "model": subject.recipe.model.name,
-        "recipe": subject.recipe.digest,
+        "recipe": subject.digest,
         "weights": "moving average" if request.ema else "weights",
         "target": results.target,
         "versions": results.versions,

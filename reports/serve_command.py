@@ -34,6 +34,7 @@ def run(
     model_file: Path,
     model: str | None = None,
     recipe: Path | None = None,
+    trust_source: str | None = None,
     ema: bool = False,
     shapes: tuple[str, ...] = (),
     classes: Path | None = None,
@@ -64,7 +65,16 @@ def run(
         read_key(key_file, mode)
     with temporary_folder("serve") as folder:
         job, known, images = _job(
-            Asked(model_file, model=model, recipe=recipe, ema=ema, shapes=shapes, key_file=key_file, enc_mode=mode),
+            Asked(
+                model_file,
+                model=model,
+                recipe=recipe,
+                ema=ema,
+                shapes=shapes,
+                key_file=key_file,
+                enc_mode=mode,
+                trust=trust_source,
+            ),
             folder,
         )
         served = ServeJob(
@@ -94,10 +104,13 @@ def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
     if not _is_mindir(asked.checkpoint):
         if asked.key_file is not None:
             raise BadInput("--key-file opens an encrypted MindIR")
-        subject, net = subject_of(asked, folder, [])
-        return job_of(asked, subject, net), list(subject.classes) if subject.classes else None, True
-    if asked.model is not None or asked.ema:
-        raise BadInput("a MindIR holds its model: leave --model and --ema out; --recipe says how images are prepared")
+        subject = subject_of(asked, folder, [])
+        return job_of(asked, subject), list(subject.classes) if subject.classes else None, True
+    if asked.model is not None or asked.ema or asked.trust is not None:
+        raise BadInput(
+            "a MindIR holds its model: leave --model, --trust-source and --ema out; --recipe says how images are "
+            "prepared"
+        )
     if not asked.checkpoint.is_file():
         raise BadInput(f"there is no file {asked.checkpoint}")
     recipe = ANY if asked.recipe is None else recipes.load(asked.recipe)

@@ -189,7 +189,7 @@ def _wanted(row: Row, argument: Argument, value: Any) -> str | None:
     """What the argument's value should have been, in words; None when it fits, or when translating it will tell."""
     if argument.values:
         return None
-    default = None if argument.required or argument.verb else argument.default
+    default = None if argument.required else argument.default
     return argument_checks.wanted(row.short, argument.torch, value, default)
 
 

@@ -201,7 +201,7 @@ REFUSED: dict[str, tuple[Any, type[Exception], str]] = {
     "cut short": (lambda t, d: (cut(t, d), {}), BadCheckpoint, "damaged"),
     "a flipped bit": (lambda t, d: (damaged(t, d), {}), BadCheckpoint, "checksum"),
     "no checkpoint": (lambda t, d: (RECIPE, {}), BadCheckpoint, "is no checkpoint of torch or MindSpore"),
-    "torch without recipe": (lambda t, d: (t.torch, {}), BadInput, "add --recipe FILE"),
+    "torch without recipe": (lambda t, d: (t.torch, {}), BadInput, "add --model NAME or --recipe FILE"),
     "torch with ema": (lambda t, d: (t.torch, {"ema": True, "recipe": RECIPE}), BadInput, "--ema"),
     "recipe in the checkpoint": (
         lambda t, d: (relabelled(t, d, recipe={"model": {"name": "vgg"}, "optimizer": {"name": "SGD"}}), {}),

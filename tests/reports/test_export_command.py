@@ -222,12 +222,12 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "short key": ({"key_file": RECIPE}, BadInput, "a key for AES-GCM has 16 or 24 or 32"),
     "key for onnx": ({"key_file": RECIPE, "form": "onnx", "out": "net.onnx"}, BadInput, "no encryption"),
     "from onnx": ({"from_onnx": True}, BadInput, "--format lite"),
-    "serving without recipe": ({"form": "serving", "model": "resnet50"}, BadInput, "--recipe FILE"),
+    "serving without recipe": ({"form": "serving", "model": "resnet50", "of": "torch"}, BadInput, "--recipe FILE"),
     "no name of a servable": ({"form": "serving", "out": "net.mindir"}, BadInput, "letters, digits and _"),
     "classes alone": ({"classes": RECIPE}, BadInput, "--format serving"),
     "dynamic lite": ({"form": "lite", "out": "net.ms", "dynamic": True}, BadInput, "--dynamic"),
     "no images": ({"images": Path("none")}, BadInput, "there is no file or folder none"),
-    "no size": ({"model": "lenet5"}, BadInput, "add --input SHAPE"),
+    "no size": ({"model": "lenet5", "of": "torch"}, BadInput, "add --input SHAPE"),
 }
 
 
@@ -237,7 +237,8 @@ def test_what_cannot_be_exported_is_refused_before_a_framework_starts(
 ) -> None:
     given, kind, words = REFUSED[case]
     monkeypatch.chdir(tmp_path)
-    options = {"checkpoint": trained.own, "out": "net.mindir", **given}
+    options = {"out": "net.mindir", **given}
+    options.setdefault("checkpoint", getattr(trained, options.pop("of", "own")))
     out = Path(options.pop("out"))
     with pytest.raises(kind) as caught:
         export(options.pop("checkpoint"), out, options.pop("form", "mindir"), worker=lambda name: ("false",), **options)

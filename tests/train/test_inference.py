@@ -20,7 +20,8 @@ from msmigrate.train.inference.inference_images import ImageFiles, Prepared, ima
 from msmigrate.train.inference.inference_process import infer
 from msmigrate.train.inference.inference_results import Results, Scores, log_softmax
 from msmigrate.train.inference.inference_weights import fit, is_foreign
-from msmigrate.train.inference.request import Request, Subject, labelled, mode_of, preparation, source_named
+from msmigrate.train.inference.request import Request, mode_of, preparation, source_named
+from msmigrate.train.inference.subject import Subject, labelled
 from msmigrate.train.recipe import Recipe
 from scipy.special import log_softmax as scipy_log_softmax
 

@@ -13,16 +13,20 @@ mindspore_environment.prepare()
 
 import sys  # noqa: E402
 import time  # noqa: E402
+from contextlib import nullcontext  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
+from mindspore.nn.utils import no_init_parameters  # noqa: E402
 
-from ...errors import BadRecipe, Unsupported, WorkerFailed  # noqa: E402
+from ...errors import BadInput, BadRecipe, Unsupported, WorkerFailed  # noqa: E402
+from ...migrate.model_spec import function, parse, place_of  # noqa: E402
 from ..data.mindspore_data import Prepare  # noqa: E402
 from ..models import mindspore_models  # noqa: E402
 from ..models.mindspore_names import canonical_parameters  # noqa: E402
+from ..models.model_names import is_zoo  # noqa: E402
 from ..run.checkpoints import EMA, read  # noqa: E402
 from ..run.targets import TARGETS  # noqa: E402
 from .inference_batches import batches  # noqa: E402
@@ -83,7 +87,27 @@ def loaded(request: Request) -> nn.Cell:
 
     The file is read by msmigrate's own reader: MindSpore's loader trusts every length in it.
     """
-    return fill(mindspore_models.of_recipe(request.recipe.model), request)
+    return fill(made(request), request)
+
+
+def made(request: Request) -> nn.Cell:
+    """The request's net, without the weights of its checkpoint. Raises BadInput and WorkerFailed."""
+    if request.net is None:
+        model = request.recipe.model
+        # shapes are compared before anything is allocated: a checkpoint may say any width
+        with nullcontext() if is_zoo(model.name) else no_init_parameters():
+            return mindspore_models.of_recipe(model)
+    spec = parse(request.net)
+    try:
+        net = function(spec)(*spec.args, **spec.kwargs)
+    except BadInput as error:
+        raise BadInput(f"--model {request.net}: {error}") from None
+    except Exception as error:  # the user's own code may fail in any way
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise WorkerFailed(f"--model {request.net} failed: {said}{place_of(error)}") from None
+    if not isinstance(net, nn.Cell):
+        raise BadInput(f"--model {request.net} returns {type(net).__name__}, not a mindspore.nn.Cell")
+    return net
 
 
 def fill(net: nn.Cell, request: Request) -> nn.Cell:

@@ -11,6 +11,7 @@ from mindspore import Tensor, nn
 
 from ...errors import BadCheckpoint, BadDestination, BadInput, Unsupported
 from ...migrate.convert import convert
+from ...migrate.stored_source import source_digest
 from ..data.data_sources import Source, open_source
 from ..data.mindspore_loader import Loader
 from ..inference.inference_weights import fit, is_foreign
@@ -88,6 +89,7 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
         mode=job.mode,
         target=job.target,
         versions={"mindspore": mindspore.__version__, "numpy": np.__version__},
+        source_digest=source_digest(recipe.model.source) if recipe.model.source is not None else None,
     )
     found = _where_it_stands(job, facts, team, log)
     start = None

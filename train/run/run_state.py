@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadCheckpoint, BadInput
+from ...migrate.stored_source import DIGEST
 from ..recipe import OUTSIDE_THE_STEP, Recipe
 
 # data options that leave a step as it is, and still decide which images it gets
@@ -83,6 +84,7 @@ class Facts:
     mode: str
     target: str
     versions: Mapping[str, str]
+    source_digest: str | None = None  # of the file of source that the net was made from
 
     def record(self) -> dict[str, Any]:
         """For the checkpoint."""
@@ -97,6 +99,7 @@ class Facts:
             "mode": self.mode,
             "target": self.target,
             "versions": dict(self.versions),
+            **({} if self.source_digest is None else {DIGEST: self.source_digest}),
         }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -10,14 +11,17 @@ from typing import NamedTuple
 from ..errors import Ambiguous, BadCheckpoint, MsmigrateError
 from . import owner_classes, to_torch
 from .formats.checksums import compare
-from .formats.contents import Checkpoint, Source, Tensor, product
+from .formats.contents import Checkpoint, Source, Tensor, product, read_at
 from .formats.source import open_source
 from .formats.torch_modules import is_module
 from .formats.torch_state_dict import TorchSource, read
 from .owner_classes import AFFINE_NORM, BATCH_NORM, BATCH_NORM_3D, EMBEDDING, LINEAR, PRELU, RMS_NORM, Family
 from .plan import OWN
+from .stored_source import StoredSource, stored_source
+from .training_names import RUN
 
 UNKNOWN = "no layer known"
+LARGEST_NOTE = 1 << 20  # bytes of what a training run notes of itself
 MOST = 20  # state dicts that are looked at in one file
 # In MindSpore, a Linear has another name, and the tensors of these have.
 CELLS = {LINEAR: "Dense"}
@@ -50,7 +54,7 @@ class Facts(NamedTuple):
     `ambiguous` says so and `nested` has them, key -> how much. classes: of the module that each tensor belongs to, as
     the file or the structure tells, by the tensor's name. dtypes: how much of each. tied: groups of names of the same
     bytes, seen in the same way; in `total` and `dtypes` such bytes count once. compared: bytes whose checksums are
-    right, where that was wanted.
+    right, where that was wanted. source: the file of source that the training run names of which it is.
     """
 
     path: str
@@ -66,6 +70,7 @@ class Facts(NamedTuple):
     nested: Mapping[str, Sum] = {}
     ambiguous: str | None = None
     compared: int | None = None
+    source: StoredSource | None = None
 
 
 def inspect_file(path: str | Path, key: str | None = None, *, crc: bool = False) -> Facts:
@@ -86,7 +91,21 @@ def inspect_file(path: str | Path, key: str | None = None, *, crc: bool = False)
             called = source.format if isinstance(source, TorchSource) else ""
             return Facts(str(path), called, size, len(source.files), None, nested=nested, ambiguous=str(error))
         compared = compare(source, checkpoint.tensors, whole=True) if crc else None
-        return _facts(str(path), size, len(source.files), checkpoint)._replace(compared=compared)
+        found = _facts(str(path), size, len(source.files), checkpoint)
+        return found._replace(compared=compared, source=_named(source, checkpoint))
+
+
+def _named(source: Source, checkpoint: Checkpoint) -> StoredSource | None:
+    """The file of source that the note of a training run names; None where there is no note that can be read."""
+    noted = (checkpoint.training or {}).get(RUN)
+    if not isinstance(noted, Tensor) or noted.nbytes > LARGEST_NOTE:
+        return None
+    content = b"".join(read_at(source.files[span.file], source.path, span.offset, span.length) for span in noted.spans)
+    try:
+        run = json.loads(content)
+    except (ValueError, RecursionError):
+        return None
+    return stored_source(run) if isinstance(run, dict) else None
 
 
 def _nested(source: Source) -> dict[str, Sum]:

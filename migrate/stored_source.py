@@ -33,8 +33,8 @@ class StoredSource(NamedTuple):
 
     @property
     def trusting(self) -> tuple[str, str] | None:
-        """The option, and its value, by which a user trusts the file as it is now."""
-        return None if self.now is None else (OPTION, f"{self.path}@sha256:{self.now}")
+        """The option, and its value, by which a user trusts the file as it is now; None where it cannot be said."""
+        return None if self.now is None or not self.path.isprintable() else (OPTION, f"{self.path}@sha256:{self.now}")
 
     @property
     def words(self) -> str:

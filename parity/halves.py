@@ -104,6 +104,10 @@ def _bring(framework: str, other: Path, folder: Path) -> None:
 
 
 def _copy(source: Path, target: Path) -> None:
+    """Copy a file or a folder. Raises BadTrace for a link, which may lead out of the trace to any file."""
+    links = [path for path in (source, *(source.rglob("*") if source.is_dir() else ())) if path.is_symlink()]
+    if links:
+        raise BadTrace(f"{links[0]} is a link, and a trace holds its files itself")
     if source.is_dir():
         shutil.copytree(source, target, copy_function=shutil.copyfile)
     elif source.exists():
@@ -145,7 +149,7 @@ def _judged(folder: Path, run: run_file.RunFile) -> Report:
     options = run.options(folder)
     if options.pair is not None and not (folder / ALIGNMENT).exists():
         raise BadTrace(f"{run.recipe}: the pair's {ALIGNMENT} is not there: MindSpore's half has it")
-    found = report(Path(run.recipe), options)
+    found = report(Path(run.recipe), options, digests=(run.digest(folder), run.checkpoint_digest))
     if not run.alone:
         return found
     alignment = read_alignment(options)

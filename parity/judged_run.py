@@ -21,8 +21,13 @@ from .worker import Options
 NOTED = 5  # notes on modules that a report spells out
 
 
-def report(recipe_file: Path, options: Options, seconds: float | None = None) -> Report:
-    """Compare the traces that lie in options.folder."""
+def report(
+    recipe_file: Path, options: Options, seconds: float | None = None, digests: tuple[str, str | None] | None = None
+) -> Report:
+    """Compare the traces that lie in options.folder.
+
+    digests: of the recipe and its checkpoint, as they were noted; None: they are taken of the files.
+    """
     traces = Traces.load(options.folder)
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
     narrowing = options.narrowing
@@ -36,11 +41,13 @@ def report(recipe_file: Path, options: Options, seconds: float | None = None) ->
     if (options.folder / GRAPH).exists():
         half = amp is not None and amp.level != "O0"
         compiled = judge_compiled(options.folder, traces, findings, half, narrowing)
-    checkpoint = options.recipe.model.checkpoint if options.pair is None else options.pair.checkpoint
+    checkpoint = options.checkpoint
+    if digests is None:
+        digests = options.recipe.digest, file_digest(checkpoint) if checkpoint is not None else None
     kinks = _kinks(traces)
     made_with = MadeWith(
         code_digest(),
-        file_digest(checkpoint) if checkpoint is not None else None,
+        digests[1],
         options.steps if "update" in narrowing.stages else len(kinks["matched"]),
         options.step_batch,
     )
@@ -50,7 +57,7 @@ def report(recipe_file: Path, options: Options, seconds: float | None = None) ->
         narrowing = replace(narrowing, stages=tuple(s for s in narrowing.stages if s in there) or narrowing.stages)
     found = Report(
         str(recipe_file),
-        options.recipe.digest,
+        digests[0],
         versions,
         findings,
         [

@@ -15,6 +15,7 @@ from typing import Any
 
 from ..errors import BadInput, BadTrace
 from ..train import recipe as recipes
+from ..train.run.code_digest import file_digest
 from .narrowing import Narrowing
 from .pair import Pair
 from .start import CHECKPOINT, INPUTS, START
@@ -30,7 +31,9 @@ SIDES = ("torch", "mindspore", "both")
 class RunFile:
     """side: one of SIDES; recipe: the file's name as it was given; alone: torch's side was recorded without
     MindSpore's choices at kinks; shared: file name -> SHA-256 of what both sides start from; traces: the names of the
-    traces that were recorded; stages, modules: what they were narrowed to, if they were."""
+    traces that were recorded; stages, modules: what they were narrowed to, if they were; recipe_digest,
+    checkpoint_digest: of the recipe, and of the file of weights that it names, where there was one. The folder may come
+    from anyone: what its recipe names is never opened."""
 
     side: str
     recipe: str
@@ -43,6 +46,8 @@ class RunFile:
     precision: str = "fp32"
     stages: Sequence[str] = ()
     modules: Sequence[str] = ()
+    recipe_digest: str | None = None
+    checkpoint_digest: str | None = None
 
     def options(self, folder: Path) -> Options:
         """The options that this was recorded with, for traces in `folder`. Raises what a bad recipe does."""
@@ -66,6 +71,18 @@ class RunFile:
         """What is judged. Raises BadInput for stages that nobody knows."""
         return Narrowing.to(self.stages, self.modules)
 
+    def digest(self, folder: Path) -> str:
+        """The digest of the recipe in a recorded folder: as it was noted, where the recipe names a file of source.
+
+        Raises BadTrace where it was not noted, and what a bad recipe does.
+        """
+        recipe = recipes.load(folder / RECIPE)
+        if recipe.model.source is None:
+            return recipe.digest
+        if self.recipe_digest is None:
+            raise BadTrace(f"{folder / RUN}: does not say which recipe it is of; record it again with this msmigrate")
+        return self.recipe_digest
+
 
 def write(recipe_file: Path, options: Options, side: str, alone: bool = False) -> None:
     """Leave run.json and the recipe in options.folder."""
@@ -74,6 +91,7 @@ def write(recipe_file: Path, options: Options, side: str, alone: bool = False) -
     shared = {file.name: sha256(file) for file in files if file.exists()}
     names: dict[str, str | None] | None = None if pair is None else {"torch": pair.torch, "mindspore": pair.mindspore}
     traces = sorted(file.parent.name for file in folder.glob("*/trace.json"))
+    checkpoint = options.checkpoint
     run = RunFile(
         side,
         str(recipe_file),
@@ -86,6 +104,8 @@ def write(recipe_file: Path, options: Options, side: str, alone: bool = False) -
         options.precision,
         options.narrowing.stages,
         options.narrowing.modules,
+        options.recipe.digest,
+        file_digest(checkpoint) if checkpoint is not None and checkpoint.is_file() else None,
     )
     shutil.copyfile(recipe_file, folder / RECIPE)
     (folder / RUN).write_text(json.dumps({"format": FORMAT, **asdict(run)}, indent=1), encoding="utf-8")
@@ -126,6 +146,7 @@ def _check(run: RunFile) -> None:
         and all(text is None or type(text) is str for item in pair.items() for text in item)
         and all(isinstance(each, (list, tuple)) for each in (run.stages, run.modules))
         and all(type(text) is str for text in (*run.stages, *run.modules))
+        and all(text is None or type(text) is str for text in (run.recipe_digest, run.checkpoint_digest))
     )
     if not sound:
         raise ValueError(f"{str(asdict(run))[:200]} describes no run")
@@ -138,7 +159,7 @@ def _check(run: RunFile) -> None:
 def check_together(one: Path, other: Path) -> None:
     """Raise BadTrace unless two recorded halves start from the same weights and batches of the same recipe."""
     a, b = read(one), read(other)
-    if recipes.load(one / RECIPE).digest != recipes.load(other / RECIPE).digest:
+    if a.digest(one) != b.digest(other):
         raise BadTrace(f"{one} and {other} are of different recipes: record both from the same one")
     if (a.steps, a.batch, a.precision) != (b.steps, b.batch, b.precision):
         raise BadTrace(f"{one} has {a.steps} steps, {other} {b.steps}, or other batches: record both alike")

@@ -87,6 +87,11 @@ class Options:
         return self.replay and any(stage in self.narrowing.stages for stage in ("forward", "gradients", "update"))
 
     @property
+    def checkpoint(self) -> Path | None:
+        """The file of weights that the recipe or the pair names."""
+        return self.recipe.model.checkpoint if self.pair is None else self.pair.checkpoint
+
+    @property
     def step_batch(self) -> int:
         """How many images a compared step has."""
         return self.batch or min(self.recipe.data.batch, ENOUGH * self.recipe.accumulate)

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from ..parity import halves
+from ..parity.run_file import RECIPE
 from ..train import recipe as recipes
 from .parity_command import Asked, progressing, refuse_unwritable, write
 from .parity_report import show
@@ -31,5 +32,5 @@ def compare(one: Path, other: Path | None, asked: Asked) -> int:
         refuse_unwritable(file)
     report = halves.compare_folders(one, other)
     show(report, Console(), asked.worst)
-    write(report, asked, one if other is None else None)
+    write(report, asked, one if other is None else None, one / RECIPE)
     return 0 if report.parity else 1

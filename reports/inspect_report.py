@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..migrate.formats.contents import Checkpoint
+from ..migrate.formats.contents import shown as shown_name
 from ..migrate.formats.record import PARTS
 from ..migrate.inspect_file import Facts, Sum
 from ..migrate.plan import few
+from ..migrate.stored_source import StoredSource
 from .plan import NAMES, bytes_text
 
 FIRST = 20  # tensors that are listed unless all are asked for
@@ -33,6 +36,8 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
     ambiguous       null, or why it is not clear which state dict is meant; then nested has key -> tensors, elements,
                     bytes
     compared        bytes that were compared with the file's checksums, 0 where it has none; null without --crc
+    source          the file of source that the checkpoint names as its model's, null where it names none: path, its
+                    SHA-256 at training (then) and now, each null where it is not known, and trust: for --trust-source
     tensors         all of them, in the order of the file: name, dtype, shape, elements, bytes, class
     """
     held = facts.checkpoint
@@ -55,6 +60,7 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
         "ambiguous": facts.ambiguous,
         "nested": {key: _sum(found) for key, found in facts.nested.items()},
         "compared": facts.compared,
+        "source": _source(facts.source),
         "tensors": [
             {
                 "name": name,
@@ -67,6 +73,13 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
             for name, tensor in (held.tensors.items() if held else ())
         ],
     }
+
+
+def _source(found: StoredSource | None) -> dict[str, str | None] | None:
+    if found is None:
+        return None
+    trust = None if found.trusting is None else found.trusting[1]
+    return {"path": found.path, "then": found.then, "now": found.now, "trust": trust}
 
 
 def _sum(found: Sum) -> dict[str, int]:
@@ -116,7 +129,17 @@ def _head(facts: Facts) -> list[str]:
     if facts.tied:
         lines.append("tied: " + few([" = ".join(names) for names in facts.tied], 8, ", "))
     lines += [f"refused: {name}: {why}" for name, why in held.refused.items()]
-    return lines + _note(held)
+    return lines + _note(held) + _named(facts.source)
+
+
+def _named(found: StoredSource | None) -> list[str]:
+    """The file that the net would be imported from, and what to add to a command so that it is."""
+    if found is None:
+        return []
+    lines = [f"its model's source: {shown_name(found.path)}, {found.words}"]
+    if found.then is not None and found.then != found.now:
+        lines.append(f"  at training it was sha256:{found.then}")
+    return lines if found.trusting is None else [*lines, f"  to have it imported, add: {shlex.join(found.trusting)}"]
 
 
 def _note(held: Checkpoint) -> list[str]:

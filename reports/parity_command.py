@@ -122,12 +122,15 @@ def run(recipe_file: Path | None, asked: Asked, mindspore_worker: Sequence[str] 
     return 0 if report.parity else 1
 
 
-def write(report: Report, asked: Asked, folder: Path | None) -> None:
-    """Write the files that were asked for, while the traces are still there (None: they are gone)."""
+def write(report: Report, asked: Asked, folder: Path | None, recipe: Path | None = None) -> None:
+    """Write the files that were asked for, while the traces are still there (None: they are gone).
+
+    recipe: the copy in a recorded folder.
+    """
     if asked.json_file is not None:
         write_json(report, asked.json_file)
     if asked.html is not None:
-        write_html(report, folder, asked.html)
+        write_html(report, folder, asked.html, recipe)
     if asked.junit is not None:
         write_junit(report, asked.junit)
     if asked.markdown is not None:

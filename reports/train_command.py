@@ -32,6 +32,7 @@ from .train_settle import (
     folder_problem,
     gate_of,
     precision,
+    refuse_unsaid,
     settle,
     start_of,
 )
@@ -56,6 +57,7 @@ def run(
     options = Options(**given)
     file = options.recipe_file
     recipe = recipes.load(file)
+    refuse_unsaid(options, recipe)
     amp = precision(options)
     if amp is not None:
         recipe = recipe.model_copy(update={"amp": amp})

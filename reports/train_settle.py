@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ..errors import BadDestination, BadInput
+from ..errors import BadDestination, BadInput, NotTrusted
 from ..train import recipe as recipes
 from ..train.recipe import Recipe
 from ..train.recipe_parts import Amp
 from ..train.run import checkpoints
 from ..train.run.job import Job
 from ..train.run.launch_command import JOB_FILE, Spread
+from ..train.stored_recipe import foreign_argument
 from .training_log import read
 
 RUNS = Path("runs")
@@ -81,6 +82,21 @@ class Options:
         """The recipe, absolute: the one named, that of the run to resume, or the default."""
         before = previous(self.folder) if self.resume and self.recipe is None and self.out is not None else None
         return before.recipe if before else recipes.expanded(self.recipe or recipes.DEFAULT).absolute()
+
+
+def refuse_unsaid(options: Options, recipe: Recipe) -> None:
+    """Raise NotTrusted where only the run's folder says which recipe it is of, and the recipe says what to import, or
+    arguments of a model that are not known to be harmless: a folder may come from anyone."""
+    if options.recipe is not None or not options.resume or previous(options.folder) is None:
+        return
+    model, foreign = recipe.model, foreign_argument(recipe.model)
+    if model.source is not None or foreign is not None:
+        what = f"imported from {model.source}" if model.source is not None else f"built with {foreign}"
+        raise NotTrusted(
+            f"{options.folder / JOB_FILE} says that the run is of {options.recipe_file}, whose net is {what}; if that "
+            "is the recipe, say so",
+            (str(options.recipe_file),),
+        )
 
 
 def precision(options: Options) -> Amp | None:

@@ -33,13 +33,13 @@ CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # no character of HTM
 MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.NONE: "none"}
 
 
-def write_html(report: Report, folder: Path | None, path: Path) -> None:
-    """Write the page of a report; folder: the run's traces, which give histograms. The file appears complete or not at
-    all. Raises BadDestination."""
-    write_whole(page(report, folder), path)
+def write_html(report: Report, folder: Path | None, path: Path, recipe: Path | None = None) -> None:
+    """Write the page of a report; folder: the run's traces, which give histograms; recipe: the copy of the recipe in a
+    recorded folder. The file appears complete or not at all. Raises BadDestination."""
+    write_whole(page(report, folder, recipe), path)
 
 
-def page(report: Report, folder: Path | None = None) -> str:
+def page(report: Report, folder: Path | None = None, recipe: Path | None = None) -> str:
     """The page as text."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(HERE),
@@ -70,7 +70,7 @@ def page(report: Report, folder: Path | None = None) -> str:
         root=root,
         alone=alone,
         environment=_environment(report, histograms),
-        recipe_text=_recipe_text(report),
+        recipe_text=_recipe_text(report, recipe),
         data=_data(report, histograms),
         style=style,
         script=script,
@@ -125,11 +125,19 @@ def _environment(report: Report, histograms: Histograms | None) -> list[tuple[st
     return rows
 
 
-def _recipe_text(report: Report) -> str | None:
-    """The recipe's file, if it still stands where the report found it and is still the same recipe."""
-    path = Path(report.recipe)
+def _recipe_text(report: Report, copy: Path | None) -> str | None:
+    """The recipe's file, if it still stands where the report found it and is still the same recipe.
+
+    copy: the one in a recorded folder, in whose place nothing is read that the folder only names.
+    """
+    path = copy or Path(report.recipe)
     try:
-        if path.stat().st_size > LARGEST_RECIPE or recipes.load(path).digest != report.recipe_digest:
+        if path.stat().st_size > LARGEST_RECIPE:
+            return None
+        recipe = recipes.load(path)
+        if copy is not None and recipe.model.source is not None:
+            return None
+        if recipe.digest != report.recipe_digest:
             return None
         return path.read_text(encoding="utf-8")
     except (OSError, ValueError, MsmigrateError):

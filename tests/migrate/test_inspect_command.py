@@ -134,6 +134,7 @@ def test_json(inspect: Inspect, tmp_path: Path) -> None:
         "ambiguous": None,
         "nested": {},
         "compared": None,
+        "source": None,
     }
     assert [tensor["name"] for tensor in tensors] == list(RICH)
     assert tensors[0] == {

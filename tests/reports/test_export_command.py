@@ -222,7 +222,11 @@ REFUSED: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "short key": ({"key_file": RECIPE}, BadInput, "a key for AES-GCM has 16 or 24 or 32"),
     "key for onnx": ({"key_file": RECIPE, "form": "onnx", "out": "net.onnx"}, BadInput, "no encryption"),
     "from onnx": ({"from_onnx": True}, BadInput, "--format lite"),
-    "serving without recipe": ({"form": "serving", "model": "resnet50", "of": "torch"}, BadInput, "--recipe FILE"),
+    "serving without recipe": (
+        {"form": "serving", "model": "resnet50", "of": "torch", "out": "net"},
+        BadInput,
+        "--recipe FILE",
+    ),
     "no name of a servable": ({"form": "serving", "out": "net.mindir"}, BadInput, "letters, digits and _"),
     "classes alone": ({"classes": RECIPE}, BadInput, "--format serving"),
     "dynamic lite": ({"form": "lite", "out": "net.ms", "dynamic": True}, BadInput, "--dynamic"),

@@ -104,16 +104,25 @@ def write(spec: str, path: Path) -> None:
 
 
 def cache_folder() -> Path:
-    """The user's own folder for sources that were converted on the fly. Raises BadDestination."""
+    """The user's own folder for sources that were converted on the fly; what lies there is imported.
+
+    Raises BadDestination where it cannot be made, or where others can write to it.
+    """
     base = os.environ.get("XDG_CACHE_HOME")
     try:
         folder = (Path(base) if base else Path.home() / ".cache") / "msmigrate" / "converted"
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        about = folder.stat()
     except (OSError, RuntimeError) as error:
         said = getattr(error, "strerror", None) or error
         raise BadDestination(
             f"no folder for converted models can be made: {said}; set XDG_CACHE_HOME to one that can be written"
         ) from None
+    if about.st_uid != os.geteuid() or about.st_mode & 0o022:
+        raise BadDestination(
+            f"{folder} is imported from, and others can write to it: chmod 700 it, or set XDG_CACHE_HOME to a folder "
+            "of your own"
+        )
     return folder
 
 

@@ -15,6 +15,7 @@ import click
 from ..errors import BadInput, WorkerFailed
 from ..export import serve_job
 from ..export.asked import ENC_MODES, Asked, Job, read_key, shape_of
+from ..export.hostile_mindir import refuse_code
 from ..export.run import Worker, module
 from ..export.serve_job import ServeJob
 from ..export.subject import job_of, subject_of
@@ -113,6 +114,8 @@ def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
         )
     if not asked.checkpoint.is_file():
         raise BadInput(f"there is no file {asked.checkpoint}")
+    if asked.key_file is None:
+        refuse_code(asked.checkpoint)
     recipe = ANY if asked.recipe is None else recipes.load(asked.recipe)
     preparation(recipe)  # or refuse it now
     request = Request(

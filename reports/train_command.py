@@ -116,27 +116,27 @@ def open_gate(
 
 def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher) -> int:
     """Start the run, show it, and sum it up however it ends."""
-    title = f"{recipe.model.name} on {recipe.data.source}"
     try:
         with TrainingProgress(Console(stderr=True)) as progress:
             code = launcher(job, **asdict(options.spread), told=progress.told)
     except KeyboardInterrupt:
-        _sum_up(options, job, title)
+        _sum_up(options, job, recipe)
         raise
     except BaseException:
-        _sum_up(options, job, title, show=False)  # the error's own line is what counts
+        _sum_up(options, job, recipe, show=False)  # the error's own line is what counts
         raise
-    _sum_up(options, job, title)
+    _sum_up(options, job, recipe)
     return code
 
 
-def _sum_up(options: Options, job: Job, title: str, show: bool = True) -> None:
+def _sum_up(options: Options, job: Job, recipe: Recipe, show: bool = True) -> None:
     """Write summary.json and training.png, and print the summary."""
     if options.node_rank:
         return
     history = read(job.log)
-    content = training_summary.summary(history, job, options.spread)
+    content = training_summary.summary(history, job, options.spread, recipe)
     if history.steps:
+        title = f"{recipe.model.name} on {recipe.data.source}"
         picture = training_summary.draw(history, job.folder, title)
         content["plot"] = str(picture) if picture else None
         training_summary.write(content, job.folder)

@@ -16,9 +16,11 @@ from rich.text import Text
 
 from ..errors import BadDestination
 from ..migrate.formats.atomic_file import atomic_file
+from ..train.recipe import Recipe
 from ..train.run.checkpoints import BEST
 from ..train.run.job import Job
 from ..train.run.launch_command import Spread
+from ..train.stored_recipe import enough
 from .training import clock_text, percent
 from .training_log import History, json_text
 
@@ -33,8 +35,11 @@ ENDINGS = {
 }
 
 
-def summary(history: History, job: Job, spread: Spread | None = None) -> dict[str, Any]:
-    """The summary of a run as plain values, for --json and summary.json. spread: over which processes it went."""
+def summary(history: History, job: Job, spread: Spread | None = None, recipe: Recipe | None = None) -> dict[str, Any]:
+    """The summary of a run as plain values, for --json and summary.json.
+
+    spread: over which processes it went. recipe: what it trained.
+    """
     best = history.best
     checkpoints = sorted(str(file) for file in job.checkpoints.glob("*.ckpt"))
     speeds = [line.images_per_second for line in history.steps if math.isfinite(line.images_per_second)]
@@ -58,7 +63,7 @@ def summary(history: History, job: Job, spread: Spread | None = None) -> dict[st
         "warnings": history.warnings,
         "stopped": history.stopped,
         "error": history.error,
-        "next": _next(history, job, checkpoints, spread or Spread()),
+        "next": _next(history, job, checkpoints, spread or Spread(), recipe),
     }
 
 
@@ -141,7 +146,7 @@ def _best(line: Any, ema: bool, job: Job) -> dict[str, Any]:
     }
 
 
-def _next(history: History, job: Job, checkpoints: list[str], spread: Spread) -> list[str]:
+def _next(history: History, job: Job, checkpoints: list[str], spread: Spread, recipe: Recipe | None) -> list[str]:
     """Commands that make sense now."""
     if not checkpoints:
         return []
@@ -156,7 +161,8 @@ def _next(history: History, job: Job, checkpoints: list[str], spread: Spread) ->
     chosen = best if best in checkpoints else checkpoints[-1]
     ema = ["--ema"] if history.best is not None and history.best[1] else []
     data = [] if history.validations else ["DATA"]
-    tools = (["eval", chosen, *data, *ema], ["predict", chosen, "IMAGE", *ema])
+    said = [] if recipe is None or enough(recipe) else ["--recipe", str(job.recipe)]
+    tools = (["eval", chosen, *data, *ema, *said], ["predict", chosen, "IMAGE", *ema, *said])
     return [shlex.join(["msmigrate", *tool]) for tool in tools]
 
 

@@ -52,6 +52,7 @@ __all__ = [
     "expanded",
     "explain",
     "load",
+    "shortened",
     "table_args",
     "worst",
 ]
@@ -140,9 +141,12 @@ def load(path: Path) -> Recipe:
 
 
 def _placed(path: Path, tree: Any, loc: tuple[Any, ...], text: str) -> str:
-    """The text behind file and line; of a long value in it the beginning and what follows it are left."""
-    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 150]} … {text[-150:]}"
-    return f"{path}:{strict_yaml.line(tree, loc)}: {text}"
+    return f"{path}:{strict_yaml.line(tree, loc)}: {shortened(text)}"
+
+
+def shortened(text: str) -> str:
+    """What is said of a recipe; of a long value in it the beginning and what follows it are left."""
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 150]} … {text[-150:]}"
 
 
 def check(recipe: Recipe) -> None:

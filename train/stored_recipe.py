@@ -69,12 +69,13 @@ def read(checkpoint: object, tree: Any, instead: Model | None) -> Recipe:
     try:
         return _read(tree, instead)
     except ValidationError as error:
+        kind: type[MsmigrateError] = BadCheckpoint
         why = recipes.explain(recipes.worst(error), Recipe)
-        raise BadCheckpoint(f"{checkpoint} carries a recipe that cannot be used ({why}): {REMEDY}") from error
     except ValueError as error:
-        raise BadCheckpoint(f"{checkpoint} carries a recipe that cannot be used ({error}): {REMEDY}") from error
+        kind, why = BadCheckpoint, str(error)
     except MsmigrateError as error:
-        raise type(error)(f"{checkpoint} carries a recipe that cannot be used ({error}): {REMEDY}") from error
+        kind, why = type(error), str(error)
+    raise kind(f"{checkpoint} carries a recipe that cannot be used ({recipes.shortened(why)}): {REMEDY}")
 
 
 def _read(tree: Any, instead: Model | None) -> Recipe:
@@ -140,6 +141,12 @@ def foreign_argument(model: Model) -> str | None:
         if not fits(value):
             return f"{name}={_short(value)}, which has to be {words}"
     return None
+
+
+def enough(recipe: Recipe) -> bool:
+    """Whether what a checkpoint of this recipe may say is enough to evaluate it: else the user names the recipe."""
+    named = recipe.data.validation or ""
+    return recipe.model.source is None and foreign_argument(recipe.model) is None and not named.startswith(IN_FOLDERS)
 
 
 def spelled(model: Model) -> str | None:

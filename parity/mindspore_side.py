@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 import mindspore
 import numpy as np
-from mindspore import Tensor, nn
+from mindspore import Tensor, nn, ops
 
 from ..mappings import table
 from ..train.models.mindspore_names import canonical_parameters
@@ -165,15 +165,13 @@ class MindSporeSide:
 
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
-        shapes = {held.name: held.parameter.shape for held in self.held}
-        self.train_step.apply({name: Tensor(grad.reshape(shapes[name])) for name, grad in grads.items()})
+        self.train_step.apply(self._given(grads))
         self.train_step.end_epoch()
 
     def clipped(self, grads: Arrays) -> Arrays:
         """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
-        shapes = {held.name: held.parameter.shape for held in self.held}
-        given = {name: Tensor(grad.reshape(shapes[name])) for name, grad in grads.items()}
-        return self._as_torch(mindspore_step_parts.given_to_optimizer(self.train_step, given))
+        found = mindspore_step_parts.given_to_optimizer(self.train_step, self._given(grads))
+        return self._as_torch({name: grad for name, grad in found.items() if name in grads})
 
     def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
         """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty for a step of the
@@ -203,6 +201,14 @@ class MindSporeSide:
             seen(LeafOutput(name, call, kind, made, made=made))
 
         return function_choices(cells, keep)
+
+    def _given(self, grads: Arrays) -> dict[str, Tensor]:
+        """These gradients for every weight of the step; zeros for those of which none is given."""
+        weights = zip(self.train_step.names, self.train_step.weights, strict=True)
+        return {
+            name: Tensor(grads[name].reshape(weight.shape)) if name in grads else ops.zeros_like(weight)
+            for name, weight in weights
+        }
 
     def _as_torch(self, tensors: Mapping[str, Tensor]) -> Arrays:
         """The values in torch's shapes, which alignment says where the net's are others (axes of 1)."""

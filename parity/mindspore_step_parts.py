@@ -31,7 +31,7 @@ def given_to_optimizer(step: TrainStep, grads: Mapping[str, Tensor]) -> dict[str
     calls: list[Any] = []
     with _replaced(step, optimizer=calls.append):
         step.apply(dict(grads))
-    return dict(zip(step.names, calls[0], strict=True)) if calls else {}
+    return dict(zip(step.names, calls[0], strict=False)) if calls else {}  # behind its own stand those it leaves alone
 
 
 def accumulated(step: TrainStep, parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Tensor]:
@@ -45,7 +45,8 @@ def accumulated(step: TrainStep, parts: Sequence[Mapping[str, np.ndarray]]) -> d
     def loss(logits: Tensor, labels: Tensor) -> Tensor:
         grads = next(given)
         total = ops.zeros((), mindspore.float32)
-        for name, weight in zip(step.names, step.weights, strict=True):
+        weights = {n: weight for n, weight in zip(step.names, step.weights, strict=True) if n in grads}
+        for name, weight in weights.items():
             total = total + (ops.cast(weight, mindspore.float32) * Tensor(grads[name].reshape(weight.shape))).sum()
         return total
 

@@ -27,11 +27,14 @@ def _replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def given_to_optimizer(step: TrainStep, grads: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The gradients that the optimizer finds when the step applies these unscaled ones; empty if not called."""
+    """The gradients that the optimizer finds at its own parameters when the step applies these unscaled ones; empty if
+    not called."""
     found: dict[str, torch.Tensor] = {}
+    held = {id(p) for group in step.optimizer.param_groups for p in group["params"]}
 
     def update() -> None:
-        found.update({name: p.grad.clone() for name, p in step.parameters.items() if p.grad is not None})
+        own = {name: p for name, p in step.parameters.items() if id(p) in held}
+        found.update({name: p.grad.clone() for name, p in own.items() if p.grad is not None})
 
     with _replaced(step.optimizer, "step", update):
         step.apply(dict(grads))

@@ -5,7 +5,8 @@
     def build(): return Net(), inputs
 
 loss        (outputs, labels) -> scalar, in place of the recipe's loss
-optimizer   (list of parameters) -> optimizer, in place of the recipe's and its schedule
+optimizer   (list of parameters) -> optimizer, in place of the recipe's and its schedule; over groups, in any order, or
+            over some of the parameters, too
 step        (model, optimizer, images, labels) -> {"loss": scalar, "logits": tensor, "grads": {own parameter name:
             gradient}}: the whole training step, which updates the weights itself. The optimizer is the one that came
             along, else the recipe's. On the torch side "grads" may be left out where the step leaves them in `.grad`.
@@ -66,6 +67,9 @@ def given(returned: Any, kind: type, where: str) -> Given:
     for part in PARTS[1:]:
         if returned.get(part) is not None and not callable(returned[part]):
             raise BadInput(f"{where}: {part!r} is {type(returned[part]).__name__}: expected a function")
+    if isinstance(returned.get("optimizer"), kind):  # MindSpore's optimizers are Cells, and can be called
+        made = type(returned["optimizer"]).__name__
+        raise BadInput(f"{where}: 'optimizer' is {made}: expected a function that makes one of a list of parameters")
     if returned.get("step") is not None and not takes_optimizer(returned["step"]) and returned.get("optimizer"):
         raise BadInput(
             f"{where} returns an optimizer that its step does not take: step(model, optimizer, images, labels)"

@@ -21,13 +21,31 @@ class PairStep(TrainStep):
     def __init__(self, recipe: Recipe, net: nn.Cell, taken: Given, held: list[Canonical], **options: Any) -> None:
         self.taken = taken
         self._plain, self._own_loss, self._many = taken.plain, taken.loss is not None, False
+        self._paths = paths_and_parameters(net)
+        # as net.trainable_params() has them, which is what people give an optimizer, and their own step counts on
+        place = {id(parameter): i for i, (_, parameter) in reversed([*enumerate(self._paths)])}
+        held = sorted(held, key=lambda each: place[id(each.parameter)])
         super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, net, held=held, **options)
-        self._own_names = {id(parameter): path for path, parameter in paths_and_parameters(net)}
         if taken.loss is not None:
             self.loss_function = taken.loss
-        if taken.optimizer is not None:
-            made = taken.optimizer
-            self.optimizer = run_users("the MindSpore optimizer", lambda: made(list(self.weights)))
+
+    def _make_optimizer(self, trainable: list[Canonical]) -> Any:
+        """The user's optimizer, else the recipe's."""
+        made = self.taken.optimizer
+        if made is None:
+            return super()._make_optimizer(trainable)
+        given = [each.parameter for each in trainable]
+        optimizer = run_users("the MindSpore optimizer", lambda: made(given))
+        if not callable(optimizer):
+            raise BadInput(f"the MindSpore optimizer is {type(optimizer).__name__}: expected one of mindspore's")
+        known = {id(parameter) for _, parameter in self._paths}
+        for parameter in getattr(optimizer, "parameters", ()):
+            if id(parameter) not in known:
+                raise BadInput(
+                    f"the MindSpore optimizer holds {parameter.name}, which is no parameter of the compared net: make "
+                    "its groups of the parameters that its function is given"
+                )
+        return optimizer
 
     def __call__(self, images: Any, labels: Tensor) -> StepResult:
         """Run one step; images: what the net takes, a tuple where that is several tensors."""
@@ -41,7 +59,8 @@ class PairStep(TrainStep):
         step, net = self.taken.step, self.net
         given = (net, self.optimizer) if takes_optimizer(step) else (net,)
         found = checked(run_users("the MindSpore step", lambda: step(*given, images, labels)), Tensor, "MindSpore")
-        names = {self._own_names[id(weight)]: name for name, weight in zip(self.names, self.weights, strict=True)}
+        known = {id(weight): name for name, weight in zip(self.names, self.weights, strict=True)}
+        names = {path: known[id(parameter)] for path, parameter in self._paths if id(parameter) in known}
         grads = found.get("grads")
         if not isinstance(grads, dict) or not grads or not grads.keys() <= names.keys():
             unknown = [str(name) for name in grads if name not in names] if isinstance(grads, dict) else []

@@ -31,6 +31,24 @@ class PairStep(TrainStep):
             self.optimizer = run_users("the torch optimizer", lambda: made(list(self.parameters.values())))
             if not isinstance(self.optimizer, torch.optim.Optimizer):
                 raise BadInput(f"the torch optimizer is {type(self.optimizer).__name__}: expected torch.optim's")
+            self._take_over(dict(taken.model.named_parameters()))
+
+    def _take_over(self, original: dict[str, nn.Parameter]) -> None:
+        """Let the optimizer hold this step's parameters where the user's function put those of their own model into
+        its groups, by their names: each precision steps a copy.
+
+        Raises BadInput for parameters of any other model.
+        """
+        own = dict(self.model.named_parameters())
+        copies = {id(parameter): own[name] for name, parameter in original.items()}
+        copies |= {id(parameter): parameter for parameter in own.values()}
+        for group in self.optimizer.param_groups:
+            if not all(id(parameter) in copies for parameter in group["params"]):
+                raise BadInput(
+                    "the torch optimizer holds a parameter that is none of the compared model's: make its groups of "
+                    "the parameters that its function is given"
+                )
+            group["params"] = [copies[id(parameter)] for parameter in group["params"]]
 
     def __call__(self, images: Inputs, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
         """Run one step; images: what the model takes, a tuple where that is several tensors."""

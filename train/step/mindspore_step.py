@@ -61,15 +61,12 @@ class TrainStep:
         self.image_gradient = image_gradient
         self.reduce = reduce
         held = canonical_parameters(net) if held is None else held
-        trainable = [c for c in held if c.parameter.requires_grad]
-        parameters = {c.name: c.parameter for c in trainable}
-        groups = parameter_groups({c.name: c.owner for c in trainable}, recipe.optimizer)
-        self.group_args = [group.args for group in groups]
-        self.optimizer = build_optimizer(recipe, [({**g.args}, [parameters[n] for n in g.names]) for g in groups])
-        # value_and_grad returns gradients in the order of its weights, and the optimizer takes them in group order
-        self.names = tuple(name for group in groups for name in group.names)
-        self.weights = mindspore.ParameterTuple([parameters[name] for name in self.names])
-        self._group_of = {name: i for i, group in enumerate(groups) for name in group.names}
+        self.optimizer = self._make_optimizer([c for c in held if c.parameter.requires_grad])
+        # value_and_grad returns gradients in the order of its weights, and an optimizer takes them in the order of its
+        # own parameters, which groups change
+        ordered, self._stepped = in_order(self.optimizer, held)
+        self.names = tuple(each.name for each in ordered)
+        self.weights = mindspore.ParameterTuple([each.parameter for each in ordered])
         self.loss_function = build_loss(recipe)
         self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
         self.scaler = LossScale.of(recipe)
@@ -94,6 +91,14 @@ class TrainStep:
         self._finish_sums = compiled(self._finish_and_clear)
         self._finish_recorded = compiled(self._finish_alone)
         self._clear, self._apply = compiled(self._clear_sums), compiled(self._update)
+
+    def _make_optimizer(self, trainable: list[Canonical]) -> Any:
+        """The recipe's optimizer, in its groups."""
+        parameters = {each.name: each.parameter for each in trainable}
+        groups = parameter_groups({each.name: each.owner for each in trainable}, self.recipe.optimizer)
+        self.group_args = [group.args for group in groups]
+        self._group_of = {name: i for i, group in enumerate(groups) for name in group.names}
+        return build_optimizer(self.recipe, [({**g.args}, [parameters[n] for n in g.names]) for g in groups])
 
     def __call__(self, images: Tensor, labels: Tensor) -> StepResult:
         """Run one step on a batch, and hand out everything that was computed.
@@ -235,7 +240,7 @@ class TrainStep:
         if self._max_norm is not None:
             # clip_by_norm over a tuple is torch's clip_grad_norm_, its 1e-6 included; clip_by_global_norm lacks that
             grads = ops.clip_by_norm(grads, max_norm=self._max_norm, norm_type=2.0)
-        self.optimizer(grads)
+        self.optimizer(grads if self._stepped == len(self.names) else grads[: self._stepped])
 
     def _begin(self) -> None:
         self.steps += 1
@@ -287,6 +292,23 @@ class TrainStep:
         if self.recipe.schedule is not None:
             self.schedule = build_schedule(self.recipe.schedule, self.optimizer)
             self.schedule.fast_forward(epoch)
+
+
+def in_order(optimizer: Any, held: list[Canonical]) -> tuple[list[Canonical], int]:
+    """What has a gradient, in the order in which the optimizer takes gradients, and how many of these it takes.
+
+    These are its own parameters, in its groups' order, the same as the net's or not; behind them stand those of `held`
+    that train and that it leaves alone. An optimizer that does not say what it holds takes all that train, as they
+    stand in `held`.
+    """
+    by_id = {id(each.parameter): each for each in held}
+    trainable = [each for each in held if each.parameter.requires_grad]
+    own = [
+        by_id.get(id(p)) or Canonical(f"{p.name} (not compared)", "", p) for p in getattr(optimizer, "parameters", ())
+    ]
+    own = own or trainable
+    known = {each.name for each in own}
+    return [*own, *(each for each in trainable if each.name not in known)], len(own)
 
 
 def _mean(losses: Any) -> Any:

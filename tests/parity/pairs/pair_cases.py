@@ -11,7 +11,7 @@ from msmigrate.train import recipe as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
-QUICK = ("Residual", "Tokens", "stepped")
+QUICK = ("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed")
 SLOW = ("TwoInputs", "parts", "Branches", "Swapped")
 # what is wrong with a net's norms, for how many steps, on the recipe's images or one batch of a file, alone or not
 STATISTICS = {

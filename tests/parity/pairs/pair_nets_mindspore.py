@@ -190,3 +190,53 @@ def eps_of_norms() -> nn.Cell:
 
 def variance_of_norms() -> nn.Cell:
     return norms(WithVarianceOfThePopulation)
+
+
+class Alike(nn.Cell):
+    """As in pair_nets_torch.py."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Dense(3, 6)
+        self.one = nn.Dense(6, 6, has_bias=False)
+        self.two = nn.Dense(6, 6, has_bias=False)
+        self.head = nn.Dense(6, 5)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = ops.tanh(self.one(ops.tanh(self.stem(x.mean((2, 3))))))
+        return self.head(ops.tanh(self.two(x)))
+
+
+def grouped(rate: float = 0.02) -> dict[str, Any]:
+    """Groups that put the second of two equal layers before the first."""
+    net = Alike()
+
+    def optimizer(parameters: list[Parameter]) -> Any:
+        ours = [p for p in parameters if p.name.startswith(("stem", "two"))]
+        rest = [p for p in parameters if not p.name.startswith(("stem", "two"))]
+        groups = [{"params": ours, "lr": rate, "weight_decay": 0.01}, {"params": rest}]
+        return nn.SGD(groups, 0.05, momentum=0.9)
+
+    return {"model": net, "optimizer": optimizer}
+
+
+def misgrouped() -> dict[str, Any]:
+    """One group's rate is not torch's."""
+    return grouped(0.03)
+
+
+def handed() -> dict[str, Any]:
+    """A step that hands the gradients over in the net's order: the optimizer's is another."""
+
+    def step(net: nn.Cell, optimizer: Any, images: Tensor, labels: Tensor) -> dict[str, Any]:
+        weights = net.trainable_params()
+
+        def forward(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+            logits = net(x)
+            return ops.cross_entropy(logits, y), logits
+
+        (loss, logits), grads = mindspore.value_and_grad(forward, None, weights, has_aux=True)(images, labels)
+        optimizer(grads)
+        return {"loss": loss, "logits": logits, "grads": {p.name: g for p, g in zip(weights, grads, strict=True)}}
+
+    return {**grouped(), "step": step}

@@ -145,3 +145,49 @@ class Swapped(Tokens):
 def norms() -> nn.Module:
     conv = [nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3, bias=False)]
     return nn.Sequential(*conv, nn.BatchNorm2d(8), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 5))
+
+
+class Alike(nn.Module):
+    """Two layers of one shape, one after the other."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stem = nn.Linear(3, 6)
+        self.one = nn.Linear(6, 6, bias=False)
+        self.two = nn.Linear(6, 6, bias=False)
+        self.head = nn.Linear(6, 5)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x = torch.tanh(self.one(torch.tanh(self.stem(x.mean((2, 3))))))
+        return self.head(torch.tanh(self.two(x)))
+
+
+def grouped(rate: float = 0.02) -> dict[str, Any]:
+    """An optimizer whose groups are made of the model's own layers, the other framework's last group first."""
+    model = Alike()
+
+    def optimizer(_: list[nn.Parameter]) -> torch.optim.Optimizer:
+        rest = [*model.head.parameters(), model.one.weight]
+        ours = [*model.stem.parameters(), model.two.weight]
+        groups = [{"params": rest, "weight_decay": 0.0}, {"params": ours, "lr": rate}]
+        return torch.optim.SGD(groups, 0.05, momentum=0.9, weight_decay=0.01)
+
+    return {"model": model, "optimizer": optimizer}
+
+
+misgrouped = grouped
+
+
+def handed() -> dict[str, Any]:
+    """The same optimizer, and a step of one's own."""
+
+    def step(
+        model: nn.Module, optimizer: torch.optim.Optimizer, images: torch.Tensor, labels: torch.Tensor
+    ) -> dict[str, Any]:
+        logits = model(images)
+        loss = F.cross_entropy(logits, labels)
+        loss.backward()
+        optimizer.step()
+        return {"loss": loss, "logits": logits}
+
+    return {**grouped(), "step": step}

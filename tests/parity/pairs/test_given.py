@@ -14,6 +14,13 @@ class Net:
     pass
 
 
+class Optimizer(Net):
+    """MindSpore's are Cells as its nets are, and can be called."""
+
+    def __call__(self, gradients: Any) -> None:
+        raise AssertionError
+
+
 def test_a_model_or_a_dict_with_one() -> None:
     net = Net()
     assert given(net, Net, "f").model is net and given(net, Net, "f").parts == []
@@ -31,6 +38,7 @@ BAD: list[tuple[Any, str]] = [
     ({"model": Net(), "lost": print}, "a dict with 'lost'; it may have model, loss, optimizer, step"),
     ({"model": Net(), "loss": 3}, "'loss' is int: expected a function"),
     ({"model": Net(), "optimizer": print, "step": lambda m, x, y: {}}, "its step does not take"),
+    ({"model": Net(), "optimizer": Optimizer()}, "'optimizer' is Optimizer: expected a function that makes one"),
 ]
 
 

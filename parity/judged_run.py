@@ -7,9 +7,10 @@ from pathlib import Path
 
 from ..errors import BadTrace
 from ..train.run.code_digest import code_digest, file_digest
-from . import continued, fast_images, fixed_randomness
+from . import continued, fast_images
 from .built_otherwise import built_otherwise
 from .compare import Traces, compare
+from .compared_draws import Compared
 from .findings import MadeWith, ModuleVerdict, Report
 from .hints import hints
 from .modes import GRAPH, Compiled, judge_compiled
@@ -34,6 +35,8 @@ def report(
     findings, alignment = compare(traces, narrowing), read_alignment(options)
     if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
         findings = built_otherwise(findings)
+    draws = Compared.of([traces.alone[0].about, traces.matched[0].about], traces.mindspore.about, str(options.folder))
+    findings = [finding for finding in draws.judged(findings) if finding.stage in narrowing.stages]
     modules = module_verdicts(options.folder, findings)
     alone = bool(modules) or not any(stage in narrowing.stages for stage in ("forward", "gradients", "update"))
     amp = options.recipe.amp
@@ -66,7 +69,7 @@ def report(
             *continued.notes(options.continue_from, traces.mindspore.about),
             *_notes(kinks),
             *fast_images.notes(traces.alone[0], traces.mindspore),
-            *(_draws(traces) if narrowing.takes_steps else []),
+            *draws.notes,
             *compiled.notes,
             *_about_modules(modules, amp is not None and amp.level != "O0"),
             *(["no module ran alone, so faults are placed by where they first show"] if not alone else []),
@@ -85,12 +88,6 @@ def _size(options: Options) -> list[str]:
     if options.step_batch == options.recipe.data.batch:
         return []
     return [f"steps of {options.step_batch} images were compared; the recipe's batch is {options.recipe.data.batch}"]
-
-
-def _draws(traces: Traces) -> list[str]:
-    """What to know of the draws of the compared steps."""
-    ours, theirs = traces.matched[0], traces.mindspore
-    return fixed_randomness.notes(ours.about, theirs.about, str(theirs.folder.parent))
 
 
 def _kinks(traces: Traces) -> dict[str, list[int]]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from .mindspore_graph_randomness import CompiledMasks, NotFixed
+from .mindspore_graph_randomness import CompiledDraws, NotFixed
 from .mindspore_side import MindSporeSide
 from .modes import FAILED, GRAPH, UNFIXED
 from .narrowing import WHOLE, Narrowing
@@ -33,13 +33,13 @@ def record_compiled(
     """
     folder = folder.resolve()
     writer = TraceWriter(folder / GRAPH, {**about, "mode": "graph"}, sample, narrowing)
-    masks = CompiledMasks(side.net, side.names or {}, side.draws, side.recipe.accumulate)
-    if masks.outside:
-        writer.about[UNFIXED] = masks.outside
+    compiled = CompiledDraws(side.net, side.draws, side.recipe.accumulate)
+    if compiled.outside:
+        writer.about[UNFIXED] = compiled.outside
         writer.close()
         return
-    with masks.installed(), within(folder):
-        side.masks = masks
+    with compiled.installed(), within(folder):
+        side.compiled = compiled
         try:
             side.restart()
             record_steps(side, inputs, writer, "MindSpore, compiled", starts=StepStarts(folder), begin=True)
@@ -49,7 +49,7 @@ def record_compiled(
             traceback.print_exc()
             writer.about[FAILED] = said(error)
         finally:
-            side.masks = None
+            side.compiled = None
             side.restart()
     writer.close()
 

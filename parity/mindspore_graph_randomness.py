@@ -1,65 +1,66 @@
 """Fix what a compiled MindSpore net draws: it takes arrays from parameters, which each pass writes.
 
 Compiled code calls no primitive from Python, so there is nothing to answer in its place (mindspore_randomness does that
-in PyNative mode). Shapes, and which layer draws when, come from a PyNative run of the same steps.
+in PyNative mode). Shapes, and what is drawn when, come from a PyNative run of the same steps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from mindspore import nn
+from mindspore import nn, ops
+from mindspore.ops.operations import nn_ops, random_ops
 
-from .fixed_randomness import Draws
-from .mindspore_graph_draws import Bank, Drawn, Mask, Stack
-from .mindspore_randomness import canonical_paths
+from .fixed_randomness import Draw, Draws
+from .mindspore_graph_draws import Bank, Mask, Numbers, numbered
 
-# the attribute by which a class calls the primitive that draws
-PRIMITIVES = {nn.Dropout: "dropout", nn.Dropout2d: "dropout2d", nn.Dropout3d: "dropout3d"}
+# what a Cell may hold and call, and what is put in its place
+PRIMITIVES: dict[type, Callable[[Bank, Any], nn.Cell]] = {
+    ops.Dropout: lambda bank, primitive: Mask(bank, primitive, channels=False),
+    nn_ops.Dropout2D: lambda bank, primitive: Mask(bank, primitive, channels=True),
+    nn_ops.Dropout3D: lambda bank, primitive: Mask(bank, primitive, channels=True),
+    random_ops.StandardNormal: lambda bank, _: Numbers(bank, normals=True),
+    random_ops.UniformReal: lambda bank, _: Numbers(bank, normals=False),
+}
 
 
 class NotFixed(Exception):
     """A compiled step drew otherwise than the same step in PyNative mode."""
 
 
-class CompiledMasks:
+class CompiledDraws:
     """The draws of a net that is going to be compiled.
 
     passes: what the same steps drew in PyNative mode; parts: micro-batches of a step. outside: what cannot be fixed.
     """
 
-    def __init__(self, net: nn.Cell, names: Mapping[str, str], passes: Sequence[Draws], parts: int) -> None:
-        taken = {name: calls for draws in passes for name, calls in draws.taken.items()}
+    def __init__(self, net: nn.Cell, passes: Sequence[Draws], parts: int) -> None:
+        passes = [draws for draws in passes if draws.step]
         self.parts = parts
-        self.outside = sorted(set().union(*(draws.outside for draws in passes)))
-        uneven = {name for name, calls in taken.items() if len(calls) % parts or not _alike(name, calls, passes, parts)}
-        self.outside += [f"{name}, which draws otherwise in every pass" for name in taken if name in uneven]
-        self.missed: dict[str, None] = {}  # the layers whose draws a pass did not take
-        self.masks: list[tuple[nn.Cell, str, Mask]] = []
-        reached = set(uneven)
-        for cell, name in canonical_paths(net, names):
-            attribute = next((own for kind, own in PRIMITIVES.items() if isinstance(cell, kind)), None)
-            calls = taken.get(name, [])[: len(taken.get(name, [])) // parts]
-            if attribute is None or not calls or calls[0][1] is None or name in uneven:
-                continue
-            reached.add(name)
-            if any(call != calls[0] for call in calls):
-                self.outside.append(f"{name}, which runs on other shapes in its {len(calls)} calls")
-                continue
-            drawn = [Drawn(name, i, shape, float(rate or 0.0)) for i, (shape, rate) in enumerate(calls)]
-            self.masks.append((cell, attribute, Mask(Stack(name, drawn))))
-        self.functions = Bank(_in_order(passes[-1], taken, reached, parts)) if passes else Bank([])
-        self.stacks: list[Stack] = [mask.stack for _, _, mask in self.masks] + list(self.functions.stacks)
+        outside = {f"{function} in {name}" for draws in passes for name, function in draws.outside}
+        outside |= {f"Python's {library}" for draws in passes for library in draws.states}
+        pieces = [piece for draws in passes for piece in _pieces(draws.taken, parts)]
+        first = pieces[0] if pieces else []
+        uneven = {draw.name for piece in pieces if piece != first for draw in (*piece, *first)}
+        self.outside = sorted(outside) + sorted(f"{name}, which draws otherwise in every pass" for name in uneven)
+        self.missed: dict[str, None] = {}  # who draws what a pass did not take
+        self.bank = Bank(numbered([] if self.outside else first))
+        self.masks: list[tuple[nn.Cell, str, nn.Cell]] = []
+        for _, cell in net.cells_and_names() if len(self.bank.stacks) else ():
+            for attribute, primitive in cell._primitives.items():
+                if type(primitive) in PRIMITIVES:
+                    self.masks.append((cell, attribute, PRIMITIVES[type(primitive)](self.bank, primitive)))
 
     @contextmanager
     def installed(self) -> Iterator[None]:
-        """Within this block the net's dropouts, and MindSpore's functions that draw, take what `taking` fills in."""
+        """Within this block the primitives that Cells hold, and MindSpore's functions that draw, take what `taking`
+        fills in."""
         kept = [(cell, attribute, getattr(cell, attribute)) for cell, attribute, _ in self.masks]
         with ExitStack() as stack:
-            if len(self.functions.stacks):
-                stack.enter_context(self.functions.installed())
+            if len(self.bank.stacks):
+                stack.enter_context(self.bank.installed())
             for cell, attribute, primitive in kept:
                 stack.callback(cell.__dict__.__setitem__, attribute, primitive)
             for cell, attribute, mask in self.masks:
@@ -96,31 +97,23 @@ class CompiledMasks:
             train_step._accumulate = real
 
     def _fill(self, step: int, part: int) -> None:
-        for stack in self.stacks:
+        for stack in self.bank.stacks:
             stack.fill(step, part)
 
     def _look(self) -> None:
-        self.missed |= dict.fromkeys(one.name for stack in self.stacks if stack.missed() for one in stack.drawn)
+        missing = [stack for stack in self.bank.stacks if stack.missed()]
+        draws = dict.fromkeys(one.draw for stack in missing for one in stack.drawn)
+        self.missed |= dict.fromkeys(f"{draw.kind} {list(draw.shape)} in {draw.name}" for draw in draws)
 
     def _tell(self) -> None:
         if self.missed:
-            raise NotFixed(f"{', '.join(list(self.missed)[:5])}: compiled, other draws are taken than in PyNative mode")
+            raise NotFixed(
+                f"{', '.join(list(self.missed)[:5])}: compiled, other draws are taken than in PyNative mode; draw by "
+                "functions of mindspore.ops or mindspore.mint, or by a primitive that is an attribute of a Cell"
+            )
 
 
-def _alike(name: str, calls: list[Any], passes: Sequence[Draws], parts: int) -> bool:
-    """Whether every pass, and every micro-batch, draws the same of a layer."""
-    each = len(calls) // parts
-    return all(draws.taken.get(name) == calls for draws in passes) and all(
-        call == calls[i % each] for i, call in enumerate(calls)
-    )
-
-
-def _in_order(draws: Draws, taken: Mapping[str, list[Any]], without: set[str], parts: int) -> list[Drawn]:
-    """What the layers draw in one micro-batch, in order, but for those `without`."""
-    numbers: dict[str, int] = {}
-    found = []
-    for name in draws.order:
-        call = numbers[name] = numbers.get(name, -1) + 1
-        if name not in without and call < len(taken[name]) // parts:
-            found.append(Drawn(name, call, *taken[name][call]))
-    return found
+def _pieces(taken: list[Draw], parts: int) -> list[list[Draw]]:
+    """What each micro-batch draws: the same in each, or all at once."""
+    each, rest = divmod(len(taken), parts)
+    return [taken[i * each : (i + 1) * each] for i in range(parts)] if not rest else [taken, []]

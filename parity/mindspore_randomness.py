@@ -1,66 +1,64 @@
 """Fix what a MindSpore net draws, in PyNative mode: the primitives that draw answer with parity's own numbers.
 
-Caught are the primitives, not the Cells that call them: so nn.Dropout, ops.dropout inside an attention and a model
-zoo's DropPath all keep their own code, rate and scaling. Compiled code calls no primitive from Python; see
-mindspore_graph_randomness for it.
+Caught are the primitives, not the Cells and functions that call them: so nn.Dropout, ops.dropout inside an attention,
+ops.gumbel_softmax, nn.probability and a model zoo's DropPath all keep their own code, rate and scaling. Those of
+`mindspore.mint` are answered too, which otherwise have no kernel on a CPU. Compiled code calls no primitive from
+Python; see mindspore_graph_randomness for it.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from unittest.mock import patch
 
 import mindspore
 import numpy as np
 from mindspore import Tensor, nn, ops
-from mindspore.ops import auto_generate
-from mindspore.ops.operations import nn_ops, random_ops
+from mindspore.ops import auto_generate, deprecated, functional_overload
+from mindspore.ops.operations import inner_ops, math_ops, nn_ops, other_ops, random_ops
 
-from .fixed_randomness import ROOT, Draws
+from .fixed_randomness import ROOT, Draws, Place, place
 
 # Cells of model zoos that draw through a Dropout of their own, which torch's counterpart has not
 BRANCHES = ("DropPath", "StochasticDepth", "DropConnect")
-# primitives that draw other than uniform numbers: nothing to share between frameworks, but to be told
+# primitives that draw, and whose numbers are not made of uniform or normal ones in a way that torch's are
 OTHERS = (
-    "StandardNormal",
-    "StandardLaplace",
-    "TruncatedNormal",
-    "Gamma",
-    "Poisson",
-    "RandomPoisson",
-    "UniformInt",
-    "Multinomial",
-    "RandomCategorical",
-    "RandomChoiceWithMask",
-    "RandomShuffle",
+    auto_generate.DropoutExt,
+    auto_generate.DropoutGenMaskExt,
+    deprecated.DropoutGenMask,
+    nn_ops.FractionalAvgPool,
+    nn_ops.FractionalMaxPool,
+    other_ops.SampleDistortedBoundingBoxV2,
+    random_ops.Gamma,
+    random_ops.LogUniformCandidateSampler,
+    random_ops.NonDeterministicInts,
+    random_ops.ParameterizedTruncatedNormal,
+    random_ops.RandomChoiceWithMask,
+    random_ops.RandomGamma,
+    random_ops.TruncatedNormal,
+    random_ops.UniformCandidateSampler,
 )
 
 
 @contextmanager
 def fixed(net: nn.Cell, draws: Draws, names: Mapping[str, str] | None = None) -> Iterator[Draws]:
-    """Within this block the random layers of `net` take `draws`; what else drew shows in `draws.outside`.
+    """Within this block what `net` draws takes `draws`; what could not be fixed shows in `draws.outside`.
 
-    names: MindSpore path -> torch path of a layer, where the two differ.
+    names: MindSpore path -> torch path of the Cells that torch has, too, where it has not all under the same name: what
+    another Cell draws is the innermost such one's around it.
     """
     cells = _Cells(net, draws, names or {})
-    put: list[tuple[type, Any]] = []
-    try:
+    with ExitStack() as stack:
+        stack.enter_context(draws.libraries())
         for kind, answer in ANSWERS.items():
-            put.append((kind, vars(kind).get("__call__")))
-            kind.__call__ = _calling(answer, cells)
-        for name in OTHERS:
-            kind = getattr(random_ops, name)
-            put.append((kind, vars(kind).get("__call__")))
-            kind.__call__ = _telling(name, kind.__call__, draws)
+            stack.enter_context(patch.object(kind, "__call__", _calling(answer, cells)))
+        for kind in OTHERS:
+            stack.enter_context(patch.object(kind, "__call__", _telling(kind, cells)))
+        # Tensor.bernoulli_, which reaches no primitive on a CPU
+        stack.enter_context(patch.object(functional_overload, "bernoulli_", _calling(_bernoulli_, cells, None)))
         yield draws
-    finally:
-        for kind, own in put:
-            if own is None:
-                del kind.__call__  # it was inherited
-            else:
-                kind.__call__ = own  # type: ignore[method-assign]
 
 
 class _Cells:
@@ -70,50 +68,85 @@ class _Cells:
         self.draws = draws
         self.names = {id(cell): path for cell, path in canonical_paths(net, names)}
 
-    def name(self) -> str:
-        """The innermost Cell at work, by its canonical name."""
-        frame = sys._getframe(1)
-        while frame is not None:
-            name = self.names.get(id(frame.f_locals.get("self")))
-            if name is not None:
-                return name
-            frame = frame.f_back  # type: ignore[assignment]
-        return ROOT
+    def place(self) -> Place:
+        """Who is drawing."""
+        return place(self.names)
+
+    def uniform(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Uniform numbers for the next call."""
+        name, turned = self.place()
+        return self.draws.uniform(name, shape, turned=turned)
+
+    def normal(self, shape: tuple[int, ...]) -> np.ndarray:
+        """Standard normal numbers for the next call."""
+        return self.draws.normal(self.place().name, shape)
+
+    def integers(self, shape: tuple[int, ...], low: Any, high: Any) -> np.ndarray:
+        """Whole numbers from [low, high) for the next call."""
+        return self.draws.integers(self.place().name, shape, _number(low), _number(high))
+
+    def trials(self, shape: tuple[int, ...], p: Any) -> np.ndarray:
+        """Whether each trial succeeds, with probability p: a number, a tensor of one or one of `shape`."""
+        name, chances = self.place().name, p.asnumpy() if isinstance(p, Tensor) else np.asarray(p)
+        if chances.size == 1:  # 0.1 as float32 is not 0.1
+            return self.draws.keep(name, shape, 1.0 - round(float(chances.reshape(-1)[0]), 7))
+        return self.draws.uniform(name, shape) < chances
+
+    def choices(self, weights: np.ndarray, count: int, replacement: bool, dtype: Any) -> Tensor:
+        """Indices into the last dimension of `weights`, by their weights."""
+        return Tensor(self.draws.choices(self.place().name, weights, count, replacement), dtype)
 
     def dropped(self, x: Any, shape: tuple[int, ...], rate: float) -> tuple[Any, Any]:
         """x with what is not kept set to zero and the rest divided by 1 - rate; and what was kept, bool."""
-        kept = self.draws.keep(self.name(), shape, rate)
+        kept = self.draws.keep(self.place().name, shape, rate)
         scale = 1.0 / (1.0 - rate) if rate < 1.0 else 0.0
         return x * ops.cast(Tensor((kept * scale).astype(np.float32)), x.dtype), Tensor(kept)
 
 
 def canonical_paths(net: nn.Cell, names: Mapping[str, str]) -> Iterator[tuple[nn.Cell, str]]:
-    """Every Cell of `net` with the name under which it draws: torch's, where `names` (MindSpore path -> torch path)
-    or the same path tells it; a branch's own Dropout draws as the branch."""
+    """Every Cell of `net` with the name under which it draws.
+
+    With names (MindSpore path -> torch path) it is torch's of the innermost Cell around it that has one; without any,
+    its own path, but that a branch's own Dropout draws as the branch.
+    """
     classes = {path: type(cell).__name__ for path, cell in net.cells_and_names()}
     for path, cell in net.cells_and_names():
         parent = path.rpartition(".")[0]
-        drawing = parent if "." in path and classes[parent] in BRANCHES and path not in names else path
-        yield cell, names.get(drawing, drawing) or ROOT
+        while names and path and path not in names:
+            path = path.rpartition(".")[0]
+        if not names and parent and classes[parent] in BRANCHES:
+            path = parent
+        yield cell, names.get(path, path) or ROOT
 
 
-def _calling(answer: Callable[..., Any], cells: _Cells) -> Callable[..., Any]:
-    def call(primitive: Any, *args: Any) -> Any:
-        return answer(cells, primitive, *args)
+def _calling(answer: Callable[..., Any], cells: _Cells, *first: Any) -> Callable[..., Any]:
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return answer(cells, *first, *args, **kwargs)
+
+    return call
+
+
+def _telling(kind: Any, cells: _Cells) -> Callable[..., Any]:
+    real = kind.__call__
+
+    def call(primitive: Any, *args: Any, **kwargs: Any) -> Any:
+        cells.draws.outside.add((cells.place().name, f"mindspore.ops.{kind.__name__}"))
+        return real(primitive, *args, **kwargs)
 
     return call
 
 
-def _telling(name: str, real: Callable[..., Any], draws: Draws) -> Callable[..., Any]:
-    def call(primitive: Any, *args: Any) -> Any:
-        draws.outside.add(f"mindspore.ops.{name}")
-        return real(primitive, *args)
+def _sizes(shape: Any) -> tuple[int, ...]:
+    shape = shape.asnumpy().tolist() if isinstance(shape, Tensor) else shape
+    return (int(shape),) if isinstance(shape, int) else tuple(int(n) for n in shape)
 
-    return call
+
+def _number(value: Any) -> int:
+    return int(value.asnumpy().reshape(-1)[0]) if isinstance(value, Tensor) else int(value)
 
 
 def _dropout(cells: _Cells, primitive: Any, x: Any) -> Any:
-    if primitive.keep_prob >= 1.0:  # as torch's, which draws nothing then, and so counts no call
+    if primitive.keep_prob >= 1.0:
         return x, ops.ones_like(x)
     return cells.dropped(x, tuple(x.shape), 1.0 - float(primitive.keep_prob))
 
@@ -132,27 +165,186 @@ def _mint_channels(cells: _Cells, _: Any, x: Any, p: float, training: bool, *res
     return cells.dropped(x, (*x.shape[:2], *[1] * (x.ndim - 2)), p)[0] if training and p > 0 else x
 
 
-def _bernoulli(cells: _Cells, _: Any, x: Any, p: Any) -> Any:
-    chances = p.asnumpy().astype(np.float64)
-    shape = tuple(x.shape)
-    if chances.size == 1:
-        kept = cells.draws.keep(cells.name(), shape, round(1.0 - float(chances.reshape(-1)[0]), 7))
-    else:
-        kept = cells.draws.uniform(cells.name(), shape) >= 1.0 - chances
-    return ops.cast(Tensor(kept), x.dtype)
+def _bernoulli(cells: _Cells, _: Any, x: Any, p: Any = 0.5) -> Any:
+    return ops.cast(Tensor(cells.trials(tuple(x.shape), p)), x.dtype)
 
 
-def _uniform(cells: _Cells, _: Any, shape: Any) -> Any:
-    sizes = shape.asnumpy().tolist() if isinstance(shape, mindspore.Tensor) else shape
-    return Tensor(cells.draws.uniform(cells.name(), tuple(int(n) for n in sizes)))
+def _bernoulli_of(cells: _Cells, _: Any, p: Any, *seed: Any) -> Any:
+    trials = cells.draws.uniform(cells.place().name, tuple(p.shape)) < p.asnumpy()
+    return ops.cast(Tensor(trials), p.dtype)
+
+
+def _bernoulli_(cells: _Cells, _: Any, into: Any, p: Any, *seed: Any) -> Any:
+    return into.copy_(_bernoulli(cells, _, into, p))
+
+
+def _rand(cells: _Cells, _: Any, shape: Any, *seed: Any) -> Any:
+    """(shape), or mint's (shape, seed, offset, dtype, device)."""
+    return Tensor(cells.uniform(_sizes(shape)), _dtype(seed))
+
+
+def _rand_like(cells: _Cells, _: Any, x: Any, *seed: Any) -> Any:
+    return Tensor(cells.uniform(tuple(x.shape)), _dtype(seed, x.dtype))
+
+
+def _randn(cells: _Cells, _: Any, shape: Any, *seed: Any) -> Any:
+    return Tensor(cells.normal(_sizes(shape)), _dtype(seed))
+
+
+def _randn_like(cells: _Cells, _: Any, x: Any, *seed: Any) -> Any:
+    return Tensor(cells.normal(tuple(x.shape)), _dtype(seed, x.dtype))
+
+
+def _dtype(seed: tuple[Any, ...], usual: Any = mindspore.float32) -> Any:
+    """The dtype of what mint's functions are called with: (seed, offset, dtype, device)."""
+    return seed[2] if len(seed) > 2 and seed[2] is not None else usual
+
+
+def _uniform_int(cells: _Cells, _: Any, shape: Any, low: Any, high: Any) -> Any:
+    return Tensor(cells.integers(_sizes(shape), low, high), mindspore.int32)
+
+
+def _randint(cells: _Cells, _: Any, low: Any, high: Any, shape: Any, *seed: Any, dtype: Any = None, **_on: Any) -> Any:
+    return Tensor(cells.integers(_sizes(shape), low, high), dtype or _dtype(seed, mindspore.int64))
+
+
+def _randint_like(cells: _Cells, _: Any, x: Any, low: Any, high: Any, *seed: Any, dtype: Any = None, **_on: Any) -> Any:
+    return Tensor(cells.integers(tuple(x.shape), low, high), dtype or _dtype(seed, x.dtype))
+
+
+def _random_(cells: _Cells, _: Any, into: Any, low: Any, high: Any, *seed: Any) -> Any:
+    if high is None:  # as large as the dtype can count
+        kind = np.dtype(mindspore.dtype_to_nptype(into.dtype))
+        high = round(2 / np.finfo(kind).eps) + 1 if kind.kind == "f" else np.iinfo(kind).max + 1
+    return into.copy_(Tensor(cells.integers(tuple(into.shape), low, high), into.dtype))
+
+
+def _normal(cells: _Cells, _: Any, mean: Any, std: Any, *rest: Any) -> Any:
+    """(mean, std, seed, offset), of which one is a tensor, or (mean, std, shape, seed, offset)."""
+    tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
+    shape = np.broadcast_shapes(*(tuple(x.shape) for x in tensors)) if tensors else _sizes(rest[0])
+    return ops.stop_gradient(mean + std * Tensor(cells.normal(shape)))
+
+
+def _normal_(cells: _Cells, _: Any, into: Any, mean: Any, std: Any, *seed: Any) -> Any:
+    return into.copy_(ops.cast(mean + std * Tensor(cells.normal(tuple(into.shape))), into.dtype))
+
+
+def _log_normal(cells: _Cells, primitive: Any, x: Any) -> Any:
+    return ops.exp(primitive.mean + primitive.std * Tensor(cells.normal(tuple(x.shape)))).astype(x.dtype)
+
+
+def _uniform(cells: _Cells, _: Any, x: Any, low: Any, high: Any, *seed: Any) -> Any:
+    return ops.cast(low + (high - low) * Tensor(cells.uniform(tuple(x.shape))), x.dtype)
+
+
+def _uniform_of(cells: _Cells, primitive: Any, x: Any) -> Any:
+    return _uniform(cells, primitive, x, getattr(primitive, "from"), primitive.to)
+
+
+def _uniform_(cells: _Cells, primitive: Any, into: Any, low: Any, high: Any, *seed: Any) -> Any:
+    return into.copy_(_uniform(cells, primitive, into, low, high))
+
+
+def _exponential_(cells: _Cells, _: Any, into: Any, lambd: Any, *seed: Any) -> Any:
+    drawn = cells.draws.exponential(cells.place().name, tuple(into.shape))
+    return into.copy_(Tensor((drawn / lambd).astype(np.float32)).astype(into.dtype))
+
+
+def _laplace(cells: _Cells, _: Any, shape: Any) -> Any:
+    drawn = 2.0 * cells.uniform(_sizes(shape)).astype(np.float64) - 1.0
+    return Tensor((-np.sign(drawn) * np.log1p(-np.abs(drawn))).astype(np.float32))
+
+
+def _cauchy(cells: _Cells, primitive: Any) -> Any:
+    drawn = cells.uniform(_sizes(primitive.size)).astype(np.float64)
+    return Tensor((primitive.median + primitive.sigma * np.tan(np.pi * (drawn - 0.5))).astype(np.float32))
+
+
+def _multinomial(cells: _Cells, primitive: Any, x: Any, count: Any) -> Any:
+    return cells.choices(x.asnumpy(), _number(count), True, primitive.dtype)
+
+
+def _multinomial_with(cells: _Cells, primitive: Any, x: Any, *seed: Any) -> Any:
+    return cells.choices(x.asnumpy(), primitive.numsamples, primitive.replacement, mindspore.int64)
+
+
+def _mint_multinomial(cells: _Cells, _: Any, x: Any, count: Any, replacement: Any, *seed: Any) -> Any:
+    return cells.choices(x.asnumpy(), _number(count), bool(replacement), mindspore.int64)
+
+
+def _categorical(cells: _Cells, primitive: Any, logits: Any, count: Any, *seed: Any) -> Any:
+    logits = logits.asnumpy().astype(np.float64)
+    weights = np.exp(logits - logits.max(-1, keepdims=True))
+    return cells.choices(weights, _number(count), True, primitive.dtype)
+
+
+def _poisson(cells: _Cells, primitive: Any, shape: Any, rate: Any) -> Any:
+    rates = np.broadcast_to(rate.asnumpy(), (*_sizes(shape), *rate.shape))
+    return Tensor(cells.draws.poisson(cells.place().name, rates), primitive.dtype)
+
+
+def _poisson_of(cells: _Cells, _: Any, shape: Any, mean: Any) -> Any:
+    rates = np.broadcast_to(mean.asnumpy(), np.broadcast_shapes(_sizes(shape), mean.shape))
+    return Tensor(cells.draws.poisson(cells.place().name, rates), mindspore.int32)
+
+
+def _order(cells: _Cells, primitive: Any, n: Any, *seed: Any, dtype: Any = None) -> Any:
+    """(n), or mint's (n, seed, offset, dtype)."""
+    found = cells.draws.permutation(cells.place().name, _number(n))
+    return Tensor(found, dtype or _dtype(seed, mindspore.int64))
+
+
+def _padded_order(cells: _Cells, primitive: Any, n: Any) -> Any:
+    found = np.full(primitive.max_length, primitive.pad)
+    found[: _number(n)] = cells.draws.permutation(cells.place().name, _number(n))
+    return Tensor(found, primitive.dtype)
+
+
+def _shuffle(cells: _Cells, _: Any, x: Any) -> Any:
+    return ops.gather(x, Tensor(cells.draws.permutation(cells.place().name, x.shape[0]).astype(np.int32)), 0)
 
 
 ANSWERS: dict[Any, Callable[..., Any]] = {
     ops.Dropout: _dropout,
     nn_ops.Dropout2D: _channels,
     nn_ops.Dropout3D: _channels,
-    ops.Bernoulli: _bernoulli,
-    random_ops.UniformReal: _uniform,
     auto_generate.FuncDropoutExt: _mint_dropout,
     auto_generate.Dropout2dExt: _mint_channels,
+    ops.Bernoulli: _bernoulli,
+    auto_generate.BernoulliExt: _bernoulli_of,
+    auto_generate.InplaceBernoulliScalar: _bernoulli_,
+    auto_generate.InplaceBernoulliTensor: _bernoulli_,
+    random_ops.UniformReal: _rand,
+    auto_generate.RandExt: _rand,
+    auto_generate.RandLikeExt: _rand_like,
+    random_ops.StandardNormal: _randn,
+    auto_generate.Randn: _randn,
+    auto_generate.RandnLike: _randn_like,
+    random_ops.UniformInt: _uniform_int,
+    auto_generate.RandInt: _randint,
+    auto_generate.RandIntLike: _randint_like,
+    auto_generate.InplaceRandom: _random_,
+    auto_generate.NormalFloatFloat: _normal,
+    auto_generate.NormalFloatTensor: _normal,
+    auto_generate.NormalTensorFloat: _normal,
+    auto_generate.NormalTensorTensor: _normal,
+    auto_generate.InplaceNormal: _normal_,
+    random_ops.LogNormalReverse: _log_normal,
+    random_ops.Uniform: _uniform_of,
+    auto_generate.UniformExt: _uniform,
+    auto_generate.InplaceUniform: _uniform_,
+    auto_generate.InplaceExponential: _exponential_,
+    random_ops.StandardLaplace: _laplace,
+    math_ops.Cauchy: _cauchy,
+    random_ops.Multinomial: _multinomial,
+    random_ops.MultinomialWithReplacement: _multinomial_with,
+    auto_generate.MultinomialExt: _mint_multinomial,
+    random_ops.RandomCategorical: _categorical,
+    random_ops.RandomPoisson: _poisson,
+    random_ops.Poisson: _poisson_of,
+    auto_generate.RandpermV2: _order,
+    auto_generate.RandpermExt: _order,
+    inner_ops.Randperm: _padded_order,
+    random_ops.RandomShuffle: _shuffle,
 }

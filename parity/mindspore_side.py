@@ -19,7 +19,7 @@ from .fixed_randomness import Draws
 from .kink_places import BY_INPUT
 from .mindspore_continued import go_on
 from .mindspore_function_kinks import function_choices
-from .mindspore_graph_randomness import CompiledMasks
+from .mindspore_graph_randomness import CompiledDraws
 from .mindspore_randomness import BRANCHES, fixed
 from .pairs.alignment import IDENTITY, Alignment
 from .pairs.contents import flat
@@ -56,8 +56,8 @@ class MindSporeSide:
         self.alignment = paired.alignment if paired is not None else IDENTITY
         self._shapes = {name: tensor.shape for name, tensor in self.alignment.parameters.items()}
         self.names = {m.mindspore: m.torch for m in self.alignment.modules} if names is None and paired else names
-        self.draws: list[Draws] = []  # what the random layers of each training pass drew
-        self.masks: CompiledMasks | None = None  # while the step is compiled
+        self.draws: list[Draws] = []  # what each pass drew, but for compiled ones
+        self.compiled: CompiledDraws | None = None  # while the step is compiled
         self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
         self._start = {c.name: c.parameter.asnumpy().copy() for c in self.held}
         self.restart()
@@ -69,7 +69,7 @@ class MindSporeSide:
                 Tensor(self._start[held.name])
             )  # what is compiled never sees what set_data puts in place
         vars(self).pop("train_step", None)  # with the optimizer's state, before there is another
-        paired, mode = self.paired, "pynative" if self.masks is None else "graph"
+        paired, mode = self.paired, "pynative" if self.compiled is None else "graph"
         self.train_step = (
             TrainStep(self.recipe, self.net, mode, image_gradient=True)
             if paired is None
@@ -103,7 +103,7 @@ class MindSporeSide:
     def evaluate(self, images: Images, seen: Seen) -> None:
         """A forward pass in evaluation mode."""
         self.net.set_train(False)
-        with fixed(self.net, Draws(0), self.names), leaf_outputs(self.net, seen, self.alignment):
+        with self._fixed(Draws(0)), leaf_outputs(self.net, seen, self.alignment):
             output = self.net(*tensors(images))
             for tensor in flat(output, Tensor):
                 tensor.asnumpy()
@@ -113,11 +113,10 @@ class MindSporeSide:
         self.net.set_train(True)
         inputs, y = tensors(images), self._labels(labels)
         x = inputs if len(inputs) > 1 else inputs[0]
-        self.draws.append(Draws(self.train_step.steps + 1))
         with (
-            self.masks.taking(self.train_step) if self.masks else fixed(self.net, self.draws[-1], self.names),
+            self.compiled.taking(self.train_step) if self.compiled else self._fixed(self._next_draws()),
             leaf_outputs(self.net, seen, self.alignment) if seen else nullcontext(),
-            self._functions(seen) if seen and self.masks is None else nullcontext(),
+            self._functions(seen) if seen and self.compiled is None else nullcontext(),
         ):
             result = self.train_step(x, y)
         self.train_step.end_epoch()
@@ -165,7 +164,8 @@ class MindSporeSide:
 
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
-        self.train_step.apply(self._given(grads))
+        with fixed(self.net, self._next_draws(), self.names):  # there are optimizers that add noise
+            self.train_step.apply(self._given(grads))
         self.train_step.end_epoch()
 
     def clipped(self, grads: Arrays) -> Arrays:
@@ -182,10 +182,19 @@ class MindSporeSide:
 
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
-        value, gradient = mindspore.value_and_grad(self.train_step.loss_function, 0)(
-            Tensor(logits), self._labels(labels)
-        )
+        with fixed(self.net, self._next_draws(), self.names):
+            value, gradient = mindspore.value_and_grad(self.train_step.loss_function, 0)(
+                Tensor(logits), self._labels(labels)
+            )
         return value.asnumpy(), gradient.asnumpy()
+
+    def _next_draws(self) -> Draws:
+        return Draws(self.train_step.steps + 1)
+
+    def _fixed(self, draws: Draws) -> AbstractContextManager[Draws]:
+        """Draw these, and keep what was drawn."""
+        self.draws.append(draws)
+        return fixed(self.net, draws, self.names)
 
     def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """A batch as this framework holds it."""

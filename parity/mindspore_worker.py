@@ -23,7 +23,7 @@ from ..train.data.mindspore_fast_transforms import FastPrepare, grey_level  # no
 from ..train.models import mindspore_models  # noqa: E402
 from ..train.models.mindspore_names import canonical_parameters  # noqa: E402
 from ..train.recipe import Recipe  # noqa: E402
-from . import continued, fast_images, fixed_randomness  # noqa: E402
+from . import compared_draws, continued, fast_images  # noqa: E402
 from .initial import add_initial_values  # noqa: E402
 from .mindspore_compiled import record_compiled  # noqa: E402
 from .mindspore_side import MindSporeSide  # noqa: E402
@@ -88,7 +88,7 @@ def main(options: Options) -> None:
     takes_steps = options.narrowing.takes_steps
     if takes_steps or writer.wants("forward"):
         record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
-    writer.about = {**writer.about, **fixed_randomness.about(side.draws)}
+    writer.about = {**writer.about, **compared_draws.about(side.draws)}
     progress("MindSpore: loss and optimizer on given values")
     record_probes(side, inputs, writer)
     record_parts(side, writer)

@@ -1,177 +1,230 @@
-"""Fix what a torch model draws: dropout in every form, stochastic depth, and whatever else takes uniform numbers.
+"""Fix what a torch model draws: below autograd every way to draw a random number is one of a few operators.
 
-Caught are the functions that draw, not the classes that call them: so nn.Dropout, F.dropout inside an attention,
-torchvision's StochasticDepth and timm's DropPath all keep their own code, rate and scaling.
+Caught are the operators, not the functions and classes that call them: so nn.Dropout, dropout inside an attention or
+between the layers of an LSTM, F.gumbel_softmax, torch.distributions, torchvision's StochasticDepth and timm's DropPath
+all keep their own code, rate and scaling. PyTorch marks the operators that draw: what is marked, moves its generator
+and is not answered here is told as what could not be fixed.
 """
 
 from __future__ import annotations
 
-import math
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from functools import partial
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import nn
-from torch.overrides import TorchFunctionMode
+from torch.overrides import BaseTorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from .fixed_randomness import ROOT, Draws
-
-# functional dropouts of whole channels, and the number of dimensions at which their input has no batch dimension
-CHANNELS: Mapping[Any, int | None] = {F.dropout1d: 2, F.dropout2d: None, F.dropout3d: 4}
+from .fixed_randomness import ROOT, Draws, Place, place
 
 
 @contextmanager
-def fixed(model: nn.Module, draws: Draws) -> Iterator[Draws]:
-    """Within this block the random layers of `model` take `draws`; what else drew shows in `draws.outside`."""
-    before = torch.get_rng_state()
-    mode = _Fixed(model, draws)
-    with ExitStack() as stack:
-        for function, answer in ANSWERS.items():
-            name = str(getattr(function, "__name__", ""))
-            if getattr(F, name, None) is function:
-                # what calls it from within torch.nn.functional, as attention does, passes no mode
-                setattr(F, name, partial(answer, mode, function))
-                stack.callback(setattr, F, name, function)
-        stack.enter_context(mode)
+def fixed(model: nn.Module, draws: Draws, shared: Container[str] | None = None) -> Iterator[Draws]:
+    """Within this block what draws takes `draws`; what could not be fixed shows in `draws.outside`.
+
+    shared: the modules that the other framework's model has, too, by dotted name, where it has not all: what another
+    module draws is the innermost shared one's around it.
+    """
+    # while functions are watched, nn.TransformerEncoderLayer and nn.MultiheadAttention run the modules inside them
+    with draws.libraries(), BaseTorchFunctionMode(), _Fixed(model, draws, shared):
         yield draws
-    if not torch.equal(before, torch.get_rng_state()):
-        draws.outside.add("a torch function that draws other than uniform numbers")
 
 
-class _Fixed(TorchFunctionMode):
-    """Answers the calls that draw random numbers from `draws`, and passes on every other one."""
+class _Fixed(TorchDispatchMode):
+    """Answers the operators that draw from `draws`, and passes on every other one."""
 
-    def __init__(self, model: nn.Module, draws: Draws) -> None:
+    def __init__(self, model: nn.Module, draws: Draws, shared: Container[str] | None) -> None:
         super().__init__()
         self.draws = draws
-        self.names = {id(module): name or ROOT for name, module in model.named_modules()}
+        self.names = {id(m): name or ROOT for name, m in model.named_modules() if shared is None or name in shared}
 
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
-        answer = ANSWERS.get(func)
-        return func(*args, **given) if answer is None else answer(self, func, *args, **given)
+        answer = ANSWERS.get(func.overloadpacket)
+        if answer is not None:
+            return answer(self, func, *args, **given)
+        if torch.is_inference_mode_enabled():  # there operators arrive here that are made of others
+            with self:
+                made = func.decompose(*args, **given)
+            if made is not NotImplemented:
+                return made
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return func(*args, **given)
+        generator = given.get("generator") or torch.default_generator
+        before = generator.get_state()
+        found = func(*args, **given)
+        if not torch.equal(before, generator.get_state()):
+            self.draws.outside.add((self.place().name, f"torch's {func.overloadpacket.__name__}"))
+        return found
 
-    def name(self) -> str:
-        """The innermost module at work, by its dotted name."""
-        frame = sys._getframe(1)
-        while frame is not None:
-            name = self.names.get(id(frame.f_locals.get("self")))
-            if name is not None:
-                return name
-            frame = frame.f_back  # type: ignore[assignment]
-        return ROOT
+    def place(self) -> Place:
+        """Who is drawing."""
+        return place(self.names)
 
-    def scaled_mask(self, like: torch.Tensor, shape: tuple[int, ...], rate: float) -> torch.Tensor:
-        """1 / (1 - rate) where an element is kept, 0 elsewhere, in the dtype of `like`."""
-        kept = self.draws.keep(self.name(), shape, rate)
-        mask = torch.from_numpy(kept).to(like.device, like.dtype)
-        return mask / (1.0 - rate) if rate < 1.0 else mask
-
-    def uniform(self, shape: tuple[int, ...], rate: float | None = None) -> torch.Tensor:
+    def uniform(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Uniform numbers for the next call, float32."""
-        return torch.from_numpy(self.draws.uniform(self.name(), shape, rate))
+        name, turned = self.place()
+        return torch.from_numpy(self.draws.uniform(name, shape, turned=turned))
+
+    def normal(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Standard normal numbers for the next call, float32."""
+        return torch.from_numpy(self.draws.normal(self.place().name, shape))
+
+    def trials(self, shape: tuple[int, ...], p: Any) -> torch.Tensor:
+        """Whether each trial succeeds, with probability p, a number or a tensor."""
+        name = self.place().name
+        if isinstance(p, torch.Tensor):
+            return torch.from_numpy(self.draws.uniform(name, shape)).to(p.dtype) < p
+        return torch.from_numpy(self.draws.keep(name, shape, 1.0 - p))
 
 
-def _dropout(fixed: _Fixed, _: Any, input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:
-    if not training or p == 0.0:
-        return input
-    mask = fixed.scaled_mask(input, tuple(input.shape), p)
-    return input.mul_(mask) if inplace else input * mask
+def _filled(into: torch.Tensor, values: torch.Tensor | np.ndarray) -> torch.Tensor:
+    return into.copy_(values if isinstance(values, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(values)))
 
 
-def _channels(
-    fixed: _Fixed, func: Any, input: Any, p: float = 0.5, training: bool = True, inplace: bool = False
+def _made(func: Any, given: Any, options: dict[str, Any], dtype: torch.dtype | None = None) -> torch.Tensor:
+    """An empty tensor such as an operator would make: of a size, or like another tensor."""
+    out = options.pop("out", None)
+    if out is not None:
+        return out.resize_(tuple(given))
+    options.pop("generator", None)
+    if isinstance(given, torch.Tensor):
+        return torch.empty_like(given, **options)
+    if options.get("dtype") is None:
+        options["dtype"] = dtype or torch.get_default_dtype()
+    return torch.empty(tuple(given), **options)
+
+
+def _rand(fixed: _Fixed, func: Any, size: Any, **options: Any) -> torch.Tensor:
+    made = _made(func, size, options)
+    return _filled(made, fixed.uniform(tuple(made.shape)))
+
+
+def _randn(fixed: _Fixed, func: Any, size: Any, **options: Any) -> torch.Tensor:
+    made = _made(func, size, options)
+    return _filled(made, fixed.normal(tuple(made.shape)))
+
+
+def _randint(fixed: _Fixed, func: Any, *args: Any, **options: Any) -> torch.Tensor:
+    """([low,] high, size) or (like, [low,] high)."""
+    like = isinstance(args[0], torch.Tensor)
+    *limits, given = (*args[1:], args[0]) if like else args
+    low, high = (0, *limits) if len(limits) == 1 else limits
+    made = _made(func, given, options, torch.int64)
+    return _filled(made, fixed.draws.integers(fixed.place().name, tuple(made.shape), int(low), int(high)))
+
+
+def _randperm(fixed: _Fixed, func: Any, n: int, **options: Any) -> torch.Tensor:
+    made = _made(func, (n,), options, torch.int64)
+    return _filled(made, fixed.draws.permutation(fixed.place().name, n))
+
+
+def _normal(fixed: _Fixed, func: Any, mean: Any, std: Any = 1.0, size: Any = None, **options: Any) -> torch.Tensor:
+    tensors = [x for x in (mean, std) if isinstance(x, torch.Tensor)]
+    if tensors:
+        size = torch.broadcast_shapes(*(x.shape for x in tensors))
+        options.setdefault("dtype", torch.result_type(*tensors) if len(tensors) > 1 else tensors[0].dtype)
+    made = _made(func, size, options)
+    drawn = fixed.normal(tuple(made.shape)).to(made.dtype)
+    return _filled(made, mean + std * drawn)
+
+
+def _normal_(fixed: _Fixed, _: Any, into: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+    return _filled(into, mean + std * fixed.normal(tuple(into.shape)).to(into.dtype))
+
+
+def _log_normal_(fixed: _Fixed, _: Any, into: Any, mean: float = 1.0, std: float = 2.0, generator: Any = None) -> Any:
+    return _normal_(fixed, _, into, mean, std).exp_()
+
+
+def _uniform_(fixed: _Fixed, _: Any, into: Any, low: float = 0.0, high: float = 1.0, generator: Any = None) -> Any:
+    return _filled(into, fixed.uniform(tuple(into.shape)).to(into.dtype) * (high - low) + low)
+
+
+def _random_(fixed: _Fixed, func: Any, into: Any, *limits: Any, generator: Any = None) -> Any:
+    low, high = (0, *limits) if len(limits) == 1 else limits or (0, None)
+    if high is None:  # as large as the dtype can count
+        floats = into.is_floating_point()
+        high = round(2 / torch.finfo(into.dtype).eps) + 1 if floats else torch.iinfo(into.dtype).max + 1
+    return _filled(into, fixed.draws.integers(fixed.place().name, tuple(into.shape), low, high))
+
+
+def _bernoulli(fixed: _Fixed, _: Any, input: Any, p: Any = None, generator: Any = None, out: Any = None) -> Any:
+    trials = fixed.trials(tuple(input.shape), input if p is None else p).to(input.dtype)
+    return trials if out is None else _filled(out.resize_(trials.shape), trials)
+
+
+def _bernoulli_(fixed: _Fixed, _: Any, into: Any, p: Any = 0.5, generator: Any = None) -> Any:
+    return _filled(into, fixed.trials(tuple(into.shape), p))
+
+
+def _exponential_(fixed: _Fixed, _: Any, into: Any, lambd: float = 1.0, generator: Any = None) -> Any:
+    return _filled(into, fixed.draws.exponential(fixed.place().name, tuple(into.shape)) / lambd)
+
+
+def _geometric_(fixed: _Fixed, _: Any, into: Any, p: float, generator: Any = None) -> Any:
+    return _filled(into, np.ceil(fixed.draws.exponential(fixed.place().name, tuple(into.shape)) / -np.log1p(-p)))
+
+
+def _cauchy_(fixed: _Fixed, _: Any, into: Any, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Any:
+    drawn = fixed.uniform(tuple(into.shape)).double()
+    return _filled(into, median + sigma * torch.tan(torch.pi * (drawn - 0.5)))
+
+
+def _multinomial(
+    fixed: _Fixed, _: Any, input: Any, count: int, replacement: bool = False, generator: Any = None, out: Any = None
 ) -> Any:
-    if not training or p == 0.0:
-        return input
-    shape, unbatched = tuple(input.shape), input.dim() == CHANNELS[func]
-    drawn = (1, shape[0]) if unbatched else shape[:2]
-    mask = fixed.scaled_mask(input, drawn, p).reshape(shape[0:1] if unbatched else drawn)
-    mask = mask.reshape(*mask.shape, *[1] * (input.dim() - mask.dim()))
-    return input.mul_(mask) if inplace else input * mask
+    chosen = torch.from_numpy(fixed.draws.choices(fixed.place().name, input.double().numpy(), count, replacement))
+    return chosen if out is None else _filled(out.resize_(chosen.shape), chosen)
 
 
-def _bernoulli_(fixed: _Fixed, _: Any, input: Any, p: Any = 0.5, *, generator: Any = None) -> Any:
-    return input.copy_(_trials(fixed, tuple(input.shape), p))
+def _poisson(fixed: _Fixed, _: Any, input: Any, generator: Any = None) -> torch.Tensor:
+    return torch.from_numpy(fixed.draws.poisson(fixed.place().name, input.double().numpy())).to(input.dtype)
 
 
-def _bernoulli(fixed: _Fixed, _: Any, input: Any, p: Any = None, *, generator: Any = None) -> Any:
-    return _trials(fixed, tuple(input.shape), input if p is None else p).to(input.dtype)
-
-
-def _trials(fixed: _Fixed, shape: tuple[int, ...], p: Any) -> torch.Tensor:
-    """Whether each trial succeeds, with probability p, a number or a tensor."""
-    if isinstance(p, torch.Tensor):
-        return fixed.uniform(shape).to(p.dtype) >= 1.0 - p
-    return torch.from_numpy(fixed.draws.keep(fixed.name(), shape, 1.0 - p))
-
-
-def _rand(fixed: _Fixed, func: Any, *size: Any, out: Any = None, **options: Any) -> Any:
-    shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else options.pop("size", size)
-    with torch.random.fork_rng(devices=[]):  # for the dtype, device and layout it would have; the values are replaced
-        drawn = func(*shape, **options) if out is None else func(*shape, out=out, **options)
-    return _filled(fixed, drawn)
-
-
-def _rand_like(fixed: _Fixed, func: Any, input: Any, **options: Any) -> Any:
-    with torch.random.fork_rng(devices=[]):
-        drawn = func(input, **options)
-    return _filled(fixed, drawn)
-
-
-def _filled(fixed: _Fixed, drawn: torch.Tensor) -> torch.Tensor:
-    with torch.no_grad():
-        drawn.copy_(fixed.uniform(tuple(drawn.shape)))
-    return drawn
-
-
-def _uniform_(fixed: _Fixed, _: Any, input: Any, *limits: float, generator: Any = None, **named: float) -> Any:
-    low, high = (*limits, *(0.0, 1.0)[len(limits) :])
-    low, high = named.get("from", low), named.get("to", high)
-    return input.copy_(fixed.uniform(tuple(input.shape)).to(input.dtype) * (high - low) + low)
-
-
-def _attention(
+def _rrelu(
     fixed: _Fixed,
     func: Any,
-    query: Any,
-    key: Any,
-    value: Any,
-    attn_mask: Any = None,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    scale: float | None = None,
-    enable_gqa: bool = False,
+    input: Any,
+    noise: Any,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
 ) -> Any:
-    """torch.nn.functional.scaled_dot_product_attention with dropout, as its documentation spells it out."""
-    if dropout_p == 0.0:
-        return func(query, key, value, attn_mask, 0.0, is_causal, scale=scale, enable_gqa=enable_gqa)
-    if enable_gqa:
-        groups = query.size(-3) // key.size(-3)
-        key, value = key.repeat_interleave(groups, -3), value.repeat_interleave(groups, -3)
-    scores = query @ key.transpose(-2, -1) * (1.0 / math.sqrt(query.size(-1)) if scale is None else scale)
-    if is_causal:
-        attn_mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=query.device).tril()
-    if attn_mask is not None and attn_mask.dtype == torch.bool:
-        scores = scores.masked_fill(attn_mask.logical_not(), float("-inf"))
-    elif attn_mask is not None:
-        scores = scores + attn_mask
-    weights = torch.softmax(scores, dim=-1)
-    return weights * fixed.scaled_mask(weights, tuple(weights.shape), dropout_p) @ value
+    """The slope of each element below zero goes into `noise`, which the backward pass reads."""
+    if not training:
+        return func(input, noise, lower, upper, False)
+    slopes = fixed.uniform(tuple(input.shape)).to(input.dtype) * (upper - lower) + lower
+    noise.copy_(torch.where(input <= 0, slopes, 1.0))
+    return input.mul_(noise) if func.overloadpacket is aten.rrelu_with_noise_ else input * noise
 
 
+aten = torch.ops.aten
 ANSWERS: dict[Any, Callable[..., Any]] = {
-    F.dropout: _dropout,
-    **dict.fromkeys(CHANNELS, _channels),
-    torch.Tensor.bernoulli_: _bernoulli_,
-    torch.Tensor.bernoulli: _bernoulli,
-    torch.bernoulli: _bernoulli,
-    torch.rand: _rand,
-    torch.rand_like: _rand_like,
-    torch.Tensor.uniform_: _uniform_,
-    F.scaled_dot_product_attention: _attention,
+    aten.rand: _rand,
+    aten.rand_like: _rand,
+    aten.randn: _randn,
+    aten.randn_like: _randn,
+    aten.randint: _randint,
+    aten.randint_like: _randint,
+    aten.randperm: _randperm,
+    aten.normal: _normal,
+    aten.normal_functional: _normal,
+    aten.normal_: _normal_,
+    aten.log_normal_: _log_normal_,
+    aten.uniform_: _uniform_,
+    aten.random_: _random_,
+    aten.bernoulli: _bernoulli,
+    aten.bernoulli_: _bernoulli_,
+    aten.exponential_: _exponential_,
+    aten.geometric_: _geometric_,
+    aten.cauchy_: _cauchy_,
+    aten.multinomial: _multinomial,
+    aten.poisson: _poisson,
+    aten.rrelu_with_noise: _rrelu,
+    aten.rrelu_with_noise_: _rrelu,
 }

@@ -54,7 +54,9 @@ class TorchSide:
         self.alignment = paired.alignment if paired is not None else IDENTITY
         self.sides: list[KinkSides] = []  # for each step to come, the sides its ReLUs take
         self.taken: list[bool] = []  # for each step, whether it updated the weights or was skipped
-        self.draws: list[Draws] = []  # what the random layers of each training pass drew
+        self.draws: list[Draws] = []  # what each pass drew
+        # the modules by whose names draws are shared; None: all
+        self.shared = None if self.alignment.identity else {match.torch for match in self.alignment.modules}
         self.channels_last = variant % 2 == 1
         self._start = model
         if variant > 1:
@@ -102,14 +104,14 @@ class TorchSide:
     def evaluate(self, images: Images, seen: Seen) -> None:
         """A forward pass in evaluation mode."""
         self.model.eval()
-        with torch.no_grad(), fixed(self.model, Draws(0)), self._leaves(seen):
+        with torch.no_grad(), self._fixed(Draws(0)), self._leaves(seen):
             self.model(*self.inputs(images))
 
     def forward(self, images: Images, seen: Seen) -> None:
         """A forward pass in training mode, micro-batch by micro-batch as the step takes it; the running statistics
         move."""
         self.model.train()
-        with torch.no_grad(), fixed(self.model, self._next_draws()), self._leaves(seen):
+        with torch.no_grad(), self._fixed(self._next_draws()), self._leaves(seen):
             for part in chunks(self.inputs(images), self.recipe.accumulate):
                 forward(self.recipe, self.model, part)
 
@@ -118,7 +120,7 @@ class TorchSide:
         inputs, y = self.inputs(images), self._labels(labels)
         x: Any = inputs if len(inputs) > 1 else inputs[0]
         with ExitStack() as watching:
-            watching.enter_context(fixed(self.model, self._next_draws()))
+            watching.enter_context(self._fixed(self._next_draws()))
             if seen is not None:
                 watching.enter_context(self._leaves(seen))
             if self.sides:
@@ -171,7 +173,8 @@ class TorchSide:
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
         self.train_step.optimizer.zero_grad(set_to_none=True)  # those of the step before are in the way
-        self.train_step.apply({name: torch.from_numpy(grad).to(self.dtype) for name, grad in grads.items()})
+        with fixed(self.model, self._next_draws(), self.shared):  # there are optimizers that add noise
+            self.train_step.apply({name: torch.from_numpy(grad).to(self.dtype) for name, grad in grads.items()})
         self.train_step.end_epoch()
 
     def clipped(self, grads: Arrays) -> Arrays:
@@ -189,13 +192,18 @@ class TorchSide:
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
         x = torch.from_numpy(logits).to(self.dtype).requires_grad_()
-        value = self.train_step.loss_function(x, self._labels(labels))
+        with fixed(self.model, self._next_draws(), self.shared):
+            value = self.train_step.loss_function(x, self._labels(labels))
         (gradient,) = torch.autograd.grad(value.sum(), x)
         return _numpy(value), _numpy(gradient)
 
     def _next_draws(self) -> Draws:
-        self.draws.append(Draws(self.train_step.steps + 1))
-        return self.draws[-1]
+        return Draws(self.train_step.steps + 1)
+
+    def _fixed(self, draws: Draws) -> AbstractContextManager[Draws]:
+        """Draw these, and keep what was drawn."""
+        self.draws.append(draws)
+        return fixed(self.model, draws, self.shared)
 
     def inputs(self, images: Images) -> tuple[torch.Tensor, ...]:
         """The model's arguments: floating ones in this side's dtype and layout, whole numbers as they are."""

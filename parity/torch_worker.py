@@ -20,7 +20,7 @@ from ..train.data import torch_data, torch_mixing
 from ..train.models import torch_models
 from ..train.recipe import Recipe
 from ..train.step.groups import is_norm
-from . import fixed_randomness
+from . import compared_draws
 from .freed import give_back
 from .initial import add_initial_values
 from .kinks import KinkSides
@@ -176,7 +176,7 @@ def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: P
         decisions = decisions or list(side.taken)
         sides = sides[: len(side.taken)]
         counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
-        writer.about = {**writer.about, "kinks": counts, **fixed_randomness.about(side.draws)}
+        writer.about = {**writer.about, "kinks": counts, **compared_draws.about(side.draws)}
         writer.close()
         del side
         give_back()
@@ -189,6 +189,7 @@ def record_alone(options: Options, side: TorchSide, inputs: Inputs, writer: Trac
     record_evaluation(side, inputs, writer)
     if writer.wants("forward"):
         side.forward(inputs.images[0], lambda leaf: add_output(writer, "train", leaf))
+    writer.about = {**writer.about, **compared_draws.about(side.draws)}
     if side.variant:
         return
     if writer.wants("data"):

@@ -63,6 +63,7 @@ class Track:
         self._lost = False  # an output of which a sample is all there is cannot be put in place of torch's
         self._usual = UsualNoise(context.traces.alone, context.traces.alone[1])
         side = TorchSide(context.recipe, context.model, torch.float64, 0, context.paired)
+        self._shared = side.shared
         modules = dict(side.model.named_modules())
         for path, trials in known.items():
             for trial in trials:
@@ -122,7 +123,7 @@ class Track:
             module,
             None,
             {"output": subject},
-            lambda copy: fixed(Named(name, copy), Draws(draws)),
+            lambda copy: fixed(Named(name, copy), Draws(draws), self._shared),
             inputs,
         )
 

@@ -12,6 +12,7 @@ from ..fixed_randomness import Draws
 from ..kinks import KinkSides, taking
 from ..noise import UsualNoise
 from ..replay.calls import FOLDER, WIRING, Call, Recording
+from ..replay.outcome import Outcome
 from ..start import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
 from ..torch_randomness import fixed
 from ..trace import ALONE, Key, Trace
@@ -28,6 +29,7 @@ class Replayed:
         self.context = context
         self.recording = Recording.open(context.folder / FOLDER)
         self.mindspore = Trace(context.folder / MINDSPORE_REPLAY)
+        self.shared = Outcome.of(self.mindspore).cells
         self.torch = [Trace(context.folder / replayed(name)) for name in (TORCH64, TORCH32, TORCH32_OTHER)]
         self.modules = dict(context.model.train().named_modules())  # by the net itself: it may keep layers frozen
         self.usual = UsualNoise(self.torch, context.traces.alone[1])
@@ -60,7 +62,7 @@ class Replayed:
             sides = KinkSides.of_part(self.mindspore, f"{ALONE} {call.path}#{call.number}")
             with ExitStack() as stack:
                 stack.enter_context(taking(sides, copy))
-                stack.enter_context(fixed(Named(call.path, copy), Draws(1)))
+                stack.enter_context(fixed(Named(call.path, copy), Draws(1), self.shared))
                 yield
 
         return Specimen(call.path, module, Given(self.recording, call), subjects, around)

@@ -15,6 +15,7 @@ from safetensors.numpy import load_file
 from torch import nn
 
 from ...errors import BadTrace
+from .. import compared_draws
 from ..findings import Cause, ModuleVerdict
 from ..pairs import torch_pair
 from ..pairs.paired import Paired
@@ -44,7 +45,7 @@ def main(options: Options) -> None:
     findings, modules = read_failed(options.folder)
     model, paired = load_model(options)
     context = Context(options, findings, modules, model, paired)
-    causes: list[Cause] = []
+    causes = compared_draws.causes(findings)
     names = EXPLAINERS if options.continue_from is None else EXPLAINERS[:-1]  # whose optimizers start anew
     for name in names:
         causes += explain(name, context)

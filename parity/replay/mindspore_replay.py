@@ -38,8 +38,8 @@ def replay(
 
     net: at the starting weights; `held` are its parameters under torch's names. narrowing: which modules are to run,
     and whether their wiring is looked at; all that they give is recorded, for causes are found by it. names: torch path
-    -> Cell path where they differ; a path that it lacks has no counterpart. Random layers draw what torch's will.
-    Raises BadTrace for a damaged recording.
+    -> Cell path where they differ; a path that it lacks has no counterpart. What draws takes the numbers that
+    torch's will. Raises BadTrace for a damaged recording.
     """
     recording = Recording.open(folder / FOLDER)
     there = dict(net.cells_and_names())
@@ -67,7 +67,7 @@ def replay(
         except Exception as error:
             outcome.errors[call.label] = f"MindSpore raised {one_line(error)}"
             continue
-        outcome.notes |= dict.fromkeys(draws.taken, SHARED_DRAWS)
+        outcome.notes |= {draw.name: SHARED_DRAWS for draw in draws.taken}
         if runner.trouble:
             outcome.errors[call.label] = runner.trouble
         for stage, tensor, array in found:

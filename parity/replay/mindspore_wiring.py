@@ -24,7 +24,7 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: D
     """
     recording = runner.recording
     outcome.unwired |= _called_otherwise(runner)
-    draws.taken.clear()  # what a container draws through a function counts from here, as in torch's one pass
+    draws.restart()  # as in torch's one pass
     wired = {path: cell for path, cell in runner.cells.items() if path not in outcome.unwired}
     numbers: Counter[str] = Counter()
 

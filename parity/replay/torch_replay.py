@@ -70,7 +70,8 @@ def replay(
     """Record the torch-*-replay traces in `folder`, which has the recording and MindSpore's replay.
 
     model: float32 at the starting weights; copied. Calls that MindSpore left out are left out, kinks take the sides
-    that MindSpore took, and random layers draw what MindSpore's drew. Raises BadTrace for a damaged recording or trace.
+    that MindSpore took, and what draws takes the numbers that MindSpore's took. Raises BadTrace for a damaged recording
+    or trace.
     """
     recording, mindspore = Recording.open(folder / FOLDER), Trace(folder / MINDSPORE_REPLAY)
     theirs = Outcome.of(mindspore)
@@ -83,7 +84,7 @@ def replay(
             if call.label in theirs.left_out:
                 continue
             try:
-                with fixed(runner.model, Draws(1)):
+                with fixed(runner.model, Draws(1), theirs.cells):
                     found = runner.run(call, KinkSides.of_part(mindspore, f"{ALONE} {call.path}#{call.number}"))
             except Exception as error:  # the other modules are worth their verdicts
                 failed[call.label] = one_line(error)
@@ -91,7 +92,7 @@ def replay(
             for stage, tensor, array in found:
                 writer.add(stage, ALONE, f"{call.label} {tensor}", array, module=recording.modules[call.path].kind)
         if "forward" in narrowing.stages:
-            with fixed(runner.model, Draws(1)):
+            with fixed(runner.model, Draws(1), theirs.cells):
                 record_wiring(runner, theirs, writer)
         writer.about = {**writer.about, FAILED: failed}
         writer.close()

@@ -1,0 +1,259 @@
+"""What each framework drew in the compared passes, and where the two drew otherwise or could not be fixed.
+
+Equal draws are no finding: they make everything else comparable. Where one framework draws more numbers than the other,
+or of another kind, they are a finding at the module that draws, whatever came of them. Where a draw could not be fixed
+nothing that depends on it can be judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any
+
+from ..errors import BadTrace
+from .findings import Cause, Finding
+from .fixed_randomness import NORMAL, OUTSIDE, ROOT, UNIFORM, Draw, Draws
+from .judge import Unjudged, Verdict
+from .replay.calls import WIRING, parse_label
+from .trace import ALONE
+
+KEY = "draws"  # in the head of a trace
+LABEL = " draws"  # what the names of findings about draws end with, behind the module's
+FAULT = "draws-otherwise"
+NAMED = 4  # draws that a sentence spells out
+DEPENDENT = ("forward", "loss", "gradients", "update")  # the stages in which a pass's draws show
+TO_DO = (
+    "draw them before the model and give them to it (--batch-file), or make them of uniform or normal numbers, which "
+    "are fixed"
+)
+
+
+def about(passes: Iterable[Draws]) -> dict[str, Any]:
+    """What a trace's head says of the draws of its passes: {KEY: …}; empty where nothing was random."""
+    said = [
+        {
+            "step": draws.step,
+            "taken": [[*draw] for draw in draws.taken],
+            "outside": sorted(map(list, draws.outside)),
+            "states": draws.states,
+        }
+        for draws in passes
+        if draws.taken or draws.outside or draws.states
+    ]
+    return {KEY: said} if said else {}
+
+
+@dataclass(frozen=True)
+class Unfixed:
+    """A draw that could not be made the same in both frameworks: in which framework, by which module and function, and
+    in which step (0: the forward pass in evaluation mode)."""
+
+    framework: str
+    name: str
+    function: str
+    step: int
+
+    @property
+    def why(self) -> str:
+        """What it is, and what to do."""
+        place = "outside of the model" if self.name == OUTSIDE else f"in {self.name}"
+        return f"{self.function}, {place}, draws numbers that are not the same in both frameworks: {TO_DO}"
+
+    def reaches(self, finding: Finding) -> bool:
+        """Whether a tensor may depend on it."""
+        if finding.stage not in DEPENDENT or finding.part.startswith(("given", "learning rate")):
+            return False
+        if finding.part in (ALONE, WIRING):
+            path = parse_label(finding.name.rpartition(" ")[0])[0]
+            inside = self.name == path or self.name.startswith(f"{path}.") or not path
+            return inside and self.name != OUTSIDE
+        if finding.stage == "forward":
+            return (finding.part == "eval") == (self.step == 0) and self.name != OUTSIDE
+        return self.step > 0
+
+
+@dataclass(frozen=True)
+class Otherwise:
+    """A module that draws otherwise in the two frameworks, in one step."""
+
+    name: str
+    step: int
+    why: str
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What both frameworks drew in the passes that both took. Raises BadTrace for a head that nobody here wrote."""
+
+    torch: Mapping[int, Draws]
+    mindspore: Mapping[int, Draws]
+
+    @classmethod
+    def of(cls, torch: Sequence[Mapping[str, Any]], mindspore: Mapping[str, Any], where: str) -> Compared:
+        """From the heads of torch's traces, of which the later ones count, and of MindSpore's; where: for errors."""
+        ours: dict[int, Draws] = {}
+        for head in torch:
+            ours |= _read(head, where)
+        return cls(ours, _read(mindspore, where))
+
+    @property
+    def unfixed(self) -> list[Unfixed]:
+        """The draws that were not fixed, each function of a module once."""
+        found: dict[tuple[str, str], Unfixed] = {}
+        for framework, passes in (("torch", self.torch), ("MindSpore", self.mindspore)):
+            for step in sorted(passes, key=lambda step: step or 1 << 30):  # a training step says most
+                for name, function in sorted(passes[step].outside):
+                    found.setdefault((name, function), Unfixed(framework, name, function, step))
+        return list(found.values())
+
+    @property
+    def otherwise(self) -> list[Otherwise]:
+        """The modules that draw otherwise in the two frameworks, each in evaluation mode and in the first training step
+        in which it does; but for those whose draws were not fixed."""
+        unfixed = {each.name for each in self.unfixed}
+        found: dict[tuple[str, bool], Otherwise] = {}
+        for step in sorted(self.torch.keys() | self.mindspore.keys()):
+            ours, theirs = (side.get(step, Draws(step)) for side in (self.torch, self.mindspore))
+            for name in dict.fromkeys(draw.name for draw in (*ours.taken, *theirs.taken)):
+                why = "" if name in unfixed else _unlike(ours, theirs, name)
+                if why:
+                    found.setdefault((name, step > 0), Otherwise(name, step, why))
+            for library, state in ours.states.items():
+                if theirs.states.get(library) != state:
+                    why = f"torch takes other numbers from {library} than MindSpore"
+                    found.setdefault((library, step > 0), Otherwise(OUTSIDE, step, why))
+        return list(found.values())
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader has to know: how much is the same in both."""
+        names = [draws.taken for draws in self.torch.values()]
+        apart = {each.name for each in self.otherwise}
+        shared = dict.fromkeys(draw.name for taken in names for draw in taken if draw.name not in apart)
+        if not shared:
+            return []
+        what = "1 place" if len(shared) == 1 else f"{len(shared)} places"
+        return [f"at {what} (such as {next(iter(shared))}) both frameworks took the same random numbers"]
+
+    def judged(self, findings: Sequence[Finding]) -> list[Finding]:
+        """The findings with those of the draws among them, in order; what fails and may depend on draws that could not
+        be fixed has no verdict."""
+        unfixed = self.unfixed
+        found = [_without_verdict(finding, unfixed) for finding in findings]
+        for each in unfixed:
+            stage, part = _place(each.name, each.step)
+            one = Finding(stage, part, _label(each.name), 0, Verdict.NONE, each.why, unjudged=Unjudged.DRAWS)
+            found.insert(_where(found, one, each.name), one)
+        for other in self.otherwise:
+            stage, part = _place(other.name, other.step)
+            one = Finding(stage, part, _label(other.name), 0, Verdict.FAIL, other.why)
+            found.insert(_where(found, one, other.name), one)
+        return [replace(finding, order=i) for i, finding in enumerate(found)]
+
+
+def causes(findings: Iterable[Finding]) -> list[Cause]:
+    """A cause for every module that draws otherwise."""
+    failed = (f for f in findings if f.verdict is Verdict.FAIL and f.name.endswith(LABEL))
+    found: dict[str, Cause] = {}
+    for finding in sorted(failed, key=lambda finding: (finding.part == "eval", finding.order)):
+        name = finding.name.removesuffix(LABEL)
+        cell = "net" if name == ROOT else "loss and step" if name == OUTSIDE else f"net.{name}"
+        fix = f"{cell}: draw as many numbers of the same kind as torch"
+        evidence = "the draws of both frameworks, counted in the same pass"
+        path = "" if name == ROOT else name
+        found.setdefault(name, Cause(finding.stage, path, FAULT, finding.why, fix, evidence))
+    return list(found.values())
+
+
+def _without_verdict(finding: Finding, unfixed: Sequence[Unfixed]) -> Finding:
+    """A failure that may come of draws that were not fixed is none."""
+    by = next((each for each in unfixed if finding.verdict is Verdict.FAIL and each.reaches(finding)), None)
+    if by is None:
+        return finding
+    why = f"{finding.why}; it may depend on what {by.function} draws in {by.name}"
+    return replace(finding, verdict=Verdict.NONE, why=why, unjudged=Unjudged.DRAWS)
+
+
+def _label(name: str) -> str:
+    return f"{name}{LABEL}"
+
+
+def _place(name: str, step: int) -> tuple[str, str]:
+    """Stage and part of the finding about what a module draws in a step."""
+    if step > 1:
+        return "update", f"step{step} loss"
+    if name == OUTSIDE and step:
+        return "loss", "step1"
+    return "forward", "train" if step else "eval"
+
+
+def _where(findings: Sequence[Finding], one: Finding, name: str) -> int:
+    """Where a finding about draws belongs: behind the module's own output, or before the first failure in it."""
+    at = [i for i, f in enumerate(findings) if (f.stage, f.part) == (one.stage, one.part)]
+    own = [i for i in at if findings[i].name.partition("#")[0] == name]
+    if own:
+        return own[0] + 1
+    whole = name in (ROOT, OUTSIDE) or one.stage != "forward"
+    failed = [i for i in at if findings[i].verdict is not Verdict.PASS]
+    inside = [i for i in failed if whole or findings[i].name.startswith(f"{name}.")] or failed
+    return inside[0] if inside else (at[-1] + 1 if at else len(findings))
+
+
+def _unlike(ours: Draws, theirs: Draws, name: str) -> str:
+    """How a module's draws differ in two passes, or nothing; a mask may have axes of one more or less."""
+    mine = [draw for draw in ours.taken if draw.name == name]
+    its = [draw for draw in theirs.taken if draw.name == name]
+    for kind in (UNIFORM, NORMAL):
+        if [_size(draw) for draw in mine if draw.kind == kind] != [_size(draw) for draw in its if draw.kind == kind]:
+            torch, mindspore = ", ".join(_said(mine)), ", ".join(_said(its))
+            other = "the same in another order" if sorted(_said(mine)) == sorted(_said(its)) else mindspore
+            place = "outside of the model" if name == OUTSIDE else f"in {name}"
+            return f"torch draws {torch or 'nothing'} {place}, MindSpore {other or 'nothing'}"
+    return ""
+
+
+def _size(draw: Draw) -> int:
+    size = 1
+    for n in draw.shape:
+        size *= n
+    return size
+
+
+def _said(draws: Sequence[Draw]) -> list[str]:
+    """`normal [4, 20]`, `3 times uniform [4]`, …"""
+    runs = [(key, len(list(run))) for key, run in groupby(f"{draw.kind} {list(draw.shape)}" for draw in draws)]
+    found = [f"{count} times {what}" if count > 1 else what for what, count in runs]
+    return found if len(found) <= NAMED else [*found[:NAMED], f"… ({len(draws)} draws)"]
+
+
+def _read(head: Mapping[str, Any], where: str) -> dict[int, Draws]:
+    try:
+        return {draws.step: draws for draws in map(_pass, _checked(head.get(KEY, []), list))}
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadTrace(f"{where}: what it says of {KEY} is damaged") from error
+
+
+def _pass(said: Any) -> Draws:
+    said = _checked(said, dict)
+    return Draws(
+        _checked(said["step"], int),
+        list(map(_draw, _checked(said["taken"], list))),
+        {(_checked(name, str), _checked(function, str)) for name, function in said["outside"]},
+        {_checked(name, str): _checked(state, str) for name, state in _checked(said["states"], dict).items()},
+    )
+
+
+def _draw(said: Any) -> Draw:
+    name, kind, shape, rate, turned = _checked(said, list)
+    if kind not in (UNIFORM, NORMAL) or type(rate) not in (int, float, type(None)):
+        raise ValueError(f"{str(said)[:100]} is no draw")
+    sizes = tuple(_checked(n, int) for n in _checked(shape, list))
+    return Draw(_checked(name, str), kind, sizes, rate, _checked(turned, bool))
+
+
+def _checked(value: Any, kind: type) -> Any:
+    if type(value) is not kind:
+        raise TypeError(f"expected {kind.__name__}")
+    return value

@@ -138,10 +138,7 @@ def convert(
         sources = [*opened.descriptors, *constants.descriptors]
         record = None if plan.record is None else dict(plan.record)
         names = plan.framework
-        finish = None
-        if crc:
-            tensors = {entry.name: entry.tensor for entry in plan.entries if entry.tensor is not None}
-            finish = at_last.enter_context(compared(opened, tensors))
+        finish = at_last.enter_context(compared(opened, lambda: _sources(plan))) if crc else None
         if chosen.folder:
             from .formats.sharded import MAX_SHARD, write_folder
 
@@ -186,6 +183,11 @@ def inferred_map(source: str | Path, into: str, *, key: str | None = None, model
         owners = model_check.torch_model(str(source), checkpoint, model, []).owners
     shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
     return infer(shapes, owners, model_check.mindspore_net(into)[0])
+
+
+def _sources(plan: Plan) -> dict[str, Tensor]:
+    """The tensors that the entries are made from."""
+    return {entry.name: entry.tensor for entry in plan.entries if entry.tensor is not None}
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def inspect_file(path: str | Path, key: str | None = None, *, crc: bool = False)
                 raise
             called = source.format if isinstance(source, TorchSource) else ""
             return Facts(str(path), called, size, len(source.files), None, nested=nested, ambiguous=str(error))
-        compared = compare(source, checkpoint.tensors, whole=True) if crc else None
+        compared = compare(source, lambda: checkpoint.tensors, whole=True) if crc else None
         found = _facts(str(path), size, len(source.files), checkpoint)
         return found._replace(compared=compared, source=_named(source, checkpoint))
 

@@ -18,13 +18,15 @@ from .contents import ByteRange, Checksum, Source, Tensor, shown
 BLOCK = 1 << 20  # bytes that are read at a time
 LISTED = 3  # names in a message
 
+Tensors = Callable[[], Mapping[str, Tensor]]
+
 
 @contextmanager
-def compared(source: Source, tensors: Mapping[str, Tensor], *, whole: bool = False) -> Iterator[Callable[[], int]]:
+def compared(source: Source, tensors: Tensors, *, whole: bool = False) -> Iterator[Callable[[], int]]:
     """Compare in the background what was described so far, or all of the file.
 
-    tensors: names for a message. Gives a function that waits for the end and returns how many bytes were compared; it
-    raises BadCheckpoint where they are not what the file's checksums say.
+    tensors: by their names, for a message. Gives a function that waits for the end and returns how many bytes were
+    compared; it raises BadCheckpoint where they are not what the file's checksums say.
     """
     checksums = sorted(source.checksums(whole=whole), key=lambda each: (each.range.file, each.range.offset))
     work = _Comparison(source.descriptors, checksums)
@@ -36,7 +38,7 @@ def compared(source: Source, tensors: Mapping[str, Tensor], *, whole: bool = Fal
         if work.failure is not None:
             raise work.failure
         if work.damaged:
-            raise BadCheckpoint(_said(source.path, work.damaged, tensors))
+            raise BadCheckpoint(_said(source.path, work.damaged, tensors()))
         return sum(each.range.length for each in work.checksums)
 
     try:
@@ -46,7 +48,7 @@ def compared(source: Source, tensors: Mapping[str, Tensor], *, whole: bool = Fal
         thread.join()
 
 
-def compare(source: Source, tensors: Mapping[str, Tensor], *, whole: bool = False) -> int:
+def compare(source: Source, tensors: Tensors, *, whole: bool = False) -> int:
     """The same at once."""
     with compared(source, tensors, whole=whole) as finish:
         return finish()
@@ -60,31 +62,40 @@ class _Comparison:
         self.damaged: list[Checksum] = []
         self.failure: BaseException | None = None
         self.stopped = False
+        self.block = memoryview(bytearray(BLOCK))  # bytes of a file, from `at`
+        self.file, self.at, self.filled = -1, 0, 0
 
     def run(self) -> None:
-        block = memoryview(bytearray(BLOCK))
         try:
             for each in self.checksums:
-                if self._crc(each.range, block) != each.crc:
+                if self._crc(each.range) != each.crc:
                     self.damaged.append(each)
         except OSError as error:
             self.failure = BadCheckpoint(f"cannot read the source: {error.strerror}; nothing was written")
         except BaseException as error:  # a thread's own error would go unheard
             self.failure = error
 
-    def _crc(self, where: ByteRange, block: memoryview) -> int:
+    def _crc(self, where: ByteRange) -> int:
         offset, length, file = where
         found = 0
         while length:
-            if self.stopped:
-                raise InterruptedError
-            got = os.preadv(self.descriptors[file], [block[: min(length, BLOCK)]], offset)
-            if not got:
-                raise BadCheckpoint("the source became shorter while it was read; nothing was written")
-            found = zlib.crc32(block[:got], found)
-            offset += got
-            length -= got
+            block = self._block(file, offset, length)
+            found = zlib.crc32(block, found)
+            offset += len(block)
+            length -= len(block)
         return found
+
+    def _block(self, file: int, offset: int, length: int) -> memoryview:
+        """Up to so many bytes; a block that was read holds many small tensors."""
+        if self.stopped:
+            raise InterruptedError
+        start = offset - self.at
+        if file != self.file or not 0 <= start <= self.filled - min(length, BLOCK):
+            self.file, self.at, start = file, offset, 0
+            self.filled = os.preadv(self.descriptors[file], [self.block], offset)
+            if not self.filled:
+                raise BadCheckpoint("the source became shorter while it was read; nothing was written")
+        return self.block[start : min(start + length, self.filled)]
 
 
 def _said(path: str, damaged: Sequence[Checksum], tensors: Mapping[str, Tensor]) -> str:
@@ -94,7 +105,7 @@ def _said(path: str, damaged: Sequence[Checksum], tensors: Mapping[str, Tensor])
         for name, tensor in tensors.items()
         if any(_holds(each.range, span) for each in damaged for span in tensor.spans)
     ]
-    places = ", ".join(each.what for each in damaged[:LISTED])
+    places = ", ".join(shown(each.name) for each in damaged[:LISTED])
     more = f" and {len(damaged) - LISTED} more" if len(damaged) > LISTED else ""
     held = ", ".join(map(shown, names[:LISTED])) + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
     return (

@@ -38,11 +38,11 @@ class ByteRange(NamedTuple):
 
 
 class Checksum(NamedTuple):
-    """What the CRC-32 of a byte range is to be, and what the range is called."""
+    """What the CRC-32 of a byte range is to be, and what the range is called in the file."""
 
     range: ByteRange
     crc: int
-    what: str
+    name: str
 
 
 class Tensor(NamedTuple):

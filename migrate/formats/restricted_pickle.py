@@ -255,7 +255,7 @@ class _Machine:
             self.mapping(args)
             return
         if name in CALLED:
-            self.check_call(name, args)
+            self.check_reduced(name, args)
         self.push(Call(name, args))
 
     def mapping(self, args: tuple[Any, ...]) -> None:
@@ -270,7 +270,7 @@ class _Machine:
         if args and type(args[0]) not in (dict, list):  # what makes the values of a defaultdict
             self.set_beside(args)
 
-    def check_call(self, name: str, args: tuple[Any, ...]) -> None:
+    def check_reduced(self, name: str, args: tuple[Any, ...]) -> None:
         """Refuse the call of something that only builds data, where it is not called so."""
         first = args[0] if args else None
         if name == GETATTR:  # by which pickle names a method of an object, as a hook is

@@ -59,7 +59,7 @@ def check_before_torch(path: str) -> None:
             loaded = source.load()
             if loaded.refused:
                 raise hostile(path, loaded)
-        compare(source, {}, whole=True)
+        compare(source, dict, whole=True)
 
 
 def _opened(path: str, file: BinaryIO) -> Source:

@@ -168,7 +168,7 @@ class TorchZip(TorchSource):
         start = f"{self.root}data/"
         names = self.members if whole else self.ranges
         return [
-            Checksum(self.range(name), self.members[name].checksum, f"its storage {shown(name[len(start) :])}")
+            Checksum(self.range(name), self.members[name].checksum, name)
             for name in names
             if name.startswith(start) and self.members[name].checksum
         ]

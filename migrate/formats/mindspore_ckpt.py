@@ -30,12 +30,14 @@ from .casts import Losses
 from .contents import (
     MAX_DIM,
     MAX_RANK,
+    MAX_TENSORS,
     ByteRange,
     Checkpoint,
     Checksum,
     Piece,
     Source,
     Tensor,
+    check_count,
     check_name,
     product,
     row_major,
@@ -50,6 +52,8 @@ CHUNK = 512 << 20  # bytes; `SLICE_SIZE` in mindspore/train/serialization.py
 RECORD = 0x536D  # the number of our field, among those that nobody has named
 CRC_MARK = b"crc_num"  # an optional tail: this mark and a checksum of 10 bytes
 CRC_TAIL = len(CRC_MARK) + 10
+MOST_FIELDS = 2 * MAX_TENSORS  # one of each tensor, and one that fills up before it
+MOST_PIECES = 10_000  # of one tensor
 
 TYPE_SIZES = {
     name: size
@@ -127,9 +131,12 @@ def structure(fd: int, path: str) -> tuple[list[Value], bytes]:
         if not values or values[-1].tag != value.tag:
             values.append(value)
             cut.append([])
+            check_count(path, len(values))
         if values[-1][1:3] != value[1:3]:
             raise BadCheckpoint(f"{path}: the pieces of {shown(value.tag)} disagree about its shape or type")
         cut[-1] += value.pieces
+        if len(cut[-1]) > MOST_PIECES:
+            raise BadCheckpoint(f"{path}: {shown(value.tag)} is cut into more than {MOST_PIECES:,} pieces")
     values = [value._replace(pieces=tuple(held)) for value, held in zip(values, cut, strict=True)]
     for value in values:
         expected = TYPE_SIZES.get(value.tensor_type)
@@ -241,14 +248,23 @@ def _headers(piece: Piece) -> dict[int, bytes]:
 
 
 class _Message(Cursor):
-    """A cursor over one `Checkpoint` message that reads headers and steps over contents."""
+    """A cursor over one `Checkpoint` message that reads headers and steps over contents; counts its fields."""
+
+    fields = 0
+
+    def field(self) -> int:
+        """The number and kind of the next field at the top; raises BadCheckpoint when there are too many."""
+        self.fields += 1
+        if self.fields > MOST_FIELDS:
+            raise BadCheckpoint(f"{self.path} holds more than {MOST_FIELDS:,} fields; no checkpoint does")
+        return self.varint()
 
     def checkpoint(self) -> Value | bytes:
         """The next value, or the record."""
-        field = self.varint()
+        field = self.field()
         while field == PADDING << 3 | 2:
             self.at = self.span()
-            field = self.varint()
+            field = self.field()
         if field == RECORD << 3 | 2:
             return self.bytes_(MAX_RECORD)
         if field != 0x0A:
@@ -260,7 +276,9 @@ class _Message(Cursor):
         self.span()
         dims: list[int] = []
         tensor_type, piece = "", (0, 0)
-        while self.at < stop:
+        for _ in range(MAX_RANK + 2):  # sizes, a type and a content
+            if self.at >= stop:
+                break
             field = self.varint()
             if field == 0x08:
                 dims.append(self.varint())

@@ -53,6 +53,10 @@ class Cursor:
         return self.window[index]
 
     def varint(self) -> int:
+        index = self.at - self.start
+        if 0 <= index < len(self.window) and self.window[index] < 0x80:  # nearly all of them
+            self.at += 1
+            return self.window[index]
         number = shift = 0
         while True:
             byte = self.byte()
@@ -78,7 +82,9 @@ class Cursor:
         stop = self.span()
         if stop - self.at > most:
             raise self.damaged()
-        content = self.read(self.at, stop - self.at)
+        start, end = self.at - self.start, stop - self.start
+        inside = 0 <= start and end <= len(self.window)
+        content = self.window[start:end] if inside else self.read(self.at, stop - self.at)
         self.at = stop
         return content
 

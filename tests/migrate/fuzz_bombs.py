@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from fuzz_containers import Member, record, value, zipped
 from fuzz_inputs import Case
+from msmigrate.migrate.formats.protobuf import sized
 from tiny_checkpoints import Tensor, floats, group, integer, mapping, named, rebuilt, text
 from tiny_legacy import module, pickled
 
@@ -143,6 +144,33 @@ def pieces_of_a_tensor() -> Case:
     return Case({"x": piece * 50_000}, "x", "x.pth", {}, 1 << 29)
 
 
+def ckpt(name: str, tensor: bytes, again: int) -> Case:
+    """A MindSpore checkpoint of one tensor, and what is said in it again and again."""
+    whole = value("a", [4], "Int8", b"xxxx").encoded()
+    inside = b"\x0a" + sized(name.encode()) + b"\x12" + sized(tensor * again)
+    return Case({"x": whole + b"\x0a" + sized(inside)}, "x", "x.pth", {}, 1 << 29)
+
+
+def sizes_in_a_ckpt() -> Case:
+    """A tensor of millions of dimensions."""
+    return ckpt("b", b"\x08\x01", 8_000_000)
+
+
+def types_in_a_ckpt() -> Case:
+    """A tensor whose type is said millions of times."""
+    return ckpt("b", b"\x12\x00", 8_000_000)
+
+
+def contents_in_a_ckpt() -> Case:
+    return ckpt("b", b"\x1a\x00", 8_000_000)
+
+
+def values_in_a_ckpt() -> Case:
+    """Millions of tensors without a name or anything else."""
+    whole = value("a", [4], "Int8", b"xxxx").encoded()
+    return Case({"x": whole + b"\x0a\x04\x0a\x00\x12\x00" * 3_000_000}, "x", "x.pth", {}, 1 << 29)
+
+
 def sizes_of_a_shape() -> Case:
     """The note for the way back gives a tensor a shape of many sizes."""
     note = {"format": 1, "names": {"b": "a"}, "shapes": {"b": [9] * 500_000}}
@@ -186,7 +214,7 @@ BOMBS: dict[str, Callable[[], Case]] = {
     for made in (
         *(many_keys, nothing_in_modules, names_left_out, modules_in_modules, weights_in_dicts, state_dicts_under_keys),
         *(groups_of_parameters, groups_of_nothing, states_of_parameters, many_parameters, pieces_of_a_tensor),
-        *(sizes_of_a_shape, groups_in_json),
+        *(sizes_of_a_shape, groups_in_json, sizes_in_a_ckpt, types_in_a_ckpt, contents_in_a_ckpt, values_in_a_ckpt),
     )
 }
 BOMBS["options_of_pairs"] = options_of_pairs(b"2\x86" * 60)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint
-from msmigrate.migrate.formats import mindspore_ckpt
+from msmigrate.migrate.formats import contents, mindspore_ckpt
+from msmigrate.migrate.formats.aligned_headers import LEAST, padding
 from msmigrate.migrate.formats.mindspore_ckpt import Value, header, pieces, varint
 
 # What mindspore.save_checkpoint 2.10 wrote for a float32 vector 0, 1, 2 called v and a Bool pair called b.
@@ -89,3 +90,17 @@ def test_random_bytes_are_one_kind_of_error(tmp_path: Path) -> None:
             structure(tmp_path / "x", bytes(damaged))
         except BadCheckpoint:
             continue
+
+
+def test_tensors_and_what_fills_up_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few bytes in the file could be any number of them."""
+    empty = [b"\x0a\x07\x0a\x01%c\x12\x02\x12\x00" % letter for letter in b"abcdef"]
+    monkeypatch.setattr(mindspore_ckpt, "MOST_FIELDS", 50)
+    with pytest.raises(BadCheckpoint, match="holds more than 50 fields"):
+        structure(tmp_path / "x", padding(LEAST) * 50 + empty[0])
+    monkeypatch.setattr(contents, "MAX_TENSORS", 5)
+    with pytest.raises(BadCheckpoint, match="has 6 entries among its tensors; a checkpoint has at most 5"):
+        structure(tmp_path / "x", b"".join(empty))
+    monkeypatch.setattr(mindspore_ckpt, "MOST_PIECES", 10)
+    with pytest.raises(BadCheckpoint, match="a is cut into more than 10 pieces"):
+        structure(tmp_path / "x", empty[0] * 12)

@@ -9,10 +9,12 @@ from typing import Literal
 from pydantic import Field
 
 from ..errors import BadInput
+from ..input_files import read_bytes
 from ..train.inference.request import Request
 from ..train.recipe_parts import Strict
 
 ENC_MODES = ("AES-GCM", "AES-CBC", "SM4-CBC")
+LARGEST_KEY = 1 << 10  # bytes of its file
 KEY_SIZES = {"AES-GCM": (16, 24, 32), "AES-CBC": (16, 24, 32), "SM4-CBC": (16,)}
 MINDIR, ONNX = "mindir", "onnx"
 INPUTS, FACTS, REQUEST = "inputs.npz", "facts.json", "export.json"  # in the folder that the workers share
@@ -69,7 +71,7 @@ class Job(Strict):
 def read_key(path: Path, mode: str) -> bytes:
     """The key in a file, without the newline at its end. Raises BadInput, which never says what the key is."""
     try:
-        key = path.read_bytes()
+        key = read_bytes(path, LARGEST_KEY)
     except OSError as error:
         raise BadInput(f"--key-file {path} cannot be read: {error.strerror}") from None
     sizes = KEY_SIZES[mode]

@@ -187,11 +187,16 @@ class Fault:
 
 
 def read_yaml(path: Path) -> list[Any]:
-    """Return the list that the YAML file holds; raises BadInput when it is not YAML or not a list."""
+    """Return the list that a table of msmigrate's own holds; raises BadInput when it is not YAML or not a list."""
     try:
         content = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
     except (OSError, yaml.YAMLError) as error:
         raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
+    return listed(content, path)
+
+
+def listed(content: Any, path: Path) -> list[Any]:
+    """The rows of a file's content; raises BadInput when it is not a list."""
     if not isinstance(content, list):
         raise BadInput(f"{path}: expected a list of rows, got {type(content).__name__}")
     # A document that opens with `shared:` anchors keeps them in a leading entry of its own.

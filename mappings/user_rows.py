@@ -15,13 +15,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from .. import yaml_reader
 from ..errors import BadInput, MsmigrateError
 from .reading import MODES, read_row
-from .rows import NOT_RUN, Row, read_yaml
+from .rows import NOT_RUN, Row, listed
 from .shapes import SHAPES
 from .user_verbs import described, find
 from .verbs import VERBS
 
+MOST = 1 << 20  # bytes of a file
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 OBJECTS = ("mindspore", "msmigrate")  # what constants may name, besides the package of the row's own target
 
@@ -42,10 +44,9 @@ def read(files: tuple[Path, ...], kinds: tuple[str, ...]) -> tuple[Row, ...]:
 
 
 def _file(path: Path, kinds: Sequence[str]) -> Iterator[Row]:
-    if not path.is_file():
-        raise BadInput(f"{path}: there is no such file of rows")
+    content, _ = yaml_reader.read(path, what="a file of rows", most=MOST, aliases=True)
     kind = None
-    for number, entry in enumerate(read_yaml(path), 1):
+    for number, entry in enumerate(listed(content, path), 1):
         if isinstance(entry, dict) and set(entry) == {"kind"}:
             kind = _kind(entry["kind"], kinds, f"{path}: entry {number}")
         elif not isinstance(entry, dict) or not isinstance(entry.get("torch"), str):

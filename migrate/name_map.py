@@ -10,8 +10,13 @@ everything alignment finds by itself.
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterable, Sequence
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,27 +25,20 @@ from ..errors import BadInput
 
 LONGEST = 1000  # characters of a pattern
 MOST = 1_000_000  # bytes of a file
+SECONDS = 4.0  # for all patterns of a map together, and all names
 FORM = "a list of {torch: REGEX, mindspore: NAME}"
+WORKER = Path(__file__).with_name("pattern_worker.py")
+HINT_WORK = 10_000_000  # letters of a name times those that it is compared with: about a second
 
 
 @dataclass(frozen=True)
 class Rule:
     """One pair, and the line where it stands."""
 
-    torch: re.Pattern[str]
+    torch: str
     mindspore: str
     line: int
     file: Path
-
-    def target(self, name: str) -> str | None:
-        """What this pair makes of a torch name, or None where it does not match. Raises BadInput."""
-        found = self.torch.fullmatch(name)
-        if found is None:
-            return None
-        try:
-            return found.expand(self.mindspore)
-        except (re.error, IndexError) as error:
-            raise BadInput(f"{self.where}: {self.mindspore!r} does not fit its pattern: {error}") from None
 
     @property
     def where(self) -> str:
@@ -54,22 +52,18 @@ def read_rules(path: Path | None) -> list[Rule]:
         return []
     import yaml  # here, for it would take a sixth of the time of converting a small checkpoint
 
-    try:
-        if path.stat().st_size > MOST:
-            raise BadInput(f"{path}: a map of names has less than {MOST} bytes")
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
-    except FileNotFoundError:
-        raise BadInput(f"there is no file {path}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError, ValueError) as error:
-        raise BadInput(f"{path}: is no YAML file: {' '.join(str(error).split())[:300]}") from None
+    from .. import yaml_reader
+
+    node = yaml_reader.compose(path, what="a map of names", most=MOST)
     if node is None:
         return []
     if not isinstance(node, yaml.SequenceNode):
         raise BadInput(f"{path}: expected {FORM}")
-    return [_rule(path, item) for item in node.value]
+    until = time.monotonic() + SECONDS
+    return [_rule(path, item, until) for item in node.value]
 
 
-def _rule(path: Path, node: Any) -> Rule:
+def _rule(path: Path, node: Any, until: float) -> Rule:
     import yaml
 
     line = node.start_mark.line + 1
@@ -77,14 +71,55 @@ def _rule(path: Path, node: Any) -> Rule:
         isinstance(part, yaml.ScalarNode) for pair in node.value for part in pair
     )
     fields = {key.value: value.value for key, value in node.value} if scalars else {}
-    if fields.keys() != {"torch", "mindspore"} or len(node.value) != 2:
+    if fields.keys() != {"torch", "mindspore"}:
         raise BadInput(f"{path}:{line}: expected {{torch: REGEX, mindspore: NAME}}")
     if len(fields["torch"]) > LONGEST or len(fields["mindspore"]) > LONGEST:
         raise BadInput(f"{path}:{line}: a pattern has at most {LONGEST} characters")
+    rule = Rule(fields["torch"], fields["mindspore"], line, path)
     try:
-        return Rule(re.compile(fields["torch"]), fields["mindspore"], line, path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a later Python may read otherwise
+            re.compile(rule.torch)
     except (re.error, RecursionError, OverflowError) as error:
-        raise BadInput(f"{path}:{line}: {fields['torch']!r} is no regular expression: {error}") from None
+        raise BadInput(f"{rule.where}: {rule.torch!r} is no regular expression: {error}") from None
+    if time.monotonic() > until:
+        raise BadInput(f"{rule.where}: up to here the patterns take longer than {SECONDS:g} s to read: write fewer")
+    return rule
+
+
+def targets(rules: Sequence[Rule], names: Collection[str]) -> dict[str, tuple[Rule, str]]:
+    """Name -> the first rule that matches it, and what that makes of it; names that none matches are left out.
+
+    Raises BadInput for a rule whose MindSpore name does not fit its pattern, and for a pattern that takes too long.
+    """
+    if not rules or not names:
+        return {}
+    asked = {"rules": [(rule.torch, rule.mindspore) for rule in rules], "names": list(names)}
+    command = [sys.executable, "-I", "-S", "-W", "ignore", str(WORKER)]
+    try:
+        done = subprocess.run(command, input=json.dumps(asked).encode(), capture_output=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired as error:
+        rule = _begun(rules, error.stdout or b"")
+        raise BadInput(
+            f"{rule.where}: {rule.torch!r} takes longer than {SECONDS:g} s to match: write it without a repetition "
+            "inside of a repetition, as in (a+)+"
+        ) from None
+    if done.returncode:
+        rule = _begun(rules, done.stdout)
+        raise BadInput(f"{rule.where}: {rule.torch!r} takes too much memory to match: write it without {{…}} in {{…}}")
+    found = {}
+    for name, (number, target, *why) in json.loads(done.stdout.splitlines()[-1]).items():
+        rule = rules[number]
+        if target is None:
+            raise BadInput(f"{rule.where}: {rule.mindspore!r} does not fit its pattern: {why[0]}")
+        found[name] = (rule, target)
+    return found
+
+
+def _begun(rules: Sequence[Rule], output: bytes) -> Rule:
+    """The rule with which the worker began last."""
+    lines = output.split()
+    return rules[int(lines[-1])] if lines else rules[0]
 
 
 class Names:
@@ -94,6 +129,14 @@ class Names:
         self.rules = rules
         self.used: set[int] = set()
         self._paths: dict[str, str] = {"": ""}
+        self._targets: dict[str, tuple[Rule, str] | None] = {}
+
+    def match(self, names: Iterable[str]) -> None:
+        """Match the names of tensors, and the modules around them, all at once. Raises BadInput as `targets` does."""
+        if self.rules:
+            new = dict.fromkeys(head for name in names for head in _heads(name) if head not in self._targets)
+            found = targets(self.rules, new)
+            self._targets.update((name, found.get(name)) for name in new)
 
     def path(self, path: str) -> str:
         """A module's path in MindSpore: as the first rule says that matches it, or the nearest module above it."""
@@ -115,16 +158,27 @@ class Names:
         for rule in self.rules:
             if rule.line not in self.used:
                 modules = {name.rpartition(".")[0] for name in names} - {""}
-                hint = near(rule.torch.pattern, modules)
-                raise BadInput(f"{rule.where}: {rule.torch.pattern!r} matches no name of the checkpoint{hint}")
+                hint = near(rule.torch, modules)
+                raise BadInput(f"{rule.where}: {rule.torch!r} matches no name of the checkpoint{hint}")
 
     def _target(self, name: str) -> str | None:
-        for rule in self.rules:
-            target = rule.target(name)
-            if target is not None:
-                self.used.add(rule.line)
-                return target
-        return None
+        if not self.rules:
+            return None
+        if name not in self._targets:
+            self.match([name])
+        found = self._targets[name]
+        if found is None:
+            return None
+        rule, target = found
+        self.used.add(rule.line)
+        return target
+
+
+def _heads(name: str) -> Iterable[str]:
+    """A name, and those of the modules around it."""
+    while name:
+        yield name
+        name = name.rpartition(".")[0]
 
 
 def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[str, str]:
@@ -135,22 +189,18 @@ def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[st
     there, and where two torch names are led to one.
     """
     found: dict[str, str] = {}
-    used: set[int] = set()
-    for name in ours:
-        for rule in rules:
-            target = rule.target(name)
-            if target is None:
-                continue
-            used.add(rule.line)
-            if target not in theirs:
-                hint = near(target, theirs)
-                raise BadInput(f"{rule.where}: {name} would be {target!r}, which the MindSpore net does not have{hint}")
-            found[name] = target
-            break
+    matched = targets(rules, ours)
+    for name in [name for name in ours if name in matched]:
+        rule, target = matched[name]
+        if target not in theirs:
+            hint = near(target, theirs)
+            raise BadInput(f"{rule.where}: {name} would be {target!r}, which the MindSpore net does not have{hint}")
+        found[name] = target
+    used = {rule.line for rule, _ in matched.values()}
     for rule in rules:
         if rule.line not in used:
-            hint = near(rule.torch.pattern, ours)
-            raise BadInput(f"{rule.where}: {rule.torch.pattern!r} matches no name of the torch model{hint}")
+            hint = near(rule.torch, ours)
+            raise BadInput(f"{rule.where}: {rule.torch!r} matches no name of the torch model{hint}")
     for name in [n for n in ours if n not in found]:  # below a mapped module
         head = name
         while head and head not in found:
@@ -166,10 +216,13 @@ def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[st
 
 
 def near(name: str, among: Iterable[str]) -> str:
-    """The names that look most like one, as the end of a message."""
+    """The names that look most like one, as the end of a message; nothing where they are too many to compare."""
     import difflib
 
-    close = difflib.get_close_matches(name, list(among), n=3, cutoff=0.5)
+    there = list(among)
+    if len(name) * sum(map(len, there)) > HINT_WORK:
+        return ""
+    close = difflib.get_close_matches(name, there, n=3, cutoff=0.5)
     return f"; the nearest: {', '.join(close)}" if close else ""
 
 

@@ -33,6 +33,7 @@ def entries(checkpoint: Checkpoint, owners: Owners | None, net: Net | None, name
     shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
     names = names or Names(())
     layer_states()  # rows that cannot be read are told as such, and not as what speaks against a tensor
+    names.match((*checkpoint.tensors, *checkpoint.refused))
     settled: dict[str, Entry] = {}
     for module in owner_classes.modules(shapes | dict.fromkeys(checkpoint.refused, ())):
         try:

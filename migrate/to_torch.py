@@ -119,6 +119,7 @@ def by_model(
     names: how modules are called in MindSpore, by --map.
     """
     names = names or Names(())
+    names.match(wanted)
     found: Ways = {}
     for name, shape in wanted.items():
         path, leaf = split(name)

@@ -9,12 +9,12 @@ under `msmigrate.training` (see training_state.py).
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from ..errors import BadCheckpoint, Unsupported
+from ..input_files import json_value
 from ..mappings.rows import Row
 from .constants import Maker
 from .formats.contents import Piece, Shape, Tensor, product
@@ -122,8 +122,8 @@ def _count(name: str, training: Mapping[str, Tensor], maker: Maker) -> int:
 def _epoch(content: bytes) -> int | None:
     """The epoch that is next, as `msmigrate train` notes it."""
     try:
-        epoch = json.loads(content)["epoch"]
-    except (ValueError, KeyError, TypeError, RecursionError):
+        epoch = json_value(content)["epoch"]
+    except (ValueError, KeyError, TypeError):
         return None
     return epoch if type(epoch) is int and plain(epoch) else None
 
@@ -138,7 +138,7 @@ def _row(told: Mapping[str, Any]) -> Row:
 def _told(content: bytes) -> dict[str, Any]:
     """The parameter groups and what else the run has noted for torch."""
     try:
-        found = json.loads(content)
+        found = json_value(content)
         groups = found["param_groups"]
         names = [name for group in groups for name in group["params"]]
         if type(found) is dict and "optimizer" not in found:
@@ -156,7 +156,7 @@ def _told(content: bytes) -> dict[str, Any]:
         options = [value for group in groups for key, value in group.items() if key != "params"]
         if not all(map(plain, (*options, *scaler.values(), found.get("epoch")))):
             raise ValueError
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise BadCheckpoint(f"{GROUPS} is damaged") from None
     result: dict[str, Any] = found
     return result

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, BadTrace
+from ..input_files import read_json
 from ..train import recipe as recipes
 from ..train.run.code_digest import file_digest
 from .narrowing import Narrowing
@@ -114,7 +115,7 @@ def write(recipe_file: Path, options: Options, side: str, alone: bool = False) -
 def read(folder: Path) -> RunFile:
     """Read a folder's run.json. Raises BadTrace where there is none, or it says nonsense."""
     try:
-        document = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        document = read_json(folder / RUN)
         if document.pop("format", None) != FORMAT:
             raise ValueError("another format; record it again with this msmigrate")
         run = RunFile(**document)

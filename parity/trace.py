@@ -26,6 +26,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from ..errors import BadTrace
+from ..input_files import open_regular, read_json
 from .narrowing import STAGES as STAGES
 from .narrowing import WHOLE, Narrowing
 
@@ -160,7 +161,7 @@ class Trace:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            document = json.loads((folder / "trace.json").read_text(encoding="utf-8"))
+            document = read_json(folder / "trace.json")
             self.entries: dict[Key, Entry] = {}
             for fields in document.pop("entries"):
                 entry = _checked(fields)
@@ -239,7 +240,7 @@ def file_name(stage: str, part: str) -> str:
 def sha256(path: Path) -> str:
     """The digest of a file, in hex; raises OSError."""
     digest = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
     return digest.hexdigest()

@@ -9,6 +9,7 @@ from typing import Any
 from ..errors import BadInput
 from ..export import lite
 from ..export.run import Worker
+from ..input_files import unreadable
 from ..migrate.formats.atomic_file import check_destination
 from ..train.inference.inference_process import follow
 from .placing import check, place
@@ -32,8 +33,8 @@ def lite_source(checkpoint: Path) -> bool:
 
 def check_onnx(file: Path, folder: Path, worker: Worker) -> None:
     """Raise BadInput where an ONNX file is missing, or not valid, and WorkerFailed where the check dies of it."""
-    if not file.is_file():
-        raise BadInput(f"there is no file {file}")
+    if (why := unreadable(file)) is not None:
+        raise BadInput(why)
     follow([*worker("onnx_given"), str(file)], folder / "check.log", name="onnx")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ import yaml
 from rich.console import Console
 
 from ..errors import BadInput, Unsupported
+from ..input_files import read_json
 from ..parity.narrowing import WHOLE, Narrowing
 from ..parity.pair import of_recipe
 from ..parity.run import MINDSPORE_WORKER
@@ -24,7 +24,6 @@ from ..train.run.code_digest import code_digest, file_digest
 from .parity_command import with_progress
 from .parity_report import show, write_json
 
-LARGEST = 1 << 26  # bytes; a report of ResNet-152 has 4 MB
 WHAT = {"recipe": "recipe", "code": "msmigrate's code", "checkpoint": "starting checkpoint"}
 
 
@@ -160,14 +159,14 @@ def _how(recipe_file: Path, recipe: Recipe, report: str) -> str:
 def _read(file: Path) -> dict[str, Any]:
     """A report that anyone may have written. Raises BadInput for anything else."""
     try:
-        if not file.is_file():  # a pipe or a device might never end
-            raise BadInput(f"there is no file {file}; make it with msmigrate parity-step RECIPE --json {file.name}")
-        if file.stat().st_size > LARGEST:
-            raise BadInput(f"{file} is too large for a report of parity-step")
-        found = json.loads(file.read_bytes())
+        found = read_json(file)
+    except FileNotFoundError:
+        raise BadInput(
+            f"there is no file {file}; make it with msmigrate parity-step RECIPE --json {file.name}"
+        ) from None
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise BadInput(f"{file} is not JSON; a report is what `msmigrate parity-step --json` writes") from None
     keys = {"recipe_digest": str, "code_digest": str, "versions": dict, "stages": list}
     for key, what in (("code_digest", "which code it holds for"), ("narrowed", "whether it is of the whole step")):

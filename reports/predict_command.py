@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..errors import BadInput
+from ..input_files import read_text
 from ..temporary import temporary_folder
 from ..train.data.image_folder import class_names
 from ..train.inference import request as requests
@@ -26,6 +27,7 @@ from ..train.inference.subject import NetOptions, Subject
 from .evaluation import likeliest
 from .inference_progress import infer_with_progress
 
+MOST_NAMES = 1 << 24  # bytes of a file of class names
 UNREADABLE = 2  # the exit code where an image could not be read, as for any bad input
 
 
@@ -92,9 +94,9 @@ def class_file(place: Path) -> list[str]:
     if place.is_dir():
         return class_names(place)
     try:
-        return [line.strip() for line in place.read_text(encoding="utf-8").rstrip().splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        return [line.strip() for line in read_text(place, MOST_NAMES).rstrip().splitlines()]
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise BadInput(f"--classes {place} cannot be read: {why}") from error
 
 

@@ -19,6 +19,7 @@ from ..export.hostile_mindir import refuse_code
 from ..export.run import Worker, module
 from ..export.serve_job import ServeJob
 from ..export.subject import job_of, subject_of
+from ..input_files import unreadable
 from ..processes import ENDING, interrupt, signals_to
 from ..temporary import temporary_folder
 from ..train import recipe as recipes
@@ -112,8 +113,8 @@ def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
             "a MindIR holds its model: leave --model, --trust-source and --ema out; --recipe says how images are "
             "prepared"
         )
-    if not asked.checkpoint.is_file():
-        raise BadInput(f"there is no file {asked.checkpoint}")
+    if (why := unreadable(asked.checkpoint)) is not None:
+        raise BadInput(why)
     if asked.key_file is None:
         refuse_code(asked.checkpoint)
     recipe = ANY if asked.recipe is None else recipes.load(asked.recipe)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import BadDestination, BadInput, NotTrusted
+from ..input_files import unreadable
 from ..train import recipe as recipes
 from ..train.recipe import Recipe
 from ..train.recipe_parts import Amp
@@ -60,8 +61,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.parity_report is not None and self.skip_parity:
             raise BadInput("--parity-report brings a proof and --skip-parity goes without one: leave one out")
-        if self.continue_from is not None and not self.continue_from.is_file():
-            raise BadInput(f"--continue-from {self.continue_from}: there is no such file")
+        if self.continue_from is not None and (why := unreadable(self.continue_from)) is not None:
+            raise BadInput(f"--continue-from: {why}")
         if self.amp_dtype is not None and self.amp is None:
             raise BadInput("--amp-dtype is the dtype of --amp: give both, or set amp.dtype in the recipe")
         self.spread.check()

@@ -12,6 +12,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, Field, PositiveInt, ValidationError
 
 from ..errors import BadInput, BadRecipe
+from ..input_files import LARGEST_PYTHON, read_bytes
 from ..mappings import table
 from . import strict_yaml
 from .recipe_parts import (
@@ -230,7 +231,7 @@ def _full_name(name: str) -> str:
 def _content(source: Path) -> str:
     """The digest of a file of source. Raises BadRecipe where it cannot be read."""
     try:
-        return hashlib.sha256(source.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
+        return hashlib.sha256(read_bytes(source, LARGEST_PYTHON).replace(b"\r\n", b"\n")).hexdigest()
     except OSError as error:
         raise BadRecipe(f"model.source: {source} cannot be read: {error.strerror or error}") from None
 

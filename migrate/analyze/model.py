@@ -16,7 +16,7 @@ def analyze(target_name: str, *, mode: str, target: str, inputs: Sequence[str] =
 
     Raises BadInput for what names no model or is no ONNX file, WorkerFailed when the model's own code fails.
     """
-    if target_name.endswith(".onnx") or (":" not in target_name and Path(target_name).is_file()):
+    if target_name.endswith(".onnx") or (":" not in target_name and Path(target_name).exists()):
         if inputs:
             raise BadInput("--input is for models of torch: a file of ONNX says its own inputs")
         from .onnx_model import analyze_onnx

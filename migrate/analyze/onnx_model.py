@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput
+from ...input_files import unreadable
 from ...mappings.onnx_table import onnx_operators
 from ..model_spec import ask_worker
 from .operators import BY_HAND, NO_ROW, Operator, operators
@@ -18,8 +18,8 @@ PATIENCE = 120.0  # seconds
 
 def analyze_onnx(path: str, *, mode: str, target: str) -> Analysis:
     """Read the file and judge its operators; raises BadInput for what is no model of ONNX, or not all of one."""
-    if not Path(path).is_file():
-        raise BadInput(f"there is no file {path}")
+    if (why := unreadable(path)) is not None:
+        raise BadInput(why)
     report = ask_worker("analyze.onnx_operators", [path], path, PATIENCE)
     return Analysis(
         name=path,

@@ -16,6 +16,7 @@ from typing import Any
 import onnx
 
 from ...errors import BadInput
+from ...input_files import read_bytes
 from ..model_spec import serve
 from .onnx_costs import flops, known_shapes
 
@@ -58,10 +59,9 @@ def report(path: str) -> dict[str, Any]:
 def read(path: Path) -> onnx.ModelProto:
     """Read the model without the tensors that lie in other files; raises BadInput."""
     try:
-        size = path.stat().st_size
-        if size > LARGEST:
-            raise BadInput(f"it has {size:,} bytes, and no file of ONNX has more than {LARGEST:,}")
-        content = path.read_bytes()
+        content = read_bytes(path, LARGEST)
+    except FileNotFoundError:
+        raise BadInput("there is no such file") from None
     except OSError as error:
         raise BadInput(f"it cannot be read: {error.strerror}") from None
     try:

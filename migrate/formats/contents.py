@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from ...errors import BadCheckpoint
+from ...input_files import open_regular
 
 ITEM_SIZES = {  # bytes of one element, by torch's name of the dtype
     name: size
@@ -160,9 +159,7 @@ class Source:
 def open_file(path: str) -> BinaryIO:
     """Open a regular file for reading; raises BadCheckpoint, also for a pipe, at which opening would wait for ever."""
     try:
-        if not stat.S_ISREG(Path(path).stat().st_mode) and not Path(path).is_dir():
-            raise BadCheckpoint(f"{path} is not a regular file")
-        return Path(path).open("rb")
+        return open_regular(path)
     except OSError as error:
         raise BadCheckpoint(f"cannot read {path}: {error.strerror}") from None
 

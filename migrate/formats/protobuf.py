@@ -83,7 +83,7 @@ class Cursor:
         if stop - self.at > most:
             raise self.damaged()
         start, end = self.at - self.start, stop - self.start
-        inside = 0 <= start and end <= len(self.window)
+        inside = start >= 0 and end <= len(self.window)
         content = self.window[start:end] if inside else self.read(self.at, stop - self.at)
         self.at = stop
         return content

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import BadCheckpoint
+from ...input_files import json_value
 from .contents import MAX_DIM, MAX_RANK, check_name
 
 MAX_RECORD = 16 << 20  # bytes
@@ -33,7 +34,7 @@ def unpacked(path: str, content: bytes | str) -> dict[str, Any] | None:
     if not content:
         return None
     try:
-        found = json.loads(content)
+        found = json_value(content)
         if type(found) is not dict or type(found.get("format")) is not int:
             raise ValueError
         for part, kind in PARTS.items():
@@ -45,7 +46,7 @@ def unpacked(path: str, content: bytes | str) -> dict[str, Any] | None:
         for shape in found["shapes"].values():
             if len(shape) > MAX_RANK or any(type(size) is not int or not 0 <= size < MAX_DIM for size in shape):
                 raise ValueError
-    except (ValueError, RecursionError, BadCheckpoint):
+    except (ValueError, BadCheckpoint):
         raise BadCheckpoint(f"{path}: what an earlier conversion noted in it is damaged") from None
     if found["format"] != FORMAT:
         raise BadCheckpoint(f"{path} was written by a later msmigrate; update this one")

@@ -9,14 +9,13 @@ The header begins with a brace and may end in spaces.
 
 from __future__ import annotations
 
-import json
 import os
 import struct
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 from ...errors import BadCheckpoint
+from ...input_files import json_value
 from .contents import (
     ITEM_SIZES,
     MAX_DIM,
@@ -54,7 +53,6 @@ DTYPES = {  # safetensors' name -> torch's; not those of fewer than 8 bits, of w
 }
 LENGTH = struct.Struct("<Q")
 MAX_HEADER = 100_000_000  # bytes, as the safetensors library has it
-MAX_TENSORS = 1_000_000
 RECORD = "msmigrate"  # the key in the metadata of what record.py notes
 
 
@@ -112,9 +110,6 @@ def read_header(file: BinaryIO, path: str) -> Header:
 
 
 def _json(content: bytes, path: str) -> dict[str, Any]:
-    # Each tensor takes two lists and an object. Objects in memory are twenty times as large as their text.
-    if content.count(b"[") + content.count(b"{") > 4 * MAX_TENSORS:
-        raise BadCheckpoint(f"{path}: its header describes more than {MAX_TENSORS:,} tensors")
     try:
         return dict(strict_json(content))
     except BadCheckpoint as error:
@@ -124,17 +119,9 @@ def _json(content: bytes, path: str) -> dict[str, Any]:
 def strict_json(content: bytes) -> Any:
     """What JSON text means, if it means one thing; raises BadCheckpoint, which says what the text does."""
     try:
-        return json.loads(content.decode(), object_pairs_hook=_object)
-    except (ValueError, RecursionError):
-        raise BadCheckpoint("is no valid JSON; the file is damaged") from None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):  # two readers could take two different ones
-        counts = Counter(name for name, _ in pairs)
-        raise BadCheckpoint(f"holds {shown(max(counts, key=counts.__getitem__))!r} twice")
-    return found
+        return json_value(content)
+    except ValueError as error:
+        raise BadCheckpoint(f"is {error}; the file is damaged") from None
 
 
 def _kind(info: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import BadInput
+from ...input_files import LARGEST_PYTHON, read_bytes
 
-LARGEST = 2 * 1024 * 1024  # bytes; torch's own largest module is half of that
 LINE_ENDS = re.compile("\r\n|\r|\n")  # those that Python counts
 DEEPEST = 120  # levels of a syntax tree; an `elif` is one more
 
@@ -41,16 +41,13 @@ def read_source(path: Path, shown: str | None = None) -> Source:
     """Read and parse one file; raises BadInput with the file, and the line where there is one."""
     shown = shown or str(path)
     try:
-        if not path.exists():
-            raise BadInput(f"{shown}: there is no such file")
-        if not path.is_file():
-            raise BadInput(f"{shown}: is not a file; give the Python file of the training script")
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
-        raise BadInput(f"{shown}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(content) > LARGEST:
-        raise BadInput(f"{shown}: is larger than {LARGEST >> 20} MiB; that is no script that a person wrote")
+        content = read_bytes(path, LARGEST_PYTHON)
+    except FileNotFoundError:
+        raise BadInput(f"{shown}: there is no such file") from None
+    except IsADirectoryError:
+        raise BadInput(f"{shown}: is not a file; give the Python file of the training script") from None
+    except OSError as error:
+        raise BadInput(f"{shown}: cannot be read: {error.strerror or error}") from None
     if b"\0" in content:
         raise BadInput(f"{shown}: not Python: it holds zero bytes, as binary files do")
     try:

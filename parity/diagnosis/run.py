@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import WorkerFailed
+from ...input_files import read_json
 from ..findings import Cause, Finding, ModuleVerdict, Report
 from ..judge import Verdict
 from ..trace import STAGES
@@ -63,7 +64,7 @@ def read_failed(folder: Path) -> tuple[list[Finding], list[ModuleVerdict]]:
     """What `write_failed` left. Raises WorkerFailed."""
     path = folder / FAILED
     try:
-        document = json.loads(path.read_bytes())
+        document = read_json(path)
         findings = [
             Finding(**{**entry, "verdict": Verdict(entry["verdict"]), "shape": tuple(entry["shape"])})
             for entry in document["findings"]
@@ -84,7 +85,7 @@ def write_causes(path: Path, causes: Sequence[Cause]) -> None:
 def read_causes(path: Path) -> list[Cause]:
     """The causes in a file that a worker left, by stage. Raises WorkerFailed for anything else."""
     try:
-        document = json.loads(path.read_bytes())
+        document = read_json(path)
         if not isinstance(document, list) or len(document) > MOST:
             raise ValueError("expected a list of causes")
         causes = [_cause(entry) for entry in document]

@@ -19,6 +19,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
 from ...errors import BadInput
+from ...input_files import open_regular
 
 INPUT = re.compile(r"(?:images|inputs?)(?P<step>[1-9]\d{0,3})?(?:\.(?P<place>[1-9]\d?))?")
 LABELS = re.compile(r"labels(?P<step>[1-9]\d{0,3})?")
@@ -61,10 +62,11 @@ def _arrays(path: Path) -> dict[str, Any]:
     if path.suffix not in (".npz", ".safetensors"):
         raise BadInput(f"{path}: a batch is a file of {KINDS}, or folder:PATH")
     try:
-        if path.suffix == ".safetensors":
-            return dict(load_file(path))
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:  # which leaves a damaged one open
-            return {name: archive[name] for name in archive.files}
+        with open_regular(path) as file:
+            if path.suffix == ".safetensors":
+                return dict(load_file(path))
+            with np.load(file, allow_pickle=False) as archive:  # which leaves a damaged one open
+                return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise BadInput(f"there is no file {path}") from None
     except (OSError, ValueError, KeyError, TypeError, SafetensorError, zipfile.BadZipFile, EOFError, MemoryError) as e:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import Ambiguous, BadInput
+from ...input_files import read_json
 from ...migrate.name_map import read_rules, write_rules
 from ...train.recipe import FOLDER, Recipe
 from ..worker import Options, wait_for
@@ -79,7 +80,7 @@ def read_alignment(options: Options) -> Alignment:
         return replace(everything(torch), logits=_logits(torch), scope=scope(torch, torch))
     path = wait_for(options.folder / ALIGNMENT)
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
         if document.pop("format") != FORMAT:
             raise ValueError("another format")
         return _alignment(document)
@@ -111,7 +112,7 @@ def _alignment(document: dict[str, Any]) -> Alignment:
 def write_map(folder: Path, path: Path) -> None:
     """Write the alignment of a run as a map to edit. Raises BadInput."""
     try:
-        document = json.loads((folder / ALIGNMENT).read_text(encoding="utf-8"))
+        document = read_json(folder / ALIGNMENT)
         found = _alignment({key: value for key, value in document.items() if key != "format"})
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{folder / ALIGNMENT}: is no alignment: {' '.join(str(error).split())[:300]}") from None

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput
+from ...input_files import read_json
 
 FORMAT = 1
 SIDES = ("torch", "mindspore")
@@ -106,7 +107,7 @@ def parent(path: str) -> str:
 def read(path: Path) -> Structure:
     """Read a structure that a worker (or anyone) wrote. Raises BadInput."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = read_json(path)
         if document.get("format") != FORMAT:
             raise ValueError(f"format {document.get('format')!r}; this msmigrate reads {FORMAT}")
         return _structure(document)

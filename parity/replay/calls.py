@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadTrace
+from ...input_files import open_regular, read_json
 from ..narrowing import MODEL as MODEL
 from .values import DTYPES, Stored, Unsupported, Value, decoded, digest, encoded, flat, leaves
 
@@ -137,7 +138,7 @@ class Recording:
         """Read FOLDER/replay.json. Raises BadTrace for what is missing or no recording."""
         path = folder / FILE
         try:
-            document = json.loads(path.read_text(encoding="utf-8"))
+            document = read_json(path)
             if document.get("format") != FORMAT:
                 raise BadTrace(f"{path}: replay format {document.get('format')!r}; this msmigrate reads {FORMAT}")
             modules = {str(fields["path"]): _module(fields) for fields in document.pop("modules")}
@@ -152,8 +153,9 @@ class Recording:
         """One tensor. Raises BadTrace when it is missing or not what replay.json says."""
         path = self.folder / f"{stored.file}.npy"
         try:
-            array: np.ndarray = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError) as error:
+            with open_regular(path) as file:
+                array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        except Exception as error:  # the parser of its head has any kind
             raise BadTrace(f"{path}: cannot be read: {' '.join(str(error).split())[:300]}") from error
         if (array.shape, str(array.dtype)) != (stored.shape, stored.dtype):
             raise BadTrace(f"{path}: is {array.dtype} {list(array.shape)}, not {stored.dtype} {list(stored.shape)}")

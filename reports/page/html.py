@@ -15,9 +15,11 @@ import jinja2
 
 from ... import __version__
 from ...errors import MsmigrateError
+from ...input_files import read_text
 from ...parity.findings import Report, StageSummary
 from ...parity.judge import RATIO, Verdict
 from ...train import recipe as recipes
+from ...train import strict_yaml
 from ..judged import explains, known, where
 from ..whole_file import write_whole
 from .error_histograms import Histograms
@@ -28,7 +30,6 @@ from .packed_findings import clipped, pack
 HERE = Path(__file__).parent
 SCRIPTS = ("data.js", "detail.js", "plot.js", "table.js", "explore.js", "tree.js")
 FIRST_CAUSES = 4  # shown unfolded; the others are one click away
-LARGEST_RECIPE = 65_536  # bytes
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # no character of HTML; a name may hold one
 MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.NONE: "none"}
 
@@ -132,14 +133,11 @@ def _recipe_text(report: Report, copy: Path | None) -> str | None:
     """
     path = copy or Path(report.recipe)
     try:
-        if path.stat().st_size > LARGEST_RECIPE:
-            return None
+        text = read_text(path, strict_yaml.LARGEST)
         recipe = recipes.load(path)
         if copy is not None and recipe.model.source is not None:
             return None
-        if recipe.digest != report.recipe_digest:
-            return None
-        return path.read_text(encoding="utf-8")
+        return text if recipe.digest == report.recipe_digest else None
     except (OSError, ValueError, MsmigrateError):
         return None
 

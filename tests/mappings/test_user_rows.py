@@ -129,8 +129,8 @@ def test_several_files_and_a_row_that_is_in_two(tmp_path: Path, monkeypatch: pyt
         ),
         (("mynet.OldScale", "torch.nn.Conv2d"), "torch.nn.Conv2d has a built-in row; to replace that, write a row"),
         (("mynet.OldScale", "two words"), "'two words' is no name of a torch class"),
-        (("arguments:", "arguments: !!python/object/apply:os.system [true]\n  x:"), "own.yaml: "),
-        (("- torch", "torch"), "own.yaml: "),
+        (("arguments:", "arguments: !!python/object/apply:os.system [true]\n  x:"), r"own.yaml:\d+: not YAML .* tags"),
+        (("- torch", "torch"), r"own.yaml:\d+: not YAML"),
     ],
 )
 def test_a_damaged_file_names_file_row_and_key(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
-from msmigrate.migrate.name_map import apply, read_rules, write_rules
+from msmigrate.migrate import name_map
+from msmigrate.migrate.name_map import Names, apply, read_rules, targets, write_rules
 
 OURS = {"layer1": True, "layer1.0": True, "layer1.0.conv": True, "layer1.0.conv.weight": False, "fc": True}
 THEIRS = {"stage1", "stage1.0", "stage1.0.conv", "stage1.0.conv.weight", "end_point", "end_point.weight"}
@@ -39,17 +41,18 @@ BAD = {
     "- fc": r"map\.yaml:1: expected",
     "- {torch: fc}": r"map\.yaml:1: expected",
     "- {torch: fc, mindspore: a, why: b}": r"map\.yaml:1: expected",
-    "- {torch: fc, torch: fc}": r"map\.yaml:1: expected",
+    "- {torch: fc, torch: fc}": r"map\.yaml:1: .* the key 'torch' stands here twice",
     "- {torch: [fc], mindspore: a}": r"map\.yaml:1: expected",
     "\n- {torch: '(', mindspore: a}": r"map\.yaml:2: '\(' is no regular expression",
     "- {torch: fc, mindspore: 'endpoint'}": r":1: fc would be 'endpoint', .*the nearest: end_point",
     "- {torch: fc, mindspore: '\\1'}": r":1: .* does not fit its pattern",
     "- {torch: 'fd', mindspore: end_point}": r":1: 'fd' matches no name of the torch model; the nearest: fc",
     "- {torch: 'fc|layer1', mindspore: end_point}": r"layer1 and fc would both be end_point",
-    "- {torch: !!python/object/apply:os.system ['true'], mindspore: a}": r"expected",
-    "a: &a [*a]": r"map\.yaml: ",
-    "- {torch: 'x": r"is no YAML file",
-    "\0": r"is no YAML file",
+    "- {torch: !!python/object/apply:os.system ['true'], mindspore: a}": r"map\.yaml:1: .* tags",
+    "a: &a [*a]": r"map\.yaml:1: .* aliases are not read",
+    "- {torch: 'x": r"map\.yaml:1: not YAML that a map of names may hold: .* unexpected end of stream",
+    "\0": r"map\.yaml: not YAML that a map of names may hold: .* control characters are not allowed",
+    "[" * 30_000: r"map\.yaml:1: .* nested more than 20 deep",
 }
 
 
@@ -58,6 +61,43 @@ def test_a_bad_map_is_one_line(tmp_path: Path, text: str) -> None:
     with pytest.raises(BadInput, match=BAD[text]) as refused:
         mapped(tmp_path, text)
     assert "\n" not in str(refused.value)
+
+
+ENDLESS = {  # patterns, and why they are refused
+    r"(a+)+": "takes longer than",
+    r"(a|a)*": "takes longer than",
+    r"(\w+\.?)+\d": "takes longer than",
+    r"(.*)*\1\1\1\1x": "takes longer than",
+    r"((?:){65000}){65000}": "takes (longer than|too much memory)",
+}
+
+
+@pytest.mark.parametrize("pattern", ENDLESS)
+def test_a_pattern_without_end_is_named_and_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
+) -> None:
+    monkeypatch.setattr(name_map, "SECONDS", 1.0)
+    (tmp_path / "map.yaml").write_text(f"- {{torch: fc, mindspore: a}}\n- {{torch: '{pattern}b', mindspore: a}}\n")
+    rules = read_rules(tmp_path / "map.yaml")
+    long = "a" * 60 + "!"
+    for match in (lambda: apply(rules, {"fc": False, long: True}, {"a"}), lambda: Names(rules).match([long])):
+        with pytest.raises(BadInput, match=rf"map\.yaml:2: {re.escape(repr(pattern + 'b'))} {ENDLESS[pattern]}"):
+            match()
+
+
+def test_patterns_that_take_long_to_read_are_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(name_map, "SECONDS", 0.5)
+    pattern = "(?i)" + r"[\x00-\U0010ffff]" * 50
+    (tmp_path / "map.yaml").write_text(f"- {{torch: '{pattern}', mindspore: a}}\n" * 1000)
+    with pytest.raises(BadInput, match=r"map\.yaml:\d+: up to here the patterns take longer"):
+        read_rules(tmp_path / "map.yaml")
+
+
+def test_a_name_that_was_not_matched_with_the_others_is_matched_when_it_comes(tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text(r"- {torch: 'a(\d)', mindspore: 'b\1'}")
+    names = Names(read_rules(tmp_path / "map.yaml"))
+    names.match(["a1.x.weight"])
+    assert (names.path("a1.x"), names.path("a2.x"), names.path("c")) == ("b1.x", "b2.x", "c")
 
 
 def test_a_map_that_is_not_there_or_no_text(tmp_path: Path) -> None:
@@ -83,8 +123,8 @@ def test_anything_at_all_is_a_map_or_bad_input(tmp_path: Path, content: bytes | 
 def test_what_is_written_means_what_was_aligned(tmp_path: Path, names: list[str]) -> None:
     path = tmp_path / "map.yaml"
     write_rules(path, [(name, name[::-1], "order, likely") for name in names])
-    rules = read_rules(path)
-    assert [rule.target(name) for rule, name in zip(rules, names, strict=True)] == [name[::-1] for name in names]
+    found = targets(read_rules(path), names)
+    assert {name: target for name, (_, target) in found.items()} == {name: name[::-1] for name in names}
 
 
 def test_a_map_that_cannot_be_written(tmp_path: Path) -> None:

@@ -170,11 +170,11 @@ def test_a_report_of_an_older_msmigrate_says_so(tmp_path: Path) -> None:
 
 def test_a_report_that_is_no_file_or_huge_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "there is no file" in refusal(tmp_path / "none.json")
-    assert "there is no file" in refusal(tmp_path)
-    assert "there is no file" in refusal(Path("/dev/zero"))
+    assert "Is a directory" in refusal(tmp_path)
+    assert "a device" in refusal(Path("/dev/zero"))
     with (tmp_path / "huge.json").open("wb") as file:
         file.truncate(1 << 40)
-    assert "too large" in refusal(tmp_path / "huge.json")
+    assert "larger than 64 MiB" in refusal(tmp_path / "huge.json")
 
 
 def test_what_a_run_needs_a_proof_for(tmp_path: Path) -> None:

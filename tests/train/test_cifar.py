@@ -97,7 +97,7 @@ def test_class_names_are_read_where_there_are_any(tmp_path):
     with pytest.raises(BadInput, match=r"batches\.meta\.txt has 1 names, and CIFAR-10 has 10 classes"):
         open_source(f"cifar10:{tmp_path}", 10, training=True)
     (tmp_path / "batches.meta.txt").write_bytes(b"\xff\xfe")
-    with pytest.raises(BadInput, match=r"batches\.meta\.txt cannot be read: 'utf-8'"):
+    with pytest.raises(BadInput, match=r"batches\.meta\.txt cannot be read: it is not text in UTF-8"):
         open_source(f"cifar10:{tmp_path}", 10, training=True)
 
 

@@ -13,10 +13,13 @@ from typing import Literal
 import numpy as np
 
 from ...errors import BadInput
+from ...input_files import read_text
 from .sample import Sample
 
 SIDE = 32
 PIXELS = 3 * SIDE * SIDE
+MOST_NAMES = 1 << 16  # bytes of the file of class names
+MOST_ROWS = 1_000_000  # of one file, whose labels are held in memory; the sets have at most 50,000
 # A PPM's bytes are its pixels behind a few words: lossless, nothing to compute, and read by PIL and by MindSpore's
 # C++ decoder alike (measured: 21 and 18 microseconds an image, as quick as any other format).
 HEADER = b"P6 %d %d 255\n" % (SIDE, SIDE)
@@ -97,6 +100,8 @@ def _there(folder: Path, name: str, layout: Layout) -> Path:
 def _labels(file: Path, row: int, layout: Layout) -> np.ndarray:
     """The labels of a file, int32 (N,), with every check that can be made of it."""
     size = file.stat().st_size
+    if size > MOST_ROWS * row:
+        raise BadInput(f"{file} has {size:,} bytes, and no file of {layout.title} has more than {MOST_ROWS:,} images")
     if size == 0 or size % row:
         raise BadInput(
             f"{file} has {size} bytes, which is not a whole number of rows of {row} bytes: "
@@ -114,12 +119,12 @@ def _labels(file: Path, row: int, layout: Layout) -> np.ndarray:
 
 def _class_names(file: Path, layout: Layout) -> tuple[str, ...]:
     """The names in label order, one on each line of the file."""
-    if not file.is_file():
-        return tuple(str(label) for label in range(layout.classes))
     try:
-        names = tuple(file.read_text(encoding="utf-8").split())
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file} cannot be read: {error}") from error
+        names = tuple(read_text(file, MOST_NAMES).split())
+    except FileNotFoundError:
+        return tuple(str(label) for label in range(layout.classes))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(names) != layout.classes:
         raise BadInput(f"{file} has {len(names)} names, and {layout.title} has {layout.classes} classes")
     return names

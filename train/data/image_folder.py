@@ -10,9 +10,13 @@ from typing import Literal
 import numpy as np
 
 from ...errors import BadInput
+from ...input_files import read_bytes
 from .sample import Sample
 
 SUFFIXES = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")  # torchvision's IMG_EXTENSIONS
+
+
+LARGEST = 1 << 28  # bytes of an image's file
 
 
 class ImageFolder:
@@ -88,6 +92,6 @@ def _unreadable(folder: object, error: OSError) -> BadInput:
 def read(path: Path) -> bytes:
     """The bytes of a file; raises BadInput with the system's reason."""
     try:
-        return path.read_bytes()
+        return read_bytes(path, LARGEST)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from error

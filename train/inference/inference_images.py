@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import BadInput
 from ..data.data_sources import Source, open_source
-from ..data.image_folder import SUFFIXES
+from ..data.image_folder import SUFFIXES, read
 from ..data.image_folder import image_files as images_below
 from ..data.sample import Sample
 from ..models.model_names import num_classes
@@ -33,10 +33,7 @@ class ImageFiles:
     def __getitem__(self, index: int) -> Sample:
         """The file's bytes, undecoded; raises BadInput that names a file that cannot be read."""
         path = self._paths[index]
-        try:
-            return Sample(Path(path).read_bytes(), 0, path, self.mode)
-        except OSError as error:
-            raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+        return Sample(read(Path(path)), 0, path, self.mode)
 
 
 class Prepared:

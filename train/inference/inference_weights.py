@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadCheckpoint
+from ...input_files import open_regular
 from ...migrate.formats.mindspore_ckpt import begins
 from ..models.model_names import num_classes
 from ..recipe import Recipe
@@ -25,10 +26,10 @@ def is_foreign(path: Path) -> bool:
     Raises BadCheckpoint for a file that cannot be read.
     """
     try:
-        if not path.is_file():
-            raise BadCheckpoint(f"there is no file {path}" if not path.exists() else f"{path} is not a regular file")
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             head = file.read(HEAD)
+    except FileNotFoundError:
+        raise BadCheckpoint(f"there is no file {path}") from None
     except OSError as error:
         raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
     known = head[:4] == b"PK\x03\x04" or head[:1] == b"\x80" or head[8:9] == b"{"

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import BadCheckpoint
+from ...input_files import json_value, open_regular
 from ...migrate.formats.atomic_file import atomic_file
 from ...migrate.formats.mindspore_ckpt import CRC_MARK, TENSOR_TYPES, Value, entries, header, pieces
 
@@ -98,15 +99,10 @@ def read(path: Path) -> Checkpoint:
     which NumPy does not have.
     """
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with open_regular(path) as file:
+            return _read(file.fileno(), path)
     except OSError as error:
         raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
-    try:
-        return _read(fd, path)
-    except OSError as error:
-        raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
-    finally:
-        os.close(fd)
 
 
 def _read(fd: int, path: Path) -> Checkpoint:
@@ -163,8 +159,8 @@ def _tensor(fd: int, path: Path, value: Value) -> np.ndarray:
 
 def _run(stored: np.ndarray, path: Path) -> dict[str, Any]:
     try:
-        run = json.loads(stored.tobytes().decode())
-    except (ValueError, RecursionError):
+        run = json_value(stored.tobytes())
+    except ValueError:
         raise BadCheckpoint(f"{path} is damaged: {RUN} is not JSON") from None
     if not isinstance(run, dict) or type(run.get("format")) is not int:
         raise BadCheckpoint(f"{path} is damaged: {RUN} is not what a training run writes")

@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from ...errors import BadCheckpoint, BadInput
+from ...input_files import open_regular, read_bytes
 from ...mappings import table, user_files, user_rows
 
 PACKAGE = Path(__file__).parent.parent.parent
@@ -42,7 +43,7 @@ def _digest(package: Path, own: tuple[Path, ...]) -> str:
 
 def _content(file: Path) -> bytes:
     try:
-        return file.read_bytes().replace(b"\r\n", b"\n")
+        return read_bytes(file, user_rows.MOST).replace(b"\r\n", b"\n")
     except OSError as error:
         raise BadInput(f"{file} cannot be read: {error.strerror or error}") from None
 
@@ -51,7 +52,7 @@ def file_digest(file: Path) -> str:
     """The SHA-256 of a file's bytes, in hex. Raises BadCheckpoint where it cannot be read."""
     digest = hashlib.sha256()
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             while chunk := opened.read(CHUNK):
                 digest.update(chunk)
     except OSError as error:

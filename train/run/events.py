@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from ...input_files import open_regular
+
 
 class EventFile:
     """A file to which one process appends its events, each line at once, so that another can follow it."""
@@ -41,7 +43,7 @@ class Follower:
     def events(self) -> list[dict[str, Any]]:
         """The whole lines that are new; none while the file is not there. What is no event is passed over."""
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 file.seek(self._at)
                 new = file.read()
         except FileNotFoundError:

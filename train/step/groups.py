@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from fnmatch import translate
 from typing import Any
 
 from ...errors import BadRecipe
@@ -34,13 +35,13 @@ def parameter_groups(owners: dict[str, str], optimizer: Optimizer) -> list[Param
     """
     if not owners:
         raise BadRecipe("the model has no parameter that trains")
+    # read once, for a recipe may have thousands of patterns, and each name is matched with all
+    patterns = [[re.compile(translate(pattern)) for pattern in group.params] for group in optimizer.groups]
     picked: list[list[str]] = [[] for _ in optimizer.groups]
     undecayed: list[str] = []
     rest: list[str] = []
     for name, owner in owners.items():
-        match = next(
-            (i for i, group in enumerate(optimizer.groups) if any(fnmatchcase(name, p) for p in group.params)), None
-        )
+        match = next((i for i, group in enumerate(patterns) if any(p.match(name) for p in group)), None)
         if match is not None:
             picked[match].append(name)
         elif _undecayed(name, owner, optimizer):
@@ -48,8 +49,8 @@ def parameter_groups(owners: dict[str, str], optimizer: Optimizer) -> list[Param
         else:
             rest.append(name)
     for index, group in enumerate(optimizer.groups):
-        for pattern in group.params:
-            if not any(fnmatchcase(name, pattern) for name in owners):
+        for pattern, compiled in zip(group.params, patterns[index], strict=True):
+            if not any(map(compiled.match, owners)):
                 raise BadRecipe(f"optimizer.groups.{index}: {pattern!r} matches no parameter; {_hint(pattern, owners)}")
         if not picked[index]:
             taken = "earlier groups have all the parameters that it matches; the first match wins"

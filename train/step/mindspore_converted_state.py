@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import BadCheckpoint
+from ...input_files import json_value
 from ...mappings import table
 from ...migrate.training_names import EPOCH, GROUPS, STEPS
 from .mindspore_groups import told_to_torch
@@ -144,10 +145,10 @@ def _told(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
     if GROUPS not in given:
         return {}
     try:
-        found: dict[str, Any] = json.loads(given[GROUPS].tobytes())
+        found: dict[str, Any] = json_value(given[GROUPS].tobytes())
         [name for group in found["param_groups"] for name in group["params"]]
         found.get("optimizer")
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         raise BadCheckpoint(f"{GROUPS} is damaged") from None
     return found
 

@@ -187,7 +187,7 @@ def test_an_index_names_files_beside_it_only(tmp_path: Path, name: Any) -> None:
         (b' {"weight_map": {}}', "has no weight_map"),
         (b'{"weight_map": ["a"]}', "has no weight_map"),
         (b'{"weight_map": {"x": "a"}', "no valid JSON"),
-        (b'{"weight_map": {"x": "a", "x": "b"}}', "holds 'x' twice"),
+        (b'{"weight_map": {"x": "a", "x": "b"}}', "the key 'x' twice"),
         (b'{"weight_map": {"x\\n": "a"}}', "no name of a tensor"),
         (b'{"a":' * 100_000, "no valid JSON"),
         (b'{"weight_map": "\xff"}', "no valid JSON"),

@@ -1,0 +1,126 @@
+"""Open what a user, or another file, names: regular files only, and no more of them than such a file may hold.
+
+A pipe would be waited for without end, and a device read without end. Everything here raises what `open` raises, an
+OSError whose `strerror` says the reason in words, so that a caller catches one kind of error and adds what it knows.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections import Counter
+from pathlib import Path
+from typing import Any, BinaryIO, NoReturn
+
+LARGEST_PYTHON = 2 << 20  # bytes; torch's own largest module is half of that
+LARGEST_JSON = 1 << 26  # bytes; a report of ResNet-152 has 4 MB
+MOST_VALUES = 2_000_000  # in JSON; one may be 3 bytes of text and 200 of memory
+
+_KINDS = (
+    (stat.S_ISFIFO, "it is a pipe and not a regular file: write what it holds to a file, and name that one"),
+    (stat.S_ISCHR, "it is a device and not a regular file"),
+    (stat.S_ISBLK, "it is a device and not a regular file"),
+    (stat.S_ISSOCK, "it is a socket and not a regular file"),
+)
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file, or a link to one, for reading bytes; raises OSError, also for anything else than that."""
+    try:
+        _check_kind(Path(path).stat().st_mode, path)  # first, for opening a device may already do something
+        file: BinaryIO = open(path, "rb", opener=_without_waiting)  # noqa: SIM115 (the caller closes it)
+    except ValueError:  # a zero byte, or half of a character
+        raise FileNotFoundError(errno.ENOENT, "no file can have such a name", os.fspath(path)) from None
+    try:
+        _check_kind(os.fstat(file.fileno()).st_mode, path)  # it may have become something else in between
+    except OSError:
+        file.close()
+        raise
+    return file
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY)
+
+
+def unreadable(path: str | os.PathLike[str]) -> str | None:
+    """Why there is no regular file to read, as a message; None where there is one."""
+    try:
+        open_regular(path).close()
+    except FileNotFoundError:
+        return f"there is no file {path}"
+    except OSError as error:
+        return f"{path} cannot be read: {error.strerror or error}"
+    return None
+
+
+def read_bytes(path: str | os.PathLike[str], most: int) -> bytes:
+    """The content of a regular file; raises OSError, also for one of more than `most` bytes."""
+    with open_regular(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > most:
+            limit = f"{most >> 20} MiB" if most >= 1 << 20 else f"{most >> 10} KiB"
+            raise OSError(errno.EFBIG, f"it is larger than {limit}, and no such file is", os.fspath(path))
+        content = file.read(size + 1)
+    if len(content) > size:
+        raise OSError(errno.EBUSY, "it grew while it was read", os.fspath(path))
+    return content
+
+
+def read_text(path: str | os.PathLike[str], most: int) -> str:
+    """The text of a regular file in UTF-8; raises OSError, and ValueError where it is not such text."""
+    try:
+        return read_bytes(path, most).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not text in UTF-8: {error.reason} at byte {error.start:,}") from None
+
+
+def read_json(path: str | os.PathLike[str], most: int = LARGEST_JSON) -> Any:
+    """The value in a regular file of JSON; raises OSError, and ValueError as json_value does."""
+    return json_value(read_bytes(path, most))
+
+
+def json_value(content: bytes | str) -> Any:
+    """The value of JSON that anyone may have written.
+
+    Raises ValueError for what is no JSON, or could be read in two ways, and for what would take far more memory, time
+    or stack than its size lets one expect.
+    """
+    if isinstance(content, bytes):
+        try:
+            content = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"no valid JSON: no text in UTF-8 at byte {error.start:,}") from None
+    if sum(map(content.count, ",[{")) > MOST_VALUES:
+        raise ValueError(f"no valid JSON: more than {MOST_VALUES:,} values")
+    try:
+        return json.loads(content, parse_constant=_no_number, object_pairs_hook=_object)
+    except ValueError as error:
+        raise ValueError(f"no valid JSON: {error}") from None
+    except RecursionError:
+        raise ValueError("no valid JSON: nested too deeply") from None
+
+
+def _no_number(name: str) -> NoReturn:
+    raise ValueError(f"{name}, which is no number")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; raises ValueError where a key stands twice, of which two readers could take different ones."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        key, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"the key {key[:80]!r} twice")
+    return found
+
+
+def _check_kind(mode: int, path: str | os.PathLike[str]) -> None:
+    """Raise OSError for what is no regular file."""
+    if stat.S_ISREG(mode):
+        return
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), os.fspath(path))
+    reason = next((text for is_kind, text in _KINDS if is_kind(mode)), "it is not a regular file")
+    raise OSError(errno.EINVAL, reason, os.fspath(path))

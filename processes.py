@@ -166,19 +166,25 @@ def end(process: subprocess.Popen[Any]) -> None:
     process.wait()
 
 
-def run(command: Sequence[str], seconds: float | None = None) -> subprocess.CompletedProcess[str]:
-    """Run a process to its end, for so many seconds at most, and keep what it says.
+def run(
+    command: Sequence[str], seconds: float | None = None, given: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a process to its end, for so many seconds at most, and keep what it says; given: what it reads.
 
     Raises what subprocess.run raises: OSError, TimeoutExpired.
     """
-    output: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = start(command, **output, text=True, errors="replace")
+    pipes: dict[str, Any] = {
+        "stdin": subprocess.DEVNULL if given is None else subprocess.PIPE,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+    }
+    process = start(command, **pipes, text=True, errors="replace")
     try:
-        said, errors = process.communicate(timeout=seconds)
+        said, errors = process.communicate(given, timeout=seconds)
     finally:
         if process.returncode is None:
             end(process)
-        for stream in (process.stdout, process.stderr):
+        for stream in (process.stdin, process.stdout, process.stderr):
             if stream is not None:
                 stream.close()
     return subprocess.CompletedProcess(command, process.returncode, said, errors)

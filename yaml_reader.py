@@ -129,7 +129,9 @@ def read(
     try:
         return (loader.construct_document(tree) if tree is not None else None), tree
     except (yaml.YAMLError, ValueError, OverflowError) as refused:
-        raise _said(path, what, error, refused, tree) from refused
+        mark = getattr(refused, "problem_mark", None)
+        keys = _keys_to(tree, mark.index) if tree is not None and mark is not None else []
+        raise _said(path, what, error, refused, f", at {'.'.join(keys)[:200]}" if keys else "") from refused
 
 
 def compose(path: Path, *, what: str, most: int, error: type[BadInput] = BadInput) -> yaml.Node | None:
@@ -150,29 +152,30 @@ def _composed(
         loader = _Loader(text, aliases)
         return loader, loader.get_single_node()
     except (yaml.YAMLError, ValueError) as refused:
-        raise _said(path, what, error, refused) from refused
+        mark = getattr(refused, "problem_mark", None)
+        lines = text.splitlines()[mark.line : mark.line + 1] if mark is not None else []
+        around = "".join(lines)[max(0, mark.column - 60) :][:80].strip() if mark is not None else ""
+        raise _said(path, what, error, refused, f", in {ascii(around)[:200]}" if around else "") from refused
 
 
-def _said(path: Path, what: str, error: type[BadInput], refused: Exception, tree: yaml.Node | None = None) -> BadInput:
-    """The error with file, line, reason, and the keys on the way where there is a tree."""
+def _said(path: Path, what: str, error: type[BadInput], refused: Exception, place: str) -> BadInput:
+    """The error with file, line, reason, and a nearer place."""
     mark = getattr(refused, "problem_mark", None) or getattr(refused, "context_mark", None)
     said = getattr(refused, "problem", None) or getattr(refused, "context", None) or str(refused)
     if said.startswith("but "):  # the context has the beginning of the sentence
         said = f"{refused.context}, {said}"  # type: ignore[attr-defined]
     where = f"{path}:{mark.line + 1}" if mark is not None else str(path)
-    key = ".".join(_at(tree, mark.index)) if tree is not None and mark is not None else ""
-    place = f", at {key[:200]}" if key else ""
     return error(f"{where}: not YAML that {what} may hold: {' '.join(said.split())[:300]}{place}")
 
 
-def _at(node: yaml.Node, index: int) -> list[str]:
+def _keys_to(node: yaml.Node, index: int) -> list[str]:
     """The keys on the way to the value that begins at this letter of the text."""
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
     if isinstance(node, yaml.SequenceNode):
         pairs = [(None, item) for item in node.value]
     for place, (key, item) in enumerate(pairs):
         if item.start_mark.index <= index < max(item.end_mark.index, item.start_mark.index + 1):
-            return [str(key.value) if key is not None else str(place), *_at(item, index)]
+            return [str(key.value) if key is not None else str(place), *_keys_to(item, index)]
     return []
 
 

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .. import processes
 from ..errors import BadInput
 
 LONGEST = 1000  # characters of a pattern
@@ -97,9 +98,9 @@ def targets(rules: Sequence[Rule], names: Collection[str]) -> dict[str, tuple[Ru
     asked = {"rules": [(rule.torch, rule.mindspore) for rule in rules], "names": list(names)}
     command = [sys.executable, "-I", "-S", "-W", "ignore", str(WORKER)]
     try:
-        done = subprocess.run(command, input=json.dumps(asked).encode(), capture_output=True, timeout=SECONDS)
+        done = processes.run(command, SECONDS, json.dumps(asked))
     except subprocess.TimeoutExpired as error:
-        rule = _begun(rules, error.stdout or b"")
+        rule = _begun(rules, (error.stdout or b"").decode())
         raise BadInput(
             f"{rule.where}: {rule.torch!r} takes longer than {SECONDS:g} s to match: write it without a repetition "
             "inside of a repetition, as in (a+)+"
@@ -116,7 +117,7 @@ def targets(rules: Sequence[Rule], names: Collection[str]) -> dict[str, tuple[Ru
     return found
 
 
-def _begun(rules: Sequence[Rule], output: bytes) -> Rule:
+def _begun(rules: Sequence[Rule], output: str) -> Rule:
     """The rule with which the worker began last."""
     lines = output.split()
     return rules[int(lines[-1])] if lines else rules[0]

@@ -186,7 +186,7 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "installed with msmigrate": "cli_pages mappings/reading mappings/rows migrate/source/helpers reports/page/html "
     "reports/page/still_page train/data/photographs train/run/code_digest",
     "the machine's own": "train/doctor/machine train/doctor/packages train/doctor/tools train/run/free_memory "
-    "train/run/processes",
+    "processes temporary",
     "left by a process of msmigrate's in a folder of its own": "export/lite export/mindspore_export "
     "export/mindspore_load export/mindspore_operators export/mindspore_servable export/onnx_check export/run "
     "parity/worker_processes reports/placing train/inference/inference_process train/inference/inference_results "

@@ -13,7 +13,7 @@ from .. import yaml_reader
 from ..errors import BadRecipe
 from ..yaml_reader import line
 
-__all__ = ["line", "read", "refuse_odd"]
+__all__ = ["line", "odd_text", "read", "refuse_odd"]
 
 LARGEST = 256 * 1024  # bytes; weights for 20 000 classes fit
 
@@ -26,7 +26,7 @@ def read(path: Path) -> tuple[Any, yaml.Node | None]:
 def refuse_odd(value: Any, where: str = "") -> None:
     """Raise ValueError unless `value` is made of words, finite numbers, true, false, null, lists and mappings.
 
-    YAML has dates, bytes and sets besides, which no argument of a recipe takes and JSON cannot say.
+    YAML has numbers as keys, and .nan and .inf, besides, which no argument of a recipe takes and JSON cannot say.
     """
     if isinstance(value, dict):
         for key, item in value.items():

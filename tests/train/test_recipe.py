@@ -97,7 +97,7 @@ def test_what_is_left_out_has_a_default(tmp_path):
         ("lr: 0.1", "lr: fast", 9, "optimizer: SGD's lr must be a number from 0 up, not 'fast'"),
         ("lr: 0.1", "lr: .nan", 9, "optimizer.args: nan in 'lr' is not a finite number"),
         ("lr: 0.1", "lr: 0.1, nesterov: 1", 9, "SGD's nesterov must be true or false, not 1"),
-        ("lr: 0.1", "lr: 2020-01-01", 9, "SGD's lr must be a number, not '2020-01-01'"),
+        ("lr: 0.1", "lr: 2020-01-01", 9, "SGD's lr must be a number from 0 up, not '2020-01-01'"),
         ("lr: 0.1", "lr: 0.1, params: all", 9, "SGD has no argument 'params'"),
         ("lr: 0.1", "lr: 0.1, 7: x", 9, "optimizer.args.7: a key must be a word, got 7"),
         ("  batch: 8", "  batch: 8\n  batch: 4", 5, "the key 'batch' stands here twice"),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import io
 import json
 import os
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +20,7 @@ import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, WorkerFailed
 from msmigrate.reports import serve_command
+from PIL import Image
 from trained_digits import RECIPE, WORDS, Trained
 
 COMMAND = (sys.executable, "-m", "msmigrate", "serve")
@@ -56,6 +60,50 @@ def test_a_checkpoint_answers_as_torch_does(trained: Trained) -> None:
         said = server.stdout.read()
         assert server.wait(60) == 0 and said.startswith("Stopped after 12 instances"), said
     finally:
+        server.kill()
+        server.wait()
+        if server.stdout is not None:
+            server.stdout.close()
+
+
+@pytest.mark.full
+def test_hostile_clients_do_not_stop_it(trained: Trained) -> None:
+    """With few descriptors: idle connections, a request that cost minutes, images that are none, and then the stop."""
+    server = subprocess.Popen(
+        [*COMMAND, trained.own, "--name", "digits", "--port", "0", "--batch", "2"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)),
+    )
+    idle: list[socket.socket] = []
+    try:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[1].removesuffix(":predict")
+        port = int(address.split(":")[2].partition("/")[0])
+        idle += [socket.create_connection(("127.0.0.1", port), timeout=20) for _ in range(300)]
+        shape = [int("7" * 4000)] * 250
+        instances = [{"x": {"b64": "", "type": "int8", "shape": shape}}, {"x": np.zeros((3, 32, 32)).tolist()}]
+        began = time.monotonic()
+        bad, good = ask(f"{address}:predict", instances)
+        assert time.monotonic() - began < 10
+        assert "a tensor has shape of 250 dimensions" in bad["error_msg"]
+        assert len(good["logits"]) == 10, good
+        file = io.BytesIO()
+        Image.new("L", (9000, 9000)).save(file, "PNG")
+        tiff = io.BytesIO()
+        Image.new("L", (8, 8)).save(tiff, "TIFF")
+        images = [{"image": {"b64": base64.b64encode(content.getvalue()).decode()}} for content in (file, tiff)]
+        large, other = ask(f"{address}:classify_top1", images)
+        assert "megapixels" in large["error_msg"] and "it is none of BMP, GIF, JPEG" in other["error_msg"]
+        idle.append(socket.create_connection(("127.0.0.1", port)))
+        idle[-1].sendall(b"POST /model/digits:predict HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n\r\n")
+        began = time.monotonic()
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(30) == 0 and time.monotonic() - began < 15
+    finally:
+        for each in idle:
+            each.close()
         server.kill()
         server.wait()
         if server.stdout is not None:

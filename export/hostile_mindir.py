@@ -11,6 +11,7 @@ import re
 from pathlib import Path, PurePosixPath
 
 from ..errors import BadCheckpoint, BadInput
+from ..input_files import open_regular
 from ..migrate.formats.contents import shown
 from ..migrate.formats.protobuf import Cursor
 
@@ -33,7 +34,7 @@ VARINT, EIGHT, BYTES, FOUR = 0, 1, 2, 5  # the kinds of fields
 def refuse_code(file: Path) -> None:
     """Raise BadInput for a MindIR that names code to run or a file elsewhere, and for what is none."""
     try:
-        with file.open("rb") as opened:
+        with open_regular(file) as opened:
             end = os.fstat(opened.fileno()).st_size
             _Model(opened.fileno(), str(file), 0, end).message("model", end, 0)
     except BadCheckpoint as error:

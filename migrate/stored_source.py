@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import BadInput
+from ..input_files import read_bytes
 
 DIGEST = "source_sha256"  # what `train` notes it under, beside its recipe
 LARGEST = 4 << 20  # bytes; what convert-model writes of the largest models has 60 KB
@@ -91,10 +91,6 @@ def trusted(trust: str, folder: Path) -> Path:
 def _content(file: Path) -> bytes | None:
     """What is in a regular file that is small enough for source; None for anything else, a pipe for one."""
     try:
-        if not stat.S_ISREG(file.stat().st_mode):
-            return None
-        with file.open("rb") as opened:
-            content = opened.read(LARGEST + 1)
+        return read_bytes(file, LARGEST)
     except (OSError, ValueError):
         return None
-    return content if len(content) <= LARGEST else None

@@ -323,7 +323,7 @@ REFUSED: dict[str, tuple[tuple[str, str], dict[str, Any], str]] = {
     "an unknown key": (("epochs: 2", "epoch: 2"), {}, "unknown key 'train.epoch'; did you mean 'epochs'"),
     "no checkpoint": (("{name: lenet5}", "{name: lenet5, checkpoint: no.pth}"), {}, "no.pth cannot be read"),
     "report and skip": (("a", "a"), {"skip_parity": True, "parity_report": Path("x")}, "leave one out"),
-    "nothing to go on from": (("a", "a"), {"continue_from": Path("x")}, "--continue-from x: there is no such file"),
+    "nothing to go on from": (("a", "a"), {"continue_from": Path("x")}, "--continue-from: there is no file x"),
     "no such machine": (("a", "a"), {"nnodes": 2, "node_rank": 2, "master_addr": "10.0.0.1"}, "--node-rank 2"),
 }
 

@@ -135,6 +135,9 @@ def inspect(path: str, key: str | None, crc: bool, whole: bool, as_json: bool) -
 
     FILE is any that convert-ckpt reads: of torch, of MindSpore, safetensors, or a folder of files with an index.
 
+    Of a checkpoint of `msmigrate train` whose recipe names a file of source it says which, whether that has changed
+    since, and the --trust-source with which predict, eval, export and serve import it.
+
     Exit code: 0 printed, 2 a file that cannot be read, or whose checksums are not those of its bytes.
     """
     gc.disable()

@@ -51,6 +51,9 @@ def export(**options: Any) -> None:
       torchvision:convnext_tiny, timm:NAME                     converted first, as by convert-model
       FILE.py:FUNCTION, MODULE:FUNCTION                        a function that returns a MindSpore Cell
 
+    CKPT may come from anyone. A file of source that it names is imported only with --trust-source, and arguments of
+    its model that are more than sizes, rates and switches are taken only from --model or --recipe.
+
     The net is exported in evaluation mode, and the file is loaded in a process of its own and run, MindIR in MindSpore,
     ONNX in onnxruntime. It is there only if it computes what the net computes, and the net what the torch model does,
     within the rounding that was measured. Layers that MindSpore's ONNX exporter cannot write are written in an equal

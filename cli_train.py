@@ -67,7 +67,11 @@ def evaluate(**options: Any) -> None:
 
     CKPT is a MindSpore checkpoint or a torch one, which is converted first. DATA is folder:PATH or a path, a tree with
     a folder for each class, cifar10:PATH, digits:test, or another source that a recipe may name; without it the
-    recipe's data.validation. Classes go by name where the checkpoint knows their names.
+    recipe's data.validation, unless that is a place which CKPT alone names. Classes go by name where the checkpoint
+    knows their names.
+
+    CKPT may come from anyone. A file of source that it names is imported only with --trust-source, and arguments of
+    its model that are more than sizes, rates and switches are taken only from --model or --recipe.
 
     Exit code: 0 evaluated, 2 bad input.
     """
@@ -93,6 +97,9 @@ def predict(**options: Any) -> None:
     """Print the classes that CKPT sees in images, with their probabilities.
 
     An image that cannot be read is told on stderr, and the others are predicted.
+
+    CKPT may come from anyone. A file of source that it names is imported only with --trust-source, and arguments of
+    its model that are more than sizes, rates and switches are taken only from --model or --recipe.
 
     Exit code: 0 all predicted, 2 bad input or an image that could not be read.
     """

@@ -79,9 +79,10 @@ def run(
 
 
 def names_in(place: Path, subject: Subject) -> list[str]:
-    """Class names from a tree of class folders, or from a file with one a line, as many as the model has classes."""
+    """Class names from a tree of class folders, or from a file with one a line, as many as the model has classes, where
+    that is known."""
     names = class_file(place)
-    if len(names) != subject.num_classes:
+    if subject.counted and len(names) != subject.num_classes:
         raise BadInput(
             f"--classes {place} names {len(names)} classes and the model of {subject.checkpoint} has "
             f"{subject.num_classes}"

@@ -12,6 +12,7 @@ import io
 import json
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -236,6 +237,28 @@ def test_inspect_shows_the_source_and_the_option(tmp_path: Path, canary: Path) -
     assert "model's source" not in page() and json.loads(page("--json"))["source"] is None
     for odd in (None, [], {"model": 5}, {"model": {"source": ["x"]}}):
         assert stored_source({"recipe": odd}) is None
+
+
+@pytest.mark.full
+def test_training_notes_what_was_in_the_source(tmp_path: Path, canary: Path) -> None:
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(
+        f"model: {{name: 'timm:resnet18', args: {{num_classes: 10}}, source: '{canary}'}}\n"
+        "data: {source: digits:train, batch: 50}\noptimizer: {name: SGD, args: {lr: 0.1}}\n"
+    )
+    job = Job(recipe=recipe, folder=tmp_path / "run", max_steps=2)
+    job.checkpoints.mkdir(parents=True)
+    job.write(tmp_path / "job.json")
+    worker = "msmigrate.train.run.mindspore_worker"
+    subprocess.run([sys.executable, "-m", worker, str(tmp_path / "job.json")], check=True, capture_output=True)
+    written = next(job.checkpoints.glob("step-*.ckpt"))
+    noted = checkpoints.read(written).run
+    assert noted is not None and noted[DIGEST] == digest(canary)
+    found = stored_source(noted)
+    assert found is not None and found.words == "as it was at training"
+    canary.write_text("")
+    for error in refusals(written, tmp_path):
+        assert "which has changed since training" in str(error)
 
 
 def test_the_line_to_paste_is_the_command_with_one_word_more(

@@ -249,6 +249,8 @@ def test_outputs_that_are_not_finite_are_refused() -> None:
     logits[1, 2] = np.nan
     with pytest.raises(BadInput, match="output for b is not finite"):
         Scores(top=1).add(["a", "b", "c"], np.zeros(3, np.int32), logits)
+    with pytest.raises(BadInput, match="b is of class 4, and the net tells the classes 0 to 3 apart"):
+        Scores(top=1).add(["a", "b"], np.array([0, 4], np.int32), np.zeros((2, 4), np.float32))
     with pytest.raises(BadInput, match="not one of the images could be used; gone"):
         Scores(top=1).results([(0, "gone")], 1.0, "CPU", {})
 

@@ -1,7 +1,7 @@
 """Whatever is wrong in a recipe, and wherever, is told in one line with file, line and key, and is never a traceback.
 
 Every recipe of the project, and every part that the mapping table has, is changed at every key: another word for the
-key, the key left out, and values of every kind in its place. The quick run takes a drawn sample, `-m full` all of them.
+key, the key left out, and values of every kind in its place. The quick run takes a drawn sample, `-m full` a larger.
 """
 
 from __future__ import annotations
@@ -179,6 +179,6 @@ def test_what_is_wrong_in_a_recipe_is_one_line_with_its_place(tmp_path: Path) ->
 
 @pytest.mark.full
 def test_what_is_wrong_anywhere_is_one_line_with_its_place(tmp_path: Path) -> None:
-    for tree in (*parts(), *recipes()):
-        for change in changes(tree):
-            check(tmp_path / "page.yaml", change[1], written(*change))
+    every = [change for tree in (*parts(), *recipes()) for change in changes(tree)]
+    for change in random.Random(1).sample(every, 30_000):
+        check(tmp_path / "page.yaml", change[1], written(*change))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput
+from msmigrate.migrate.stored_source import DIGEST
 from msmigrate.train.recipe import Recipe, Watch
 from msmigrate.train.run import failures, watch
 from msmigrate.train.run.first_bad import REMEDIES, Search, look
@@ -291,6 +292,7 @@ def test_the_same_run_goes_on() -> None:
     assert check_resumable(Path("x"), run, facts(recipe=longer)) == []
     (note,) = check_resumable(Path("x"), run, facts(mode="pynative"))
     assert "mode was graph and is now pynative" in note
+    assert DIGEST not in run and facts(source_digest="5a" * 32).record()[DIGEST] == "5a" * 32
 
 
 @pytest.mark.parametrize(

@@ -61,8 +61,14 @@ class Scores:
     def add(self, names: list[str], labels: np.ndarray, logits: np.ndarray) -> None:
         """Take in a batch: logits float (N, K) and labels int (N,), in float64 from here on.
 
-        Raises BadInput that names the first image whose logits are not finite.
+        Raises BadInput that names the first image whose logits are not finite, or whose class the net does not have.
         """
+        beyond = np.flatnonzero(labels >= logits.shape[1])
+        if len(beyond):
+            image, label = names[beyond[0]], labels[beyond[0]]
+            raise BadInput(
+                f"{image} is of class {label}, and the net tells the classes 0 to {logits.shape[1] - 1} apart"
+            )
         wrong = np.flatnonzero(~np.isfinite(logits).all(axis=1))
         if len(wrong):
             raise BadInput(f"the net's output for {names[wrong[0]]} is not finite: its weights are of no use")

@@ -63,6 +63,11 @@ class Subject(NamedTuple):
         return model_names.num_classes(self.recipe.model.name, self.recipe.model.args)
 
     @property
+    def counted(self) -> bool:
+        """Whether the number of classes is known before the net runs, and not of a Cell of the user's."""
+        return self.net is None or "num_classes" in self.recipe.model.args
+
+    @property
     def digest(self) -> str:
         """The recipe's digest: that which the run noted, where the recipe is the checkpoint's."""
         noted = (self.run or {}).get("recipe_digest") if self.stored else None

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from ..errors import Ambiguous, BadCheckpoint, MsmigrateError
+from ..input_files import json_value
 from . import owner_classes, to_torch
 from .formats.checksums import compare
 from .formats.contents import Checkpoint, Source, Tensor, product, read_at
@@ -102,8 +102,8 @@ def _named(source: Source, checkpoint: Checkpoint) -> StoredSource | None:
         return None
     content = b"".join(read_at(source.files[span.file], source.path, span.offset, span.length) for span in noted.spans)
     try:
-        run = json.loads(content)
-    except (ValueError, RecursionError):
+        run = json_value(content)
+    except ValueError:
         return None
     return stored_source(run) if isinstance(run, dict) else None
 

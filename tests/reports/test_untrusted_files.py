@@ -64,7 +64,7 @@ WATCHED: list[bool] = []
 
 def _audit(event: str, args: tuple[Any, ...]) -> None:
     if WATCHED and (event in ("open", "os.listdir", "os.scandir", "exec", "import") or event.startswith("socket.")):
-        SEEN.append(f"{event} {args[0]}")
+        SEEN.append(f"{event} {args[0] if args else None}")
 
 
 sys.addaudithook(_audit)

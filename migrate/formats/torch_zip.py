@@ -5,7 +5,7 @@
     NAME/data/KEY      the raw bytes of one storage
 
 Members are stored, never compressed, so every storage is a byte range of the file. The layout is that of
-`torch/csrc/inline_container` (caffe2/serialize); the zip records are those of PKWARE's APPNOTE.
+`torch/csrc/inline_container` (caffe2/serialize).
 """
 
 from __future__ import annotations
@@ -13,37 +13,16 @@ from __future__ import annotations
 import os
 import struct
 import zlib
-from collections.abc import Iterator
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
 
 from ...errors import BadCheckpoint, Unsupported
 from . import restricted_pickle
-from .contents import MAX_TENSORS, ByteRange, Checksum, read_at, shown
+from .contents import ByteRange, Checksum, read_at, shown
 from .restricted_pickle import Loaded
 from .torch_state_dict import TorchSource
+from .zip_directory import directory
 
 LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, length of the name, length of the extra field
-# signature, …, flags, method, …, checksum, sizes, lengths of name, extra field and comment, …, where it stands
-ENTRY = struct.Struct("<4s4xHH4xIIIHHH8xI")
-END = struct.Struct("<4s6xHIIH")  # signature, …, members, size and place of the directory, length of the comment
-WIDE_END = struct.Struct("<4s28xQQQ")  # the same where 64 bits are needed
-WIDE_END_PLACE = struct.Struct("<4s4xQ4x")
-WIDE = 0xFFFFFFFF  # a size or place that stands in 64 bits elsewhere
-ENCRYPTED, UTF8 = 0x0001, 0x0800
-MAX_MEMBERS = MAX_TENSORS + 1000
-MAX_DIRECTORY = 48 << 20  # bytes; a member takes about a hundred
-
-
-class Member(NamedTuple):
-    """One file inside the zip, of `size` bytes, whose header stands at `at`; plain: its bytes stand there as they are.
-
-    checksum: the CRC-32 of its bytes, 0 where the writer computed none.
-    """
-
-    at: int
-    size: int
-    checksum: int
-    plain: bool
 
 
 class TorchZip(TorchSource):
@@ -55,50 +34,10 @@ class TorchZip(TorchSource):
         super().__init__(path, [file])
         self.file = file
         self.size = os.fstat(file.fileno()).st_size
-        self.members = self._directory()
+        self.members = directory(file, path)
         self.root = self._root()
         self.ranges: dict[str, ByteRange] = {}  # of the members that were asked for
         self._check_byteorder()
-
-    def _directory(self) -> dict[str, Member]:
-        """Read the zip's directory: member name -> member."""
-        damaged = BadCheckpoint(f"{self.path} begins as a zip but ends too early: truncated or damaged; fetch it again")
-        for longest in (0, 0xFFFF):  # of the comment behind it, which hardly any file has
-            tail_at = max(0, self.size - END.size - longest)
-            tail = self._at(tail_at, self.size - tail_at)
-            at = tail.rfind(b"PK\5\6")
-            if 0 <= at <= len(tail) - END.size:
-                break
-        else:
-            raise damaged
-        _, count, size, start, _ = END.unpack_from(tail, at)
-        place = self._at(tail_at + at - WIDE_END_PLACE.size, WIDE_END_PLACE.size) if tail_at + at >= 20 else b""
-        if place.startswith(b"PK\6\7"):
-            wide = self._at(WIDE_END_PLACE.unpack(place)[1], WIDE_END.size)
-            if len(wide) < WIDE_END.size or not wide.startswith(b"PK\6\6"):
-                raise damaged
-            _, count, size, start = WIDE_END.unpack(wide)
-        if start + size > self.size:
-            raise damaged
-        if count > MAX_MEMBERS or size > MAX_DIRECTORY:
-            raise BadCheckpoint(
-                f"{self.path} holds {count:,} members, listed in {size:,} bytes; a checkpoint has at most "
-                f"{MAX_MEMBERS:,}, in {MAX_DIRECTORY:,}"
-            )
-        members: dict[str, Member] = {}
-        found = 0
-        try:
-            for name, member in _members(self._at(start, size)):
-                members[name] = member
-                found += 1
-        except (ValueError, struct.error):
-            raise damaged from None
-        if found != count:
-            raise damaged
-        if len(members) != count:
-            # Two readers could take two different members: nobody writes this by accident.
-            raise BadCheckpoint(f"{self.path} holds two members of one name")
-        return members
 
     def _root(self) -> str:
         """Return the folder inside the zip, with its slash."""
@@ -172,34 +111,3 @@ class TorchZip(TorchSource):
             for name in names
             if name.startswith(start) and self.members[name].checksum
         ]
-
-
-def _members(directory: bytes) -> Iterator[tuple[str, Member]]:
-    """The entries of a directory; raises ValueError, struct.error where it is damaged."""
-    at = 0
-    while at < len(directory):
-        signature, flags, method, checksum, packed, size, *lengths, place = ENTRY.unpack_from(directory, at)
-        start = at + ENTRY.size
-        at = start + sum(lengths)
-        if signature != b"PK\1\2" or at > len(directory):
-            raise ValueError
-        name = directory[start : start + lengths[0]]
-        if WIDE in (packed, size, place):
-            numbers = _wide(directory[start + lengths[0] : start + lengths[0] + lengths[1]])
-            size, packed, place = (next(numbers) if number == WIDE else number for number in (size, packed, place))
-        plain = method == 0 and not flags & ENCRYPTED and size == packed
-        yield name.decode("utf-8" if flags & UTF8 else "cp437"), Member(place, size, checksum, plain)
-
-
-def _wide(extra: bytes) -> Iterator[int]:
-    """The numbers of 64 bits in a member's extra field, and no more: WIDE itself for what it lacks."""
-    at = 0
-    while at + 4 <= len(extra):
-        kind, length = struct.unpack_from("<HH", extra, at)
-        if kind == 1:
-            held = extra[at + 4 : at + 4 + length]
-            yield from struct.unpack(f"<{len(held) // 8}Q", held[: len(held) // 8 * 8])
-            break
-        at += 4 + length
-    while True:
-        yield WIDE

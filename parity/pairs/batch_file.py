@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file
 
-from ...errors import BadInput
+from ...errors import BadInput, MsmigrateError
 from ...input_files import open_regular
+from ..array_files import read_npz, read_safetensors
 
 INPUT = re.compile(r"(?:images|inputs?)(?P<step>[1-9]\d{0,3})?(?:\.(?P<place>[1-9]\d?))?")
 LABELS = re.compile(r"labels(?P<step>[1-9]\d{0,3})?")
@@ -61,18 +61,23 @@ def read_batches(path: Path, steps: int) -> tuple[list[tuple[np.ndarray, ...]], 
 def _arrays(path: Path) -> dict[str, Any]:
     if path.suffix not in (".npz", ".safetensors"):
         raise BadInput(f"{path}: a batch is a file of {KINDS}, or folder:PATH")
+    read = read_safetensors if path.suffix == ".safetensors" else read_npz
     try:
         with open_regular(path) as file:
-            if path.suffix == ".safetensors":
-                return dict(load_file(path))
-            with np.load(file, allow_pickle=False) as archive:  # which leaves a damaged one open
-                return {name: archive[name] for name in archive.files}
+            return read(file, path, _element)
+    except MsmigrateError:
+        raise
     except FileNotFoundError:
         raise BadInput(f"there is no file {path}") from None
     except (OSError, ValueError, KeyError, TypeError, SafetensorError, zipfile.BadZipFile, EOFError, MemoryError) as e:
         raise BadInput(f"{path}: cannot be read: {' '.join(str(e).split())[:300]}") from None
     except Exception as error:  # zlib and numpy's header parser have their own
         raise BadInput(f"{path}: is damaged: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from None
+
+
+def _element(dtype: np.dtype[Any]) -> int:
+    """The bytes that an element takes once it is checked: those of whole numbers without a sign become int64."""
+    return 8 if dtype.kind in "ub" else dtype.itemsize
 
 
 def _checked(path: Path, name: str, array: Any, floats: tuple[str, ...]) -> np.ndarray:

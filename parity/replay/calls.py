@@ -10,6 +10,7 @@ by its file. Anyone may have written the folder: it is checked as it is read, an
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 
 from ...errors import BadTrace
 from ...input_files import open_regular, read_json
+from ..array_files import read_npy
 from ..narrowing import MODEL as MODEL
 from .values import DTYPES, Stored, Unsupported, Value, decoded, digest, encoded, flat, leaves
 
@@ -154,8 +156,8 @@ class Recording:
         path = self.folder / f"{stored.file}.npy"
         try:
             with open_regular(path) as file:
-                array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
-        except Exception as error:  # the parser of its head has any kind
+                array = read_npy(file, os.fstat(file.fileno()).st_size)
+        except Exception as error:  # NumPy's parser of headers has any kind
             raise BadTrace(f"{path}: cannot be read: {' '.join(str(error).split())[:300]}") from error
         if (array.shape, str(array.dtype)) != (stored.shape, stored.dtype):
             raise BadTrace(f"{path}: is {array.dtype} {list(array.shape)}, not {stored.dtype} {list(stored.shape)}")

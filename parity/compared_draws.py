@@ -14,7 +14,7 @@ from typing import Any
 
 from ..errors import BadTrace
 from .findings import Cause, Finding
-from .fixed_randomness import NORMAL, OUTSIDE, ROOT, UNIFORM, Draw, Draws
+from .fixed_randomness import NORMAL, OUTSIDE, ROOT, UNIFORM, Draw, Draws, Place
 from .judge import Unjudged, Verdict
 from .replay.calls import WIRING, parse_label
 from .trace import ALONE
@@ -36,7 +36,7 @@ def about(passes: Iterable[Draws]) -> dict[str, Any]:
         {
             "step": draws.step,
             "taken": [[*draw] for draw in draws.taken],
-            "outside": sorted(map(list, draws.outside)),
+            "outside": draws.outside,
             "states": draws.states,
         }
         for draws in passes
@@ -47,19 +47,23 @@ def about(passes: Iterable[Draws]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Unfixed:
-    """A draw that could not be made the same in both frameworks: in which framework, by which module and function, and
-    in which step (0: the forward pass in evaluation mode)."""
+    """A draw that could not be made the same in both frameworks: in which framework, by which function, by whom, and in
+    which step (0: the forward pass in evaluation mode)."""
 
     framework: str
-    name: str
     function: str
+    who: Place
     step: int
+
+    @property
+    def name(self) -> str:
+        """The module that draws."""
+        return self.who.name
 
     @property
     def why(self) -> str:
         """What it is, and what to do."""
-        place = "outside of the model" if self.name == OUTSIDE else f"in {self.name}"
-        return f"{self.function}, {place}, draws numbers that are not the same in both frameworks: {TO_DO}"
+        return f"{self.function} draws numbers {_at(self.who)} that are not the same in both frameworks: {TO_DO}"
 
     def reaches(self, finding: Finding) -> bool:
         """Whether a tensor may depend on it."""
@@ -104,8 +108,8 @@ class Compared:
         found: dict[tuple[str, str], Unfixed] = {}
         for framework, passes in (("torch", self.torch), ("MindSpore", self.mindspore)):
             for step in sorted(passes, key=lambda step: step or 1 << 30):  # a training step says most
-                for name, function in sorted(passes[step].outside):
-                    found.setdefault((name, function), Unfixed(framework, name, function, step))
+                for function, who in passes[step].outside.items():
+                    found.setdefault((who.name, function), Unfixed(framework, function, who, step))
         return list(found.values())
 
     @property
@@ -168,12 +172,19 @@ def causes(findings: Iterable[Finding]) -> list[Cause]:
 
 
 def _without_verdict(finding: Finding, unfixed: Sequence[Unfixed]) -> Finding:
-    """A failure that may come of draws that were not fixed is none."""
-    by = next((each for each in unfixed if finding.verdict is Verdict.FAIL and each.reaches(finding)), None)
+    """A failure that may come of draws that were not fixed is none, and neither is their noise torch's rounding."""
+    judged = finding.verdict is Verdict.PASS or finding.unjudged not in (None, Unjudged.NOISE)
+    by = next((each for each in unfixed if not judged and each.reaches(finding)), None)
     if by is None:
         return finding
-    why = f"{finding.why}; it may depend on what {by.function} draws in {by.name}"
+    why = f"{finding.why}; it may depend on what {by.function} draws {_at(by.who)}"
     return replace(finding, verdict=Verdict.NONE, why=why, unjudged=Unjudged.DRAWS)
+
+
+def _at(who: Place) -> str:
+    """Where a module draws, as people read it."""
+    place = "outside of the model" if who.name == OUTSIDE else f"in {who.name}"
+    return f"{place} ({who.line})" if who.line else place
 
 
 def _label(name: str) -> str:
@@ -203,15 +214,16 @@ def _where(findings: Sequence[Finding], one: Finding, name: str) -> int:
 
 def _unlike(ours: Draws, theirs: Draws, name: str) -> str:
     """How a module's draws differ in two passes, or nothing; a mask may have axes of one more or less."""
-    mine = [draw for draw in ours.taken if draw.name == name]
-    its = [draw for draw in theirs.taken if draw.name == name]
-    for kind in (UNIFORM, NORMAL):
-        if [_size(draw) for draw in mine if draw.kind == kind] != [_size(draw) for draw in its if draw.kind == kind]:
-            torch, mindspore = ", ".join(_said(mine)), ", ".join(_said(its))
-            other = "the same in another order" if sorted(_said(mine)) == sorted(_said(its)) else mindspore
-            place = "outside of the model" if name == OUTSIDE else f"in {name}"
-            return f"torch draws {torch or 'nothing'} {place}, MindSpore {other or 'nothing'}"
-    return ""
+    both = [[draw for draw in side.taken if draw.name == name] for side in (ours, theirs)]
+    kinds = [[[_size(draw) for draw in taken if draw.kind == kind] for kind in (UNIFORM, NORMAL)] for taken in both]
+    if kinds[0] == kinds[1]:
+        return ""
+    alike = [(a.kind, _size(a)) == (b.kind, _size(b)) for a, b in zip(*both, strict=False)]
+    at = alike.index(False) if False in alike else len(alike)  # the first that is no draw of the other's
+    said = [", ".join(_said(taken)) or "nothing" for taken in both]
+    lines = [f" ({taken[at].who.line})" if at < len(taken) and taken[at].who.line else "" for taken in both]
+    place = "outside of the model" if name == OUTSIDE else f"in {name}"
+    return f"torch draws {said[0]} {place}{lines[0]}, MindSpore {said[1]}{lines[1]}"
 
 
 def _size(draw: Draw) -> int:
@@ -240,17 +252,22 @@ def _pass(said: Any) -> Draws:
     return Draws(
         _checked(said["step"], int),
         list(map(_draw, _checked(said["taken"], list))),
-        {(_checked(name, str), _checked(function, str)) for name, function in said["outside"]},
+        {_checked(function, str): _who(who) for function, who in _checked(said["outside"], dict).items()},
         {_checked(name, str): _checked(state, str) for name, state in _checked(said["states"], dict).items()},
     )
 
 
 def _draw(said: Any) -> Draw:
-    name, kind, shape, rate, turned = _checked(said, list)
+    who, kind, shape, rate = _checked(said, list)
     if kind not in (UNIFORM, NORMAL) or type(rate) not in (int, float, type(None)):
         raise ValueError(f"{str(said)[:100]} is no draw")
     sizes = tuple(_checked(n, int) for n in _checked(shape, list))
-    return Draw(_checked(name, str), kind, sizes, rate, _checked(turned, bool))
+    return Draw(_who(who), kind, sizes, rate)
+
+
+def _who(said: Any) -> Place:
+    name, turned, line = _checked(said, list)
+    return Place(_checked(name, str), _checked(turned, bool), _checked(line, str))
 
 
 def _checked(value: Any, kind: type) -> Any:

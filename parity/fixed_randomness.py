@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -30,97 +31,121 @@ ROOT = "(model)"  # the name of the model itself, where it draws outside any sub
 OUTSIDE = "(step)"  # the name of the loss and of all else that is no part of the model
 UNIFORM, NORMAL = "uniform", "normal"
 # Beyond so many numbers two of them may be equal; below, none are: two that tie are sorted as each framework likes
-DISTINCT = 1 << 18
+DISTINCT = 1 << 15
+FEW = 500.0  # the rate up to which a Poisson distribution is counted out
 LEVELS = 1 << 23  # uniform numbers lie between these, so that none is 0, whose logarithm is infinite
 # Classes and functions that keep `x` where `floor(keep + rand)` is 1, or where `rand > rate`, as many a repository does
 DROPS = re.compile(r"_*(drop_?path|stochastic_?depth|drop_?connect|drop_?out)_*", re.IGNORECASE)
+# Files whose lines are not the user's
+HERE = Path(__file__).parent
+NOT_THEIRS = ("<", str(Path(re.__file__).parent.parent), str(HERE), str(HERE.parent / "train"))
+LIBRARIES = "site-packages"
+
+
+class Place(NamedTuple):
+    """Who draws: the canonical name of the innermost module at work; whether what it keeps is where plain uniform
+    numbers are large, which turns them round, for a trial succeeds where they are small; the user's file and line."""
+
+    name: str
+    turned: bool = False
+    line: str = ""
 
 
 class Draw(NamedTuple):
-    """One draw: who drew, numbers of which kind and shape, the share that it drops where it is a mask, and whether
-    uniform numbers were turned round."""
+    """One draw: who drew, numbers of which kind and shape, and the share that it drops where it is a mask."""
 
-    name: str
+    who: Place
     kind: str
     shape: tuple[int, ...]
     rate: float | None = None
-    turned: bool = False
+
+    @property
+    def name(self) -> str:
+        """The module that drew."""
+        return self.who.name
 
 
 @dataclass
 class Draws:
     """The numbers of one pass.
 
-    taken: what was drawn, in order. outside: what drew and could not be fixed, as (who drew, by which function).
+    taken: what was drawn, in order. outside: by which functions was drawn what could not be fixed, and by whom.
     states: of NumPy's and Python's own generators, a digest of where they stood in the end, where they were used.
     """
 
     step: int
     taken: list[Draw] = field(default_factory=list)
-    outside: set[tuple[str, str]] = field(default_factory=set)
+    outside: dict[str, Place] = field(default_factory=dict)
     states: dict[str, str] = field(default_factory=dict)
     calls: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def uniform(self, name: str, shape: tuple[int, ...], rate: float | None = None, turned: bool = False) -> np.ndarray:
-        """Float32 numbers of `shape` between 0 and 1, neither included, for the next call of a module; turned: 1 less
-        each."""
-        drawn = uniform(name, self._next(Draw(name, UNIFORM, tuple(shape), rate, turned)), self.step, shape)
-        return 1 - drawn if turned else drawn
+    def uniform(self, who: Place, shape: tuple[int, ...]) -> np.ndarray:
+        """Float32 numbers of `shape` between 0 and 1, neither included, for the next call of a module."""
+        return self._next(Draw(who, UNIFORM, tuple(shape)))
 
-    def normal(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    def normal(self, who: Place, shape: tuple[int, ...]) -> np.ndarray:
         """Float32 numbers of `shape` from the standard normal distribution."""
-        return normal(name, self._next(Draw(name, NORMAL, tuple(shape))), self.step, shape)
+        return self._next(Draw(who, NORMAL, tuple(shape)))
 
-    def keep(self, name: str, shape: tuple[int, ...], rate: float) -> np.ndarray:
+    def trials(self, who: Place, chances: np.ndarray) -> np.ndarray:
+        """Whether each trial succeeds, bool, in the shape of its chances."""
+        found: np.ndarray = self._base(who, chances.shape) < chances
+        return found
+
+    def keep(self, who: Place, shape: tuple[int, ...], rate: float) -> np.ndarray:
         """Which elements of `shape` the next call of a module keeps, bool: each with probability 1 - rate. Nothing is
         drawn where all or none are."""
         rate = round(rate, 12)  # 1 - (1 - 0.1) is not 0.1
         if not 0.0 < rate < 1.0:
             return np.full(shape, rate < 1.0)
-        kept: np.ndarray = self.uniform(name, shape, rate) < round(1.0 - rate, 12)
-        return kept
+        return kept(self._base(who, shape, rate), rate)
 
-    def integers(self, name: str, shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
+    def integers(self, who: Place, shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
         """Int64 whole numbers of `shape` from [low, high)."""
-        drawn, count = self.uniform(name, shape), high - low
+        drawn, count = self._base(who, shape), high - low
         # in float32, as who writes floor(rand · n) has them
         scaled = drawn * np.float32(count) if count <= LEVELS else drawn.astype(np.float64) * count
         return low + np.minimum(np.floor(scaled).astype(np.int64), count - 1)
 
-    def permutation(self, name: str, count: int) -> np.ndarray:
+    def permutation(self, who: Place, count: int) -> np.ndarray:
         """Int64 numbers below `count` in a random order."""
-        return np.argsort(self.uniform(name, (count,)), kind="stable")
+        return np.argsort(self._base(who, (count,)), kind="stable")
 
-    def exponential(self, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    def exponential(self, who: Place, shape: tuple[int, ...]) -> np.ndarray:
         """Float64 numbers of `shape` from the exponential distribution of rate 1."""
-        found: np.ndarray = -np.log(self.uniform(name, shape).astype(np.float64))
+        found: np.ndarray = -np.log(self._base(who, shape).astype(np.float64))
         return found
 
-    def choices(self, name: str, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
+    def choices(self, who: Place, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
         """Int64 indices (…, count) into the last dimension of `weights` (…, K), by their weights.
 
         One alone is drawn in the same way whether it would be put back or not.
         """
         weights = weights.astype(np.float64)
         if count == 1 or not replacement:
-            raced = weights / self.exponential(name, weights.shape)
+            raced = weights / self.exponential(who, weights.shape)
             return np.argsort(-raced, axis=-1, kind="stable")[..., :count]
-        drawn = self.uniform(name, (*weights.shape[:-1], count)).astype(np.float64)
+        drawn = self._base(who, (*weights.shape[:-1], count)).astype(np.float64)
         ends = np.cumsum(weights, axis=-1)
         drawn *= ends[..., -1:]
         found = (drawn[..., None] >= ends[..., None, :]).sum(-1)
         return np.minimum(found, weights.shape[-1] - 1)
 
-    def poisson(self, name: str, rates: np.ndarray) -> np.ndarray:
+    def poisson(self, who: Place, rates: np.ndarray) -> np.ndarray:
         """Float64 counts in the shape of `rates`, from the Poisson distribution."""
         rates = rates.astype(np.float64)
-        left = self.uniform(name, rates.shape).astype(np.float64)
-        chance, found = np.exp(-rates), np.zeros(rates.shape)
-        while (over := (left >= chance) & (chance > 0.0)).any():
+        drawn = self._base(who, rates.shape).astype(np.float64)
+        # far from zero it is nearly normal, and that nearly logistic
+        found = np.maximum(np.round(rates + np.sqrt(rates) * np.log(drawn / (1.0 - drawn)) / 1.702), 0.0)
+        few = rates < FEW
+        left, chance, count = drawn, np.where(few, np.exp(-rates), 1.0), np.zeros(rates.shape)
+        while (over := left >= chance).any():
             left = np.where(over, left - chance, left)
-            found += over
-            chance = np.where(over, chance * rates / np.maximum(found, 1.0), chance)
-        return found
+            count += over
+            chance = np.where(over, chance * rates / np.maximum(count, 1.0), chance)
+            if (chance[over] == 0.0).any():  # all that is left is rounding
+                break
+        return np.where(few, count, found)
 
     def restart(self) -> None:
         """Begin the pass anew: what draws next takes the numbers of the first call."""
@@ -129,11 +154,15 @@ class Draws:
         np.random.seed(self.step)
         random.seed(self.step)
 
-    def _next(self, draw: Draw) -> int:
+    def _base(self, who: Place, shape: tuple[int, ...], rate: float | None = None) -> np.ndarray:
+        """Uniform numbers for what another distribution is made of."""
+        return self._next(Draw(who._replace(turned=False), UNIFORM, tuple(shape), rate))
+
+    def _next(self, draw: Draw) -> np.ndarray:
         call = self.calls[draw.name, draw.kind]
         self.calls[draw.name, draw.kind] += 1
         self.taken.append(draw)
-        return call
+        return numbers(draw, call, self.step)
 
     @contextmanager
     def libraries(self) -> Iterator[None]:
@@ -157,20 +186,39 @@ def uniform(name: str, call: int, step: int, shape: tuple[int, ...]) -> np.ndarr
     """
     generator = _generator(name, call, step, 0)
     size = int(np.prod(shape, dtype=np.int64))
-    numbers = generator.integers(LEVELS, size=size, dtype=np.uint32)
+    levels = _levels(generator, size)
     while 1 < size <= DISTINCT:
-        _, first = np.unique(numbers, return_index=True)
+        _, first = np.unique(levels, return_index=True)
         if first.size == size:
             break
         again = np.delete(np.arange(size), first)
-        numbers[again] = generator.integers(LEVELS, size=again.size, dtype=np.uint32)
-    found: np.ndarray = (numbers.astype(np.float32) + np.float32(0.5)) / np.float32(LEVELS)
-    return found.reshape(shape)
+        levels[again] = _levels(generator, again.size)
+    levels += np.float32(0.5)
+    levels /= np.float32(LEVELS)
+    return levels.reshape(shape)
+
+
+def _levels(generator: np.random.Generator, size: int) -> np.ndarray:
+    levels = generator.random(size, dtype=np.float32)
+    levels *= np.float32(LEVELS)
+    return np.floor(levels, out=levels)
 
 
 def normal(name: str, call: int, step: int, shape: tuple[int, ...]) -> np.ndarray:
     """Float32 numbers of `shape` from the standard normal distribution, that depend on nothing but the arguments."""
     return _generator(name, call, step, 1).standard_normal(shape, dtype=np.float32)
+
+
+def numbers(draw: Draw, call: int, step: int) -> np.ndarray:
+    """The numbers of a module's draw, float32; call: how often it has drawn numbers of that kind before."""
+    found = (normal if draw.kind == NORMAL else uniform)(draw.name, call, step, draw.shape)
+    return 1 - found if draw.who.turned else found
+
+
+def kept(drawn: np.ndarray, rate: float) -> np.ndarray:
+    """What a mask of this drop rate keeps, bool."""
+    found: np.ndarray = drawn < round(1.0 - rate, 12)
+    return found
 
 
 def _generator(name: str, call: int, step: int, kind: int) -> np.random.Generator:
@@ -183,27 +231,22 @@ def _states() -> dict[str, str]:
     return {name: f"{zlib.crc32(text.encode()):08x}" for name, text in said.items()}
 
 
-class Place(NamedTuple):
-    """Who draws: the canonical name of the innermost module at work, and whether what it keeps is where plain uniform
-    numbers are large, which turns them round: a trial succeeds where they are small."""
-
-    name: str
-    turned: bool
-
-
 def place(names: Mapping[int, str]) -> Place:
     """Who is drawing, by the Python stack; names: id of a module -> its canonical name."""
     frame: FrameType | None = sys._getframe(1)
     drops: bool | None = None
+    name, line = OUTSIDE, ""
     while frame is not None:
-        function, module = frame.f_code.co_name, frame.f_locals.get("self")
+        code, module = frame.f_code, frame.f_locals.get("self")
         owner = type(module).__name__
-        if drops is None and "bernoulli" in f"{function} {owner}".lower():
+        if not line and not code.co_filename.startswith(NOT_THEIRS) and LIBRARIES not in code.co_filename:
+            line = f"{Path(code.co_filename).name}, line {frame.f_lineno}"
+        if drops is None and "bernoulli" in f"{code.co_name} {owner}".lower():
             drops = False  # it compares as every trial does
-        if drops is None and (DROPS.fullmatch(function) or DROPS.fullmatch(owner)):
+        if drops is None and (DROPS.fullmatch(code.co_name) or DROPS.fullmatch(owner)):
             drops = True
-        name = names.get(id(module)) if module is not None else None
-        if name is not None:
-            return Place(name, bool(drops))
+        if id(module) in names:
+            name = names[id(module)]
+            break
         frame = frame.f_back
-    return Place(OUTSIDE, bool(drops))
+    return Place(name, bool(drops), line)

@@ -14,7 +14,7 @@ from mindspore import Parameter, Tensor, nn, ops
 from mindspore import dtype as mstype
 
 from . import mindspore_graph_functions
-from .fixed_randomness import NORMAL, Draw, normal, uniform
+from .fixed_randomness import NORMAL, Draw, kept, numbers
 
 PLAIN = -1.0  # in the place of a rate, where no mask is drawn
 BANK = "_msmigrate_draws"  # the name under which MindSpore's functions find the Bank while they are replaced
@@ -31,11 +31,8 @@ class Drawn:
     def array(self, step: int, before: int) -> np.ndarray:
         """Float32: 0 where an element is dropped, and what the others are scaled with; without a rate the numbers
         themselves. before: the module's draws of that kind in the micro-batches before."""
-        name, kind, shape, rate, turned = self.draw
-        drawn = (normal if kind == NORMAL else uniform)(name, before + self.call, step, shape)
-        if rate is None:
-            return 1 - drawn if turned else drawn
-        return ((drawn < round(1.0 - rate, 12)) / (1.0 - rate)).astype(np.float32)
+        drawn, rate = numbers(self.draw, before + self.call, step), self.draw.rate
+        return drawn if rate is None else (kept(drawn, rate) / (1.0 - rate)).astype(np.float32)
 
 
 def numbered(draws: Sequence[Draw]) -> list[Drawn]:

@@ -39,7 +39,7 @@ class CompiledDraws:
     def __init__(self, net: nn.Cell, passes: Sequence[Draws], parts: int) -> None:
         passes = [draws for draws in passes if draws.step]
         self.parts = parts
-        outside = {f"{function} in {name}" for draws in passes for name, function in draws.outside}
+        outside = {f"{function} in {who.name}" for draws in passes for function, who in draws.outside.items()}
         outside |= {f"Python's {library}" for draws in passes for library in draws.states}
         pieces = [piece for draws in passes for piece in _pieces(draws.taken, parts)]
         first = pieces[0] if pieces else []

@@ -74,31 +74,30 @@ class _Cells:
 
     def uniform(self, shape: tuple[int, ...]) -> np.ndarray:
         """Uniform numbers for the next call."""
-        name, turned = self.place()
-        return self.draws.uniform(name, shape, turned=turned)
+        return self.draws.uniform(self.place(), shape)
 
     def normal(self, shape: tuple[int, ...]) -> np.ndarray:
         """Standard normal numbers for the next call."""
-        return self.draws.normal(self.place().name, shape)
+        return self.draws.normal(self.place(), shape)
 
     def integers(self, shape: tuple[int, ...], low: Any, high: Any) -> np.ndarray:
         """Whole numbers from [low, high) for the next call."""
-        return self.draws.integers(self.place().name, shape, _number(low), _number(high))
+        return self.draws.integers(self.place(), shape, _number(low), _number(high))
 
     def trials(self, shape: tuple[int, ...], p: Any) -> np.ndarray:
         """Whether each trial succeeds, with probability p: a number, a tensor of one or one of `shape`."""
-        name, chances = self.place().name, p.asnumpy() if isinstance(p, Tensor) else np.asarray(p)
+        chances = p.asnumpy() if isinstance(p, Tensor) else np.asarray(p)
         if chances.size == 1:  # 0.1 as float32 is not 0.1
-            return self.draws.keep(name, shape, 1.0 - round(float(chances.reshape(-1)[0]), 7))
-        return self.draws.uniform(name, shape) < chances
+            return self.draws.keep(self.place(), shape, 1.0 - round(float(chances.reshape(-1)[0]), 7))
+        return self.draws.trials(self.place(), np.broadcast_to(chances, shape))
 
     def choices(self, weights: np.ndarray, count: int, replacement: bool, dtype: Any) -> Tensor:
         """Indices into the last dimension of `weights`, by their weights."""
-        return Tensor(self.draws.choices(self.place().name, weights, count, replacement), dtype)
+        return Tensor(self.draws.choices(self.place(), weights, count, replacement), dtype)
 
     def dropped(self, x: Any, shape: tuple[int, ...], rate: float) -> tuple[Any, Any]:
         """x with what is not kept set to zero and the rest divided by 1 - rate; and what was kept, bool."""
-        kept = self.draws.keep(self.place().name, shape, rate)
+        kept = self.draws.keep(self.place(), shape, rate)
         scale = 1.0 / (1.0 - rate) if rate < 1.0 else 0.0
         return x * ops.cast(Tensor((kept * scale).astype(np.float32)), x.dtype), Tensor(kept)
 
@@ -130,7 +129,7 @@ def _telling(kind: Any, cells: _Cells) -> Callable[..., Any]:
     real = kind.__call__
 
     def call(primitive: Any, *args: Any, **kwargs: Any) -> Any:
-        cells.draws.outside.add((cells.place().name, f"mindspore.ops.{kind.__name__}"))
+        cells.draws.outside.setdefault(f"mindspore.ops.{kind.__name__}", cells.place())
         return real(primitive, *args, **kwargs)
 
     return call
@@ -170,8 +169,7 @@ def _bernoulli(cells: _Cells, _: Any, x: Any, p: Any = 0.5) -> Any:
 
 
 def _bernoulli_of(cells: _Cells, _: Any, p: Any, *seed: Any) -> Any:
-    trials = cells.draws.uniform(cells.place().name, tuple(p.shape)) < p.asnumpy()
-    return ops.cast(Tensor(trials), p.dtype)
+    return ops.cast(Tensor(cells.draws.trials(cells.place(), p.asnumpy())), p.dtype)
 
 
 def _bernoulli_(cells: _Cells, _: Any, into: Any, p: Any, *seed: Any) -> Any:
@@ -247,7 +245,7 @@ def _uniform_(cells: _Cells, primitive: Any, into: Any, low: Any, high: Any, *se
 
 
 def _exponential_(cells: _Cells, _: Any, into: Any, lambd: Any, *seed: Any) -> Any:
-    drawn = cells.draws.exponential(cells.place().name, tuple(into.shape))
+    drawn = cells.draws.exponential(cells.place(), tuple(into.shape))
     return into.copy_(Tensor((drawn / lambd).astype(np.float32)).astype(into.dtype))
 
 
@@ -281,28 +279,28 @@ def _categorical(cells: _Cells, primitive: Any, logits: Any, count: Any, *seed: 
 
 def _poisson(cells: _Cells, primitive: Any, shape: Any, rate: Any) -> Any:
     rates = np.broadcast_to(rate.asnumpy(), (*_sizes(shape), *rate.shape))
-    return Tensor(cells.draws.poisson(cells.place().name, rates), primitive.dtype)
+    return Tensor(cells.draws.poisson(cells.place(), rates), primitive.dtype)
 
 
 def _poisson_of(cells: _Cells, _: Any, shape: Any, mean: Any) -> Any:
     rates = np.broadcast_to(mean.asnumpy(), np.broadcast_shapes(_sizes(shape), mean.shape))
-    return Tensor(cells.draws.poisson(cells.place().name, rates), mindspore.int32)
+    return Tensor(cells.draws.poisson(cells.place(), rates), mindspore.int32)
 
 
 def _order(cells: _Cells, primitive: Any, n: Any, *seed: Any, dtype: Any = None) -> Any:
     """(n), or mint's (n, seed, offset, dtype)."""
-    found = cells.draws.permutation(cells.place().name, _number(n))
+    found = cells.draws.permutation(cells.place(), _number(n))
     return Tensor(found, dtype or _dtype(seed, mindspore.int64))
 
 
 def _padded_order(cells: _Cells, primitive: Any, n: Any) -> Any:
     found = np.full(primitive.max_length, primitive.pad)
-    found[: _number(n)] = cells.draws.permutation(cells.place().name, _number(n))
+    found[: _number(n)] = cells.draws.permutation(cells.place(), _number(n))
     return Tensor(found, primitive.dtype)
 
 
 def _shuffle(cells: _Cells, _: Any, x: Any) -> Any:
-    return ops.gather(x, Tensor(cells.draws.permutation(cells.place().name, x.shape[0]).astype(np.int32)), 0)
+    return ops.gather(x, Tensor(cells.draws.permutation(cells.place(), x.shape[0]).astype(np.int32)), 0)
 
 
 ANSWERS: dict[Any, Callable[..., Any]] = {

@@ -20,6 +20,12 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from .fixed_randomness import ROOT, Draws, Place, place
 
+# what people call the operators that cannot be fixed, where that is not the operator's name
+PUBLIC = {
+    "_standard_gamma": "torch.distributions.Gamma, or one that is made of it,",
+    "_sample_dirichlet": "torch.distributions.Dirichlet or Beta",
+}
+
 
 @contextmanager
 def fixed(model: nn.Module, draws: Draws, shared: Container[str] | None = None) -> Iterator[Draws]:
@@ -57,7 +63,8 @@ class _Fixed(TorchDispatchMode):
         before = generator.get_state()
         found = func(*args, **given)
         if not torch.equal(before, generator.get_state()):
-            self.draws.outside.add((self.place().name, f"torch's {func.overloadpacket.__name__}"))
+            name = func.overloadpacket.__name__
+            self.draws.outside.setdefault(PUBLIC.get(name, f"torch.{name}"), self.place())
         return found
 
     def place(self) -> Place:
@@ -66,19 +73,17 @@ class _Fixed(TorchDispatchMode):
 
     def uniform(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Uniform numbers for the next call, float32."""
-        name, turned = self.place()
-        return torch.from_numpy(self.draws.uniform(name, shape, turned=turned))
+        return torch.from_numpy(self.draws.uniform(self.place(), shape))
 
     def normal(self, shape: tuple[int, ...]) -> torch.Tensor:
         """Standard normal numbers for the next call, float32."""
-        return torch.from_numpy(self.draws.normal(self.place().name, shape))
+        return torch.from_numpy(self.draws.normal(self.place(), shape))
 
     def trials(self, shape: tuple[int, ...], p: Any) -> torch.Tensor:
         """Whether each trial succeeds, with probability p, a number or a tensor."""
-        name = self.place().name
         if isinstance(p, torch.Tensor):
-            return torch.from_numpy(self.draws.uniform(name, shape)).to(p.dtype) < p
-        return torch.from_numpy(self.draws.keep(name, shape, 1.0 - p))
+            return torch.from_numpy(self.draws.trials(self.place(), p.double().expand(shape).numpy()))
+        return torch.from_numpy(self.draws.keep(self.place(), shape, 1.0 - p))
 
 
 def _filled(into: torch.Tensor, values: torch.Tensor | np.ndarray) -> torch.Tensor:
@@ -114,12 +119,12 @@ def _randint(fixed: _Fixed, func: Any, *args: Any, **options: Any) -> torch.Tens
     *limits, given = (*args[1:], args[0]) if like else args
     low, high = (0, *limits) if len(limits) == 1 else limits
     made = _made(func, given, options, torch.int64)
-    return _filled(made, fixed.draws.integers(fixed.place().name, tuple(made.shape), int(low), int(high)))
+    return _filled(made, fixed.draws.integers(fixed.place(), tuple(made.shape), int(low), int(high)))
 
 
 def _randperm(fixed: _Fixed, func: Any, n: int, **options: Any) -> torch.Tensor:
     made = _made(func, (n,), options, torch.int64)
-    return _filled(made, fixed.draws.permutation(fixed.place().name, n))
+    return _filled(made, fixed.draws.permutation(fixed.place(), n))
 
 
 def _normal(fixed: _Fixed, func: Any, mean: Any, std: Any = 1.0, size: Any = None, **options: Any) -> torch.Tensor:
@@ -149,7 +154,7 @@ def _random_(fixed: _Fixed, func: Any, into: Any, *limits: Any, generator: Any =
     if high is None:  # as large as the dtype can count
         floats = into.is_floating_point()
         high = round(2 / torch.finfo(into.dtype).eps) + 1 if floats else torch.iinfo(into.dtype).max + 1
-    return _filled(into, fixed.draws.integers(fixed.place().name, tuple(into.shape), low, high))
+    return _filled(into, fixed.draws.integers(fixed.place(), tuple(into.shape), low, high))
 
 
 def _bernoulli(fixed: _Fixed, _: Any, input: Any, p: Any = None, generator: Any = None, out: Any = None) -> Any:
@@ -162,11 +167,11 @@ def _bernoulli_(fixed: _Fixed, _: Any, into: Any, p: Any = 0.5, generator: Any =
 
 
 def _exponential_(fixed: _Fixed, _: Any, into: Any, lambd: float = 1.0, generator: Any = None) -> Any:
-    return _filled(into, fixed.draws.exponential(fixed.place().name, tuple(into.shape)) / lambd)
+    return _filled(into, fixed.draws.exponential(fixed.place(), tuple(into.shape)) / lambd)
 
 
 def _geometric_(fixed: _Fixed, _: Any, into: Any, p: float, generator: Any = None) -> Any:
-    return _filled(into, np.ceil(fixed.draws.exponential(fixed.place().name, tuple(into.shape)) / -np.log1p(-p)))
+    return _filled(into, np.ceil(fixed.draws.exponential(fixed.place(), tuple(into.shape)) / -np.log1p(-p)))
 
 
 def _cauchy_(fixed: _Fixed, _: Any, into: Any, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Any:
@@ -177,12 +182,12 @@ def _cauchy_(fixed: _Fixed, _: Any, into: Any, median: float = 0.0, sigma: float
 def _multinomial(
     fixed: _Fixed, _: Any, input: Any, count: int, replacement: bool = False, generator: Any = None, out: Any = None
 ) -> Any:
-    chosen = torch.from_numpy(fixed.draws.choices(fixed.place().name, input.double().numpy(), count, replacement))
+    chosen = torch.from_numpy(fixed.draws.choices(fixed.place(), input.double().numpy(), count, replacement))
     return chosen if out is None else _filled(out.resize_(chosen.shape), chosen)
 
 
 def _poisson(fixed: _Fixed, _: Any, input: Any, generator: Any = None) -> torch.Tensor:
-    return torch.from_numpy(fixed.draws.poisson(fixed.place().name, input.double().numpy())).to(input.dtype)
+    return torch.from_numpy(fixed.draws.poisson(fixed.place(), input.double().numpy())).to(input.dtype)
 
 
 def _rrelu(

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from conftest import recorded
 from msmigrate.parity.findings import Outcome, Report
 from msmigrate.parity.judge import Verdict
 from pair_cases import STATISTICS
+from pair_runs import recorded
 
 QUICK = [f"{wrong} 1 file whole" for wrong in ("norms", "momentum_of_norms", "eps_of_norms", "variance_of_norms")]
 QUICK += ["norms 2 images alone", "momentum_of_norms 1 images alone", "momentum_of_norms 2 file whole"]

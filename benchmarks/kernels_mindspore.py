@@ -22,7 +22,7 @@ from mindspore import ops  # noqa: E402
 
 def both(name: str) -> dict[str, np.ndarray]:
     """Result and gradient."""
-    x, upstream = (mindspore.Tensor(array) for array in values())
+    x, upstream = (mindspore.Tensor(array) for array in values(name))
     function = getattr(ops, name)
     found = function(x)
     gradient = mindspore.grad(lambda given: (function(given) * upstream[:, : found.shape[1]]).sum())(x)

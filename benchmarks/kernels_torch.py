@@ -17,7 +17,7 @@ from kernels_values import distance, values
 
 def both(name: str, dtype: torch.dtype) -> dict[str, np.ndarray]:
     """Result and gradient."""
-    x, upstream = (torch.from_numpy(array).to(dtype) for array in values())
+    x, upstream = (torch.from_numpy(array).to(dtype) for array in values(name))
     function = getattr(torch, name, None) or getattr(torch.nn.functional, name)
     found = function(x.requires_grad_())
     (gradient,) = torch.autograd.grad(found, x, upstream[:, : found.shape[1]])

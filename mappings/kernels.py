@@ -16,7 +16,8 @@ class Kernel(NamedTuple):
     shares of the result's root mean square.
 
     torch: the operator's name below autograd. function: what both frameworks call it. way: forward or backward.
-    each_addition: the distance is that of one addition of a sum, as a share of the sum so far.
+    each_addition: the distance is that of one addition of a sum, as a share of the sum so far. near_zero: what a result
+    is off besides, however small it is.
     """
 
     torch: str
@@ -25,6 +26,7 @@ class Kernel(NamedTuple):
     distance: float
     bias: float
     each_addition: bool = False
+    near_zero: float = 0.0
 
 
 @cache
@@ -40,6 +42,7 @@ def kernels() -> tuple[Kernel, ...]:
             fields.take("distance", float),
             fields.take("bias", float),
             fields.take("each_addition", bool, default=False),
+            fields.take("near_zero", float, default=0.0),
         )
         fields.done()
         found.append(kernel)

@@ -47,13 +47,17 @@ def about(passes: Iterable[Draws]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Unfixed:
-    """A draw that could not be made the same in both frameworks: in which framework, by which function, by whom, and in
-    which step (0: the forward pass in evaluation mode)."""
+    """A draw that could not be made the same in both frameworks: by which function, by whom, and in which steps (0: the
+    forward pass in evaluation mode)."""
 
-    framework: str
     function: str
     who: Place
-    step: int
+    steps: tuple[int, ...]
+
+    @property
+    def step(self) -> int:
+        """The first training step in which it is drawn; 0 where it is in evaluation mode alone."""
+        return next(filter(None, self.steps), 0)
 
     @property
     def name(self) -> str:
@@ -72,9 +76,10 @@ class Unfixed:
         if finding.part in (ALONE, WIRING):
             path = parse_label(finding.name.rpartition(" ")[0])[0]
             inside = self.name == path or self.name.startswith(f"{path}.") or not path
-            return inside and self.name != OUTSIDE
+            around = finding.part == WIRING and (self.name == ROOT or path.startswith(f"{self.name}."))
+            return (inside or around) and self.name != OUTSIDE
         if finding.stage == "forward":
-            return (finding.part == "eval") == (self.step == 0) and self.name != OUTSIDE
+            return (0 in self.steps if finding.part == "eval" else self.step > 0) and self.name != OUTSIDE
         return self.step > 0
 
 
@@ -106,10 +111,11 @@ class Compared:
     def unfixed(self) -> list[Unfixed]:
         """The draws that were not fixed, each function of a module once."""
         found: dict[tuple[str, str], Unfixed] = {}
-        for framework, passes in (("torch", self.torch), ("MindSpore", self.mindspore)):
-            for step in sorted(passes, key=lambda step: step or 1 << 30):  # a training step says most
+        for passes in (self.torch, self.mindspore):
+            for step in sorted(passes):
                 for function, who in passes[step].outside.items():
-                    found.setdefault((who.name, function), Unfixed(framework, function, who, step))
+                    steps = found[who.name, function].steps if (who.name, function) in found else ()
+                    found[who.name, function] = Unfixed(function, who, (*steps, step))
         return list(found.values())
 
     @property

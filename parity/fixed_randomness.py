@@ -89,7 +89,7 @@ class Draws:
 
     def trials(self, who: Place, chances: np.ndarray) -> np.ndarray:
         """Whether each trial succeeds, bool, in the shape of its chances."""
-        found: np.ndarray = self._base(who, chances.shape) < chances
+        found: np.ndarray = self.base(who, chances.shape) < chances
         return found
 
     def keep(self, who: Place, shape: tuple[int, ...], rate: float) -> np.ndarray:
@@ -98,22 +98,22 @@ class Draws:
         rate = round(rate, 12)  # 1 - (1 - 0.1) is not 0.1
         if not 0.0 < rate < 1.0:
             return np.full(shape, rate < 1.0)
-        return kept(self._base(who, shape, rate), rate)
+        return kept(self.base(who, shape, rate), rate)
 
     def integers(self, who: Place, shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
         """Int64 whole numbers of `shape` from [low, high)."""
-        drawn, count = self._base(who, shape), high - low
+        drawn, count = self.base(who, shape), high - low
         # in float32, as who writes floor(rand · n) has them
         scaled = drawn * np.float32(count) if count <= LEVELS else drawn.astype(np.float64) * count
         return low + np.minimum(np.floor(scaled).astype(np.int64), count - 1)
 
     def permutation(self, who: Place, count: int) -> np.ndarray:
         """Int64 numbers below `count` in a random order."""
-        return np.argsort(self._base(who, (count,)), kind="stable")
+        return np.argsort(self.base(who, (count,)), kind="stable")
 
     def exponential(self, who: Place, shape: tuple[int, ...]) -> np.ndarray:
         """Float64 numbers of `shape` from the exponential distribution of rate 1."""
-        found: np.ndarray = -np.log(self._base(who, shape).astype(np.float64))
+        found: np.ndarray = -np.log(self.base(who, shape).astype(np.float64))
         return found
 
     def choices(self, who: Place, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
@@ -125,7 +125,7 @@ class Draws:
         if count == 1 or not replacement:
             raced = weights / self.exponential(who, weights.shape)
             return np.argsort(-raced, axis=-1, kind="stable")[..., :count]
-        drawn = self._base(who, (*weights.shape[:-1], count)).astype(np.float64)
+        drawn = self.base(who, (*weights.shape[:-1], count)).astype(np.float64)
         ends = np.cumsum(weights, axis=-1)
         drawn *= ends[..., -1:]
         found = (drawn[..., None] >= ends[..., None, :]).sum(-1)
@@ -134,7 +134,7 @@ class Draws:
     def poisson(self, who: Place, rates: np.ndarray) -> np.ndarray:
         """Float64 counts in the shape of `rates`, from the Poisson distribution."""
         rates = rates.astype(np.float64)
-        drawn = self._base(who, rates.shape).astype(np.float64)
+        drawn = self.base(who, rates.shape).astype(np.float64)
         # far from zero it is nearly normal, and that nearly logistic
         found = np.maximum(np.round(rates + np.sqrt(rates) * np.log(drawn / (1.0 - drawn)) / 1.702), 0.0)
         few = rates < FEW
@@ -154,7 +154,7 @@ class Draws:
         np.random.seed(self.step)
         random.seed(self.step)
 
-    def _base(self, who: Place, shape: tuple[int, ...], rate: float | None = None) -> np.ndarray:
+    def base(self, who: Place, shape: tuple[int, ...], rate: float | None = None) -> np.ndarray:
         """Uniform numbers for what another distribution is made of."""
         return self._next(Draw(who._replace(turned=False), UNIFORM, tuple(shape), rate))
 

@@ -59,8 +59,8 @@ class _Rounding(TorchDispatchMode):
         if exact.dtype != torch.float32:
             return exact
         spread = math.sqrt(max(kernel.distance**2 - kernel.bias**2, 0.0))
-        drawn = torch.randn(exact.shape, generator=self.draws, dtype=torch.float32) * spread
-        return exact + exact * (drawn + kernel.bias)
+        drawn = torch.randn(exact.shape, generator=self.draws, dtype=torch.float32)
+        return exact + exact * (drawn * spread + kernel.bias) + drawn * kernel.near_zero
 
     def _summed(
         self, exact: torch.Tensor, kernel: Kernel, terms: torch.Tensor, dims: Sequence[int] | None = None, *rest: Any

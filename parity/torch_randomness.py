@@ -167,7 +167,8 @@ def _bernoulli_(fixed: _Fixed, _: Any, into: Any, p: Any = 0.5, generator: Any =
 
 
 def _exponential_(fixed: _Fixed, _: Any, into: Any, lambd: float = 1.0, generator: Any = None) -> Any:
-    return _filled(into, fixed.draws.exponential(fixed.place(), tuple(into.shape)) / lambd)
+    drawn = torch.from_numpy(fixed.draws.base(fixed.place(), tuple(into.shape)))
+    return _filled(into, -drawn.to(into.dtype).log() / lambd)  # rounded as in the tensor's own precision
 
 
 def _geometric_(fixed: _Fixed, _: Any, into: Any, p: float, generator: Any = None) -> Any:

@@ -45,3 +45,9 @@ def test_an_addition_is_as_far_off_as_the_table_says() -> None:
 
 def test_no_operator_stands_there_twice() -> None:
     assert len({kernel.torch for kernel in kernels()}) == len(kernels())
+
+
+def test_a_logarithm_near_zero_is_as_far_off_as_the_table_says(measured: dict[str, Any]) -> None:
+    (kernel,) = (kernel for kernel in SINGLE if kernel.near_zero)
+    assert measured[kernel.function]["forward"]["mindspore"]["near_zero"] == pytest.approx(kernel.near_zero, rel=0.3)
+    assert measured[kernel.function]["forward"]["torch"]["near_zero"] < 0.1 * kernel.near_zero

@@ -21,6 +21,20 @@ STATISTICS = {
     for fed in ("images", "file")
     for how in ("whole", "alone")
 }
+# MindSpore's function, which draws by other formulas or has one thing wrong -> torch's
+DRAWING = {
+    "vae": "vae",
+    "vae_uniform": "vae",
+    **dict.fromkeys(("vae_std", "vae_no_noise", "vae_one_each", "vae_divergence"), "vae"),
+    **dict.fromkeys(("diffusion", "diffusion_fewer_steps", "diffusion_loss_uniform"), "diffusion"),
+    **dict.fromkeys(("Masks", "masks_chance"), "Masks"),
+    **dict.fromkeys(("Masked", "masked_other_tokens"), "Masked"),
+    **dict.fromkeys(("Sampling", "sampling_temperature"), "Sampling"),
+    **dict.fromkeys(("Generator", "generator_one_noise"), "Generator"),
+    "Unfixed": "Unfixed",
+}
+QUICK_DRAWING = ("vae", "vae_uniform")
+SLOW_DRAWING = tuple(name for name in DRAWING if name not in QUICK_DRAWING)
 MAP = "- {torch: left, mindspore: first}\n- {torch: right, mindspore: second}\n"
 
 
@@ -31,6 +45,11 @@ def options(root: Path, name: str) -> Options:
         models = (f"{HERE / 'pair_nets_torch.py'}:norms", f"{HERE / 'pair_nets_mindspore.py'}:{wrong}")
         pair = Pair(*models, batch=root / "norms.npz" if fed == "file" else None)
         return Options(recipes.load(RECIPE), root / name, steps=steps, init_seeds=1, pair=pair, replay=how == "alone")
+    if name in DRAWING:
+        files = (f"{HERE / 'drawing_torch.py'}:{DRAWING[name]}", f"{HERE / 'drawing_mindspore.py'}:{name}")
+        pair = Pair(*files, None, None, root / "drawing.npz")
+        steps, mode = (1, "pynative") if name in QUICK_DRAWING else (2, "graph" if name == DRAWING[name] else "pynative")
+        return Options(recipes.load(RECIPE), root / name, steps=steps, pair=pair, mode=mode)
     batch = root / f"{name}.npz"
     pair = Pair(
         f"{HERE / 'pair_nets_torch.py'}:{name}",
@@ -54,4 +73,6 @@ def make_inputs(root: Path) -> None:
     np.savez(root / "TwoInputs.npz", **steps, **{f"labels{i}": draw.integers(0, 3, 4) for i in (1, 2)})
     images = draw.normal(size=(4, 3, 12, 12)).astype(np.float32)
     np.savez(root / "norms.npz", images=images, labels=draw.integers(0, 5, 4))
+    small = {f"input{i}": draw.normal(size=(4, 1, 6, 6)).astype(np.float32) for i in (1, 2)}
+    np.savez(root / "drawing.npz", **small, **{f"labels{i}": draw.integers(0, 5, 4) for i in (1, 2)})
     (root / "map.yaml").write_text(MAP)

@@ -35,16 +35,18 @@ class Head(nn.Cell):
         return self.fc(ops.dropout(x, p=self.rate, training=self.training))
 
 
+DRAW = ops.Dropout(keep_prob=0.8)
+
+
 class PrimitiveHead(nn.Cell):
-    """A head that draws by a primitive of its own, which nothing can be put in the place of."""
+    """A head that draws by a primitive that no Cell holds, so that nothing can be put in its place."""
 
     def __init__(self, rate: float) -> None:
         super().__init__()
         self.fc = nn.Dense(8, 10)
-        self.draw = ops.Dropout(keep_prob=1.0 - rate)
 
     def construct(self, x: Tensor) -> Tensor:
-        return self.fc(self.draw(x)[0] if self.training else x)
+        return self.fc(DRAW(x)[0] if self.training else x)
 
 
 class Net(nn.Cell):

@@ -67,7 +67,7 @@ def test_half_precision_with_accumulation_and_scaling_has_no_false_alarm(modes_r
 @pytest.mark.full
 def test_what_draws_where_nothing_can_be_put_in_has_no_verdict(slow_modes_root: Path) -> None:
     (finding,), (note,) = vars(compiled(slow_modes_root, "compiled primitive draws")).values()
-    assert finding.verdict is Verdict.NONE and "head: compiled, other draws are taken" in finding.why
+    assert finding.verdict is Verdict.NONE and "in head: compiled, other draws are taken" in finding.why
     assert "not judged" in note
 
 

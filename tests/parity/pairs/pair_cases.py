@@ -48,7 +48,9 @@ def options(root: Path, name: str) -> Options:
     if name in DRAWING:
         files = (f"{HERE / 'drawing_torch.py'}:{DRAWING[name]}", f"{HERE / 'drawing_mindspore.py'}:{name}")
         pair = Pair(*files, None, None, root / "drawing.npz")
-        steps, mode = (1, "pynative") if name in QUICK_DRAWING else (2, "graph" if name == DRAWING[name] else "pynative")
+        steps, mode = (
+            (1, "pynative") if name in QUICK_DRAWING else (2, "graph" if name == DRAWING[name] else "pynative")
+        )
         return Options(recipes.load(RECIPE), root / name, steps=steps, pair=pair, mode=mode)
     batch = root / f"{name}.npz"
     pair = Pair(

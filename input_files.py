@@ -16,7 +16,8 @@ from typing import Any, BinaryIO, NoReturn
 
 LARGEST_PYTHON = 2 << 20  # bytes; torch's own largest module is half of that
 LARGEST_JSON = 1 << 26  # bytes; a report of ResNet-152 has 4 MB
-MOST_VALUES = 2_000_000  # in JSON; one may be 3 bytes of text and 200 of memory
+MOST_VALUES = 2_000_000  # in JSON; one may be 3 bytes of text and 100 of memory
+MOST_PAIRS = 1_100_000  # of a key and a value, which may be 7 bytes of text and 250 of memory
 
 _KINDS = (
     (stat.S_ISFIFO, "it is a pipe and not a regular file: write what it holds to a file, and name that one"),
@@ -95,6 +96,8 @@ def json_value(content: bytes | str) -> Any:
             raise ValueError(f"no valid JSON: no text in UTF-8 at byte {error.start:,}") from None
     if sum(map(content.count, ",[{")) > MOST_VALUES:
         raise ValueError(f"no valid JSON: more than {MOST_VALUES:,} values")
+    if content.count(":") > MOST_PAIRS:
+        raise ValueError(f"no valid JSON: more than {MOST_PAIRS:,} keys")
     try:
         return json.loads(content, parse_constant=_no_number, object_pairs_hook=_object)
     except ValueError as error:

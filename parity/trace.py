@@ -25,8 +25,10 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from ..errors import BadTrace
+from ..errors import BadCheckpoint, BadTrace
 from ..input_files import open_regular, read_json
+from ..migrate.formats.contents import MAX_DIM, MAX_RANK
+from ..migrate.formats.safetensors_header import read_header
 from .narrowing import STAGES as STAGES
 from .narrowing import WHOLE, Narrowing
 
@@ -193,9 +195,11 @@ class Trace:
             if path.name not in self._files:
                 if sha256(path) != self._digests.get(path.name):
                     raise ValueError("the file is not the one that was recorded: its SHA-256 differs")
+                with open_regular(path) as file:
+                    read_header(file, path.name)  # whose checks safetensors does not make all
                 self._files[path.name] = safe_open(path, framework="numpy")
             found: np.ndarray = self._files[path.name].get_tensor(tensor_name(entry))
-        except (OSError, SafetensorError, TypeError, ValueError) as error:
+        except (OSError, SafetensorError, TypeError, ValueError, BadCheckpoint) as error:
             raise BadTrace(f"{path}: {tensor_name(entry)}: {' '.join(str(error).split())[:300]}") from error
         elements = math.prod(entry.shape)
         if str(found.dtype) != entry.dtype or (found.size >= elements if entry.sampled else found.size != elements):
@@ -219,9 +223,10 @@ def _checked(fields: dict[str, Any]) -> Entry:
     counts = (entry.call, entry.order, entry.nonfinite, *entry.shape)
     sound = (
         all(type(text) is str for text in texts)
-        and all(type(count) is int and count >= 0 for count in counts)
+        and all(type(count) is int and 0 <= count < MAX_DIM for count in counts)
+        and len(entry.shape) <= MAX_RANK
         and type(entry.sampled) is bool
-        and type(entry.norm) in (int, float)
+        and (type(entry.norm) is float or (type(entry.norm) is int and abs(entry.norm) < MAX_DIM))
         and all(text is None or type(text) is str for text in (entry.digest, entry.module))
     )
     if not sound or entry.stage not in (*STAGES, SIDES_STAGE):

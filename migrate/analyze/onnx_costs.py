@@ -8,6 +8,8 @@ from typing import Any
 
 import onnx
 
+from ..formats.contents import MAX_RANK
+
 LARGEST_CONSTANT = 1024  # values of a tensor that shape inference may read: shapes and axes, not weights
 Shapes = dict[str, "list[int] | None"]
 
@@ -31,7 +33,7 @@ def known_shapes(model: onnx.ModelProto) -> Shapes:
     shapes: Shapes = {tensor.name: list(tensor.dims) for tensor in model.graph.initializer}
     for value in (*graph.input, *graph.value_info, *graph.output):
         tensor = value.type.tensor_type
-        if tensor.HasField("shape"):
+        if tensor.HasField("shape") and len(tensor.shape.dim) <= MAX_RANK:
             sizes = [size.dim_value if size.HasField("dim_value") else -1 for size in tensor.shape.dim]
             shapes.setdefault(value.name, sizes)
     return shapes

@@ -9,6 +9,7 @@ Prints one line of JSON: `nodes` (operator, how often, where, with how many axes
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -17,10 +18,13 @@ import onnx
 
 from ...errors import BadInput
 from ...input_files import read_bytes
+from ..formats.contents import MAX_RANK
 from ..model_spec import serve
 from .onnx_costs import flops, known_shapes
 
 LARGEST = 2**31 - 1  # bytes: what protobuf can hold; larger models keep their tensors in files beside
+FREE = 64 << 20  # bytes of memory that a model may take beyond its own size, however small that is
+TIMES = 2  # and for each byte of the file
 MOST_NODES = 1_000_000
 MOST_PLACES = 1000  # of one operator that are told
 OWN_DOMAINS = ("", "ai.onnx")
@@ -65,16 +69,40 @@ def read(path: Path) -> onnx.ModelProto:
     except OSError as error:
         raise BadInput(f"it cannot be read: {error.strerror}") from None
     try:
-        model = onnx.load_model_from_string(content)
-    except MemoryError:
-        raise BadInput("there is not enough memory to read it") from None
+        with _bounded(len(content)):
+            model = onnx.load_model_from_string(content)
     except Exception:  # protobuf's DecodeError, which msmigrate has no other reason to import
-        raise BadInput("it is no ONNX file, or a damaged one: its protobuf does not end where it should") from None
+        raise BadInput(
+            "it is no ONNX file, or a damaged one: its protobuf does not end where it should, or asks for far more "
+            "memory than its bytes need"
+        ) from None
     if not model.opset_import or not model.HasField("graph"):
         raise BadInput("it is no ONNX file: it says neither which operators it uses (opset_import) nor has it a graph")
     if not model.graph.node:
         raise BadInput("its graph has no nodes")
     return model
+
+
+@contextmanager
+def _bounded(size: int) -> Iterator[None]:
+    """Let this process take only as much more memory as a file of that size needs: two empty bytes may be a node.
+
+    Only while protobuf parses, which then fails in an orderly way; the copies that are made later are of its size.
+    """
+    try:
+        import resource
+
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        most = held + FREE + TIMES * size
+        resource.setrlimit(resource.RLIMIT_AS, (min(most, before[0]) if before[0] > 0 else most, before[1]))
+    except (ImportError, OSError, ValueError):  # a system that cannot do this
+        yield
+        return
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 class Nodes:
@@ -170,6 +198,10 @@ def _is_float(tensor: Any) -> bool:
 
 def _check(tensor: Any, path: Path) -> None:
     """Raise BadInput for a tensor whose values are not all there."""
+    if len(tensor.dims) > MAX_RANK:
+        raise BadInput(
+            f"its tensor {tensor.name!r} has {len(tensor.dims):,} dimensions, and at most {MAX_RANK} make sense"
+        )
     if tensor.data_type not in onnx.TensorProto.DataType.values() or any(size < 0 for size in tensor.dims):
         raise BadInput(f"its tensor {tensor.name!r} has no known dtype, or a negative size")
     expected = -(-prod(tensor.dims) * _bits(tensor) // 8)

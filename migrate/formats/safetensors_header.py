@@ -22,6 +22,7 @@ from .contents import (
     MAX_RANK,
     ByteRange,
     Tensor,
+    check_count,
     check_name,
     product,
     read_at,
@@ -52,7 +53,7 @@ DTYPES = {  # safetensors' name -> torch's; not those of fewer than 8 bits, of w
     "BOOL": "bool",
 }
 LENGTH = struct.Struct("<Q")
-MAX_HEADER = 100_000_000  # bytes, as the safetensors library has it
+MAX_HEADER = 40_000_000  # bytes; a tensor takes about 120. (The safetensors library goes up to 100,000,000.)
 RECORD = "msmigrate"  # the key in the metadata of what record.py notes
 
 
@@ -76,7 +77,7 @@ def read_header(file: BinaryIO, path: str) -> Header:
     head = read_at(file, path, 0, LENGTH.size)
     length = LENGTH.unpack(head)[0] if len(head) == LENGTH.size else 0
     if length > MAX_HEADER:
-        raise BadCheckpoint(f"{path}: its header should have {length:,} bytes, a safetensors file's has {MAX_HEADER:,}")
+        raise BadCheckpoint(f"{path}: its header should have {length:,} bytes, and may have {MAX_HEADER:,}")
     start = LENGTH.size + length
     if start > size:
         raise BadCheckpoint(
@@ -87,6 +88,7 @@ def read_header(file: BinaryIO, path: str) -> Header:
     metadata = found.pop("__metadata__", {})
     if type(metadata) is not dict or any(type(value) is not str for value in metadata.values()):
         raise BadCheckpoint(f"{path}: its metadata is not a table of strings")
+    check_count(path, len(found))
     tensors: dict[str, Tensor] = {}
     refused: dict[str, str] = {}
     places: list[tuple[int, int, str]] = []

@@ -19,7 +19,7 @@ from . import safetensors_file
 from .atomic_folder import atomic_folder
 from .byte_copy import Progress
 from .casts import Losses
-from .contents import Checkpoint, Checksum, Piece, Source, check_name, open_file, read_at, shown
+from .contents import Checkpoint, Checksum, Piece, Source, check_count, check_name, open_file, read_at, shown
 from .safetensors_file import FORMATS, SafetensorsFile, tied, united
 from .safetensors_header import Header, strict_json
 
@@ -89,7 +89,7 @@ class Shards(Source):
         headers: list[Header] = []
         kinds: list[str] = []
         others: dict[str, str] = {}
-        first = 0
+        first = count = 0
         everywhere = {tensor for names in self.shards.values() for tensor in names}
         for names, source in zip(self.shards.values(), self.sources, strict=True):
             if isinstance(source, SafetensorsFile) and key is None:
@@ -100,6 +100,8 @@ class Shards(Source):
                 others.update(held.others)
             _check_names(source.path, header, names, everywhere, others)
             headers.append(_renumbered(header, first))
+            count += len(header.tensors) + len(header.refused)
+            check_count(self.path, count)
             kinds.append(kind)
             first += len(source.files)
         whole = united(self.path, f"{' and '.join(dict.fromkeys(kinds))} in {len(kinds)} files", headers)

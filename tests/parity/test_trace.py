@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadTrace
-from msmigrate.parity.trace import FORMAT, Trace, TraceWriter, file_name, sample_positions
+from msmigrate.migrate.formats.contents import MAX_TENSORS
+from msmigrate.parity.trace import FORMAT, Trace, TraceWriter, file_name, sample_positions, sha256
 
 KEY = ("gradients", "parameters", "conv1.weight", 0)
 
@@ -162,7 +163,11 @@ ENTRY: dict[str, Callable[[dict], Any]] = {
     "shape has text": lambda e: e.update(shape=["2", 3]),
     "shape is negative": lambda e: e.update(shape=[-2, -3]),
     "shape is huge": lambda e: e.update(shape=[10**30]),
+    "shape is long": lambda e: e.update(shape=[1] * 100_000),
+    "shape is long and huge": lambda e: e.update(shape=[10**4000] * 3000),  # whose product takes minutes
     "shape is another": lambda e: e.update(shape=[7]),
+    "norm is huge": lambda e: e.update(norm=10**400),
+    "order is huge": lambda e: e.update(order=10**400),
     "stage is a list": lambda e: e.update(stage=["gradients"]),
     "stage is a number": lambda e: e.update(stage=4),
     "stage is unknown": lambda e: e.update(stage="weather"),
@@ -225,6 +230,17 @@ def test_damaged_tensor_files_are_refused(tmp_path: Path) -> None:
     assert_refused(tmp_path)
     file.mkdir()
     assert_refused(tmp_path)
+
+
+def test_a_tensor_file_is_looked_at_before_safetensors_reads_it(tmp_path: Path) -> None:
+    """Its digest stands in the same folder, so it may be that of anything."""
+    file = sound(tmp_path) / file_name(*KEY[:2])
+    name = '"a#0":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}'
+    header = ("{" + ",".join([name, *[name.replace("a#", f"{at}#") for at in range(MAX_TENSORS)]]) + "}").encode()
+    file.write_bytes(len(header).to_bytes(8, "little") + header)
+    damage(tmp_path, lambda d: d["files"].update({file.name: sha256(file)}))
+    with pytest.raises(BadTrace, match="a checkpoint has at most"):
+        Trace(tmp_path).array(KEY)
 
 
 def test_one_changed_byte_is_refused_by_the_name_of_its_file(tmp_path: Path) -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import onnx
@@ -11,6 +15,7 @@ from msmigrate.mappings import onnx_table, table
 from msmigrate.migrate.analyze import onnx_operators
 from msmigrate.migrate.analyze.model import analyze
 from msmigrate.migrate.analyze.verdict import Analysis
+from msmigrate.migrate.formats.protobuf import field_of
 from onnx_files import calling_itself, doubling, small
 
 
@@ -125,3 +130,28 @@ def test_a_bad_entry_of_the_table_is_named(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr(onnx_table, "FILE", tmp_path / "onnx.yaml")
         with pytest.raises(BadInput, match=words):
             onnx_table.onnx_operators.__wrapped__()
+
+
+NODE = field_of(1, field_of(1, b"x") + field_of(2, b"y") + field_of(4, b"Relu"))
+MANY = 1_500_000
+BOMBS = {
+    "nodes": NODE + b"\x0a\x00" * MANY,
+    "tensors": NODE + b"\x2a\x00" * MANY,
+    "shapes": NODE + b"\x6a\x00" * MANY,
+    "attributes": field_of(1, field_of(4, b"Relu") + b"\x2a\x00" * MANY),
+    "dimensions": NODE + field_of(5, (b"\x08" + b"\xff" * 8 + b"\x7f") * 200_000 + b"\x10\x01"),  # their product
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_small_file_takes_neither_memory_nor_time(name: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.onnx"
+    path.write_bytes(b"\x08\x08" + field_of(8, b"\x0a\x00\x10\x11") + field_of(7, BOMBS[name]))
+    command = [sys.executable, "-m", "msmigrate.migrate.analyze.onnx_operators", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        answer = json.loads(process.stdout.read())
+        _, _, usage = os.wait4(process.pid, 0)
+        process.returncode = 0
+    assert "bad_input" in answer and "\n" not in answer["bad_input"]
+    assert usage.ru_maxrss < 400_000 and usage.ru_utime < 20

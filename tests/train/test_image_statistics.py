@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import struct
+import zlib
 from fractions import Fraction
 from pathlib import Path
 
@@ -150,3 +152,40 @@ def test_a_folder_that_cannot_be_read_is_not_passed_over(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "scandir", refuse)
     with pytest.raises(BadInput, match="b cannot be read as a folder: Permission denied"):
         measure(tmp_path)
+
+
+def grown(form: str, path: Path) -> None:
+    """A small image whose header says that it has 12,000 × 12,000 pixels."""
+    Image.new("RGB", (60, 60)).save(path, form)
+    content = bytearray(path.read_bytes())
+    side = 12_000
+    if form == "PNG":
+        content[16:24] = struct.pack(">II", side, side)
+        content[29:33] = struct.pack(">I", zlib.crc32(content[12:29]))
+    elif form == "BMP":
+        content[18:26] = struct.pack("<ii", side, side)
+    elif form == "GIF":
+        content[6:10] = struct.pack("<HH", side, side)
+        at = content.index(b",", 13)
+        content[at + 5 : at + 9] = struct.pack("<HH", side, side)
+    elif form == "PPM":
+        content = content.replace(b"60 60", b"%d %d" % (side, side))
+    elif form == "JPEG":
+        at = content.index(b"\xff\xc0")
+        content[at + 5 : at + 9] = struct.pack(">HH", side, side)
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("form", ["PNG", "BMP", "GIF", "PPM", "JPEG"])
+def test_an_image_of_more_pixels_than_are_decoded_is_corrupt(tmp_path, form):
+    """A training step, an evaluation, a prediction and these statistics open images by one function."""
+    grown(form, tmp_path / "large.png")
+    [found] = corrupt_images(tmp_path)[1]
+    assert "more than 64 megapixels, which are not decoded" in found.reason
+
+
+def test_what_pillow_hands_to_another_program_is_no_image(tmp_path):
+    Image.new("RGB", (6, 6)).save(tmp_path / "page.eps")
+    (tmp_path / "page.eps").rename(tmp_path / "page.png")
+    [found] = corrupt_images(tmp_path)[1]
+    assert "is not an image" in found.reason

@@ -6,6 +6,7 @@ byte ranges into the new file (formats/byte_copy.py), which appears only when it
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,7 +17,7 @@ from ..errors import BadCheckpoint, BadInput, MsmigrateError, Unsupported
 from . import model_check
 from .against_net import under_own_names
 from .constants import Constants, Maker, number
-from .destination import Form, check_not_read, check_room, check_shards, form
+from .destination import Form, check_growth, check_not_read, check_room, check_shards, form
 from .folded import folded
 from .formats.atomic_file import atomic_file, check_destination
 from .formats.byte_copy import Progress, read_range
@@ -133,6 +134,7 @@ def convert(
         plan.check()
         check_not_read(target, [file.name for file in opened.files])
         check_shards(destination, chosen.folder, plan.nbytes, max_shard_size)
+        check_growth(opened.path, sum(os.fstat(file).st_size for file in opened.descriptors), plan.nbytes)
         check_room(target, plan.nbytes)
         content = [entry.piece for entry in plan.written]
         sources = [*opened.descriptors, *constants.descriptors]

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from ..errors import BadDestination
+from ..errors import BadCheckpoint, BadDestination
 from .formats.byte_copy import Progress
 from .formats.casts import Losses
 from .formats.contents import ITEM_SIZES, Piece
@@ -56,6 +56,9 @@ FRAMEWORKS = ("torch", "mindspore")
 SUFFIXES = {".ckpt": "mindspore", ".pth": "torch", ".pt": "torch", ".bin": "torch"}
 
 SAFETENSORS = ".safetensors"  # which may have either's
+
+MOST_TIMES = 16  # as many bytes may be written as are read: a wider dtype takes eight, and what is tied stands once
+ALWAYS = 64 << 20  # bytes that may be written in any case
 
 
 def safetensors_form(framework: str, *, folder: bool) -> Form:
@@ -120,6 +123,18 @@ def check_shards(destination: str | Path, folder: bool, nbytes: int, most: int |
         raise BadDestination(
             f"{destination} is one file and would hold {nbytes:,} bytes, --max-shard-size allows {most:,}; give the "
             "name of a folder, which ends in a slash"
+        )
+
+
+def check_growth(source: str, size: int, nbytes: int) -> None:
+    """Raise BadCheckpoint when the tensors share bytes so often that a small file would fill a disk.
+
+    size: bytes of the source's files. nbytes: of all tensors, each by itself.
+    """
+    if nbytes > MOST_TIMES * size + ALWAYS:
+        raise BadCheckpoint(
+            f"{source} has {size:,} bytes, and its tensors, which share them, {nbytes:,}: more than {MOST_TIMES} "
+            "times as many, which no model's have; save tensors that are not views of one another"
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination, MsmigrateError, Unsupported
-from msmigrate.migrate import convert
+from msmigrate.migrate import convert, destination
 from msmigrate.migrate.formats import atomic_file, byte_copy, mindspore_ckpt
 from tiny_checkpoints import SMALL, Tensor, floats, save
 
@@ -296,3 +296,19 @@ def test_an_unwritable_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(atomic_file.os, "access", lambda *_: False)  # tests may run as root, whom no mode stops
     with pytest.raises(BadDestination, match="no permission"):
         convert.convert(save(tmp_path / "x.pth", SMALL), tmp_path / "x.ckpt")
+
+
+def test_bytes_that_are_shared_without_end_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred thousand different views of one megabyte would fill a disk; what is the same is written once."""
+    monkeypatch.setattr(destination, "ALWAYS", 0)
+    whole = floats(10_000).content
+    names = {
+        f"layers.{number}.conv.weight": Tensor(whole, (180, 5, 5, 2), offset=number, storage="0")
+        for number in range(40)
+    }
+    few = dict(list(names.items())[:15])
+    assert convert.convert(save(tmp_path / "few.pth", few), tmp_path / "few.ckpt").size > 500_000
+    path = save(tmp_path / "x.pth", names)
+    with pytest.raises(BadCheckpoint, match=r"its tensors, which share them, 1,440,000: more than 16 times as many"):
+        convert.convert(path, tmp_path / "x.ckpt")
+    assert not (tmp_path / "x.ckpt").exists()

@@ -171,7 +171,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run a process to its end, for so many seconds at most, and keep what it says; given: what it reads.
 
-    Raises what subprocess.run raises: OSError, TimeoutExpired.
+    given: what it reads from stdin. Raises what subprocess.run raises: OSError, TimeoutExpired.
     """
     pipes: dict[str, Any] = {
         "stdin": subprocess.DEVNULL if given is None else subprocess.PIPE,

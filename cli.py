@@ -24,9 +24,9 @@ from . import (
     cli_serve,
     cli_train,
 )
-from .cli_ckpt import json_text
 from .cli_mappings_option import mappings_option
 from .errors import MsmigrateError, NotTrusted
+from .printable import echo, json_line, printable, printable_lines
 from .processes import INTERRUPTED, exit_code, signals_raised
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -57,7 +57,7 @@ def mappings(name: str | None, kind: str | None, as_json: bool) -> None:
         raise click.UsageError("NAME or --kind, not both.")
     rows = table.rows(kind) if name is None else [table.row(name)]
     if as_json:
-        click.echo(json_text(mapping_table.as_json(rows)))
+        echo(json_line(mapping_table.as_json(rows)))
     else:
         mapping_table.show(rows, whole=name is not None)
 
@@ -72,14 +72,13 @@ def explain(fault: str | None, as_json: bool) -> None:
 
     Exit code: 0 printed, 2 there is no such fault, or wrong usage.
     """
-    from rich.console import Console
-
     from .mappings import table
     from .reports import fault_page
+    from .reports.terminal import Console
 
     chosen = list(table.faults().values()) if fault is None else [fault_page.find(fault)]
     if as_json:
-        click.echo(json_text(fault_page.as_json(chosen)))
+        echo(json_line(fault_page.as_json(chosen)))
     elif fault is None:
         fault_page.show_all(Console())
     else:
@@ -100,11 +99,6 @@ for command in COMMANDS:
     cli.add_command(command)
 
 
-def _one_line(text: str) -> str:
-    """The text with what cannot be printed on one line escaped: names of files may hold anything."""
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
-
-
 def _again(error: MsmigrateError) -> str:
     """The command with what the user has to say besides, to be pasted."""
     if not isinstance(error, NotTrusted) or not error.add:
@@ -119,15 +113,16 @@ def main() -> None:
         with signals_raised():
             cli(prog_name="msmigrate", standalone_mode=False)
     except MsmigrateError as error:
-        click.echo(f"msmigrate: {_one_line(f'{error}{_again(error)}')}", err=True)
+        echo(f"msmigrate: {printable(f'{error}{_again(error)}')}", err=True)
         sys.exit(2)
     except click.ClickException as error:
+        error.message = printable_lines(error.message)  # type: ignore[misc]  # final, and a file's name may be in it
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt) as error:
         code = exit_code(error)
         by = "" if code == INTERRUPTED else f" by {Signals(code - 128).name}"
-        click.echo(f"msmigrate: interrupted{by}", err=True)
+        echo(f"msmigrate: interrupted{by}", err=True)
         sys.exit(code)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from .cli_ckpt import json_text
 from .cli_mappings_option import mappings_option
+from .printable import echo, json_line
 
 FILE = click.Path(path_type=Path)
 
@@ -87,9 +87,9 @@ def _print(analysis: Any, report: Any, options: dict[str, Any]) -> None:
 
         write_whole(report.html(analysis), options["page"])
     if options["as_json"]:
-        click.echo(json_text(report.as_json(analysis)))
+        echo(json_line(report.as_json(analysis)))
     else:
-        from rich.console import Console
+        from .reports.terminal import Console
 
         # Elsewhere than in a terminal nothing is cut to its width.
         console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
@@ -124,7 +124,7 @@ def _coverage(targets: tuple[str, ...], inputs: tuple[str, ...], options: dict[s
     with coverage_report.Progress() as progress:
         found = cover(targets, mode=options["mode"], target=options["target"], progress=progress)
     if options["as_json"]:
-        click.echo(json_text(coverage_report.as_json(found)))
+        echo(json_line(coverage_report.as_json(found)))
     else:
         coverage_report.show(found, whole=options["whole"])
     sys.exit(0 if all(entry.moves for entry in found.models) else 1)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from .cli_mappings_option import mappings_option
+from .printable import echo, json_line
 
 FILE = click.Path(path_type=Path)
 
@@ -95,14 +96,14 @@ def convert_ckpt(
     if dry_run:
         writing = ("force", "crc", "max_shard_size")
         plan = make_plan(source, destination, **{name: told for name, told in options.items() if name not in writing})
-        click.echo(json_text(plan_json(plan)) if as_json else plan_text(plan))
+        echo(json_line(plan_json(plan)) if as_json else plan_text(plan))
         plan.check()
         return
     if destination is None:
         raise click.UsageError("Missing argument 'DST' (only --dry-run goes without).")
     with LateProgress() as progress:
         result = convert(source, destination, progress=progress, **options)
-    click.echo(json_text(result_json(result)) if as_json else result_text(result))
+    echo(json_line(result_json(result)) if as_json else result_text(result))
     gc.freeze()  # nor on the way out
 
 
@@ -113,14 +114,14 @@ def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:
     found = inferred_map(source, options["into"], key=options["key"], model=options["model"])
     guessed = [pair for pair in found.pairs if pair[0] != pair[1]]
     write_rules(file, guessed)
-    click.echo(
+    echo(
         f"{file}: {len(guessed)} modules paired by order and shapes, {len(found.pairs) - len(guessed)} are called "
         "alike; check it, then convert with --map"
     )
     for side, paths in (("torch", found.ours), ("MindSpore", found.theirs)):
         if paths:
             more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
-            click.echo(f"nothing found for {', '.join(path or '(the top)' for path in paths[:5])}{more} of {side}")
+            echo(f"nothing found for {', '.join(path or '(the top)' for path in paths[:5])}{more} of {side}")
 
 
 @click.command("inspect")
@@ -147,7 +148,7 @@ def inspect(path: str, key: str | None, crc: bool, whole: bool, as_json: bool) -
 
     facts = inspect_file(path, key, crc=crc)
     if as_json:
-        click.echo(json_text(inspect_json(facts)))
+        echo(json_line(inspect_json(facts)))
     else:
         show_inspection(facts, whole=whole)
     gc.freeze()
@@ -158,10 +159,3 @@ def own_model(spec: str) -> str:
     name, _, arguments = spec.removeprefix("msmigrate:").partition("(")
     inner = arguments.removesuffix(")").strip()
     return f"msmigrate.train.models.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"
-
-
-def json_text(content: Any) -> str:
-    """Format for programs: one line, as it stands in UTF-8."""
-    import json
-
-    return json.dumps(content, ensure_ascii=False)

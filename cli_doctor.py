@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from .cli_ckpt import json_text
+from .printable import echo, json_line
 
 
 @click.command("doctor")
@@ -32,9 +32,8 @@ def doctor(target: str | None, quick: bool, as_json: bool) -> None:
     if quick and target is not None:
         raise click.UsageError("--quick asks for no target: leave out --quick or --target.")
 
-    from rich.console import Console
-
     from .reports import doctor_report
+    from .reports.terminal import Console
     from .train.doctor.examine import blocks, examine
     from .train.doctor.machine import here
     from .train.doctor.packages import Packages
@@ -42,7 +41,7 @@ def doctor(target: str | None, quick: bool, as_json: bool) -> None:
     with Console(stderr=True).status("looking" if quick else "starting MindSpore and torch"):
         findings = examine(here(), Packages(), target=target, start=not quick)
     if as_json:
-        click.echo(json_text(doctor_report.as_json(findings)))
+        echo(json_line(doctor_report.as_json(findings)))
     else:
         doctor_report.show(findings, Console())
     sys.exit(1 if blocks(findings) else 0)

@@ -22,9 +22,9 @@ from msmigrate.reports.markdown import markdown
 from msmigrate.reports.page.html import write_html
 from msmigrate.reports.parity_command import Asked, with_progress
 from msmigrate.reports.parity_report import show, write_json
+from msmigrate.reports.terminal import Console
 from msmigrate.reports.whole_file import write_whole
 from msmigrate.train import recipe as recipes
-from rich.console import Console
 
 CHECKOUT = Path(__file__).parent.parent
 BROKEN_WORKER = (sys.executable, "benchmarks/example_faults_mindspore.py")

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +15,7 @@ from ..migrate.analyze.operators import BY_HAND, NO_ROW, OURS, Operator
 from ..migrate.analyze.places import patterns
 from ..migrate.analyze.verdict import Analysis
 from .page.still_page import still_page
+from .terminal import Console
 
 COLOURS = {"direct": "green", "composed": "green", BY_HAND: "yellow", "missing": "red", NO_ROW: "red"}
 MARKS = {"direct": "pass", "composed": "pass", BY_HAND: "none", "missing": "fail", NO_ROW: "fail"}

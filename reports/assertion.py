@@ -6,14 +6,13 @@ import io
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from ..errors import BadInput
 from ..parity.run import parity_step
 from ..temporary import temporary_folder
 from ..train import recipe as recipes
 from .parity_command import Asked
 from .parity_report import show
+from .terminal import Console
 
 WIDTH = 110
 

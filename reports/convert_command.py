@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -11,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
-from rich.console import Console
+from rich.text import Text
 
 from ..errors import BadDestination, MsmigrateError
 from ..migrate import model_spec
@@ -22,12 +21,14 @@ from ..parity.findings import Report
 from ..parity.pair import Pair
 from ..parity.run import MINDSPORE_WORKER
 from ..parity.worker import Options
+from ..printable import echo, json_line
 from ..temporary import temporary_folder
 from ..train import recipe as recipes
 from .converting import Converted, as_json, ckpt_line, source_lines
 from .page.html import write_html
 from .parity_command import refuse_unwritable, with_progress
 from .parity_report import show, write_json
+from .terminal import Console
 
 HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # as the file's name hides these
 UNPROVEN = (
@@ -94,9 +95,9 @@ def run(asked: Asked) -> int:
         elif not asked.no_proof:
             said("not proven, for the source is not whole")
     if asked.as_json:
-        click.echo(json.dumps(as_json(found), ensure_ascii=False))
+        echo(json_line(as_json(found)))
     for line in found.stopped:
-        click.echo(f"msmigrate: {line}", err=True)
+        echo(f"msmigrate: {line}", err=True)
     return 0 if found.sound else 1
 
 
@@ -159,4 +160,4 @@ def _net(asked: Asked, written: Written) -> str:
 def doing(text: str) -> AbstractContextManager[object]:
     """Show on stderr, where that is a terminal, what takes a while."""
     console = Console(stderr=True)
-    return console.status(text) if console.is_terminal else nullcontext()
+    return console.status(Text(text)) if console.is_terminal else nullcontext()

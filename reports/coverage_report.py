@@ -6,8 +6,7 @@ import statistics
 import sys
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from rich.text import Text
 from ..migrate.analyze.coverage import Coverage, Covered
 from ..migrate.analyze.operators import COMPOSED
 from .analysis_report import short
+from .terminal import Console, TextColumn
 
 HEAD = ("models", "number", "move", "all direct", "operators each", "seconds each")
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-import click
 from rich import box
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
+from ..printable import echo
 from ..train.data import split_folder
 from ..train.data.image_statistics import LARGEST, Corrupt, Statistics, corrupt_images, measure
 from ..train.data.split_folder import TRAINING, VALIDATION, Split, Way
+from .terminal import Console, TextColumn
 
 CHANNELS = ("red", "green", "blue")
 Told = Callable[[int, int], None]
@@ -49,7 +49,7 @@ def _list_corrupt(folder: Path, as_json: bool) -> int:
     else:
         _list(corrupt)
         cannot = f"{len(corrupt):,} of {images:,} images below {_plain(folder)} cannot be decoded."
-        click.echo(cannot if corrupt else f"All {images:,} images below {_plain(folder)} can be decoded.")
+        echo(cannot if corrupt else f"All {images:,} images below {_plain(folder)} can be decoded.")
     return 1 if corrupt else 0
 
 
@@ -89,16 +89,14 @@ def _show_statistics(folder: Path, resize: int | None, found: Statistics) -> Non
     console.print(channels)
     width, height = (_range(*sides) for sides in (found.width, found.height))
     resized = "" if resize is None else f", measured with the shorter side brought to {resize}"
-    click.echo(
-        f"\n{_count(found.images, 'image')}, {width} pixels wide, {height} high{resized}; {found.pixels:,} pixels."
-    )
+    echo(f"\n{_count(found.images, 'image')}, {width} pixels wide, {height} high{resized}; {found.pixels:,} pixels.")
     if found.corrupt:
-        click.echo(f"{_count(len(found.corrupt), 'corrupt image')} left out:")
+        echo(f"{_count(len(found.corrupt), 'corrupt image')} left out:")
         _list(found.corrupt)
-    click.echo("For a recipe's transforms, after ToTensor:")
-    click.echo(f"    - {_normalize(found)}")
+    echo("For a recipe's transforms, after ToTensor:")
+    echo(f"    - {_normalize(found)}")
     if min(found.std) == 0:
-        click.echo("Note: a channel is the same everywhere; Normalize would divide by its std of 0.")
+        echo("Note: a channel is the same everywhere; Normalize would divide by its std of 0.")
 
 
 def _normalize(found: Statistics) -> str:
@@ -134,17 +132,17 @@ def _show_split(found: Split, target: Path, how: Way, dry_run: bool) -> None:
     Console().print(shown, "")
     if found.alone:
         names = ", ".join(found.alone[:5]) + (f" and {len(found.alone) - 5} more" if len(found.alone) > 5 else "")
-        click.echo(f"Note: only one image in {_plain(names)}: it is in {TRAINING}/, and {VALIDATION}/ has none of it.")
+        echo(f"Note: only one image in {_plain(names)}: it is in {TRAINING}/, and {VALIDATION}/ has none of it.")
     if found.others:
         are = "is no image" if found.others == 1 else "are no images"
-        click.echo(f"Left out: {_count(found.others, 'file')} that {are} of a class.")
+        echo(f"Left out: {_count(found.others, 'file')} that {are} of a class.")
     does = {"copy": "copied", "link": "hard-linked", "symlink": "linked"}[how]
     would = "would be " if dry_run else ""
-    click.echo(f"{_count(sum(totals), 'image')} {would}{does} into {_plain(target)}" + (" (dry run)" * dry_run) + ".")
+    echo(f"{_count(sum(totals), 'image')} {would}{does} into {_plain(target)}" + (" (dry run)" * dry_run) + ".")
     if not dry_run:
-        click.echo("In a recipe, under data:")
+        echo("In a recipe, under data:")
         for key, part in (("source", TRAINING), ("validation", VALIDATION)):
-            click.echo(f"    {key}: {_plain(json.dumps(f'folder:{target / part}', ensure_ascii=False))}")
+            echo(f"    {key}: {_plain(json.dumps(f'folder:{target / part}', ensure_ascii=False))}")
 
 
 def _split_json(found: Split, target: Path, seed: int, how: Way, dry_run: bool) -> dict[str, Any]:
@@ -166,7 +164,7 @@ def _split_json(found: Split, target: Path, seed: int, how: Way, dry_run: bool) 
 
 def _list(corrupt: list[Corrupt]) -> None:
     for image in corrupt:
-        click.echo(f"  {_plain(image.file)}: {_plain(image.reason)}")
+        echo(f"  {_plain(image.file)}: {_plain(image.reason)}")
 
 
 def _corrupt_json(corrupt: list[Corrupt]) -> list[dict[str, str]]:
@@ -194,4 +192,4 @@ def _plain(name: object) -> str:
 
 
 def _print_json(content: Any) -> None:
-    click.echo(_plain(json.dumps(content, ensure_ascii=False)))
+    echo(_plain(json.dumps(content, ensure_ascii=False)))

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ..train.doctor.examine import blocks
 from ..train.doctor.finding import OK, PROBLEM, WARNING, Finding
+from .terminal import Console
 
 COLOURS = {OK: "green", WARNING: "yellow", PROBLEM: "bold red"}
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-import click
-from rich.console import Console
-
 from ..errors import MsmigrateError
+from ..printable import echo, json_line
 from ..train import schedule_span
 from ..train.recipe import Recipe
 from ..train.run import launch_command, run_data, targets
@@ -21,6 +18,7 @@ from ..train.run.run_plan import RunPlan
 from ..train.run.targets import Targets
 from . import gate
 from .run_plan import show
+from .terminal import Console
 from .train_settle import Options, begins_anew, check_checkpoints, folder_problem, gate_of, settle
 from .training_log import finite
 
@@ -32,7 +30,7 @@ def dry_run(options: Options, recipe: Recipe, probe: Sequence[str] = targets.PRO
     """
     plan = make_plan(options, recipe, probe)
     if options.as_json:
-        click.echo(json.dumps(finite(plan.as_json()), ensure_ascii=False))
+        echo(json_line(finite(plan.as_json())))
     else:
         show(plan, Console())
     return 2 if plan.problems else 0

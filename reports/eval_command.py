@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-
 from ..errors import BadDestination
 from ..migrate.formats.atomic_file import atomic_file
+from ..printable import echo, json_line
 from ..temporary import temporary_folder
 from ..train.inference import request as requests
 from ..train.inference import subject as subjects
@@ -25,6 +24,7 @@ from .confusion import picture
 from .evaluation import Evaluation, evaluate, predictions
 from .evaluation_table import show
 from .inference_progress import infer_with_progress
+from .terminal import Console
 
 REPORT, PREDICTIONS, CONFUSION = FILES = ("report.json", "predictions.json", "confusion.png")
 TOP = 5
@@ -94,11 +94,11 @@ def run(
     if out is not None:
         _write(out, about, evaluation, results, names)
     if as_json:
-        print(json.dumps(_json(about, evaluation), ensure_ascii=False))
+        echo(json_line(_json(about, evaluation)))
     else:
         show(about, evaluation, Console())
         if out is not None:
-            print(f"Written to {out}: {', '.join(FILES)}")
+            echo(f"Written to {out}: {', '.join(FILES)}")
     return 0
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from .evaluation import ClassReport, Evaluation
+from .terminal import Console
 
 if TYPE_CHECKING:
     from .eval_command import About

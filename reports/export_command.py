@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
+from rich.text import Text
 
 from ..errors import BadInput
 from ..export import air, serving
 from ..export.asked import ENC_MODES, ONNX, Asked, read_key
 from ..export.beside import beside, stem_for, total
 from ..export.run import Exported, Worker, export, module
+from ..printable import echo, json_line
 from ..temporary import temporary_folder
 from . import export_lite, export_serving
 from .export_report import as_json, lines
 from .placing import check, place
+from .terminal import Console
 
 MISMATCH = 1
 Said = Callable[[str], None]
@@ -135,11 +136,11 @@ def _with_progress(asked: Asked, folder: Path, worker: Worker) -> Exported:
     if not console.is_terminal:
         return export(asked, folder, worker=worker)
     with console.status("starting MindSpore") as status:
-        return export(asked, folder, lambda event: status.update(str(event.get("doing", ""))), worker)
+        return export(asked, folder, lambda event: status.update(Text(str(event.get("doing", "")))), worker)
 
 
 def _print(exported: Exported | None, more: dict[str, Any], as_json_: bool) -> int:
     """Print JSON where that is asked for; returns the exit code."""
     if as_json_:
-        click.echo(json.dumps({**(as_json(exported) if exported is not None else {}), **more}))
+        echo(json_line({**(as_json(exported) if exported is not None else {}), **more}))
     return 0 if exported is None or exported.sound else MISMATCH

@@ -6,7 +6,6 @@ import difflib
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +13,7 @@ from rich.text import Text
 from ..errors import BadInput
 from ..mappings import table
 from ..mappings.rows import Fault
+from .terminal import Console
 
 # where a fault first shows, in the words of a step
 WORDS = {

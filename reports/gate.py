@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import yaml
-from rich.console import Console
 
 from ..errors import BadInput, Unsupported
 from ..input_files import read_json
@@ -23,6 +22,7 @@ from ..train.recipe import Recipe
 from ..train.run.code_digest import code_digest, file_digest
 from .parity_command import with_progress
 from .parity_report import show, write_json
+from .terminal import Console
 
 WHAT = {"recipe": "recipe", "code": "msmigrate's code", "checkpoint": "starting checkpoint"}
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.console import Console
-
 from ..parity import halves
 from ..parity.run_file import RECIPE
 from ..train import recipe as recipes
 from .parity_command import Asked, progressing, refuse_unwritable, write
 from .parity_report import show
+from .terminal import Console
 
 
 def record(framework: str, recipe_file: Path | None, out: Path, other: Path | None, asked: Asked) -> int:

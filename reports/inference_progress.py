@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TimeRemainingColumn
 
 from ..train.inference.inference_process import WORKER, infer
 from ..train.inference.inference_results import Results
 from ..train.inference.request import Request
 from ..train.run import targets
+from .terminal import Console, TextColumn
 
 
 def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = WORKER) -> Results:

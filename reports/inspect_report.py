@@ -13,6 +13,7 @@ from ..migrate.formats.record import PARTS
 from ..migrate.inspect_file import Facts, Sum
 from ..migrate.plan import few
 from ..migrate.stored_source import StoredSource
+from ..printable import echo
 from .plan import NAMES, bytes_text
 
 FIRST = 20  # tensors that are listed unless all are asked for
@@ -89,7 +90,7 @@ def _sum(found: Sum) -> dict[str, int]:
 def show_inspection(facts: Facts, *, whole: bool) -> None:
     """Print the page; `whole` lists all modules and tensors instead of the first ones."""
     for line in _head(facts):
-        print(line)
+        echo(line)
     most = None if whole else FIRST
     if facts.checkpoint is None:
         rows = [(key, *_numbers(found)) for key, found in facts.nested.items()]
@@ -171,9 +172,10 @@ NUMBERS = ("tensors", "elements", "bytes")  # columns that stand to the right
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int | None) -> None:
     """Print a table of the first rows after an empty line; nothing where there are none."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from .terminal import Console
 
     if not rows:
         return
@@ -188,4 +190,4 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int | None)
     print()
     print("\n".join(line.rstrip() for line in captured.get().splitlines()))
     if most is not None and len(rows) > most:
-        print(f"… and {len(rows) - most:,} more (--all)")
+        echo(f"… and {len(rows) - most:,} more (--all)")

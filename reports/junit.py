@@ -7,7 +7,6 @@ has no verdict gets a failed case of its own, so that the file is green exactly 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -15,10 +14,10 @@ from xml.etree import ElementTree
 
 from ..parity.findings import Cause, Finding, Report, StageSummary, unproven
 from ..parity.judge import Verdict
+from ..printable import printable_lines
 from .judged import unproven_sentence
 from .whole_file import write_whole
 
-NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # characters that XML 1.0 cannot hold
 NUMBERS = ("ratio", "error", "noise", "allowed")
 
 
@@ -86,7 +85,7 @@ def _case(suite: ElementTree.Element, finding: Finding) -> None:
 def _unjudged(suite: ElementTree.Element, stage: StageSummary, why: str) -> None:
     names = {"classname": f"msmigrate.{stage.stage}", "name": "the stage has a verdict", "time": "0"}
     case = ElementTree.SubElement(suite, "testcase", names)
-    ElementTree.SubElement(case, "failure", {"type": "no verdict", "message": why})
+    ElementTree.SubElement(case, "failure", {"type": "no verdict", "message": _text(why)})
 
 
 def _numbers(finding: Finding) -> str:
@@ -119,7 +118,8 @@ def _causes(causes: Sequence[Cause]) -> list[str]:
 
 
 def _text(text: str) -> str:
-    return NO_XML.sub("\N{REPLACEMENT CHARACTER}", text)
+    """The text with what XML cannot hold, or nobody would see, escaped."""
+    return printable_lines(text)
 
 
 def _token(text: str) -> str:

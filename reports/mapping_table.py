@@ -12,14 +12,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from ..mappings import table
 from ..mappings.rows import Argument, Row, State
 from ..mappings.user_files import VARIABLE
 from ..mappings.verbs import SHAPES, VERBS
+from .terminal import Console
 
 Cells = tuple[str, str, str]  # torch, MindSpore, note
 
@@ -97,41 +98,43 @@ def show(rows: Iterable[Row], *, whole: bool) -> None:
 
 def show_row(row: Row, console: Console) -> None:
     """Print one row: arguments, state, status, pitfalls with symptom and fix, pages."""
-    console.print(f"[bold]{row.torch}[/] → [bold]{row.mindspore or 'no counterpart'}[/]", highlight=False)
+    names = Text.assemble((row.torch, "bold"), " → ", (row.mindspore or "no counterpart", "bold"))
+    console.print(names)
     if row.origin:
         instead = f", in place of msmigrate's own → {row.replaces}" if row.replaces else ""
-        console.print(f"from {row.origin}{instead}", soft_wrap=True, highlight=False, markup=False)
+        console.print(f"from {row.origin}{instead}", soft_wrap=True, highlight=False)
     if row.aliases:
         console.print(f"also {', '.join(row.aliases)}", highlight=False)
     if row.why:
-        console.print(_why(row), highlight=False, markup=False)
+        console.print(_why(row), highlight=False)
     if row.rewrite:
-        console.print("\n[bold]Written in MindSpore[/]")
-        console.print(Padding(row.rewrite.replace("[", "\\["), (0, 0, 0, 2)), highlight=False)
+        console.print(Text("\nWritten in MindSpore", "bold"))
+        console.print(Padding(row.rewrite, (0, 0, 0, 2)), highlight=False)
     if row.recipe:
-        console.print(f"\n[bold]In a recipe[/]\n  {_recipe(row)}", highlight=False)
+        console.print(Text("\nIn a recipe", "bold"))
+        console.print(f"  {_recipe(row)}", highlight=False)
     sections = (("Arguments", "MindSpore (its default)", argument_cells(row)), ("State", "MindSpore", state_cells(row)))
     for title, theirs, cells in sections:
         if cells:
             shown = Table("torch", theirs, "", box=None, pad_edge=False, header_style="dim")
             for cell in cells:
-                shown.add_row(*(text.replace("[", "\\[") for text in cell))
-            console.print(f"\n[bold]{title}[/]")
+                shown.add_row(*cell)
+            console.print(Text(f"\n{title}", "bold"))
             console.print(Padding(shown, (0, 0, 0, 2)))
-    console.print("\n[bold]Status[/]")
+    console.print(Text("\nStatus", "bold"))
     for mode, status in row.status.items():
         console.print(f"  {mode:9} {status}", highlight=False)
     if row.pitfalls:
-        console.print("\n[bold]Pitfalls[/]")
+        console.print(Text("\nPitfalls", "bold"))
     for name in row.pitfalls:
         fault = table.faults()[name]
-        console.print(f"  [bold]{name}[/] (shows in {', '.join(fault.shows_in)})", highlight=False)
+        console.print(Text.assemble("  ", (name, "bold"), f" (shows in {', '.join(fault.shows_in)})"))
         lines = (f"torch: {fault.torch}", f"MindSpore: {fault.mindspore}", f"symptom: {fault.symptom}")
         for text in (*lines, f"fix: {fault.fix}"):
-            console.print(Padding(text.replace("[", "\\["), (0, 0, 0, 4)), highlight=False)
+            console.print(Padding(text, (0, 0, 0, 4)), highlight=False)
     pages = [page for page in row.docs.values() if page]
     if pages:
-        console.print("\n[bold]Pages[/]")
+        console.print(Text("\nPages", "bold"))
     for page in pages:
         console.print(f"  {page}", soft_wrap=True, highlight=False)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from ..parity.findings import Cause, Finding, Report, StageSummary
 from ..parity.judge import RATIO, Verdict
+from ..printable import printable, printable_lines
 from .judged import explains, known, where
 from .page.numbers import shown, times
 
@@ -150,7 +151,7 @@ def _finding(f: Finding) -> str:
 
 def _sentence(text: str) -> str:
     """A text in one line that stays text."""
-    line = _clipped(BLANKS.sub(" ", text).strip(), SENTENCE)
+    line = _clipped(printable(BLANKS.sub(" ", text).strip()), SENTENCE)
     escaped = MARKUP.sub(lambda found: f"&#{ord(found[0])};", line)
     # a comment parts the sign from what it would refer to; the sign of an entity follows an ampersand
     return REFERENCE.sub(lambda found: found[0] + "<!-- -->", escaped)
@@ -158,7 +159,7 @@ def _sentence(text: str) -> str:
 
 def _code(text: str, cell: bool = False) -> str:
     """A code span, fenced by more backticks than the text has in a row; in a table's cell bars are escaped."""
-    line = _clipped(BLANKS.sub(" ", text).strip(), SENTENCE) or "(no name)"
+    line = _clipped(printable(BLANKS.sub(" ", text).strip()), SENTENCE) or "(no name)"
     fence = _fence(line, 1)
     pad = " " if line.startswith("`") or line.endswith("`") else ""
     span = f"{fence}{pad}{line}{pad}{fence}"
@@ -166,7 +167,7 @@ def _code(text: str, cell: bool = False) -> str:
 
 
 def _block(text: str) -> str:
-    snippet = _clipped(re.sub(r"[\x00-\x08\x0b-\x1f\x7f]", "", text), SNIPPET)
+    snippet = _clipped(printable_lines(text), SNIPPET)
     fence = _fence(snippet, 3)
     language = "python" if re.search(r"[=(]", snippet) else ""  # some fixes are a sentence
     return f"{fence}{language}\n{snippet}\n{fence}"

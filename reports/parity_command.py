@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
 from ..errors import BadDestination
 from ..parity.findings import Report
@@ -25,6 +24,7 @@ from .junit import write_junit
 from .markdown import markdown
 from .page.html import write_html
 from .parity_report import WORST, show, write_json
+from .terminal import Console, TextColumn
 from .whole_file import write_whole
 
 THOROUGH_SEEDS = 10

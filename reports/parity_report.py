@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 from rich import box
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +13,7 @@ from rich.text import Text
 from ..parity.findings import Finding, Report, StageSummary
 from ..parity.judge import RATIO, Verdict
 from .judged import explains, known, remedies, unproven_sentence, where
+from .terminal import Console
 from .whole_file import write_whole
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NONE: "yellow"}

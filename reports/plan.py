@@ -218,8 +218,9 @@ class LateProgress:
         if time.monotonic() < self.shown_from:
             return
         if self.bar is None:
-            from rich.console import Console
             from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+            from .terminal import Console
 
             columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
             self.bar = Progress(*columns, console=Console(stderr=True), transient=True)

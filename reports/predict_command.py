@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ..errors import BadInput
 from ..input_files import read_text
+from ..printable import echo, json_line
 from ..temporary import temporary_folder
 from ..train.data.image_folder import class_names
 from ..train.inference import request as requests
@@ -26,6 +24,7 @@ from ..train.inference.request import Request, Target
 from ..train.inference.subject import NetOptions, Subject
 from .evaluation import likeliest
 from .inference_progress import infer_with_progress
+from .terminal import Console
 
 MOST_NAMES = 1 << 24  # bytes of a file of class names
 UNREADABLE = 2  # the exit code where an image could not be read, as for any bad input
@@ -70,11 +69,11 @@ def run(
         )
         results = infer_with_progress(request, folder, worker)
     if as_json:
-        print(json.dumps(_json(subject, request, results, names, files), ensure_ascii=False))
+        echo(json_line(_json(subject, request, results, names, files)))
     else:
         _show(results, names, Console())
     for _, reason in results.skipped:
-        print(f"msmigrate: {reason}", file=sys.stderr)
+        echo(f"msmigrate: {reason}", err=True)
     return UNREADABLE if results.skipped else 0
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from ..train.run.run_plan import RunPlan
+from .terminal import Console
 
 BARS = "▁▂▃▄▅▆▇█"
 WIDTH = 48  # characters of the learning rate's curve

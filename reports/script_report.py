@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -17,9 +16,11 @@ from ..mappings import table
 from ..mappings.rows import NOT_RUN, SAME_DISTRIBUTION
 from ..migrate.analyze.operators import BY_HAND, COMPOSED, DIRECT, NO_ROW
 from ..migrate.script import Api, ScriptAnalysis, Use, draft_recipe
+from ..printable import printable
 from ..temporary import temporary_folder
 from ..train import recipe
 from .page.still_page import still_page
+from .terminal import Console
 
 COLOURS = {DIRECT: "green", COMPOSED: "green", BY_HAND: "yellow", "missing": "red", NO_ROW: "red"}
 MARKS = {DIRECT: "pass", COMPOSED: "pass", BY_HAND: "none", "missing": "fail", NO_ROW: "fail"}
@@ -65,7 +66,7 @@ def _show(analysis: ScriptAnalysis, console: Console, whole: bool) -> None:
 
 def _text(text: str, style: str = "") -> Text:
     """Text of a script, which may hold anything, with what cannot be printed on a line escaped."""
-    return Text("".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text), style)
+    return Text(printable(text), style)
 
 
 def _conditions(analysis: ScriptAnalysis) -> str:

@@ -10,8 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import click
-
 from ..errors import BadInput, WorkerFailed
 from ..export import serve_job
 from ..export.asked import ENC_MODES, Asked, Job, read_key, shape_of
@@ -20,6 +18,7 @@ from ..export.run import Worker, module
 from ..export.serve_job import ServeJob
 from ..export.subject import job_of, subject_of
 from ..input_files import unreadable
+from ..printable import echo
 from ..processes import ENDING, interrupt, signals_to
 from ..temporary import temporary_folder
 from ..train import recipe as recipes
@@ -142,10 +141,10 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
             listening.extend(server)
             address = f"http://{f'[{host}]' if ':' in host else host}:{event['listens']}"
             for method in event["methods"]:
-                click.echo(f"POST {address}/model/{name}:{method}")
-            click.echo(f"GET  {address}/health   (Ctrl-C stops it when its requests are answered)")
+                echo(f"POST {address}/model/{name}:{method}")
+            echo(f"GET  {address}/health   (Ctrl-C stops it when its requests are answered)")
         elif "stopped" in event:
-            click.echo(f"Stopped after {event['stopped']} instances in {event['batches']} batches.")
+            echo(f"Stopped after {event['stopped']} instances in {event['batches']} batches.")
 
     def kill() -> None:
         killed.append(listening[0])

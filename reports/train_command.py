@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import click
-from rich.console import Console
-
 from ..errors import BadDestination
 from ..parity.run import MINDSPORE_WORKER
+from ..printable import echo, json_line
 from ..train import recipe as recipes
 from ..train import schedule_span
 from ..train.inference.inference_weights import is_foreign
@@ -23,6 +20,7 @@ from ..train.run.job import Job
 from ..train.run.run_data import RunData
 from . import gate, training_summary
 from .dry_run import dry_run
+from .terminal import Console
 from .train_settle import (
     PARITY,
     Options,
@@ -143,7 +141,7 @@ def _sum_up(options: Options, job: Job, recipe: Recipe, show: bool = True) -> No
     if not show:
         return
     if options.as_json:
-        click.echo(json.dumps(finite(content), ensure_ascii=False))
+        echo(json_line(finite(content)))
     elif history.steps:
         training_summary.show(content, Console())
 
@@ -151,7 +149,7 @@ def _sum_up(options: Options, job: Job, recipe: Recipe, show: bool = True) -> No
 def _say_unproven(options: Options, report: Path) -> None:
     text = f"nothing was trained: the step is not proven. Every tensor is in {report}"
     if options.as_json:
-        click.echo(json.dumps({"status": "not proven", "report": str(report)}, ensure_ascii=False))
+        echo(json_line({"status": "not proven", "report": str(report)}))
     _tell(text)
 
 
@@ -169,4 +167,4 @@ def _announce(job: Job, recipe: Recipe, data: RunData) -> None:
 
 
 def _tell(text: str) -> None:
-    click.echo(text, err=True)
+    echo(text, err=True)

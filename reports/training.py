@@ -8,10 +8,10 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn
+from rich.text import Text
 
+from .terminal import Console, TextColumn
 from .training_log import number, whole
 
 EVERY = 15.0  # seconds between two plain lines
@@ -100,11 +100,11 @@ class TrainingProgress:
 
     def _say(self, rank: int, kind: str, text: str) -> None:
         who = f" (process {rank})" if rank else ""
-        mark = "[yellow]warning[/]" if kind == "warning" else "note"
-        self._bar.console.print(f"{mark}{who}: {escape(' '.join(text.split()))}", soft_wrap=True)
+        mark = Text("warning", "yellow") if kind == "warning" else Text("note")
+        self._bar.console.print(mark.append(f"{who}: {' '.join(text.split())}", "default"), soft_wrap=True)
 
     def _line(self, text: str) -> None:
-        self._bar.console.print(escape(text), soft_wrap=True, highlight=False)
+        self._bar.console.print(text, soft_wrap=True, highlight=False)
 
 
 def epoch_text(event: dict[str, Any], epochs: Any) -> str:

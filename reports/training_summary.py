@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +20,7 @@ from ..train.run.checkpoints import BEST
 from ..train.run.job import Job
 from ..train.run.launch_command import Spread
 from ..train.stored_recipe import enough
+from .terminal import Console
 from .training import clock_text, percent
 from .training_log import History, json_text
 

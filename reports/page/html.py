@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import re
+import json
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from ...errors import MsmigrateError
 from ...input_files import read_text
 from ...parity.findings import Report, StageSummary
 from ...parity.judge import RATIO, Verdict
+from ...printable import printable_lines, printable_values
 from ...train import recipe as recipes
 from ...train import strict_yaml
 from ..judged import explains, known, where
@@ -30,7 +31,6 @@ from .packed_findings import clipped, pack
 HERE = Path(__file__).parent
 SCRIPTS = ("data.js", "detail.js", "plot.js", "table.js", "explore.js", "tree.js")
 FIRST_CAUSES = 4  # shown unfolded; the others are one click away
-CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # no character of HTML; a name may hold one
 MARKS = {Verdict.PASS: "pass", Verdict.FAIL: "fail", Verdict.NONE: "none"}
 
 
@@ -42,20 +42,13 @@ def write_html(report: Report, folder: Path | None, path: Path, recipe: Path | N
 
 def page(report: Report, folder: Path | None = None, recipe: Path | None = None) -> str:
     """The page as text."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    environment = pages()
     environment.filters |= {"number": shown, "times": times, "clip": clipped, "mark": MARKS.__getitem__}
     style = (HERE / "style.css").read_text(encoding="utf-8")
     script = '"use strict";(() => {\n' + "".join((HERE / s).read_text(encoding="utf-8") for s in SCRIPTS) + "})();\n"
     histograms = Histograms(folder) if folder is not None else None
     root, alone = of_report(report)
-    text = environment.get_template("page.html.j2").render(
+    return environment.get_template("page.html.j2").render(
         report=report,
         stages=report.stages,
         verdict=overall(report),
@@ -78,7 +71,30 @@ def page(report: Report, folder: Path | None = None, recipe: Path | None = None)
         policy=_policy(style, script),
         version=__version__,
     )
-    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def pages() -> jinja2.Environment:
+    """The environment of all pages: what they are given stays text, and shows what nobody would see of it."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_visible,
+    )
+    environment.policies["json.dumps_function"] = _dumped
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":"), "allow_nan": False}
+    return environment
+
+
+def _dumped(value: Any, **options: Any) -> str:
+    return json.dumps(printable_values(value), **options)
+
+
+def _visible(value: Any) -> Any:
+    """A text with what cannot be seen escaped; what is made of a template already is as it should be."""
+    return printable_lines(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
 def overall(report: Report) -> str:

@@ -213,7 +213,10 @@ def narrowed(*stages: str, modules: Sequence[str] = ()) -> Report:
 
 
 SCRIPT = "document.title='owned'"
-HOSTILE = f'</script><script>{SCRIPT}</script><img src=x onerror="{SCRIPT}">\u2028&amp;{{{{7*7}}}}`|@me \ud800\x00'
+HOSTILE = (
+    f'</script><script>{SCRIPT}</script><img src=x onerror="{SCRIPT}">\u2028&amp;{{{{7*7}}}}`|@me \ud800\x00'
+    "\x1b[2J\x9b\u202e[red]\r"
+)
 
 
 def hostile() -> Report:

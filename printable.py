@@ -1,0 +1,55 @@
+"""Text that came out of a file, as it may be shown: nothing in it moves a cursor, hides, or turns a line around.
+
+Names of tensors, nodes, classes and files may hold anything: a terminal obeys some characters, and people do not see
+others. They are shown as Python writes them in a string: \\x1b, \\u202e.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+_RUN = re.compile(r"[^\n\t]+")
+
+
+def printable(text: str) -> str:
+    """The text on one line, with what cannot be printed escaped."""
+    if text.isprintable():
+        return text
+    # spaces of any width are no danger, and people write them
+    return "".join(
+        letter if letter.isprintable() or unicodedata.category(letter) == "Zs" else ascii(letter)[1:-1]
+        for letter in text
+    )
+
+
+def printable_lines(text: str) -> str:
+    """The same of a text of several lines."""
+    return _RUN.sub(lambda found: printable(found[0]), text)
+
+
+def printable_values(value: Any) -> Any:
+    """The same of every text in dictionaries, lists and tuples."""
+    if isinstance(value, str):
+        return printable_lines(value)
+    if isinstance(value, Mapping):
+        return {printable_values(key): printable_values(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [printable_values(item) for item in value]
+    return value
+
+
+def json_line(content: Any) -> str:
+    """JSON on one line, as it stands in UTF-8, but for what cannot be printed, which JSON can escape."""
+    text = json.dumps(content, ensure_ascii=False)
+    return text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+
+
+def echo(text: str, *, err: bool = False) -> None:
+    """Print a text of one line or several, whatever stands in it; err: on stderr."""
+    click.echo(printable_lines(text), err=err)

@@ -125,6 +125,34 @@ def run(*words: object, command: str = "convert-model", folder: Path | None = No
     )
 
 
+DRAWING = """
+import torch
+from torch import nn
+
+
+class DropPath(nn.Module):
+    def forward(self, x):
+        return x * x.new_empty((x.shape[0], 1)).bernoulli_(0.7).div_(0.7) if self.training else x
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mu, self.logvar, self.path, self.out = nn.Linear(12, 6), nn.Linear(12, 6), DropPath(), nn.Linear(6, 4)
+
+    def forward(self, x):
+        mu, std = self.mu(x), torch.exp(0.5 * self.logvar(x))
+        z = self.path(mu + torch.randn_like(std) * std)
+        z = z * torch.bernoulli(torch.full_like(z, 0.6)) + torch.randn(x.shape[0], 6)[:, torch.randperm(6)]
+        z = z + 0.1 * torch.randint(0, 9, (x.shape[0],))[:, None] + torch.rand_like(z) + torch.normal(mu.detach(), std)
+        return self.out(z + x.new_empty((x.shape[0], 6)).normal_(0.5, 0.2))
+
+
+def build():
+    return Net(), torch.randn(4, 12)
+"""
+
+
 @pytest.fixture
 def net(tmp_path: Path) -> str:
     """The file of nets, up to the colon behind which a function is named."""
@@ -243,6 +271,14 @@ def test_an_interruption_leaves_nothing(net: str, tmp_path: Path) -> None:
 
 def _children(pid: int) -> str:
     return Path(f"/proc/{pid}/task/{pid}/children").read_text()
+
+
+@pytest.mark.full
+def test_a_model_that_draws_is_written_and_proven(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(DRAWING)
+    done = run(f"{tmp_path / 'net.py'}:build", "-o", tmp_path / "net_ms.py", "--json", "--steps", 2, "--mode", "graph")
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr
+    assert json.loads(done.stdout)["proof"]["parity"]
 
 
 def test_parity_step_converts_a_model_on_the_fly(net: str) -> None:

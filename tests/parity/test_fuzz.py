@@ -39,7 +39,9 @@ values = st.recursive(
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sound run, compiled step included."""
     folder = tmp_path_factory.mktemp("sound")
-    traces = Run(about={name: {"random layers": {"layers": {"a": {}}, "outside": []}} for name in HEADS}).traces(folder)
+    who = ["a", False, "net.py, line 3"]
+    drawn = {"step": 1, "taken": [[who, "normal", [4, 2], None]], "outside": {}, "states": {"random": "0"}}
+    traces = Run(about={name: {"draws": [drawn]} for name in HEADS}).traces(folder)
     writer = TraceWriter(folder / GRAPH, traces.mindspore.about, None)
     for key, entry in traces.mindspore.entries.items():
         if entry.stage in ("loss", "gradients"):

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from .cli_inputs import MINDSPORE_MODEL, NAME_MAP, OPTIMIZER, TORCH_MODEL
 from .cli_mappings_option import mappings_option
 from .printable import echo, json_line
 
@@ -39,9 +40,16 @@ class Size(click.ParamType):
 @click.argument("destination", metavar="DST", required=False)
 @click.option("--to", type=click.Choice(["torch", "mindspore"]), help="Whose names DST gets.  [default: the other's]")
 @click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
-@click.option("--model", metavar="SPEC", help="The torch model, to learn the class that owns each tensor.")
-@click.option("--into", metavar="SPEC", help="A MindSpore net that must be filled: every parameter, nothing left over.")
-@click.option("--map", "name_map", metavar="FILE", type=FILE, help="What modules are called in MindSpore (YAML).")
+@click.option(
+    "--model", metavar="SPEC", type=TORCH_MODEL, help="The torch model, to learn the class that owns each tensor."
+)
+@click.option(
+    "--into",
+    metavar="SPEC",
+    type=MINDSPORE_MODEL,
+    help="A MindSpore net that must be filled: every parameter, nothing left over.",
+)
+@click.option("--map", "name_map", metavar="FILE", type=NAME_MAP, help="What modules are called in MindSpore (YAML).")
 @click.option("--write-map", metavar="FILE", type=FILE, help="Write such a map for the net of --into, and no DST.")
 @mappings_option
 @click.option("--dtype", metavar="DTYPE", help="Cast what is floating-point to float64, float32, float16 or bfloat16.")
@@ -49,6 +57,7 @@ class Size(click.ParamType):
 @click.option(
     "--optimizer",
     metavar="SPEC",
+    type=OPTIMIZER,
     help="With --training: the optimizer's class in torch, as torch.optim.AdamW, where the file fits several; or a "
     "function that returns (model, optimizer), where the order of its parameters is not clear.",
 )

@@ -8,21 +8,24 @@ from typing import Any
 
 import click
 
+from .cli_inputs import CHECKPOINT, READABLE, TORCH_MODEL
 from .cli_mappings_option import mappings_option
 
 FILE = click.Path(path_type=Path)
 
 
 @click.command("convert-model")
-@click.argument("model", metavar="MODEL")
+@click.argument("model", metavar="MODEL", type=TORCH_MODEL)
 @click.argument("shapes", metavar="[SHAPE]…", nargs=-1)
 @click.option("-o", "--out", metavar="FILE.py", type=FILE, required=True, help="The new file of MindSpore source.")
-@click.option("--weights", metavar="FILE", type=FILE, help="Trained torch weights.  [default: MODEL as it is made]")
+@click.option(
+    "--weights", metavar="FILE", type=CHECKPOINT, help="Trained torch weights.  [default: MODEL as it is made]"
+)
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Under which MODEL is made."
 )
 @click.option("--no-proof", is_flag=True, help="Do not run parity-step on the pair.")
-@click.option("--recipe", metavar="FILE", type=FILE, help="The loss and the optimizer of the step that is proven.")
+@click.option("--recipe", metavar="FILE", type=READABLE, help="The loss and the optimizer of the step that is proven.")
 @click.option("--batch", type=click.IntRange(1), default=4, show_default=True, help="Examples of a proven step.")
 @click.option("--steps", type=click.IntRange(1, 100), default=3, show_default=True, help="Steps that are proven.")
 @click.option(

@@ -8,13 +8,14 @@ from typing import Any
 
 import click
 
+from .cli_inputs import EXPORTED_MODEL, FILE_OR_FOLDER, NET, READ_FIRST, READABLE, TORCH_MODEL
 from .cli_mappings_option import mappings_option
 
 FILE = click.Path(path_type=Path)
 
 
 @click.command("export")
-@click.argument("checkpoint", metavar="CKPT", type=FILE)
+@click.argument("checkpoint", metavar="CKPT", type=NET)
 @click.option("-o", "--out", metavar="FILE", type=FILE, required=True, help="The new file; of serving the new folder.")
 @click.option(
     "--format",
@@ -24,19 +25,27 @@ FILE = click.Path(path_type=Path)
     show_default=True,
     help="What is written.",
 )
-@click.option("--model", metavar="MODEL", help="Which net CKPT is of, see below.  [default: what CKPT says]")
-@click.option("--recipe", type=FILE, help="Model and transforms, instead of --model.")
+@click.option(
+    "--model", metavar="MODEL", type=EXPORTED_MODEL, help="Which net CKPT is of, see below.  [default: what CKPT says]"
+)
+@click.option("--recipe", type=READABLE, help="Model and transforms, instead of --model.")
 @click.option("--trust-source", metavar="FILE@sha256:…", help="Import the source that CKPT names; inspect shows it.")
-@click.option("--torch", metavar="SPEC", help="The torch model of a FILE.py:FUNCTION, to be held against.")
+@click.option(
+    "--torch", metavar="SPEC", type=TORCH_MODEL, help="The torch model of a FILE.py:FUNCTION, to be held against."
+)
 @click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
 @click.option("--input", "shapes", metavar="SHAPE", multiple=True, help="1x3x224x224 or 1x16:int64, for each input.")
 @click.option("--batch", type=click.IntRange(1), help="Examples at a time.  [default: 1, or as --input has it]")
 @click.option("--dynamic", is_flag=True, help="Any size of batch; refused where two sizes do not run.")
-@click.option("--images", metavar="DIR|FILE", type=FILE, help="Compare on these images.  [default: drawn numbers]")
-@click.option("--key-file", metavar="FILE", type=FILE, help="Encrypt the MindIR with the key in this file.")
+@click.option(
+    "--images", metavar="DIR|FILE", type=FILE_OR_FOLDER, help="Compare on these images.  [default: drawn numbers]"
+)
+@click.option("--key-file", metavar="FILE", type=READ_FIRST, help="Encrypt the MindIR with the key in this file.")
 @click.option("--enc-mode", type=click.Choice(["AES-GCM", "AES-CBC", "SM4-CBC"]), help="[default: AES-GCM]")
 @click.option("--from-onnx", is_flag=True, help="Make the lite model from ONNX instead of MindIR.")
-@click.option("--classes", metavar="FILE|DIR", type=FILE, help="Class names for serving.  [default: what CKPT knows]")
+@click.option(
+    "--classes", metavar="FILE|DIR", type=FILE_OR_FOLDER, help="Class names for serving.  [default: what CKPT knows]"
+)
 @mappings_option
 @click.option("--json", "as_json_", is_flag=True, help="Print what was found as JSON.")
 @click.option("--force", is_flag=True, help="Replace FILE when it exists.")

@@ -8,6 +8,17 @@ from typing import Any
 
 import click
 
+from .cli_inputs import (
+    BATCH_FILE,
+    CHECKPOINT,
+    MINDSPORE_MODEL,
+    NAME_MAP,
+    READ_FIRST,
+    READABLE,
+    RECIPE_OR_MODEL,
+    TORCH_MODEL,
+    TORCH_WEIGHTS,
+)
 from .cli_mappings_option import mappings_option
 
 FILE = click.Path(path_type=Path)
@@ -26,14 +37,22 @@ def _together(*options: Any) -> Any:
 
 
 _pair_options = _together(
-    click.option("--torch", metavar="SPEC", help="Your torch model in place of the recipe's."),
-    click.option("--mindspore", metavar="SPEC", help="Your MindSpore model in place of msmigrate's; needs --torch."),
-    click.option("--ckpt", metavar="FILE", type=FILE, help="Torch weights that such a pair starts from."),
+    click.option("--torch", metavar="SPEC", type=TORCH_MODEL, help="Your torch model in place of the recipe's."),
     click.option(
-        "--batch-file", metavar="FILE", type=FILE, help="The pair's inputs: .npz or .safetensors, images and labels."
+        "--mindspore",
+        metavar="SPEC",
+        type=MINDSPORE_MODEL,
+        help="Your MindSpore model in place of msmigrate's; needs --torch.",
+    ),
+    click.option("--ckpt", metavar="FILE", type=TORCH_WEIGHTS, help="Torch weights that such a pair starts from."),
+    click.option(
+        "--batch-file",
+        metavar="FILE",
+        type=BATCH_FILE,
+        help="The pair's inputs: .npz or .safetensors, images and labels.",
     ),
     click.option(
-        "--map", "map_file", metavar="FILE", type=FILE, help="Names that alignment does not find by itself (YAML)."
+        "--map", "map_file", metavar="FILE", type=NAME_MAP, help="Names that alignment does not find by itself (YAML)."
     ),
 )
 _size_options = _together(
@@ -81,7 +100,7 @@ _file_options = _together(
 
 
 @click.command("parity-step")
-@click.argument("recipe", metavar="[RECIPE|MODEL]", required=False, type=FILE)
+@click.argument("recipe", metavar="[RECIPE|MODEL]", required=False, type=RECIPE_OR_MODEL)
 @_pair_options
 @click.option("--write-map", metavar="FILE", type=FILE, help="Write the alignment that was found, for editing.")
 @mappings_option
@@ -89,7 +108,7 @@ _file_options = _together(
 @click.option("--no-diagnosis", is_flag=True, help="Do not look for the causes of what fails.")
 @_file_options
 @click.option("--keep", metavar="DIR", type=FILE, help="Keep the traces in this (new) folder.")
-@click.option("--continue-from", metavar="CKPT", type=FILE, help="A torch training checkpoint to go on from.")
+@click.option("--continue-from", metavar="CKPT", type=CHECKPOINT, help="A torch training checkpoint to go on from.")
 def parity_step(recipe: Path | None, **asked: Any) -> None:
     """Run one training step in both frameworks and compare it tensor by tensor.
 
@@ -113,7 +132,7 @@ def parity_step(recipe: Path | None, **asked: Any) -> None:
 
     Exit code: 0 parity, 1 mismatch, 2 bad input or a framework that stopped.
     """
-    from .reports.on_the_fly import names_a_model
+    from .migrate.model_spec import names_a_model
     from .reports.parity_command import Asked, run
 
     if asked["torch"] is None and names_a_model(recipe):
@@ -125,10 +144,16 @@ def parity_step(recipe: Path | None, **asked: Any) -> None:
 
 
 @click.command("record")
-@click.argument("recipe", required=False, type=FILE)
-@click.option("--framework", type=click.Choice(["torch", "mindspore"]), required=True, help="Whose half this is.")
+@click.argument("recipe", required=False, type=READABLE)
+@click.option(
+    "--framework",
+    type=click.Choice(["torch", "mindspore"]),
+    required=True,
+    is_eager=True,  # it says what of the rest is read
+    help="Whose half this is.",
+)
 @click.option("-o", "--out", metavar="TRACE", type=FILE, required=True, help="The new folder that the trace becomes.")
-@click.option("--with", "other", metavar="TRACE", type=FILE, help="The half that the other machine recorded.")
+@click.option("--with", "other", metavar="TRACE", type=READ_FIRST, help="The half that the other machine recorded.")
 @_pair_options
 @mappings_option
 @_size_options
@@ -157,8 +182,8 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
 
 
 @click.command("compare")
-@click.argument("one", metavar="TRACE", type=FILE)
-@click.argument("other", metavar="[TRACE]", required=False, type=FILE)
+@click.argument("one", metavar="TRACE", type=READ_FIRST)
+@click.argument("other", metavar="[TRACE]", required=False, type=READ_FIRST)
 @mappings_option
 @_file_options
 def compare(one: Path, other: Path | None, **asked: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from .cli_inputs import CHECKPOINT, EXPORTED_MODEL, FILE_OR_FOLDER, IMAGES, NET, PARITY_REPORT, READ_FIRST, READABLE
 from .cli_mappings_option import mappings_option
 
 FILE = click.Path(path_type=Path)
@@ -15,7 +16,7 @@ TARGETS = click.Choice(["Ascend", "GPU", "CPU"], case_sensitive=False)
 
 
 @click.command("train")
-@click.argument("recipe", required=False, type=FILE)
+@click.argument("recipe", required=False, type=READABLE)
 @click.option("--out", metavar="DIR", type=FILE, help="Where the run's files go.  [default: runs/RECIPE]")
 @click.option("--target", type=TARGETS, help="The device to train on.  [default: the recipe's, else what is there]")
 @click.option("--mode", type=click.Choice(["graph", "pynative"]), help="[default: the recipe's, else graph]")
@@ -26,8 +27,12 @@ TARGETS = click.Choice(["Ascend", "GPU", "CPU"], case_sensitive=False)
 @click.option("--epochs", type=click.IntRange(1), help="Instead of the recipe's train.epochs.")
 @click.option("--max-steps", type=click.IntRange(1), help="End after so many optimizer steps.")
 @click.option("--resume", is_flag=True, help="Go on from the newest sound checkpoint in --out; without one begin anew.")
-@click.option("--continue-from", metavar="CKPT", type=FILE, help="A torch training checkpoint to begin a run with.")
-@click.option("--parity-report", metavar="FILE", type=FILE, help="A passing report of the same recipe opens the gate.")
+@click.option(
+    "--continue-from", metavar="CKPT", type=CHECKPOINT, help="A torch training checkpoint to begin a run with."
+)
+@click.option(
+    "--parity-report", metavar="FILE", type=PARITY_REPORT, help="A passing report of the same recipe opens the gate."
+)
 @click.option("--skip-parity", is_flag=True, help="Train on an unproven step; the run's log will say so.")
 @click.option("--nproc", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
 @click.option("--nnodes", type=click.IntRange(1), default=1, show_default=True, help="Machines.")
@@ -51,10 +56,15 @@ def train(**options: Any) -> None:
 
 
 @click.command("eval")
-@click.argument("checkpoint", metavar="CKPT", type=FILE)
-@click.argument("data", metavar="DATA", required=False)
-@click.option("--recipe", type=FILE, help="Model and transforms.  [default: what CKPT was trained with]")
-@click.option("--model", metavar="MODEL", help="Which net CKPT is of, as for export.  [default: what CKPT says]")
+@click.argument("checkpoint", metavar="CKPT", type=NET)
+@click.argument("data", metavar="DATA", required=False, type=IMAGES)
+@click.option("--recipe", type=READABLE, help="Model and transforms.  [default: what CKPT was trained with]")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    type=EXPORTED_MODEL,
+    help="Which net CKPT is of, as for export.  [default: what CKPT says]",
+)
 @click.option("--trust-source", metavar="FILE@sha256:…", help="Import the source that CKPT names; inspect shows it.")
 @click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
 @click.option("--batch", type=click.IntRange(1), help="[default: the recipe's eval_batch]")
@@ -81,12 +91,22 @@ def evaluate(**options: Any) -> None:
 
 
 @click.command("predict")
-@click.argument("checkpoint", metavar="CKPT", type=FILE)
-@click.argument("images", metavar="IMAGE|DIR", nargs=-1, required=True, type=FILE)
-@click.option("--recipe", type=FILE, help="Model and transforms.  [default: what CKPT was trained with]")
-@click.option("--model", metavar="MODEL", help="Which net CKPT is of, as for export.  [default: what CKPT says]")
+@click.argument("checkpoint", metavar="CKPT", type=NET)
+@click.argument("images", metavar="IMAGE|DIR", nargs=-1, required=True, type=READ_FIRST)
+@click.option("--recipe", type=READABLE, help="Model and transforms.  [default: what CKPT was trained with]")
+@click.option(
+    "--model",
+    metavar="MODEL",
+    type=EXPORTED_MODEL,
+    help="Which net CKPT is of, as for export.  [default: what CKPT says]",
+)
 @click.option("--trust-source", metavar="FILE@sha256:…", help="Import the source that CKPT names; inspect shows it.")
-@click.option("--classes", metavar="FILE|DIR", type=FILE, help="Class names: one a line, or a tree of class folders.")
+@click.option(
+    "--classes",
+    metavar="FILE|DIR",
+    type=FILE_OR_FOLDER,
+    help="Class names: one a line, or a tree of class folders.",
+)
 @click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
 @mappings_option
 @click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="How many classes to list.")

@@ -6,12 +6,15 @@
     …(num_classes=10)                        any of them with constant arguments
 
 Naming a function runs it: that is what --model and --into ask for, and the only way msmigrate runs foreign code.
+Before a process is started for it, `check` reads: whether there is such a file, and such a function in it.
 """
 
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
+import importlib.machinery
 import importlib.util
 import json
 import os
@@ -19,15 +22,20 @@ import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import processes
 from ..errors import BadInput, WorkerFailed
+from ..input_files import LARGEST_PYTHON, read_bytes
 
 FORM = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
 LONGEST = 4096  # letters of a name
+ZOOS = {"torchvision": "torch", "timm": "torch", "mindcv": "mindspore"}  # whose models have names: whose these are
+OWN = "msmigrate"  # the place of msmigrate's own models, which both frameworks have
+MOST = 6  # names that a message lists
 # a line of code in one of these is not the user's own
 NOT_THEIRS = tuple(f"{folder}{os.sep}" for folder in (Path(__file__).parent, Path(os.__file__).parent))
 
@@ -60,6 +68,186 @@ def parse(text: str) -> Spec:
             "with constant arguments as in torchvision:resnet50(num_classes=10)"
         ) from None
     return Spec(match["place"], match["name"], args, kwargs)
+
+
+def names_a_model(word: Path | None) -> bool:
+    """Whether what may be a file or a model is a model, as `torchvision:NAME` or `FILE.py:FUNCTION`."""
+    return word is not None and not word.exists() and FORM.fullmatch(str(word)) is not None
+
+
+def check(text: str, framework: str) -> Spec:
+    """Parse a name, and make sure by reading alone that it leads to a function: nothing is imported, and nothing runs.
+
+    framework: "torch" or "mindspore", whose model it names. What cannot be known by reading is let through, such as a
+    function that `import *` brings. Raises BadInput.
+    """
+    spec = parse(text)
+    theirs = ZOOS.get(spec.place, framework)
+    if theirs != framework:
+        wanted = {"torch": "torch", "mindspore": "MindSpore"}[framework]
+        raise BadInput(f"{text} is not {wanted}'s: name a {wanted} model, as FILE.py:FUNCTION or MODULE:FUNCTION")
+    if spec.place in ZOOS:
+        _check_zoo(spec)
+    elif spec.place != OWN:
+        file = Path(spec.place) if spec.place.endswith(".py") else _file_of(spec.place)
+        if file is not None:
+            _check_function(file, spec)
+    return spec
+
+
+def _check_zoo(spec: Spec) -> None:
+    """Raise BadInput where the package is not there, or does not speak of such a model anywhere in its source."""
+    found = importlib.util.find_spec(spec.place)
+    if found is None:
+        raise BadInput(f"{spec.place} is not installed here: pip install {spec.place}")
+    known: set[str] = set()
+    for folder in found.submodule_search_locations or ():
+        for file in Path(folder, "models").rglob("*.py"):
+            source = file.read_text(encoding="utf-8", errors="replace")
+            if re.search(rf"def {spec.name}\(|(['\"]){spec.name}\1", source):
+                return
+            known.update(re.findall(r"^def ([a-z]\w*)\(", source, re.MULTILINE))
+    if known:
+        raise BadInput(f"{spec.place} has no model {spec.name}{_near(spec.name, known, listed=False)}")
+
+
+def _file_of(place: str) -> Path | None:
+    """The source of a module, found as `import` would but without importing the packages around it; None where it has
+    none that can be read. Raises BadInput where there is no such module."""
+    names = place.split(".")
+    if not all(name.isidentifier() for name in names):
+        raise BadInput(f"{place} is neither a file of Python, which ends in .py, nor the name of a module")
+    folders = [str(Path.cwd()), *sys.path]
+    file: Path | None = None
+    for count, name in enumerate(names, 1):
+        whole = ".".join(names[:count])
+        found = importlib.machinery.PathFinder.find_spec(whole, folders) or (_elsewhere(name) if count == 1 else None)
+        if found is None:
+            if file is not None and "sys.modules" in file.read_text(encoding="utf-8", errors="replace"):
+                return None  # as os makes os.path
+            raise BadInput(f"there is no module {place}" + (f": {whole} is not there" if whole != place else ""))
+        if found.origin is None:  # a namespace package, whose own list of folders asks for the packages around it
+            folders = [str(Path(folder, name)) for folder in folders if Path(folder, name).is_dir()]
+        else:
+            folders = list(found.submodule_search_locations or ())
+        file = Path(found.origin) if found.origin and found.origin.endswith(".py") else None
+    return file
+
+
+def _elsewhere(name: str) -> importlib.machinery.ModuleSpec | None:
+    """A module at the top that is not found in a folder: one that is built in, or that a finder of its own finds."""
+    try:
+        return importlib.util.find_spec(name)
+    except (ImportError, ValueError):
+        return None
+
+
+def _check_function(file: Path, spec: Spec) -> None:
+    """Raise BadInput where a file cannot be read as Python, or its top level does not bind the function."""
+    tree = _source(file)
+    bound: dict[str, list[ast.AST]] = {}
+    for name, node in _bindings(tree.body):
+        bound.setdefault(name, []).append(node)
+    nodes = bound.get(spec.name, [])
+    if not nodes and not _binds_unseen(tree, spec.name, bound):
+        made = [name for name, found in bound.items() if isinstance(found[0], (ast.FunctionDef, ast.ClassDef))]
+        raise BadInput(f"{spec.place} has no function {spec.name}{_near(spec.name, made)}")
+    if len(nodes) == 1:
+        _check_call(file, nodes[0], spec)
+
+
+def _source(file: Path) -> ast.Module:
+    """The syntax tree of a file. Raises BadInput with its line."""
+    if file.is_dir():
+        raise BadInput(f"{file} is a folder: name a file of Python in it")
+    try:
+        content = read_bytes(file, LARGEST_PYTHON)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about escapes that a later Python will not know
+            return ast.parse(content, str(file))
+    except FileNotFoundError:
+        raise BadInput(f"there is no file {file}") from None
+    except OSError as error:
+        raise BadInput(f"{file} cannot be read: {error.strerror or error}") from None
+    except SyntaxError as error:
+        raise BadInput(f"{file}:{error.lineno or 1}: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise BadInput(f"{file} is no Python: {error or 'it is nested too deeply'}") from None
+
+
+def _bindings(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, ast.AST]]:
+    """(name, what binds it) of everything that the top level binds, under `if`, `try` and the like too."""
+    for node in nodes:
+        inner: Iterable[ast.AST] = ast.iter_child_nodes(node)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            inner = ()  # what is bound inside is not bound here
+            if not isinstance(node, ast.Lambda):
+                yield node.name, node
+        elif isinstance(node, ast.If) and ast.unparse(node.test) in ("__name__ == '__main__'", "TYPE_CHECKING"):
+            inner = node.orelse  # the rest does not run where the file is imported
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from ((alias.asname or alias.name.partition(".")[0], node) for alias in node.names)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and len(node.targets) == 1:
+            yield node.targets[0].id, node.value
+            inner = [node.value]
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node
+        elif isinstance(node, (ast.ExceptHandler, ast.MatchAs, ast.MatchStar)) and node.name:
+            yield node.name, node
+        elif isinstance(node, ast.MatchMapping) and node.rest:
+            yield node.rest, node
+        yield from _bindings(inner)
+
+
+def _binds_unseen(tree: ast.Module, name: str, bound: Container[str]) -> bool:
+    """Whether a module may bind a name though its top level does not show it."""
+    if "*" in bound or "__getattr__" in bound:
+        return True
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Global) and name in node.names:
+            return True
+        if isinstance(node, ast.Name) and node.id in ("exec", "globals", "locals", "vars"):
+            return True
+        if isinstance(node, ast.Attribute) and node.attr == "modules" and ast.unparse(node.value) == "sys":
+            return True
+    return False
+
+
+def _check_call(file: Path, node: ast.AST, spec: Spec) -> None:
+    """Raise BadInput where what a name is bound to, once, cannot be called with the arguments that come with it."""
+    if isinstance(node, (ast.Constant, ast.JoinedStr, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.AsyncFunctionDef)):
+        kind = "an async function" if isinstance(node, ast.AsyncFunctionDef) else "no function"
+        raise BadInput(f"{file}:{node.lineno}: {spec.name} is {kind}")
+    makes = [node]
+    if isinstance(node, ast.ClassDef) and not node.decorator_list and not node.keywords:
+        makes = [each for each in node.body if getattr(each, "name", None) in ("__init__", "__new__")]
+    if len(makes) != 1 or not isinstance(makes[0], ast.FunctionDef) or makes[0].decorator_list:
+        return
+    given, place = makes[0].args, f"{file}:{makes[0].lineno}: {spec.name}"
+    own = 1 if isinstance(node, ast.ClassDef) else 0  # self
+    ordered = [argument.arg for argument in (*given.posonlyargs, *given.args)]
+    by_name = [argument.arg for argument in (*given.args, *given.kwonlyargs)][own:]
+    required = ordered[: len(ordered) - len(given.defaults)][own + len(spec.args) :]
+    required += [a.arg for a, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value is None]
+    if own + len(spec.args) > len(ordered) and given.vararg is None:
+        raise BadInput(
+            f"{place} takes at most {len(ordered) - own} arguments by position, and {len(spec.args)} are given"
+        )
+    unknown = [name for name in spec.kwargs if name not in by_name]
+    if unknown and given.kwarg is None:
+        raise BadInput(f"{place} has no argument {unknown[0]}{_near(unknown[0], by_name)}")
+    missing = [name for name in required if name not in spec.kwargs]
+    if missing:
+        raise BadInput(f"{place} wants {missing[0]}: give it, as in {spec.place}:{spec.name}({missing[0]}=…)")
+
+
+def _near(name: str, known: Iterable[str], *, listed: bool = True) -> str:
+    """The known names that look like one, or the first of all, as the end of a message."""
+    names = [each for each in known if not each.startswith("_")]
+    if near := difflib.get_close_matches(name, names, n=3):
+        return f"; did you mean {' or '.join(near)}?"
+    more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
+    return f"; it has {', '.join(names[:MOST])}{more}" if listed and names else ""
 
 
 def function(spec: Spec) -> Callable[..., Any]:
@@ -113,6 +301,10 @@ def ask(worker: str, spec: str, what: str, *more: str) -> dict[str, Any]:
     Raises BadInput for a name that does not lead to a model, WorkerFailed with the last line of its error otherwise.
     """
     parse(spec)
+    try:
+        check(spec, "mindspore" if "mindspore" in worker else "torch")
+    except BadInput as error:
+        raise BadInput(f"{what} {spec}: {error}") from None
     return ask_worker(worker, [spec, *more], f"{what} {spec}")
 
 

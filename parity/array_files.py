@@ -43,26 +43,40 @@ def read_npy(file: BinaryIO, size: int) -> np.ndarray:
     return np.frombuffer(content, dtype).reshape(shape, order="F" if in_columns else "C")
 
 
+def npz_headers(file: BinaryIO, path: Path) -> dict[str, tuple[np.dtype[Any], tuple[int, ...]]]:
+    """Dtype and shape of each array of an .npz, by name, without its numbers; raises as read_npz does."""
+    directory(file, str(path), MOST_ARRAYS)
+    found = {}
+    with zipfile.ZipFile(file) as archive:
+        for entry in archive.infolist():
+            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                raise ValueError("its members are compressed in a way that NumPy does not write")
+            if entry.filename in found:  # its numbers would be counted once, and read twice
+                raise ValueError(f"it has two arrays {entry.filename}")
+            with archive.open(entry) as member:
+                shape, _, dtype = _header(member, entry.file_size)  # type: ignore[arg-type]
+            found[entry.filename] = dtype, shape
+    return {name.removesuffix(".npy"): header for name, header in found.items()}
+
+
+def safetensors_headers(file: BinaryIO, path: Path) -> dict[str, tuple[str, tuple[int, ...]]]:
+    """The name of the dtype, and the shape, of each array of a safetensors file; raises as read_safetensors does."""
+    tensors = read_header(file, str(path)).tensors
+    return {name: (tensor.dtype, tuple(tensor.shape)) for name, tensor in tensors.items()}
+
+
 def read_npz(file: BinaryIO, path: Path, widened: Widened) -> dict[str, np.ndarray]:
     """The arrays of an .npz by name.
 
     widened: what an element takes once the caller has brought it to its own dtype. Raises BadInput for more than
     such a file may take, and what zipfile and NumPy raise where it is damaged.
     """
-    directory(file, str(path), MOST_ARRAYS)
-    size = os.fstat(file.fileno()).st_size
+    headers = npz_headers(file, path).values()
+    total = sum(math.prod(shape) * max(widened(dtype), dtype.itemsize) for dtype, shape in headers)
+    _check_total(path, total, os.fstat(file.fileno()).st_size)
+    found = {}
     with zipfile.ZipFile(file) as archive:
-        entries = archive.infolist()
-        total = 0
-        for entry in entries:
-            if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise ValueError("its members are compressed in a way that NumPy does not write")
-            with archive.open(entry) as member:
-                shape, _, dtype = _header(member, entry.file_size)  # type: ignore[arg-type]
-                total += math.prod(shape) * max(widened(dtype), dtype.itemsize)
-        _check_total(path, total, size)
-        found = {}
-        for entry in entries:
+        for entry in archive.infolist():
             with archive.open(entry) as member:
                 found[entry.filename.removesuffix(".npy")] = read_npy(member, entry.file_size)  # type: ignore[arg-type]
     return found

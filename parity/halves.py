@@ -22,6 +22,7 @@ from ..migrate.formats.strays import folder_beside
 from ..temporary import temporary_folder
 from . import run_file
 from .findings import Finding, Report
+from .pair import check_inputs
 from .pairs import structure
 from .pairs.alignment import Alignment
 from .pairs.settle import ALIGNMENT, read_alignment
@@ -64,6 +65,8 @@ def record(
         if theirs.side not in _OTHER[framework]:
             raise BadInput(f"{other} is a trace of {theirs.side}: --with takes the other framework's")
         run_file.check_narrowed_alike(out, options.narrowing, other, theirs.narrowing)
+    draws = framework == "torch" or "data" in options.narrowing.stages
+    check_inputs(options.recipe, options.pair, (framework,), draws=draws)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(out) as work:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..errors import BadInput
+from ..migrate.formats.source import check_checkpoint
 from ..migrate.model_spec import parse
-from ..train.models.converted import mindspore_spec, torch_spec
+from ..migrate.name_map import read_rules
+from ..train.data.data_sources import check_place
+from ..train.models import model_names
+from ..train.models.converted import maker, mindspore_spec, torch_spec
 from ..train.models.model_names import is_zoo
 from ..train.recipe import Recipe
+from .pairs.batch_file import check_batch
+
+SIDES = ("torch", "mindspore")
 
 
 @dataclass(frozen=True)
@@ -40,6 +49,36 @@ class Pair:
             *(f"--{key}={value}" for key, value in files.items() if value is not None),
             *(["--loss-of-outputs"] if self.outputs else []),
         ]
+
+    def check(self, sides: Sequence[str] = SIDES) -> None:
+        """Make sure, by reading alone, that there is what these sides will use of it. Raises BadInput."""
+        for side, spec in zip(SIDES, (self.torch, self.mindspore), strict=True):
+            try:
+                if side in sides:
+                    model_names.check_spec(spec, side)
+            except BadInput as error:
+                raise BadInput(f"--{side} {spec}: {error}") from None
+        if "torch" in sides and self.checkpoint is not None:
+            check_checkpoint(str(self.checkpoint), for_torch=True)
+        if "torch" in sides and self.batch is not None:
+            check_batch(self.batch)
+        read_rules(self.map_file)
+
+
+def check_inputs(recipe: Recipe, pair: Pair | None, sides: Sequence[str] = SIDES, *, draws: bool = True) -> None:
+    """Make sure, by reading alone, that there is what these sides of a recording will use, so that no framework starts
+    in vain: a pair's models and files, or the recipe's.
+
+    draws: whether batches are made of the recipe's images. Raises BadInput.
+    """
+    if pair is not None:
+        pair.check(sides)
+    elif recipe.model.source is not None:
+        maker(recipe.model.source, recipe.model.name)
+    if pair is None and "torch" in sides and recipe.model.checkpoint is not None:
+        check_checkpoint(str(recipe.model.checkpoint), for_torch=True)
+    if draws and (pair is None or pair.batch is None):
+        check_place(recipe.data.source)
 
 
 def of_recipe(recipe: Recipe) -> Pair | None:

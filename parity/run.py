@@ -19,6 +19,7 @@ from .diagnosis.run import diagnose
 from .findings import Report
 from .judge import Verdict
 from .judged_run import report
+from .pair import check_inputs
 from .pairs import structure
 from .pairs.settle import settle
 from .start import CHECKPOINT, MINDSPORE, MINDSPORE_REPLAY, TORCH32_OTHER, WEIGHTS, matched, replayed
@@ -52,6 +53,7 @@ def parity_step(
     use, WorkerFailed when a framework's process stops early, and what convert-ckpt raises for the starting weights.
     """
     began = time.monotonic()
+    check_inputs(options.recipe, options.pair)
     claim(options.folder)
     if options.continue_from is not None:
         continued.prepare(options.continue_from, options.folder, options.recipe)

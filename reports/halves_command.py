@@ -18,7 +18,7 @@ def record(framework: str, recipe_file: Path | None, out: Path, other: Path | No
     other: the half from the other machine, which MindSpore's needs and torch's is sharper with.
     """
     path = recipe_file or recipes.DEFAULT
-    options = asked.options(recipes.load(path), out)
+    options = asked.options(recipes.load(path), out, (framework,))
     with progressing({"torch": ("torch",), "mindspore": ("MindSpore",)}[framework]) as told:
         halves.record(framework, path, options, other, told, timeout=asked.timeout)
     Console().print(f"{out}: {framework}'s half of {path.name}, {asked.steps} steps.", highlight=False, markup=False)

@@ -17,11 +17,6 @@ from .parity_command import Asked
 BATCH = 4  # examples of a step on random inputs
 
 
-def names_a_model(word: Path | None) -> bool:
-    """Whether what stands in a recipe's place is a model, as `torchvision:NAME` or `FILE.py:FUNCTION`."""
-    return word is not None and not word.exists() and model_spec.FORM.fullmatch(str(word)) is not None
-
-
 def with_mindspore(asked: Asked, folder: Path) -> Asked:
     """The same with the MindSpore side of --torch, converted now; a recipe says the rest.
 

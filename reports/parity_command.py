@@ -11,9 +11,10 @@ from pathlib import Path
 from rich.progress import Progress, SpinnerColumn, TimeElapsedColumn
 
 from ..errors import BadDestination
+from ..migrate.model_spec import names_a_model
 from ..parity.findings import Report
 from ..parity.narrowing import Narrowing
-from ..parity.pair import Pair, of_recipe
+from ..parity.pair import SIDES, Pair, check_inputs, of_recipe
 from ..parity.pairs.settle import write_map
 from ..parity.run import MINDSPORE_WORKER, Told, parity_step
 from ..parity.trace import SAMPLE
@@ -63,12 +64,13 @@ class Asked:
     def __post_init__(self) -> None:
         Narrowing.to(self.stages, self.modules)  # or refuse it before a model is converted
 
-    def options(self, recipe: recipes.Recipe, folder: Path) -> Options:
-        """What the recorders need to know of it."""
+    def options(self, recipe: recipes.Recipe, folder: Path, sides: Sequence[str] = SIDES) -> Options:
+        """What the recorders need to know of it; sides: those that are recorded here."""
         if self.torch is not None and self.mindspore is not None:
             files = (self.map_file, self.ckpt, self.batch_file)
             pair: Pair | None = Pair(self.torch, self.mindspore, *files, outputs=self.outputs)
         else:
+            check_inputs(recipe, None, sides, draws=False)  # before a model is converted
             pair = of_recipe(recipe)
         seeds = self.init_seeds or (THOROUGH_SEEDS if self.thorough else INIT_SEEDS)
         return Options(
@@ -100,7 +102,7 @@ def run(recipe_file: Path | None, asked: Asked, mindspore_worker: Sequence[str] 
     recipe_file: a torch model by name stands for the default recipe with that model. mindspore_worker: the command that
     records MindSpore's side.
     """
-    from .on_the_fly import names_a_model, whole_pair, with_mindspore  # which is made of parts of this file
+    from .on_the_fly import whole_pair, with_mindspore  # which is made of parts of this file
 
     model = str(recipe_file) if asked.torch is None and names_a_model(recipe_file) else None
     path = recipes.DEFAULT if recipe_file is None or model is not None else recipe_file

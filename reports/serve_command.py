@@ -28,6 +28,7 @@ from ..train.recipe import Data, Model, Optimizer, Recipe
 from .predict_command import class_file
 
 STOPPED = 30.0  # seconds within which the server has stopped after a signal, or is killed
+VERSION_FIRST = b"\n"  # a MindIR is a message of protobuf, whose first field is the text of its version
 ANY = Recipe(model=Model(name="a MindIR"), data=Data(), optimizer=Optimizer(name="SGD", args={"lr": 0.1}))
 
 
@@ -115,6 +116,9 @@ def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
     if (why := unreadable(asked.checkpoint)) is not None:
         raise BadInput(why)
     if asked.key_file is None:
+        with asked.checkpoint.open("rb") as file:
+            if file.read(1) != VERSION_FIRST:
+                raise BadInput(f"{asked.checkpoint} is no MindIR, or an encrypted one, whose key --key-file gives")
         refuse_code(asked.checkpoint)
     recipe = ANY if asked.recipe is None else recipes.load(asked.recipe)
     preparation(recipe)  # or refuse it now

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadDestination
+from ..parity.pair import SIDES, check_inputs
 from ..parity.run import MINDSPORE_WORKER
 from ..printable import echo, json_line
 from ..train import recipe as recipes
@@ -65,11 +66,16 @@ def run(
     if problem:
         raise BadDestination(problem)
     check_checkpoints(options)
+    # what can be known by reading comes before any framework is asked
+    holds = gate.Holds.now(recipe)
+    if options.parity_report is not None:
+        gate.accept(options.parity_report, file, recipe, holds)
+    proves = options.parity_report is None and not options.skip_parity and not options.node_rank
+    check_inputs(recipe, None, SIDES if proves else (), draws=False)
+    data = run_data.look(recipe, options.spread.processes)
     found = targets.ask(probe=probe)
     job = settle(options, recipe, found.default)
     found.check(job.target, job.device_id, options.nproc)
-    data = run_data.look(recipe, job.processes)
-    holds = gate.Holds.now(recipe)
     anew = begins_anew(options)
     with claimed(options) as folder:
         if anew:

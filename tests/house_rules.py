@@ -24,7 +24,7 @@ COMMANDS = (
     *("cli_ckpt", "cli_analyze", "cli_convert", "cli_data", "cli_doctor", "cli_export", "cli_parity", "cli_serve"),
     "cli_train",
 )
-LAST = (*ROOMS, "cli_mappings_option", *COMMANDS, "cli", "cli_pages", "__main__")
+LAST = (*ROOMS, "cli_inputs", "cli_mappings_option", *COMMANDS, "cli", "cli_pages", "__main__")
 ORDER = {name: place for place, name in enumerate(LAST)}  # imports run from right to left
 FRAMEWORKS = {"torch": "torch", "torchvision": "torch", "mindspore": "mindspore"}
 LONGEST = 600  # lines

@@ -5,10 +5,11 @@ Each format is imported when a file turns out to be of it: a small conversion ta
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from ...errors import BadCheckpoint
+from ...errors import Ambiguous, BadCheckpoint, Unsupported
 from .contents import Source, open_file, read_at
 
 HEAD = 512  # bytes that are looked at
@@ -34,6 +35,23 @@ def open_source(path: str) -> Source:
     except BaseException:
         file.close()
         raise
+
+
+def check_checkpoint(path: str, *, for_torch: bool = False) -> None:
+    """Make sure, by its structure alone, that a file is a checkpoint; no tensor is read.
+
+    for_torch: that it is one of torch.save, which torch itself can load. Raises BadCheckpoint.
+    """
+    from .torch_state_dict import TorchSource
+
+    with open_source(path) as source:
+        if for_torch and not isinstance(source, TorchSource):
+            raise BadCheckpoint(
+                f"{path} is none of torch.save's, which torch could load: make it one with msmigrate convert-ckpt "
+                f"{path} {Path(path).with_suffix('.pth').name} --to torch"
+            )
+        with suppress(Ambiguous, Unsupported):  # a checkpoint all the same
+            source.checkpoint()
 
 
 def open_one(path: str) -> Source:

@@ -11,37 +11,74 @@ from __future__ import annotations
 
 import re
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError
 
 from ...errors import BadInput, MsmigrateError
 from ...input_files import open_regular
-from ..array_files import read_npz, read_safetensors
+from ..array_files import npz_headers, read_npz, read_safetensors, safetensors_headers
 
 INPUT = re.compile(r"(?:images|inputs?)(?P<step>[1-9]\d{0,3})?(?:\.(?P<place>[1-9]\d?))?")
 LABELS = re.compile(r"labels(?P<step>[1-9]\d{0,3})?")
+WHOLE = re.compile("u?int(8|16|32|64)|bool")
 KINDS = ".npz or .safetensors"
 SHOULD = "images (or input, input.1, …) and labels, or images1, labels1, images2, …, one for each step"
 
 
+class Header(NamedTuple):
+    """What a file says of an array before its numbers."""
+
+    dtype: str
+    shape: tuple[int, ...]
+
+
+class Step(NamedTuple):
+    """The names of a batch: of each input, by its position, and of the labels."""
+
+    inputs: tuple[str, ...]
+    labels: str
+
+
 def read_batches(path: Path, steps: int) -> tuple[list[tuple[np.ndarray, ...]], list[np.ndarray]]:
     """The inputs and the labels of each of `steps` steps. Raises BadInput naming the file and what it lacks."""
-    inputs: dict[int, dict[int, np.ndarray]] = {}
-    labels: dict[int, np.ndarray] = {}
-    for name, array in _arrays(path).items():
+    given, arrays = check_batches(path), _arrays(path)
+    turns = [given[i % len(given)] for i in range(steps)]
+    inputs = [tuple(_whole(arrays[name]) for name in step.inputs) for step in turns]
+    return inputs, [_whole(arrays[step.labels]) for step in turns]
+
+
+def check_batch(path: Path) -> None:
+    """Make sure that the user's batches are there, in a file or as `folder:PATH`. Raises BadInput."""
+    if str(path).startswith("folder:"):
+        from ...train.data.data_sources import check_place
+
+        check_place(str(path))
+    else:
+        check_batches(path)
+
+
+def check_batches(path: Path) -> list[Step]:
+    """What the batches of a file are called, by the headers of its arrays alone: no numbers are read.
+
+    Raises BadInput naming the file and what it lacks.
+    """
+    inputs: dict[int, dict[int, str]] = {}
+    labels: dict[int, str] = {}
+    for name, header in _headers(path).items():
+        _check(path, name, header)
         if found := INPUT.fullmatch(name):
             place = inputs.setdefault(int(found["step"] or 0), {})
             number = int(found["place"] or 0)
             if number in place:
                 raise BadInput(f"{path}: {name} says again what another name says")
-            place[number] = _checked(path, name, array, floats=("float32",))
+            place[number] = name
         elif found := LABELS.fullmatch(name):
-            labels[int(found["step"] or 0)] = _checked(path, name, array, floats=("float32",))
-        else:
-            raise BadInput(f"{path}: there is {name!r}; expected {SHOULD}")
+            labels[int(found["step"] or 0)] = name
     if not inputs or inputs.keys() != labels.keys():
         lacks = sorted(inputs.keys() ^ labels.keys())
         which = f"step {lacks[0]} has only one of them" if lacks and lacks[0] else "it lacks one of them"
@@ -53,18 +90,30 @@ def read_batches(path: Path, steps: int) -> tuple[list[tuple[np.ndarray, ...]], 
         places = inputs[step]
         if sorted(places) != list(range(len(places))):
             raise BadInput(f"{path}: the inputs are numbered {sorted(places)}; expected input, input.1, input.2, …")
-        given.append((tuple(places[i] for i in range(len(places))), labels[step]))
-    turns = [given[i % len(given)] for i in range(steps)]
-    return [each for each, _ in turns], [each for _, each in turns]
+        given.append(Step(tuple(places[i] for i in range(len(places))), labels[step]))
+    return given
+
+
+def _headers(path: Path) -> dict[str, Header]:
+    """Name -> dtype and shape of everything in the file."""
+    with _reading(path) as file:
+        read = safetensors_headers if path.suffix == ".safetensors" else npz_headers
+        return {name: Header(str(dtype), shape) for name, (dtype, shape) in read(file, path).items()}
 
 
 def _arrays(path: Path) -> dict[str, Any]:
+    with _reading(path) as file:
+        return (read_safetensors if path.suffix == ".safetensors" else read_npz)(file, path, _element)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[BinaryIO]:
+    """The file, opened. Raises BadInput where it is no batch, and for whatever is raised while it is read."""
     if path.suffix not in (".npz", ".safetensors"):
         raise BadInput(f"{path}: a batch is a file of {KINDS}, or folder:PATH")
-    read = read_safetensors if path.suffix == ".safetensors" else read_npz
     try:
         with open_regular(path) as file:
-            return read(file, path, _element)
+            yield file
     except MsmigrateError:
         raise
     except FileNotFoundError:
@@ -80,13 +129,14 @@ def _element(dtype: np.dtype[Any]) -> int:
     return 8 if dtype.kind in "ub" else dtype.itemsize
 
 
-def _checked(path: Path, name: str, array: Any, floats: tuple[str, ...]) -> np.ndarray:
-    if not isinstance(array, np.ndarray) or (array.dtype.kind not in "iub" and str(array.dtype) not in floats):
-        raise BadInput(
-            f"{path}: {name} is {getattr(array, 'dtype', type(array).__name__)}; save it as float32 or int64"
-        )
-    if not array.size or not array.ndim:
+def _check(path: Path, name: str, header: Header) -> None:
+    if not (INPUT.fullmatch(name) or LABELS.fullmatch(name)):
+        raise BadInput(f"{path}: there is {name!r}; expected {SHOULD}")
+    if not WHOLE.fullmatch(header.dtype) and header.dtype != "float32":
+        raise BadInput(f"{path}: {name} is {header.dtype}; save it as float32 or int64")
+    if not header.shape or 0 in header.shape:
         raise BadInput(f"{path}: {name} is empty or a single number; expected a batch")
-    if array.dtype.kind in "ub":
-        array = array.astype(np.int64)
-    return np.ascontiguousarray(array)
+
+
+def _whole(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array.astype(np.int64) if array.dtype.kind in "ub" else array)

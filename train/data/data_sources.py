@@ -7,11 +7,11 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from ...errors import BadRecipe
-from ..recipe import expanded
+from ...errors import BadInput, BadRecipe
+from ..recipe import IN_FOLDERS, expanded
 from .cifar import CIFAR10, CIFAR100, Cifar
 from .digits import Digits
-from .image_folder import ImageFolder
+from .image_folder import ImageFolder, class_names
 from .photographs import Photographs, crops
 from .sample import Sample, in_steps, picks
 from .source_names import SYNTHETIC, check, synthetic_size
@@ -53,6 +53,20 @@ def open_source(source: str, num_classes: int, *, training: bool) -> Source:
             f"{opened.name}: {count} classes, and the model has only {num_classes}: give it num_classes: {count}"
         )
     return opened
+
+
+def check_place(source: str) -> None:
+    """Make sure that the folder is there that a source names, if it names one; its images are not looked for.
+
+    Raises BadRecipe for a source that nobody knows, and BadInput.
+    """
+    check(source)
+    kind, _, rest = source.partition(":")
+    path = expanded(Path(rest))
+    if kind == "folder":
+        class_names(path)
+    elif f"{kind}:" in IN_FOLDERS and not path.is_dir():
+        raise BadInput(f"there is no folder {path}")
 
 
 def _open(source: str, num_classes: int, training: bool) -> Source:

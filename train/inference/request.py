@@ -11,6 +11,7 @@ from pydantic import Field
 from ...errors import BadInput, BadRecipe, NotTrusted
 from .. import recipe as recipes
 from ..data import source_names
+from ..data.data_sources import check_place
 from ..data.draws import is_random
 from ..recipe import FOLDER, IN_FOLDERS, Part, Recipe
 from ..recipe_parts import Strict
@@ -64,17 +65,22 @@ def source_named(data: str | None, recipe: Recipe, *, stored: bool = False) -> s
     Without DATA, the recipe's data.validation; stored: the recipe is the checkpoint's own. Raises BadInput where there
     is neither, or no such folder; NotTrusted for a place that only a checkpoint names.
     """
-    if data is None:
-        named = recipe.data.validation
-        if named is None:
-            raise BadInput("the recipe has no data.validation: say on which images, such as folder:PATH or digits:test")
-        if stored and named.startswith(IN_FOLDERS):
-            raise NotTrusted(
-                f"the checkpoint's validation images are in {named}, and no place is read at a checkpoint's word; if "
-                "you mean these",
-                (named,),
-            )
-        return named
+    if data is not None:
+        return source_at(data)
+    named = recipe.data.validation
+    if named is None:
+        raise BadInput("the recipe has no data.validation: say on which images, such as folder:PATH or digits:test")
+    if stored and named.startswith(IN_FOLDERS):
+        raise NotTrusted(
+            f"the checkpoint's validation images are in {named}, and no place is read at a checkpoint's word; if "
+            "you mean these",
+            (named,),
+        )
+    return named
+
+
+def source_at(data: str) -> str:
+    """The source that DATA names, or is the path of. Raises BadInput where there is no such source or folder."""
     folder = recipes.expanded(Path(data))
     if data not in source_names.SOURCES and folder.is_dir():
         return f"{FOLDER}{folder.absolute()}"
@@ -85,6 +91,7 @@ def source_named(data: str | None, recipe: Recipe, *, stored: bool = False) -> s
     except BadRecipe as error:
         nor = "" if ":" in data else f"there is no folder {data}, and "
         raise BadInput(f"{nor}{error}") from error
+    check_place(data)
     return data
 
 

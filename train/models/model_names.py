@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ...errors import BadRecipe
+from ...migrate import model_spec
 
 _BASIC = ("num_classes", "zero_init_residual")
 _BOTTLENECK = (*_BASIC, "groups", "width_per_group")
@@ -82,6 +83,16 @@ def check(name: str, arguments: Mapping[str, Any]) -> None:
         words, fits = _VALUES[argument]
         if not fits(value):
             raise BadRecipe(f"model {name}: {argument} must be {words}, not {value!r}")
+
+
+def check_spec(text: str, framework: str) -> None:
+    """Make sure, by reading alone, that a model of the command line is there: the user's, or one of these.
+
+    framework: "torch" or "mindspore", whose model it names. Raises BadInput.
+    """
+    spec = model_spec.check(text, framework)
+    if spec.place == model_spec.OWN:
+        check(spec.name, spec.kwargs)
 
 
 def module_names(name: str, arguments: Mapping[str, Any]) -> list[str] | None:

@@ -1,0 +1,140 @@
+"""A model's name is checked by reading: what is not there is refused, and what cannot be known is let through."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from msmigrate.errors import BadInput
+from msmigrate.migrate.model_spec import check
+
+# what binds `build` at the top of a file, or may do so
+BOUND = {
+    "a function": "def build(): ...",
+    "a function with defaults": "def build(classes=10, *, width=4, **more): ...",
+    "a decorated one": "import functools\n@functools.cache\ndef build(depth): ...",
+    "a class": "class build: ...",
+    "a class whose base makes it": "from torch import nn\nclass build(nn.Linear): ...",
+    "an assignment": "from functools import partial\nbuild = partial(print)",
+    "an annotated one": "from collections.abc import Callable\nbuild: Callable = print",
+    "a tuple": "other, (build, *rest) = print, (print, 1)",
+    "a lambda": "build = lambda: None",
+    "another name": "def make(): ...\nbuild = make",
+    "a walrus": "if (build := print): ...",
+    "a walrus in a comprehension": "[build := each for each in (print,)]",
+    "an import": "from somewhere import build",
+    "a renamed import": "from somewhere import make as build",
+    "a module": "import build.of.it",
+    "under if": "import os\nif os.name == 'posix':\n    def build(): ...\nelse:\n    other = 1",
+    "under else": "if 0:\n    other = 1\nelse:\n    def build(): ...",
+    "under try": "try:\n    from fast import build\nexcept ImportError:\n    def build(): ...",
+    "under finally": "try:\n    pass\nfinally:\n    build = print",
+    "under with": "import contextlib\nwith contextlib.suppress(Exception) as build: ...",
+    "a loop": "for build in (print,): ...",
+    "a loop's body": "for each in (1,):\n    while True:\n        build = print\n        break",
+    "a match": "match print:\n    case build: ...",
+    "the rest of a match": "match {}:\n    case {**build}: ...",
+    "import *": "from somewhere import *",
+    "a global": "def setup():\n    global build\n    build = print\nsetup()",
+    "globals()": "globals().update(build=print)",
+    "exec": "exec('def build(): ...')",
+    "__getattr__": "def __getattr__(name): return print",
+    "its own module": "import sys\nsys.modules[__name__].build = print",
+    "several times": "build = None\ndef build(): ...",
+    "an odd escape": "text = '\\d'\ndef build(): ...",
+    "another encoding": "# coding: latin-1\nname = '\xe9'\ndef build(): ...",
+}
+UNBOUND = {
+    "nothing": ("", "net.py has no function build"),
+    "inside a function": ("def make():\n    def build(): ...", "net.py has no function build; it has make"),
+    "inside a class": ("class Net:\n    def build(self): ...", "net.py has no function build; it has Net"),
+    "where it is run": ("def bild(): ...\nif __name__ == '__main__':\n    build = bild", "did you mean bild"),
+    "for types only": (
+        "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from x import build",
+        "no function build",
+    ),
+    "another global": ("def setup():\n    global made\n    made = 1", "has no function build; it has setup"),
+    "modules of a net": ("def make(net):\n    net.modules()\n    setattr(net, 'build', 1)", "it has make"),
+    "many": ("".join(f"def made_{i}(): ...\n" for i in range(9)), "made_5 and 3 more"),
+    "a number": ("build = 3", "net.py:1: build is no function"),
+    "a list": ("\nbuild = [1]", "net.py:2: build is no function"),
+    "async": ("async def build(): ...", "net.py:1: build is an async function"),
+    "wants more": ("def build(classes, depth=3): ...", "net.py:1: build wants classes: give it, as in "),
+    "wants more by name": ("def build(*, classes): ...", "net.py:1: build wants classes"),
+    "a class that wants more": ("class build:\n    def __init__(self, depth): ...", "net.py:2: build wants depth"),
+    "broken": ("def build(:", "net.py:1: "),
+    "broken further down": ("x = 1\nif x\n    y = 2", "net.py:2: "),
+    "a zero byte": ("x = 1\0", "net.py"),
+    "nested too deeply": ("(" * 5000, "net.py"),
+}
+
+
+def write(folder: Path, text: str) -> str:
+    encoding = "latin-1" if "latin-1" in text else "utf-8"
+    (folder / "net.py").write_bytes(text.encode(encoding))
+    return f"{folder / 'net.py'}:build"
+
+
+@pytest.mark.parametrize("case", BOUND)
+def test_what_may_be_there_is_let_through(tmp_path: Path, case: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert check(write(tmp_path, BOUND[case]), "torch").name == "build"
+    assert capfd.readouterr() == ("", "") and "somewhere" not in sys.modules
+
+
+@pytest.mark.parametrize("case", UNBOUND)
+def test_what_is_not_there_is_one_line(tmp_path: Path, case: str) -> None:
+    text, said = UNBOUND[case]
+    with pytest.raises(BadInput) as refused:
+        check(write(tmp_path, text), "mindspore")
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("(1)", None),
+        ("(1, 2, 3)", "takes at most 2 arguments by position, and 3 are given"),
+        ("(1, depth=2, width=3)", None),
+        ("(1, dept=2)", "has no argument dept; did you mean depth?"),
+        ("(depth=2)", "wants classes"),
+        ("(classes=1)", "has no argument classes"),
+    ],
+)
+def test_arguments_have_to_fit(tmp_path: Path, call: str, said: str | None) -> None:
+    spec = write(tmp_path, "def build(classes, /, depth=1, *, width=4): ...") + call
+    if said is None:
+        assert check(spec, "torch").name == "build"
+    else:
+        with pytest.raises(BadInput, match=said.replace("?", r"\?")):
+            check(spec, "torch")
+
+
+def test_a_module_is_found_as_import_finds_it_and_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = tmp_path / "ours" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "ours" / "__init__.py").write_text("raise SystemExit('it ran')")
+    (inner / "net.py").write_text("raise SystemExit('it ran')\ndef build(): ...")  # `inner` is a namespace package
+    (tmp_path / "apart").mkdir()
+    (tmp_path / "apart" / "other.py").write_text("def build(): ...")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path / "apart"))
+    for spec in ("ours.inner.net:build", "other:build", "os.path:join('a')", "math:sqrt(1)", "msmigrate:resnet50"):
+        assert check(spec, "torch")
+    for spec, said in (
+        ("ours.inner.net:bild", "ours.inner.net has no function bild; did you mean build?"),
+        ("ours.outer.net:build", "there is no module ours.outer.net: ours.outer is not there"),
+        ("other.net:build", "there is no module other.net"),
+        ("ours:build", "ours has no function build"),
+        ("a/b:build", "a/b is neither a file of Python, which ends in .py, nor the name of a module"),
+    ):
+        with pytest.raises(BadInput) as refused:
+            check(spec, "torch")
+        assert said in str(refused.value)
+    assert "ours" not in sys.modules and "other" not in sys.modules
+
+
+@pytest.mark.parametrize("spec", ["torchvision:resnet18", "torchvision:maskrcnn_resnet50_fpn", "timm:convnext_tiny"])
+def test_what_a_zoo_has_is_read_from_its_source(spec: str) -> None:
+    assert check(spec, "torch") and check(f"{spec}(num_classes=3)", "torch")
+    assert not {"torch", "torchvision", "timm"} & set(sys.modules)

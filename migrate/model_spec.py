@@ -121,7 +121,8 @@ def _file_of(place: str) -> Path | None:
     file: Path | None = None
     for count, name in enumerate(names, 1):
         whole = ".".join(names[:count])
-        found = importlib.machinery.PathFinder.find_spec(whole, folders) or (_elsewhere(name) if count == 1 else None)
+        # by its own name alone: with those of the packages around it a finder may want these imported
+        found = importlib.machinery.PathFinder.find_spec(name, folders) or (_elsewhere(name) if count == 1 else None)
         if found is None:
             if file is not None and "sys.modules" in file.read_text(encoding="utf-8", errors="replace"):
                 return None  # as os makes os.path

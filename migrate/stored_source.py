@@ -42,7 +42,7 @@ class StoredSource(NamedTuple):
         if self.now is None:
             return "which is not here" if self.then is None else f"which is not here (it was sha256:{self.then})"
         if self.then is None:
-            return "of which it does not say what was in it at training"
+            return "whose content at training was not noted"
         return "as it was at training" if self.then == self.now else "which has changed since training"
 
 

@@ -144,10 +144,10 @@ def test_no_source_is_imported_at_a_checkpoint_s_word(tmp_path: Path, canary: Pa
     named = changed(model__source=str(canary))
     known = digest(canary)
     for about, says in (
-        ({}, "of which it does not say what was in it at training"),
+        ({}, "whose content at training was not noted"),
         ({DIGEST: known}, "as it was at training"),
         ({DIGEST: "0" * 64}, "which has changed since training"),
-        ({DIGEST: 5}, "does not say"),
+        ({DIGEST: 5}, "was not noted"),
     ):
         for error in refusals(checkpoint(tmp_path, named, **about), tmp_path):
             assert isinstance(error, NotTrusted) and error.add == ("--trust-source", f"{canary}@sha256:{known}")

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from ...errors import Ambiguous, BadCheckpoint, BadInput, NotTrusted
 from ...migrate import model_spec
 from ...migrate.convert import convert
-from ...migrate.stored_source import OPTION, stored_source, trusted
+from ...migrate.stored_source import OPTION, StoredSource, stored_source, trusted
 from .. import recipe as recipes
 from .. import stored_recipe
 from ..data.data_sources import open_source
@@ -215,11 +215,8 @@ def _stored(
     if options.trust is None:
         otherwise = f"--model FILE.py:{recipe.model.name.rpartition(':')[2]} names a file yourself"
         if source.trusting is None:
-            raise NotTrusted(f"{_wants(checkpoint, source.path)}, {source.words}: {otherwise}")
-        raise NotTrusted(
-            f"{_wants(checkpoint, source.path)}, {source.words}; {otherwise}, and where you trust that one",
-            source.trusting,
-        )
+            raise NotTrusted(f"{_wants(checkpoint, source)}: {otherwise}")
+        raise NotTrusted(f"{_wants(checkpoint, source)}: {otherwise}; if you trust that one", source.trusting)
     file = trusted(options.trust, folder)
     if foreign is not None:  # the file needs no arguments, and the torch model is not built
         net = f"{file}:{maker(file, recipe.model.name)}"
@@ -233,8 +230,9 @@ def _called(recipe: Recipe, name: str, tree: Any, run: dict[str, Any]) -> Recipe
     return recipe.model_copy(update={"model": model})
 
 
-def _wants(checkpoint: Path, path: str) -> str:
-    return f"{checkpoint} wants its net imported from {shlex.quote(path)}, and at a checkpoint's word nothing is"
+def _wants(checkpoint: Path, source: StoredSource) -> str:
+    path = shlex.quote(source.path)
+    return f"{checkpoint} names {path}, {source.words}, as its net's source, and nothing that a checkpoint names is run"
 
 
 def _classes(checkpoint: Path, stored: Checkpoint) -> tuple[str, ...] | None:

@@ -34,9 +34,9 @@ def printable_lines(text: str) -> str:
 
 
 def printable_values(value: Any) -> Any:
-    """The same of every text in dictionaries, lists and tuples."""
+    """Every text in dictionaries, lists and tuples on one line."""
     if isinstance(value, str):
-        return printable_lines(value)
+        return printable(value)
     if isinstance(value, Mapping):
         return {printable_values(key): printable_values(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

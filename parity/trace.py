@@ -29,6 +29,7 @@ from ..errors import BadCheckpoint, BadTrace
 from ..input_files import open_regular, read_json
 from ..migrate.formats.contents import MAX_DIM, MAX_RANK
 from ..migrate.formats.safetensors_header import read_header
+from ..printable import printable_values
 from .narrowing import STAGES as STAGES
 from .narrowing import WHOLE, Narrowing
 
@@ -183,7 +184,7 @@ class Trace:
         if not isinstance(digests, dict) or not all(type(digest) is str for digest in digests.values()):
             raise BadTrace(f"{folder / 'trace.json'}: has no digests of its tensor files")
         self._digests: dict[str, str] = digests
-        self.about: dict[str, Any] = document
+        self.about: dict[str, Any] = printable_values(document)
         self._files: dict[str, Any] = {}
 
     def array(self, key: Key) -> np.ndarray:

@@ -15,7 +15,7 @@ from ..migrate.analyze.operators import BY_HAND, NO_ROW, OURS, Operator
 from ..migrate.analyze.places import patterns
 from ..migrate.analyze.verdict import Analysis
 from .page.still_page import still_page
-from .terminal import Console
+from .terminal import Console, one_line
 
 COLOURS = {"direct": "green", "composed": "green", BY_HAND: "yellow", "missing": "red", NO_ROW: "red"}
 MARKS = {"direct": "pass", "composed": "pass", BY_HAND: "none", "missing": "fail", NO_ROW: "fail"}
@@ -38,10 +38,10 @@ def show(analysis: Analysis, console: Console, *, whole: bool = False) -> None:
 
 def _show(analysis: Analysis, console: Console, whole: bool) -> None:
     colour = "red" if analysis.missing or not analysis.operators else "green"
-    console.print(Text(analysis.verdict, style=f"bold {colour}"), soft_wrap=True)
-    console.print(Text(_conditions(analysis), style="dim"), soft_wrap=True)
+    console.print(one_line(analysis.verdict, style=f"bold {colour}"), soft_wrap=True)
+    console.print(one_line(_conditions(analysis), style="dim"), soft_wrap=True)
     for line in costs(analysis):
-        console.print(Text(f"{line[0]:12}{line[1]}"), soft_wrap=True)
+        console.print(one_line(f"{line[0]:12}{line[1]}"), soft_wrap=True)
     if analysis.operators:
         console.print()
         console.print(_overview(analysis.operators))
@@ -160,7 +160,7 @@ def _overview(operators: Iterable[Operator]) -> Table:
         way = Text(o.way, style=COLOURS[o.way])
         status = "" if o.missing else o.status
         left, right = (short(o.torch), _calls(o), short(o.mindspore or "–")), (status, ", ".join(patterns(o.places, 2)))
-        shown.add_row(*(Text(cell) for cell in left), way, *(Text(cell) for cell in right))
+        shown.add_row(*(one_line(cell) for cell in left), way, *(one_line(cell) for cell in right))
     return shown
 
 
@@ -197,9 +197,8 @@ def _list(console: Console, title: str, entries: Iterable[tuple[str, Iterable[st
         if first:
             console.print(Text(f"\n{title}", style="bold"))
             first = False
-        text = Text(name, style="bold")
+        text = one_line(name, style="bold")
         for line in lines:
-            text.append(
-                f"{': ' if name and len(text) == len(name) else chr(10) if len(text) else ''}{line}", style="not bold"
-            )
+            before = ": " if name and len(text) == len(name) else "\n" if len(text) else ""
+            text.append(before).append(one_line(str(line), style="not bold"))
         console.print(Padding(text, (0, 0, 0, 2)))

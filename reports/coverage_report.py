@@ -9,12 +9,11 @@ from typing import Any
 from rich.progress import BarColumn, MofNCompleteColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 from rich.table import Table
-from rich.text import Text
 
 from ..migrate.analyze.coverage import Coverage, Covered
 from ..migrate.analyze.operators import COMPOSED
 from .analysis_report import short
-from .terminal import Console, TextColumn
+from .terminal import Console, TextColumn, one_line
 
 HEAD = ("models", "number", "move", "all direct", "operators each", "seconds each")
 
@@ -68,7 +67,7 @@ def show(found: Coverage, *, whole: bool = False) -> None:
         shown = Table("model", "operators", "", box=None, pad_edge=False, header_style="dim")
         for entry in found.models:
             number = str(len(entry.analysis.operators)) if entry.analysis is not None else "–"
-            shown.add_row(entry.model, number, Text(_state(entry), style="" if entry.moves else "red"))
+            shown.add_row(entry.model, number, one_line(_state(entry), style="" if entry.moves else "red"))
         console.print(shown)
         console.print()
     shown = Table(*HEAD, box=None, pad_edge=False, header_style="dim")
@@ -85,7 +84,7 @@ def show(found: Coverage, *, whole: bool = False) -> None:
         console.print(shown)
     for entry in found.models:
         if entry.failed is not None:
-            console.print(Text(f"{entry.model} was not analysed: {entry.failed}", style="red"), soft_wrap=True)
+            console.print(one_line(f"{entry.model} was not analysed: {entry.failed}", style="red"), soft_wrap=True)
 
 
 def _state(entry: Covered) -> str:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from .evaluation import ClassReport, Evaluation
-from .terminal import Console
+from .terminal import Console, one_line
 
 if TYPE_CHECKING:
     from .eval_command import About
@@ -23,25 +23,29 @@ def show(about: About, evaluation: Evaluation, console: Console) -> None:
     """Print the report; more than 30 classes are cut to the 20 with the lowest F1."""
     stands = f" after step {about.step}" if about.step is not None else ""
     whose = "its moving average" if about.weights != "weights" else "its weights"
-    console.print(Text(f"{about.checkpoint} ({about.model}, {whose}{stands}) on {about.source}"))
-    console.print(Text(f"{evaluation.images} images on {about.target}, {about.seconds:.1f} s"))
+    console.print(one_line(f"{about.checkpoint} ({about.model}, {whose}{stands}) on {about.source}"))
+    console.print(one_line(f"{evaluation.images} images on {about.target}, {about.seconds:.1f} s"))
     shares = f"top-1 {evaluation.top1:.2%}   top-5 {evaluation.top5:.2%}"
-    console.print(Text(f"{shares}   loss {evaluation.loss:.4f}", "bold"))
+    console.print(one_line(f"{shares}   loss {evaluation.loss:.4f}", "bold"))
     console.print(_classes(evaluation))
     if evaluation.confused:
         console.print(Text("Most confused:"))
         for pair in evaluation.confused[:LONGEST]:
             times = "time" if pair.images == 1 else "times"
-            console.print(Text(f"  {pair.label} taken for {pair.predicted}: {pair.images} {times}, {pair.share:.1%}"))
+            console.print(
+                one_line(f"  {pair.label} taken for {pair.predicted}: {pair.images} {times}, {pair.share:.1%}")
+            )
         console.print(Text("Surest mistakes:"))
         for found in evaluation.mistakes[:LONGEST]:
-            console.print(Text(f"  {found.name}: {found.label} taken for {found.predicted} at {found.probability:.1%}"))
+            console.print(
+                one_line(f"  {found.name}: {found.label} taken for {found.predicted} at {found.probability:.1%}")
+            )
     for note in about.notes:
-        console.print(Text(f"Note: {note}."))
+        console.print(one_line(f"Note: {note}."))
     for reason in about.skipped[:LONGEST]:
-        console.print(Text(f"Skipped: {reason}", "yellow"))
+        console.print(one_line(f"Skipped: {reason}", "yellow"))
     if len(about.skipped) > LONGEST:
-        console.print(Text(f"and {len(about.skipped) - LONGEST} more (--json and --out have all)", "yellow"))
+        console.print(one_line(f"and {len(about.skipped) - LONGEST} more (--json and --out have all)", "yellow"))
 
 
 def _classes(evaluation: Evaluation) -> Table:
@@ -64,4 +68,4 @@ def _classes(evaluation: Evaluation) -> Table:
 
 def _cells(row: ClassReport) -> tuple[Text, ...]:
     figures = (f"{row.precision:.3f}", f"{row.recall:.3f}", f"{row.f1:.3f}", str(row.support))
-    return (Text(row.name), *map(Text, figures))
+    return (one_line(row.name), *map(one_line, figures))

@@ -13,7 +13,7 @@ from rich.text import Text
 from ..parity.findings import Finding, Report, StageSummary
 from ..parity.judge import RATIO, Verdict
 from .judged import explains, known, remedies, unproven_sentence, where
-from .terminal import Console
+from .terminal import Console, one_line
 from .whole_file import write_whole
 
 STYLES = {Verdict.PASS: "green", Verdict.FAIL: "bold red", Verdict.NONE: "yellow"}
@@ -23,10 +23,10 @@ WORST = 5
 def show(report: Report, console: Console, worst: int = WORST) -> None:
     """Print the verdict: a line a stage, where the two first part, the worst tensors, and what they are known for."""
     versions = ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))
-    console.print(Text(f"{report.recipe} (recipe {report.recipe_digest}); {versions}"))
+    console.print(one_line(f"{report.recipe} (recipe {report.recipe_digest}); {versions}"))
     console.print(_stages(report.stages))
     for note in report.notes:
-        console.print(Text(f"Note: {note}."))
+        console.print(one_line(f"Note: {note}."))
     if report.parity:
         undecided = sum(stage.undecided for stage in report.stages)
         have = "1 tensor has" if undecided == 1 else f"{undecided} tensors have"
@@ -82,12 +82,12 @@ def _explain(report: Report, console: Console, worst: int) -> None:
             console.print(Padding(Text(f"to do: {text}"), (0, 0, 0, 6)))
         return
     verdict = Text.assemble((f"No parity{where(report)}", "bold red"), not_judged)
-    console.print(verdict.append(". First divergence: ").append(first.place, "bold"))
+    console.print(verdict.append(". First divergence: ").append(one_line(first.place, "bold")))
     layer = f" ({first.module}, shape {list(first.shape)})" if first.module else f" (shape {list(first.shape)})"
-    console.print(Text(f"  {first.why}{layer}"))
+    console.print(one_line(f"  {first.why}{layer}"))
     _causes(report, console, worst)
     for hint in () if report.causes else report.hints:
-        console.print(Text(f"  known here: {hint}"))
+        console.print(one_line(f"  known here: {hint}"))
     failed = [f for f in report.findings if f.verdict is Verdict.FAIL]
     failed.sort(key=lambda f: f.ratio if f.ratio is not None else float("inf"), reverse=True)
     _list(console, "Worst of the failed tensors:", failed[:worst])
@@ -114,7 +114,7 @@ def _causes(report: Report, console: Console, most: int) -> None:
     explained = {cause.place for cause in report.causes}
     own = [module for module in report.modules if module.own and module.name not in explained]
     for module in own[:most]:
-        console.print(Text(f"  at fault: {module.name or '(model)'} ({module.kind}): {module.why}"))
+        console.print(one_line(f"  at fault: {module.name or '(model)'} ({module.kind}): {module.why}"))
     if len(own) > most:
         console.print(f"  and {len(own) - most} more modules at fault")
 
@@ -135,8 +135,8 @@ def _list(console: Console, title: str, findings: list[Finding]) -> None:
     console.print(Text(title))
     for f in findings:
         ratio = f"  ratio {_number(f.ratio)}" if f.ratio is not None else ""
-        console.print(Text(f"  {f.place}{ratio}"))
-        console.print(Padding(Text(f.why), (0, 0, 0, 6)))
+        console.print(one_line(f"  {f.place}{ratio}"))
+        console.print(Padding(one_line(f.why), (0, 0, 0, 6)))
 
 
 def _count(report: Report) -> int:

@@ -8,7 +8,6 @@ from typing import Any
 
 from rich import box
 from rich.table import Table
-from rich.text import Text
 
 from ..errors import BadInput
 from ..input_files import read_text
@@ -24,7 +23,7 @@ from ..train.inference.request import Request, Target
 from ..train.inference.subject import NetOptions, Subject
 from .evaluation import likeliest
 from .inference_progress import infer_with_progress
-from .terminal import Console
+from .terminal import Console, one_line
 
 MOST_NAMES = 1 << 24  # bytes of a file of class names
 UNREADABLE = 2  # the exit code where an image could not be read, as for any bad input
@@ -126,6 +125,6 @@ def _show(results: Results, names: Sequence[str], console: Console) -> None:
     table.add_column("probability", justify="right", no_wrap=True)
     for image, numbers, shares in zip(results.names, results.classes, results.probabilities, strict=True):
         for place, (number, share) in enumerate(zip(numbers, shares, strict=True)):
-            table.add_row(Text(image if place == 0 else ""), Text(names[number]), f"{share:.2%}")
+            table.add_row(one_line(image if place == 0 else ""), one_line(names[number]), f"{share:.2%}")
         table.add_section()
     console.print(table)

@@ -8,8 +8,14 @@ from typing import Any
 import rich.console
 import rich.progress
 from rich.segment import Segment
+from rich.text import Text
 
-from ..printable import printable_lines
+from ..printable import printable, printable_lines
+
+
+def one_line(text: str, style: str = "") -> Text:
+    """A text that stays on one line of its own, whatever stands in it."""
+    return Text(printable(text), style)
 
 
 class Console(rich.console.Console):

@@ -17,8 +17,8 @@ from typing import Any
 import onnx
 
 from ...errors import BadInput
-from ...input_files import read_bytes
-from ..formats.contents import MAX_RANK
+from ...input_files import read_bytes, unreadable
+from ..formats.contents import MAX_DIM, MAX_RANK
 from ..model_spec import serve
 from .onnx_costs import flops, known_shapes
 
@@ -27,6 +27,9 @@ FREE = 64 << 20  # bytes of memory that a model may take beyond its own size, ho
 TIMES = 2  # and for each byte of the file
 MOST_NODES = 1_000_000
 MOST_PLACES = 1000  # of one operator that are told
+MOST_CALLS = 5_000_000  # of operators in functions, added up
+LONGEST = 200  # letters of a name that are told
+MOST_OPSETS = 20
 OWN_DOMAINS = ("", "ai.onnx")
 READ = (1, 2, 3, 7)  # the kinds of attribute that are looked at: a number, a text, a list of whole numbers
 Key = tuple[str, str, int, str]
@@ -36,12 +39,22 @@ BITS = {"UNDEFINED": 0, "STRING": 0, "COMPLEX128": 128, "COMPLEX64": 64, "BOOL":
 
 def report(path: str) -> dict[str, Any]:
     """Read the file and say what is in it; raises BadInput for what is no model of ONNX, or not all of one."""
-    model = read(Path(path))
+    try:
+        return _report(path, read(Path(path)))
+    except UnicodeDecodeError:  # protobuf looks at a text when it is asked for
+        raise BadInput("it is damaged: a name or text in it is not UTF-8, as ONNX's are") from None
+    except RecursionError:
+        raise BadInput("its graphs or functions are nested too deeply") from None
+
+
+def _report(path: str, model: onnx.ModelProto) -> dict[str, Any]:
     tensors = list(_tensors(model.graph))
     for tensor in tensors:
         _check(tensor, Path(path))
     shapes = known_shapes(model)
     weights = [tensor for tensor in tensors if _is_float(tensor)]
+    written = f"{_text(model.producer_name)} {_text(model.producer_version)}".strip()
+    opsets = (f"{_text(item.domain) or 'ai.onnx'} {item.version}" for item in model.opset_import[:MOST_OPSETS])
     return {
         "nodes": Nodes(model, shapes).as_json(model.graph.node),
         "costs": {
@@ -51,12 +64,7 @@ def report(path: str) -> dict[str, Any]:
             "activation_bytes": None,
         },
         "inputs": " and ".join(_inputs(model)) or "no inputs",
-        "versions": {
-            "onnx opset": ", ".join(f"{item.domain or 'ai.onnx'} {item.version}" for item in model.opset_import),
-            **(
-                {"written by": f"{model.producer_name} {model.producer_version}".strip()} if model.producer_name else {}
-            ),
-        },
+        "versions": {"onnx opset": ", ".join(opsets), **({"written by": written} if written else {})},
     }
 
 
@@ -117,6 +125,7 @@ class Nodes:
         self.shapes = shapes
         self.told: dict[Key, dict[str, Any]] = {}
         self.places: dict[Key, list[str]] = {}
+        self.added = 0
 
     def as_json(self, nodes: Any) -> list[dict[str, Any]]:
         """Every distinct node of a graph, with how often it is there and where; raises BadInput."""
@@ -128,12 +137,15 @@ class Nodes:
             raise BadInput(f"it has more than {MOST_NODES:,} nodes")
         found: Counts = {}
         for node in nodes:
-            name = "/".join(part for part in (place, node.name or node.op_type) if part)
+            name = "/".join(part for part in (place, _text(node.name or node.op_type)) if part)[-5 * LONGEST :]
             inner = self._called(node, within) if (node.domain, node.op_type) in self.functions else self._own(node)
             for attribute in node.attribute:
                 for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
                     for key, calls in self._count(graph.node, name, within).items():
                         inner[key] = inner.get(key, 0) + calls
+            self.added += len(inner)
+            if self.added > MOST_CALLS:
+                raise BadInput(f"its functions call more than {MOST_CALLS:,} operators")
             for key, calls in inner.items():
                 found[key] = found.get(key, 0) + calls
                 if not within and len(self.places.setdefault(key, [])) < MOST_PLACES:
@@ -143,18 +155,19 @@ class Nodes:
     def _called(self, node: Any, within: tuple[tuple[str, str], ...]) -> Counts:
         key = (node.domain, node.op_type)
         if key in within:
-            raise BadInput(f"its function {node.op_type} calls itself")
+            raise BadInput(f"its function {_text(node.op_type)} calls itself")
         if key not in self.counted:
             self.counted[key] = self._count(self.functions[key].node, "", (*within, key))
         return dict(self.counted[key])
 
     def _own(self, node: Any) -> Counts:
-        attributes = {item.name: _value(item) for item in node.attribute if item.type in READ}
+        attributes = {_text(item.name): _value(item) for item in node.attribute if item.type in READ}
         axes = self._axes(node, attributes)
-        domain = "" if node.domain in OWN_DOMAINS else node.domain
+        domain = "" if node.domain in OWN_DOMAINS else _text(node.domain)
         told = {name: value for name, value in attributes.items() if isinstance(value, (str, int))}
-        key = (domain, node.op_type, axes, repr(sorted(told.items())))
-        self.told[key] = {"op": node.op_type, "domain": domain, "axes": axes, "attributes": told}
+        operator = _text(node.op_type)
+        key = (domain, operator, axes, repr(sorted(told.items())))
+        self.told[key] = {"op": operator, "domain": domain, "axes": axes, "attributes": told}
         return {key: 1}
 
     def _axes(self, node: Any, attributes: dict[str, Any]) -> int:
@@ -167,6 +180,11 @@ class Nodes:
         if node.op_type in ("Conv", "ConvTranspose") and len(shapes) > 1 and shapes[1] is not None:
             shape = shapes[1]
         return len(shape) if shape is not None else 0
+
+
+def _text(found: str | bytes, most: int = LONGEST) -> str:
+    """A name as it is told; protobuf gives bytes where it is not UTF-8."""
+    return (found if isinstance(found, str) else found.decode(errors="backslashreplace"))[:most]
 
 
 def _value(attribute: Any) -> Any:
@@ -198,41 +216,43 @@ def _is_float(tensor: Any) -> bool:
 
 def _check(tensor: Any, path: Path) -> None:
     """Raise BadInput for a tensor whose values are not all there."""
-    if len(tensor.dims) > MAX_RANK:
-        raise BadInput(
-            f"its tensor {tensor.name!r} has {len(tensor.dims):,} dimensions, and at most {MAX_RANK} make sense"
-        )
     if tensor.data_type not in onnx.TensorProto.DataType.values() or any(size < 0 for size in tensor.dims):
-        raise BadInput(f"its tensor {tensor.name!r} has no known dtype, or a negative size")
+        raise BadInput(f"its tensor {_text(tensor.name)!r} has no known dtype, or a negative size")
+    if len(tensor.dims) > MAX_RANK or prod(tensor.dims) >= MAX_DIM:
+        raise BadInput(f"its tensor {_text(tensor.name)!r} has a shape that no tensor has")
     expected = -(-prod(tensor.dims) * _bits(tensor) // 8)
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         _check_external(tensor, path, expected)
     elif tensor.raw_data and _bits(tensor) and len(tensor.raw_data) != expected:
-        raise BadInput(f"its tensor {tensor.name!r} needs {expected:,} bytes and has {len(tensor.raw_data):,}")
+        raise BadInput(f"its tensor {_text(tensor.name)!r} needs {expected:,} bytes and has {len(tensor.raw_data):,}")
 
 
 def _check_external(tensor: Any, path: Path, expected: int) -> None:
-    said = {entry.key: entry.value for entry in tensor.external_data}
+    own = f"its tensor {_text(tensor.name)!r}"
+    said = {_text(entry.key): _text(entry.value, 1000) for entry in tensor.external_data}
     location = PurePosixPath(said.get("location", ""))
     if not location.parts or location.is_absolute() or ".." in location.parts:
-        raise BadInput(f"its tensor {tensor.name!r} points to {str(location)!r}, outside the file's folder")
+        raise BadInput(f"{own} points to {_text(str(location))!r}, outside the file's folder")
     try:
         start, length = int(said.get("offset") or 0), int(said.get("length") or expected)
+        if max(start, length) >= MAX_DIM:
+            raise ValueError
     except ValueError:
-        raise BadInput(f"its tensor {tensor.name!r} has an offset or a length that is no number") from None
+        raise BadInput(f"{own} has an offset or a length that is no number of a file's bytes") from None
     file = path.parent / location
-    if not file.is_file():
-        raise BadInput(f"its tensor {tensor.name!r} lies in {location}, which is not there; put it beside the file")
+    if unreadable(file) is not None:
+        raise BadInput(f"{own} lies in {_text(str(location))}, which is not there; put it beside the file")
     if start < 0 or length != expected or file.stat().st_size < start + length:
-        raise BadInput(f"its tensor {tensor.name!r} is not whole in {location}: {expected:,} bytes from {start:,}")
+        raise BadInput(f"{own} is not whole in {_text(str(location))}: {expected:,} bytes from {start:,}")
 
 
 def _inputs(model: onnx.ModelProto) -> Iterator[str]:
     stored = {tensor.name for tensor in model.graph.initializer}
     for value in model.graph.input:
         if value.name not in stored:
-            sizes = value.type.tensor_type.shape.dim
-            yield f"{value.name} {'×'.join(size.dim_param or str(size.dim_value) for size in sizes)}".strip()[:100]
+            sizes = value.type.tensor_type.shape.dim[:MAX_RANK]
+            shape = "×".join(_text(size.dim_param) or str(size.dim_value) for size in sizes)
+            yield f"{_text(value.name)} {shape}".strip()[:100]
 
 
 if __name__ == "__main__":

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
+from math import prod
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
@@ -16,6 +20,9 @@ from msmigrate.migrate.analyze import onnx_operators
 from msmigrate.migrate.analyze.model import analyze
 from msmigrate.migrate.analyze.verdict import Analysis
 from msmigrate.migrate.formats.protobuf import field_of
+from msmigrate.reports import analysis_report
+from msmigrate.reports.terminal import Console
+from onnx import helper
 from onnx_files import calling_itself, doubling, small
 
 
@@ -83,7 +90,11 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
 def test_a_tensor_that_lacks_values_is_refused(tmp_path: Path) -> None:
     path = small(tmp_path / "small.onnx")
     model = onnx.load_model_from_string(path.read_bytes())
-    for sizes, words in (([2**62, 2**62], "needs .* bytes and has 864"), ([-1], "a negative size")):
+    for sizes, words in (
+        ([8, 3, 3, 4], "needs 1,152 bytes and has 864"),
+        ([2**62, 2**62], "a shape that no tensor has"),
+        ([-1], "a negative size"),
+    ):
         del model.graph.initializer[0].dims[:]
         model.graph.initializer[0].dims.extend(sizes)
         path.write_bytes(model.SerializeToString())
@@ -155,3 +166,42 @@ def test_a_small_file_takes_neither_memory_nor_time(name: str, tmp_path: Path) -
         process.returncode = 0
     assert "bad_input" in answer and "\n" not in answer["bad_input"]
     assert usage.ru_maxrss < 400_000 and usage.ru_utime < 20
+
+
+def one_node(name: str = "n", dims: Sequence[int] = (1,), times: int = 0, **more: Any) -> onnx.ModelProto:
+    """A model of one node and a tensor of these sizes; times: how often functions call each other."""
+    tensor = onnx.TensorProto(name="w", data_type=onnx.TensorProto.FLOAT, dims=dims)
+    if not times:
+        tensor.raw_data = bytes(4 * prod(dims))
+    values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [1]) for name in (f"x{name}", "y")]
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], name)], "g", values[:1], values[1:], [tensor])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], producer_name=f"p{name}", **more)
+
+
+@pytest.mark.parametrize("name", ["\x1b[2J", "a\nb", "\x9b1m", "\u202eabc", "[/red]", "\0", "\u2028"])
+def test_names_from_a_file_are_shown_and_not_obeyed(tmp_path: Path, name: str) -> None:
+    (tmp_path / "x.onnx").write_bytes(one_node(name).SerializeToString())
+    printed = io.StringIO()
+    analysis_report.show(analysed(tmp_path / "x.onnx"), Console(file=printed, width=200, highlight=False), whole=True)
+    assert all(line.isprintable() for line in printed.getvalue().split("\n"))
+    assert (name if name.isprintable() else ascii(name)[1:-1]) in printed.getvalue()
+    page = analysis_report.html(analysed(tmp_path / "x.onnx"))
+    assert all(line.isprintable() for line in page.replace("\t", " ").split("\n"))
+
+
+def test_a_name_that_is_not_utf_8_is_shown_by_its_bytes(tmp_path: Path) -> None:
+    content = one_node("QQQQ").SerializeToString()
+    (tmp_path / "x.onnx").write_bytes(content.replace(b"QQQQ", b"\xff\xfe\xff\xfe"))
+    assert analysed(tmp_path / "x.onnx").operators[0].places == (r"\xff\xfe\xff\xfe",)
+
+
+@pytest.mark.parametrize("dims", [[1 << 62] * 64, [1 << 40] * 100_000, [1] * 65])
+def test_a_shape_that_no_tensor_has_is_refused_before_it_is_multiplied(tmp_path: Path, dims: list[int]) -> None:
+    (tmp_path / "x.onnx").write_bytes(one_node(dims=dims, times=1).SerializeToString())
+    with pytest.raises(BadInput, match="'w' has a shape that no tensor has"):
+        analysed(tmp_path / "x.onnx")
+
+
+def test_functions_that_call_each_other_without_an_end_in_sight_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="nested too deeply"):
+        analysed(doubling(tmp_path / "x.onnx", 3000))

@@ -55,10 +55,11 @@ class Service:
         self, most_waiting: int = 64, take: Callable[[int], int] = lambda count: count, large: int = 1
     ) -> None:
         self.net = Doubling()
-        self.batches = Batches(self.net, ThreadPoolExecutor(1), size=4, wait=0.05, most=most_waiting, take=take)
+        run, workers = self.pools = ThreadPoolExecutor(1), ThreadPoolExecutor(2)
+        self.batches = Batches(self.net, run, size=4, wait=0.05, most=most_waiting, take=take)
         methods = {"predict": Method(["x"], ["y"], lambda v: array_of(v[0], SHAPE, "float32"), lambda made: [made])}
         methods["large"] = Method(["x"], ["y"], methods["predict"].ready, lambda made: [np.zeros(large)])
-        app = application("double", methods, self.batches, ThreadPoolExecutor(2), MOST)
+        app = application("double", methods, self.batches, workers, MOST)
         self.socket = socket.socket()
         self.socket.bind(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
@@ -89,6 +90,8 @@ class Service:
         self.server.should_exit = True
         self.thread.join(20)
         self.socket.close()
+        for pool in self.pools:
+            pool.shutdown()
 
 
 @pytest.fixture

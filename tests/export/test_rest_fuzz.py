@@ -55,14 +55,14 @@ class Service:
     """The application, and a loop that it runs in."""
 
     def __init__(self) -> None:
-        run = ThreadPoolExecutor(1)
+        run, workers = self.pools = ThreadPoolExecutor(1), ThreadPoolExecutor(4)
         self.loop = asyncio.new_event_loop()
         batches = Batches(lambda xs: [x * 2 for x in xs], run, size=8, wait=0.0, most=256)
         tensors = Method(["x"], ["y"], lambda v: array_of(v[0], SHAPE, "float32"), lambda made: [made])
         whole = Method(["x"], ["y"], lambda v: array_of(v[0], SHAPE, "int64"), lambda made: [made])
         images = Method(["image"], ["mean"], lambda v: prepared(v[0]), lambda made: [made.mean()])
         methods = {"predict": tensors, "whole": whole, "classify": images}
-        self.app = application("net", methods, batches, ThreadPoolExecutor(4), MOST)
+        self.app = application("net", methods, batches, workers, MOST)
         self.batches = batches
         self.loop.run_until_complete(self._start())
 
@@ -97,6 +97,8 @@ class Service:
     def close(self) -> None:
         self.loop.run_until_complete(self.batches.stop())
         self.loop.close()
+        for pool in self.pools:
+            pool.shutdown()
 
 
 def prepared(value: Any) -> np.ndarray:

@@ -246,7 +246,7 @@ def _near(name: str, known: Iterable[str], *, listed: bool = True) -> str:
     """The known names that look like one, or the first of all, as the end of a message."""
     names = [each for each in known if not each.startswith("_")]
     if near := difflib.get_close_matches(name, names, n=3):
-        return f"; did you mean {' or '.join(near)}?"
+        return f"; did you mean {', '.join(near)}?"
     more = f" and {len(names) - MOST} more" if len(names) > MOST else ""
     return f"; it has {', '.join(names[:MOST])}{more}" if listed and names else ""
 

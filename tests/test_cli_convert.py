@@ -293,8 +293,11 @@ def test_parity_step_converts_a_model_on_the_fly(net: str) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--mindspore", "a.py:f"), "--mindspore goes with --torch"),
-        (("torchvision:resnet18", "--mindspore", "a.py:f"), "name the torch model with --torch torchvision:resnet18"),
+        (("--mindspore", "builtins:print"), "--mindspore goes with --torch"),
+        (
+            ("torchvision:resnet18", "--mindspore", "builtins:print"),
+            "name the torch model with --torch torchvision:resnet18",
+        ),
     ],
 )
 def test_half_a_pair_is_refused(words: tuple[str, ...], said: str) -> None:

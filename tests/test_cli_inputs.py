@@ -79,7 +79,7 @@ Wrong = Sequence[tuple[str, str]]  # words, and what is said of them
 MODEL: Wrong = [
     ("nowhere.py:build", "there is no file nowhere.py"),
     ("folder.py:build", "folder.py is a folder"),
-    ("pipe.py:build", "pipe.py is not a regular file"),
+    ("pipe.py:build", "pipe.py cannot be read: it is a pipe"),
     ("broken.py:build", "broken.py:2: "),
     ("latin.py:build", "latin.py"),
     ("net.py:bild", "net.py has no function bild; did you mean build?"),
@@ -110,23 +110,23 @@ CHECKPOINT: Wrong = [
     ("empty.pth", "empty.pth is empty"),
     ("arrays.pth", "arrays.pth"),
     ("cut.pth", "cut.pth"),
-    ("pipe.pth", "pipe.pth is not a regular file"),
+    ("pipe.pth", "pipe.pth cannot be read: it is a pipe"),
 ]
 BATCH: Wrong = [
     ("nowhere.npz", "there is no file nowhere.npz"),
     ("folder.pth", "folder.pth: a batch is a file of .npz or .safetensors, or folder:PATH"),
     ("net.txt", "net.txt: a batch is a file of .npz or .safetensors"),
-    ("text.npz", "text.npz: cannot be read"),
-    ("cut.npz", "cut.npz: "),
-    ("cut.safetensors", "cut.safetensors: cannot be read"),
-    ("pipe.npz", "pipe.npz is not a regular file"),
+    ("text.npz", "text.npz"),
+    ("cut.npz", "cut.npz"),
+    ("cut.safetensors", "the file was cut short"),
+    ("pipe.npz", "pipe.npz: cannot be read: it is a pipe"),
     ("unlabelled.npz", "unlabelled.npz: it lacks one of them; expected images"),
     ("double.npz", "double.npz: images is float64; save it as float32"),
     ("right.safetensors", "right.safetensors: there is 'fc.weight'; expected images"),
     ("folder:nowhere", "there is no folder nowhere"),
 ]
 MAP: Wrong = [
-    ("nowhere.yaml", "there is no file nowhere.yaml"),
+    ("nowhere.yaml", "nowhere.yaml: there is no such file"),
     ("folder.py", "folder.py"),
     ("regex.yaml", "regex.yaml:1: '(' is no regular expression"),
     ("mapping.yaml", "mapping.yaml: expected a list"),
@@ -149,7 +149,10 @@ WRONG: dict[Input, Wrong] = {
     cli_inputs.NAME_MAP: MAP,
     cli_inputs.READABLE: FILE,
     cli_inputs.PARITY_REPORT: [(word, f"{said}") for word, said in FILE],
-    cli_inputs.FILE_OR_FOLDER: [("nowhere", "there is no file nowhere"), ("pipe.py", "pipe.py is not a regular file")],
+    cli_inputs.FILE_OR_FOLDER: [
+        ("nowhere", "there is no file nowhere"),
+        ("pipe.py", "pipe.py cannot be read: it is a pipe"),
+    ],
     cli_inputs.IMAGES: [
         ("folder:nowhere", "there is no folder nowhere"),
         ("./nowhere", "there is no folder ./nowhere"),

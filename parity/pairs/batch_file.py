@@ -118,7 +118,9 @@ def _reading(path: Path) -> Iterator[BinaryIO]:
         raise
     except FileNotFoundError:
         raise BadInput(f"there is no file {path}") from None
-    except (OSError, ValueError, KeyError, TypeError, SafetensorError, zipfile.BadZipFile, EOFError, MemoryError) as e:
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, SafetensorError, zipfile.BadZipFile, EOFError, MemoryError) as e:
         raise BadInput(f"{path}: cannot be read: {' '.join(str(e).split())[:300]}") from None
     except Exception as error:  # zlib and numpy's header parser have their own
         raise BadInput(f"{path}: is damaged: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from None

@@ -160,7 +160,7 @@ def randint_like_ext(*args: Any, dtype: Any = None, device: Any = None) -> Any:
 def normal_ext(mean: Any = 0.0, std: Any = 1.0, size: Any = None, generator: Any = None) -> Any:
     """mindspore.mint.normal."""
     shape = (mean + std).shape if size is None else size
-    return mean + std * _msmigrate_draws.normal(shape)
+    return F.stop_gradient(mean + std * _msmigrate_draws.normal(shape))
 
 
 def randperm_ext(n: Any, *, generator: Any = None, dtype: Any = mstype.int64) -> Any:

@@ -67,10 +67,11 @@ def randperm(n: int, dtype: Any = None) -> Any:
 
 
 def normal(mean: Any = 0.0, std: Any = 1.0, size: Any = None) -> Any:
-    """Values drawn from normal distributions, as torch.normal: of numbers and a size, or of tensors."""
+    """Values drawn from normal distributions, as torch.normal: of numbers and a size, or of tensors, to which no
+    gradient goes back."""
     if size is None:
         size = (mean + std).shape
-    return mean + std * ops.standard_normal(size)
+    return ops.stop_gradient(mean + std * ops.standard_normal(size))
 
 
 def bernoulli(input: Any) -> Any:

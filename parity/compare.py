@@ -140,10 +140,16 @@ def _expected(families: Sequence[_Family]) -> dict[Key, tuple[_Family, Entry]]:
 
 def _in_order(findings: list[Finding]) -> list[Finding]:
     """By stage, then what given values say before what the step itself does (it is sharper), then as executed; what
-    modules did alone comes after the step."""
+    modules did alone comes after the step, and what weights are drawn from after the weights."""
     ranked = sorted(
         findings,
-        key=lambda f: (STAGES.index(f.stage), not f.part.startswith("given"), f.part in (ALONE, WIRING), f.order),
+        key=lambda f: (
+            STAGES.index(f.stage),
+            not f.part.startswith("given"),
+            f.part in (ALONE, WIRING),
+            f.part == DISTRIBUTION,
+            f.order,
+        ),
     )
     return [replace(finding, order=i) for i, finding in enumerate(ranked)]
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from .judge import BY_NATURE, Unjudged, Verdict
 from .narrowing import STAGES, WHOLE, Narrowing
+from .pairs.alignment import Lack
 
 
 class Outcome(str, Enum):
@@ -30,7 +31,8 @@ class Finding:
 
     error, noise and allowed are L2 distances from torch float64 as shares of the tensor's own size (for the initial
     distributions: Kolmogorov-Smirnov distance, 0, and its critical value); ratio is error over noise or floor; `why`
-    explains every verdict that is not a pass, and `unjudged` is its kind where there is no verdict.
+    explains every verdict that is not a pass, and `unjudged` is its kind where there is no verdict; `unlike` is set
+    where it fails because one net has the tensor otherwise or not at all.
     """
 
     stage: str
@@ -46,6 +48,7 @@ class Finding:
     allowed: float | None = None
     ratio: float | None = None
     unjudged: Unjudged | None = None
+    unlike: Lack | None = None
 
     @property
     def place(self) -> str:

@@ -37,6 +37,10 @@ COARSE = (
     "torch was recorded without MindSpore's choices at ReLUs and max-pools, so gradients are judged at the noise of "
     "torch's own flips, and no module ran alone: record torch again with MindSpore's trace, and the verdict is sharp"
 )
+CLIPPED = (
+    "the optimizer on given gradients is not compared: torch clipped them together with some that MindSpore's net has "
+    "not alike, before it knew of them; record torch again with MindSpore's trace"
+)
 
 
 def record(
@@ -156,8 +160,12 @@ def _judged(folder: Path, run: run_file.RunFile) -> Report:
     if not run.alone:
         return found
     alignment = read_alignment(options)
+    notes = [COARSE, *found.notes]
     findings = found.findings if alignment.identity else _with_counterparts(found.findings, alignment)
-    return replace(found, findings=findings, notes=[COARSE, *found.notes])
+    if alignment.unlike and options.recipe.clip is not None:
+        findings = [f for f in findings if f.stage != "update" or not f.part.startswith("given ")]
+        notes.append(CLIPPED)
+    return replace(found, findings=findings, notes=notes)
 
 
 def _with_counterparts(findings: list[Finding], alignment: Alignment) -> list[Finding]:
@@ -169,7 +177,12 @@ def _with_counterparts(findings: list[Finding], alignment: Alignment) -> list[Fi
         if finding.stage == "forward" and finding.part in ("eval", "train"):
             there = alignment.compared(name, int(call) if call.isdecimal() else 0)
         elif finding.stage in ("init", "gradients", "update") and finding.part != "images":
-            there = name in alignment.parameters or finding.part == "loss scale" or finding.part.endswith(" loss")
+            there = (
+                name in alignment.torch_names
+                or name in alignment.lacks
+                or finding.part == "loss scale"
+                or finding.part.endswith(" loss")
+            )
             if finding.part.startswith("learning rate"):
                 there = there and scope.rates
         else:

@@ -11,9 +11,12 @@ from . import continued, fast_images
 from .built_otherwise import built_otherwise
 from .compare import Traces, compare
 from .compared_draws import Compared
+from .diagnosis import unlike_causes
 from .findings import MadeWith, ModuleVerdict, Report
 from .hints import hints
+from .judge import Verdict
 from .modes import GRAPH, Compiled, judge_compiled
+from .pairs import unlike
 from .pairs.notes import notes as pair_notes
 from .pairs.settle import read_alignment
 from .replay.verdicts import module_verdicts
@@ -34,7 +37,7 @@ def report(
     narrowing = options.narrowing
     findings, alignment = compare(traces, narrowing), read_alignment(options)
     if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
-        findings = built_otherwise(findings)
+        findings = unlike.explained(built_otherwise(findings), alignment)
     draws = Compared.of([traces.alone[0].about, traces.matched[0].about], traces.mindspore.about, str(options.folder))
     findings = [finding for finding in draws.judged(findings) if finding.stage in narrowing.stages]
     modules = module_verdicts(options.folder, findings)
@@ -54,7 +57,8 @@ def report(
         options.steps if "update" in narrowing.stages else len(kinks["matched"]),
         options.step_batch,
     )
-    findings = [*findings, *compiled.findings]
+    findings = [*findings, *unlike.explained(compiled.findings, alignment)]
+    failed = any(finding.verdict is Verdict.FAIL for finding in findings)
     if narrowing.modules:  # a module without parameters has nothing in the init stage, by its nature
         there = {finding.stage for finding in findings}
         narrowing = replace(narrowing, stages=tuple(s for s in narrowing.stages if s in there) or narrowing.stages)
@@ -76,6 +80,7 @@ def report(
         ],
         seconds=seconds,
         made_with=made_with,
+        causes=unlike_causes.explain(alignment) if failed else [],
         modules=modules,
         narrowing=narrowing,
     )

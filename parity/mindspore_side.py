@@ -54,7 +54,7 @@ class MindSporeSide:
         self.continued = continued
         self.notes: list[str] = []
         self.alignment = paired.alignment if paired is not None else IDENTITY
-        self._shapes = {name: tensor.shape for name, tensor in self.alignment.parameters.items()}
+        self._shapes = {n: t.shape for n, t in self.alignment.parameters.items() if not self.alignment.other_shape(n)}
         self.names = {m.mindspore: m.torch for m in self.alignment.modules} if names is None and paired else names
         self.draws: list[Draws] = []  # what each pass drew, but for compiled ones
         self.compiled: CompiledDraws | None = None  # while the step is compiled
@@ -78,6 +78,7 @@ class MindSporeSide:
                 self.net,
                 paired.given,
                 self.held,
+                self.alignment,
                 mode=mode,
                 image_gradient=self.alignment.scope.image_gradient,
             )
@@ -95,6 +96,10 @@ class MindSporeSide:
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""
         return self._as_torch({c.name: c.parameter for c in self.held if c.parameter.requires_grad})
+
+    def alike(self, name: str) -> bool:
+        """Whether both frameworks train this parameter, in one shape."""
+        return self.alignment.alike(name)
 
     def buffers(self) -> Arrays:
         """What torch holds as buffers and MindSpore as parameters without gradient."""
@@ -178,7 +183,8 @@ class MindSporeSide:
         user's own."""
         if self.paired is not None and self.paired.given.step is not None:
             return {}
-        return self._as_torch(mindspore_step_parts.accumulated(self.train_step, parts))
+        found = mindspore_step_parts.accumulated(self.train_step, parts)
+        return self._as_torch({name: grad for name, grad in found.items() if name in parts[0]})
 
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""

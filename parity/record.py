@@ -59,6 +59,9 @@ class Side(Protocol):
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""
 
+    def alike(self, name: str) -> bool:
+        """Whether both frameworks train this parameter, in one shape: such ones alone are given gradients."""
+
     def buffers(self) -> Arrays:
         """Buffers that cross (running statistics) as they are now."""
 
@@ -222,10 +225,10 @@ def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
         return
     side.restart()
     start = {name: kept(array) for name, array in side.parameters().items()}
-    shapes = {name: array.shape for name, array in start.items()}
+    shapes = {name: array.shape for name, array in start.items() if side.alike(name)}
     for i in range(probes.STEPS):
         side.apply(probes.Gradients(shapes, i))
-    _update(side, writer, "given gradients", start, buffers=False)
+    _update(side, writer, "given gradients", start, given=True)
     if not side.ema():
         return
     # a moving average of weights that hardly move says little: here they jump
@@ -234,7 +237,7 @@ def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     for i in range(1, probes.STEPS + 1):
         side.average({name: probes.weights(name, array.shape, i) for name, array in side.parameters().items()}, i)
     for name, array in side.ema().items():
-        if name in side.parameters():
+        if name in side.parameters() and side.alike(name):
             writer.add("update", "given weights ema", name, change(array, start[name]))
     writer.flush("update", "given weights")
 
@@ -263,17 +266,22 @@ def _loss_scaling(side: Side, writer: TraceWriter, step: int, result: StepArrays
         writer.add("update", "loss scale", f"step{step} finite", np.array([result.finite], np.int64))
 
 
-def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, buffers: bool = True) -> None:
+def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, given: bool = False) -> None:
+    """What has changed since `start`, and the optimizer's state; given: by gradients that were given, to what both
+    frameworks train."""
     for name, array in side.parameters().items():
-        writer.add("update", part, name, change(array, start[name]))
-    if buffers:
+        if not given or side.alike(name):
+            writer.add("update", part, name, change(array, start[name]))
+    if not given:
         for name, array in side.buffers().items():
             writer.add("update", f"{part} buffers", name, change(array, start[name]))
     for key, arrays in side.optimizer_state().items():
         for name, array in arrays.items():
-            writer.add("update", f"{part} {key}", name, array)
+            if not given or side.alike(name):
+                writer.add("update", f"{part} {key}", name, array)
     for name, array in side.ema().items():
-        writer.add("update", f"{part} ema", name, array)
+        if not given or side.alike(name):
+            writer.add("update", f"{part} ema", name, array)
     writer.flush("update", part)
 
 

@@ -55,7 +55,8 @@ def record_parts(side: StepSide, writer: TraceWriter) -> None:
 
 
 def _given(side: Side, step: int) -> dict[str, np.ndarray]:
-    return {name: probes.gradient(name, array.shape, step) for name, array in side.parameters().items()}
+    given = {name: array.shape for name, array in side.parameters().items() if side.alike(name)}
+    return {name: probes.gradient(name, shape, step) for name, shape in given.items()}
 
 
 def _accumulation(side: StepSide, writer: TraceWriter, parts: int) -> None:
@@ -95,5 +96,6 @@ def _overflows(side: StepSide, writer: TraceWriter) -> None:
         for name, value in side.loss_scaling().items():
             writer.add("update", "given overflows scale", f"step{step} {name}", value)
     for name, array in side.parameters().items():
-        writer.add("update", "given overflows", name, change(array, start[name]))
+        if side.alike(name):
+            writer.add("update", "given overflows", name, change(array, start[name]))
     writer.flush("update", "given overflows")

@@ -97,7 +97,7 @@ def _explained(recipe_file: Path, options: Options, found: Report, told: Told, t
         notes.append("causes of updates are not looked for behind a checkpoint: they are without --continue-from")
     try:
         causes = diagnose(recipe_file, options, found, told, timeout=timeout)
-        return replace(found, causes=causes, notes=notes)
+        return replace(found, causes=[*found.causes, *causes], notes=notes)
     except WorkerFailed as error:
         return replace(found, notes=[*found.notes, str(error)])
 

@@ -94,6 +94,10 @@ class TorchSide:
         """Trainable parameters as they are now."""
         return self._crossing({name: _numpy(p) for name, p in self.model.named_parameters() if p.requires_grad})
 
+    def alike(self, name: str) -> bool:
+        """Whether both frameworks train this parameter, in one shape."""
+        return self.alignment.alike(name)
+
     def buffers(self) -> Arrays:
         """Buffers that have a counterpart in MindSpore; the mapping table drops the others (num_batches_tracked)."""
         dropped = dropped_state(self.model)
@@ -219,10 +223,10 @@ class TorchSide:
         return leaf_outputs(self.model, seen, self.alignment)
 
     def _crossing(self, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """What has a counterpart: a constant of the user's model may have none."""
+        """What has a counterpart, or should have one: a constant of the user's model may have none."""
         if self.alignment.identity:
             return arrays
-        return {name: array for name, array in arrays.items() if name in self.alignment.parameters}
+        return {name: array for name, array in arrays.items() if name in self.alignment.torch_names}
 
     def _labels(self, labels: np.ndarray) -> torch.Tensor:
         tensor = torch.from_numpy(labels)

@@ -47,12 +47,13 @@ def accumulated(step: TrainStep, parts: Sequence[Mapping[str, np.ndarray]]) -> d
     The loss of a micro-batch is the sum over all weights of weight times given gradient, which the step divides,
     scales and differentiates as it does any other.
     """
-    given = iter(parts)
+    waiting = iter(parts)
     dtype = next(iter(step.parameters.values())).dtype
 
     def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        grads = next(given)
-        products = [(p * torch.from_numpy(grads[name]).to(dtype)).sum() for name, p in step.parameters.items()]
+        grads = next(waiting)
+        given = {name: p for name, p in step.parameters.items() if name in grads}
+        products = [(p * torch.from_numpy(grads[name]).to(dtype)).sum() for name, p in given.items()]
         return torch.stack(products).sum()
 
     images, labels = torch.zeros(len(parts), 1, dtype=dtype), torch.zeros(len(parts), dtype=torch.int64)

@@ -24,6 +24,7 @@ from . import compared_draws
 from .freed import give_back
 from .initial import add_initial_values
 from .kinks import KinkSides
+from .pairs.alignment import Lack
 from .pairs.paired import Paired
 from .pairs.settle import batch_file, read_alignment, recipe_of
 from .pairs.torch_pair import begin, build, tensors, write_start
@@ -93,7 +94,7 @@ def record_calls(options: Options, model: nn.Module, inputs: Inputs, paired: Pai
     recipe = options.step_recipe
     loss = replay_loss(recipe, paired.given if paired is not None else None)
     about_run = partial(about, options.recipe)
-    crossing = None if paired is None else paired.alignment.parameters
+    crossing = None if paired is None else paired.alignment.torch_names
     first = inputs.images[0], inputs.labels[0]
     backward = "gradients" in options.narrowing.stages
     record_step(options.folder, model, loss, *first, about_run, recipe.accumulate, crossing, backward=backward)
@@ -299,10 +300,16 @@ def lift(parameter: nn.Parameter) -> None:
 
 
 def initial_values(options: Options, seed: int, paired: Paired | None = None) -> dict[str, np.ndarray]:
-    """Trainable parameters of a new model drawn from `seed`, by state_dict name."""
+    """Trainable parameters of a new model drawn from `seed`, by state_dict name, and what trains in MindSpore alone."""
     torch.manual_seed(seed)
-    values = {name: p for name, p in build(options).model.named_parameters() if p.requires_grad}
-    return {n: p.detach().numpy() for n, p in values.items() if paired is None or n in paired.alignment.parameters}
+    model = build(options).model
+    held = {**dict(model.named_buffers()), **dict(model.named_parameters())}
+    if paired is None:
+        names = {name for name, parameter in held.items() if parameter.requires_grad}
+    else:
+        names = {n for n, p in held.items() if p.requires_grad and n in paired.alignment.torch_names}
+        names |= {n for n, each in paired.alignment.lacks.items() if each.lack is Lack.TRAINS}
+    return {n: p.detach().numpy() for n, p in held.items() if n in names}
 
 
 @contextmanager

@@ -46,6 +46,9 @@ FINDING = {
     "ratio": f"error over noise, or over the rounding to be expected where that is larger; above {RATIO:g} the tensor "
     f"fails; {MEASURE}",
     "unjudged": UNJUDGED,
+    "unlike": "why the tensor fails before anything runs: missing (MindSpore lacks it), constant (there it is no "
+    "Parameter), shared (there it is one with another), extra (torch lacks it), unshared (there it is one with "
+    "another), frozen (torch alone trains it), trains (MindSpore alone does), shape (another one); else null",
 }
 CAUSE = {
     "stage": STAGE,

@@ -11,7 +11,7 @@ from torch import nn
 from ..fixed_randomness import Draws
 from ..kinks import KinkSides, taking
 from ..noise import UsualNoise
-from ..replay.calls import FOLDER, WIRING, Call, Recording
+from ..replay.calls import FOLDER, WIRING, Call, Recording, relative
 from ..replay.outcome import Outcome
 from ..start import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
 from ..torch_randomness import fixed
@@ -65,7 +65,10 @@ class Replayed:
                 stack.enter_context(fixed(Named(call.path, copy), Draws(1), self.shared))
                 yield
 
-        return Specimen(call.path, module, Given(self.recording, call), subjects, around)
+        paired = self.context.paired
+        names = [] if paired is None else [relative(name, call.path) for name in paired.alignment.lacks]
+        unlike = frozenset(f"{name}.grad" for name in names if name)
+        return Specimen(call.path, module, Given(self.recording, call), subjects, around, unlike=unlike)
 
     def wired(self, path: str) -> list[Wired]:
         """One for each call of a container whose wiring both frameworks recorded, those that failed first."""

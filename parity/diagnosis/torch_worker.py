@@ -18,15 +18,18 @@ from ...errors import BadTrace
 from .. import compared_draws
 from ..findings import Cause, ModuleVerdict
 from ..pairs import torch_pair
+from ..pairs.alignment import Unlike
 from ..pairs.paired import Paired
 from ..pairs.settle import read_alignment
 from ..record import progress
-from ..start import START, WEIGHTS
-from ..trace import STAGES
+from ..start import MINDSPORE, START, WEIGHTS
+from ..trace import STAGES, Trace
 from ..worker import Options, run
 from .context import Context
 from .run import CAUSES, read_failed, write_causes
 from .torch_forward_pass import WHOLE
+from .torch_unlike import adapt
+from .unlike_causes import without_consequences
 
 EXPLAINERS = (
     "torch_data",
@@ -44,11 +47,17 @@ def main(options: Options) -> None:
     progress("looking for causes")
     findings, modules = read_failed(options.folder)
     model, paired = load_model(options)
+    left: list[Unlike] = []
+    if paired is not None and paired.alignment.unlike:  # which the report has explained
+        findings = [finding for finding in findings if finding.unlike is None]
+        left = adapt(model, paired.alignment, Trace(options.folder / MINDSPORE))
     context = Context(options, findings, modules, model, paired)
     causes = compared_draws.causes(findings)
     names = EXPLAINERS if options.continue_from is None else EXPLAINERS[:-1]  # whose optimizers start anew
     for name in names:
         causes += explain(name, context)
+    if paired is not None and paired.alignment.unlike:
+        causes = without_consequences(causes, modules, left)
     write_causes(options.folder / CAUSES, distinct(without_victims(causes, modules)))
 
 

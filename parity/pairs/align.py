@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Container, Mapping
+
 from ...migrate import name_map
 from ...migrate.name_map import Rule
 from . import sequence
 from .alignment import CERTAIN, LIKELY, MAP, NAME, ONLY, ORDER, SPAN, Alignment, Match, Tensor
 from .containers import match_containers
 from .doubts import confirmed, doubts
-from .kinds import torch_class
-from .layers import Layers, base_score, closed, fits
-from .structure import Structure, parent
-from .tensors import Crossed
+from .kinds import alike, torch_class
+from .layers import Layer, Layers, base_score, closed, fits
+from .structure import Structure, join, parent
+from .tensors import Calls, Crossed
+from .unlike import unlike
 
 FORCED = 1000.0
 
 
 def align(torch: Structure, mindspore: Structure, rules: list[Rule]) -> Alignment:
-    """Align two structures. Raises BadInput for a map that does not fit; what else is wrong stands in `ask` and
-    `missing`."""
+    """Align two structures. Raises BadInput for a map that does not fit; what cannot be settled stands in `ask`, what
+    one side has otherwise or not at all in `unlike`."""
     return _Aligner(torch, mindspore, rules).align()
 
 
@@ -54,8 +58,9 @@ class _Aligner:
         for path in self._trusted():
             if path not in self.pairs and path not in self.taken:
                 self._pair(path, path, NAME, CERTAIN)
-        calls = self._in_order()
+        calls = self._whole_blocks(self._in_order())
         self._leftovers(calls)
+        self._same_place(calls)
         ask = doubts(self.ours, self.theirs, self.pairs, calls)
         for path in confirmed(self.ours, self.theirs, self.pairs, calls):
             target, how, _ = self.pairs.get(path, ("", "", ""))
@@ -74,8 +79,8 @@ class _Aligner:
             tuple(calls),
             crossed.parameters,
             tuple(crossed.left(calls)),
-            ask=tuple(ask),
-            missing=tuple(crossed.missing()),
+            ask=(*ask, *crossed.ask()),
+            unlike=tuple(unlike(crossed)),
             counts={
                 side.structure.framework: {path: count for path, count in side.count.items() if count > 1}
                 for side in (self.ours, self.theirs)
@@ -102,7 +107,8 @@ class _Aligner:
         shifted = set()
         for path in wrong:
             while path:
-                if path.rpartition(".")[2].isdigit():
+                # behind the end of the other side's list nothing has another's number
+                if path.rpartition(".")[2].isdigit() and self._both_have(path):
                     shifted.add(parent(path))
                 path = parent(path)
         # free layers do not say where they belong: a list whose layers differ in class is shifted too
@@ -110,6 +116,9 @@ class _Aligner:
             if path.rpartition(".")[2].isdigit() and not any(c.path == path for c in self.ours.containers):
                 shifted.add(parent(path))
         return [path for path in self.torch.by_path if path in fit and not _numbered(path, shifted)]
+
+    def _both_have(self, path: str) -> bool:
+        return path in self.torch.by_path and path in self.mindspore.by_path
 
     def _agree(self, path: str) -> bool:
         ours, theirs = self.torch.by_path[path], self.mindspore.by_path[path]
@@ -128,7 +137,7 @@ class _Aligner:
 
     # by order
 
-    def _in_order(self) -> list[tuple[str, int, str, int]]:
+    def _in_order(self) -> Calls:
         """Pair layer calls by the order of execution, what is paired already kept; then the calls of crossing pairs."""
         ours, theirs = self.ours, self.theirs
         cache: dict[tuple[object, ...], float] = {}
@@ -138,7 +147,7 @@ class _Aligner:
             if path in self.pairs or its in self.taken:
                 return FORCED if path in self.pairs and self.pairs[path][0] == its else 0.0
             a, b = ours.by_path[path], theirs.by_path[its]
-            key = (a.kind, b.kind, a.signature, b.signature)
+            key = (a.kind, b.kind, a.held, b.held, a.shape == b.shape)
             if key not in cache:
                 cache[key] = base_score(a, b)
             points = cache[key]
@@ -148,6 +157,8 @@ class _Aligner:
                 points += _likeness(ours.branch(ours.calls[i]), theirs.branch(theirs.calls[j]))
             if points and path.rpartition(".")[2] == its.rpartition(".")[2]:
                 points += 0.25
+            if points and path.count(".") == its.count("."):  # of equals, one that stands as deep in the model
+                points += 0.1
             return points
 
         n, m = len(ours.calls), len(theirs.calls)
@@ -169,7 +180,7 @@ class _Aligner:
                 calls += [(path, k, its, k) for k in range(count)]
         return calls
 
-    def _settled(self, calls: list[tuple[str, int, str, int]]) -> list[tuple[str, int, str, int]]:
+    def _settled(self, calls: Calls) -> Calls:
         """Enter what order found; a layer with tensors is one layer, so its calls must all say the same."""
         kept = []
         partner: dict[str, set[str]] = {}
@@ -188,17 +199,99 @@ class _Aligner:
                 self._pair(path, its, ORDER, CERTAIN if alone and not free else LIKELY)
         return kept
 
-    def _leftovers(self, calls: list[tuple[str, int, str, int]]) -> None:
+    def _whole_blocks(self, calls: Calls) -> Calls:
+        """Where one side has fewer blocks of one build, order may pair the beginning of one block and the end of the
+        next with the halves of a single one: the other half is taken from the block that it begins with."""
+        moved = self._moved({path: its for path, _, its, _ in calls}, self.ours, self.pairs)
+        calls = [(moved.get(path, path), k, its, its_k) for path, k, its, its_k in calls]
+        for path, new in moved.items():
+            self.pairs[new] = self.pairs.pop(path)
+        moved = self._moved({its: path for path, _, its, _ in calls}, self.theirs, self.taken)
+        for path, (its, how, sure) in self.pairs.items():
+            if its in moved:
+                self.pairs[path] = (moved[its], how, sure)
+        self.taken = {its for its, _, _ in self.pairs.values()}
+        return [(path, k, moved.get(its, its), its_k) for path, k, its, its_k in calls]
+
+    def _moved(self, partner: Mapping[str, str], layers: Layers, paired: Container[str]) -> dict[str, str]:
+        """Path of a layer -> its twin in the block that the rest of its partner's block is paired with."""
+        by_order = {path: its for path, its in partner.items() if self._how(path, its) == ORDER}
+        blocks: dict[str, str] = {}
+        moved: dict[str, str] = {}
+        for path, its in by_order.items():
+            for depth in range(path.count("."), 0, -1):  # the outermost block decides
+                block, rest = _split(path, depth)
+                main = blocks.setdefault(_split(its, depth)[0], block)
+                twin, one = join(main, rest), layers.by_path[path]
+                other = layers.by_path.get(twin)
+                if twin == path or other is None or twin in paired or twin in moved.values():
+                    continue
+                if (other.kind, other.held, layers.count[twin]) == (one.kind, one.held, layers.count[path]):
+                    moved[path] = twin
+                    break
+        return moved
+
+    def _how(self, path: str, its: str) -> str:
+        return self.pairs.get(path, self.pairs.get(its, ("", "", "")))[1]
+
+    def _leftovers(self, calls: Calls) -> None:
         """Layers with tensors that order left over: the only ones of their class and shapes belong together."""
-        ours = [layer for path, layer in self.ours.by_path.items() if path not in self.pairs and layer.tensors]
-        theirs = [layer for path, layer in self.theirs.by_path.items() if path not in self.taken and layer.tensors]
+        ours = [*self._left(self.ours, self.pairs).values()]
+        theirs = [*self._left(self.theirs, self.taken).values()]
         for layer in ours:
             fit = [its for its in theirs if base_score(layer, its) > 0]
             back = [o for o in ours if fit and base_score(o, fit[0]) > 0]
             if len(fit) == 1 and len(back) == 1:
-                self._pair(layer.path, fit[0].path, ONLY, LIKELY)
-                count = min(self.ours.count[layer.path], self.theirs.count[fit[0].path])
-                calls += [(layer.path, k, fit[0].path, k) for k in range(count)]
+                self._pair_calls(layer.path, fit[0].path, ONLY, calls)
+
+    def _same_place(self, calls: Calls) -> None:
+        """Layers with tensors of other shapes than their counterparts: they have one name, or stand between the same
+        layers, where all that are left are of one class each after the other, or they alone are of theirs."""
+        for path, layer in self._left(self.ours, self.pairs).items():
+            its = self.theirs.by_path.get(path)
+            if its is not None and path not in self.taken and alike(layer.kind, its.kind):
+                self._pair_calls(path, path, NAME, calls)
+        partner = {ours: theirs for ours, _, theirs, _ in calls}
+        mine = self._gaps(self.ours, {path: path for path in partner}, self.pairs)
+        their = self._gaps(self.theirs, {theirs: ours for ours, theirs in partner.items()}, self.taken)
+        for place, left in mine.items():
+            other = their.get(place, [])
+            kinds = [torch_class(self.ours.by_path[path].kind) for path in left]
+            their_kinds = [torch_class(self.theirs.by_path[path].kind) for path in other]
+            for i, (path, kind) in enumerate(zip(left, kinds, strict=True)):
+                if kinds == their_kinds:
+                    self._pair_calls(path, other[i], ORDER, calls)
+                elif kinds.count(kind) == their_kinds.count(kind) == 1:
+                    self._pair_calls(path, other[their_kinds.index(kind)], ORDER, calls)
+
+    @staticmethod
+    def _left(layers: Layers, paired: Container[str]) -> dict[str, Layer]:
+        return {path: layer for path, layer in layers.by_path.items() if path not in paired and layer.tensors}
+
+    def _gaps(self, layers: Layers, partner: Mapping[str, str], paired: Container[str]) -> dict[object, list[str]]:
+        """The paired layers before and behind, under torch's names -> the layers with tensors that are left there."""
+        known = [partner.get(call.path, "") for call in layers.calls]
+        before, behind = ["", *itertools.accumulate(known, _latest)], ["", *itertools.accumulate(known[::-1], _latest)]
+        first = {call.path: i for i, call in reversed([*enumerate(layers.calls)])}
+        found: dict[object, list[str]] = {}
+        for path in sorted(self._left(layers, paired), key=lambda path: first[path]):
+            found.setdefault((before[first[path]], behind[len(known) - 1 - first[path]]), []).append(path)
+        return found
+
+    def _pair_calls(self, ours: str, theirs: str, how: str, calls: Calls) -> None:
+        self._pair(ours, theirs, how, LIKELY)
+        count = min(self.ours.count[ours], self.theirs.count[theirs])
+        calls += [(ours, k, theirs, k) for k in range(count)]
+
+
+def _split(path: str, depth: int) -> tuple[str, str]:
+    """A path without its last `depth` parts after the first one, and these."""
+    parts = path.split(".")
+    return ".".join(parts[:-depth]), ".".join(parts[-depth:])
+
+
+def _latest(one: str, other: str) -> str:
+    return other or one
 
 
 def _likeness(one: tuple[object, ...], other: tuple[object, ...]) -> float:

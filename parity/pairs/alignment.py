@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 
 MAP, NAME, ORDER, ONLY, SPAN = "map file", "same name", "order, type and shape", "type and shape", "the layers inside"
@@ -46,6 +47,44 @@ class Left:
     why: str
 
 
+class Lack(str, Enum):
+    """In what a tensor is not the same in both nets."""
+
+    MISSING = "missing"  # torch alone has it
+    CONSTANT = "constant"  # MindSpore has it as a plain Tensor, which is no Parameter
+    SHARED = "shared"  # MindSpore has one with another of its parameters, torch one for each
+    EXTRA = "extra"  # MindSpore alone has it
+    UNSHARED = "unshared"  # torch has one with another of its parameters, MindSpore one for each
+    FROZEN = "frozen"  # it trains in torch alone
+    TRAINS = "trains"  # it trains in MindSpore alone
+    SHAPE = "shape"  # it has another shape
+
+
+IN_TORCH_ALONE = (Lack.MISSING, Lack.CONSTANT, Lack.SHARED)
+IN_MINDSPORE_ALONE = (Lack.EXTRA, Lack.UNSHARED)
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """A tensor that the two nets do not both have alike: a mismatch that is known before anything runs.
+
+    name: what it is recorded as, torch's where torch has it; mindspore: its path in MindSpore's net, of a plain Tensor
+    too, empty where it has none; owner: the torch class of its layer, or MindSpore's where torch has none; module: the
+    outermost module (torch path, else MindSpore's) that one side lacks with all its tensors, empty where both have its
+    layer; within: the torch path of the innermost module around it that both have; text: what is wrong, with the place
+    in the user's file; fix: what to write in MindSpore.
+    """
+
+    lack: Lack
+    name: str
+    mindspore: str
+    owner: str
+    module: str
+    within: str
+    text: str
+    fix: str
+
+
 @dataclass(frozen=True)
 class Scope:
     """What both sides can record, given what the user's functions brought."""
@@ -66,7 +105,7 @@ class Alignment:
 
     calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor, in
     the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask: what
-    has to be settled by a map first; missing: tensors without a counterpart, one message each; counts: framework ->
+    has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts: framework ->
     path -> how often a layer runs in one pass, where that is not once; identity: a recipe's own models, whose names are
     equal.
     """
@@ -79,7 +118,7 @@ class Alignment:
     logits: tuple[int, ...] = ()
     scope: Scope = ALL
     ask: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
+    unlike: tuple[Unlike, ...] = ()
     counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     identity: bool = False
 
@@ -117,6 +156,24 @@ class Alignment:
     def compared(self, torch_path: str, call: int) -> bool:
         """Whether this call of a torch layer has a counterpart."""
         return self.identity or (torch_path, call % self._count("torch", torch_path)) in self._compared
+
+    @cached_property
+    def lacks(self) -> dict[str, Unlike]:
+        """Name -> what is not alike about that tensor."""
+        return {each.name: each for each in self.unlike}
+
+    @cached_property
+    def torch_names(self) -> frozenset[str]:
+        """The tensors that torch records: what has a counterpart, or should have one."""
+        return frozenset([*self.parameters, *(each.name for each in self.unlike if each.lack in IN_TORCH_ALONE)])
+
+    def alike(self, name: str) -> bool:
+        """Whether both nets train this parameter, in one shape: what is given to both is given to such ones alone."""
+        return name not in self.lacks
+
+    def other_shape(self, name: str) -> bool:
+        """Whether a tensor's counterpart has another shape, which holds none of its values."""
+        return name in self.lacks and self.lacks[name].lack is Lack.SHAPE
 
     def _count(self, framework: str, path: str) -> int:
         return self.counts.get(framework, {}).get(path, 1)

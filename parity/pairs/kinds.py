@@ -28,6 +28,7 @@ ELSEWHERE = {
     "StochasticDepth": "StochasticDepth",
 }
 CONTAINERS = {"Sequential", "ModuleList", "ModuleDict"}
+RECURRENT = {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"}  # torch's have no parts, MindSpore's have
 ACTIVATIONS = (
     *("ReLU", "ReLU6", "LeakyReLU", "PReLU", "ELU", "CELU", "SELU", "GELU", "SiLU", "Mish"),
     *("Hardswish", "Hardsigmoid", "Sigmoid", "Tanh", "Softplus"),
@@ -70,7 +71,9 @@ def row_of(kind: str) -> Row | None:
 def whole(kind: str) -> bool:
     """Whether a class is one layer, whatever it is built of inside."""
     torch = torch_class(kind)
-    return torch == "StochasticDepth" or (row_of(kind) is not None and torch not in CONTAINERS)
+    if torch in RECURRENT or torch == "StochasticDepth":
+        return True
+    return row_of(kind) is not None and torch not in CONTAINERS
 
 
 def layer_class(own_and_ancestors: Iterable[type]) -> str:

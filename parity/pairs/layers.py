@@ -13,6 +13,13 @@ from .kinds import alike, known, one_sort, row_of, torch_class, whole
 from .structure import Call, Held, Module, Shape, Structure, join, parent
 
 DEEP = 6  # layers that a branch is followed to tell it from another
+# torch's names, and what MindSpore's layers call the same: layers of one's own follow the one or the other
+USUAL = {
+    "weight": "gamma",
+    "bias": "beta",
+    "running_mean": "moving_mean",
+    "running_var": "moving_variance",
+}
 
 
 @dataclass(frozen=True)
@@ -23,6 +30,11 @@ class Layer:
     kind: str
     tensors: Mapping[str, Held] = field(default_factory=dict)
     shape: Shape | None = None  # of what its first call gave
+
+    @cached_property
+    def held(self) -> tuple[tuple[str, Shape, bool], ...]:
+        """Its tensors: name, shape, whether it trains."""
+        return tuple(sorted((name, held.shape, held.trains) for name, held in self.tensors.items()))
 
     @cached_property
     def signature(self) -> tuple[object, ...]:
@@ -162,8 +174,9 @@ def closed(ours: Layers, theirs: Layers) -> set[str]:
 def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, their_kind: str) -> dict[str, str]:
     """Own torch name -> own MindSpore name of the tensors of one layer (or container) that cross.
 
-    By the mapping row where the two are the same layer, then by equal names, then the only tensor of its shape. A
-    tensor crosses only into one whose shape holds the same elements in the same order.
+    By the mapping row where the two are the same layer, then by equal names, by those that MindSpore's layers have for
+    torch's, then the only tensor of its shape. A tensor crosses only into one whose shape holds the same elements in
+    the same order; whether it trains on one side alone does not matter.
     """
     row = row_of(kind) if alike(kind, their_kind) else None
     pairs: dict[str, str] = {}
@@ -175,16 +188,20 @@ def crossing(ours: Mapping[str, Held], theirs: Mapping[str, Held], kind: str, th
     named = {state.torch for state in row.state} if row else set()
     rest = [name for name in ours if name not in named]
     free = [name for name in theirs if name not in pairs.values()]
+
+    def enter(name: str, target: str) -> None:
+        pairs[name] = target
+        free.remove(target)
+
     for name in rest:
-        if name in free and fits(ours[name].shape, theirs[name].shape):
-            pairs[name] = name
-            free.remove(name)
+        for target in (name, USUAL.get(name, "")):
+            if name not in pairs and target in free and fits(ours[name].shape, theirs[target].shape):
+                enter(name, target)
     for name in [n for n in rest if n not in pairs and ours[n].trains]:
         same = [n for n in rest if n not in pairs and fits(ours[n].shape, ours[name].shape)]
         fit = [n for n in free if fits(ours[name].shape, theirs[n].shape) and theirs[n].trains]
         if len(fit) == 1 and len(same) == 1:
-            pairs[name] = fit[0]
-            free.remove(fit[0])
+            enter(name, fit[0])
     return pairs
 
 
@@ -203,19 +220,24 @@ def _squeezed(shape: Shape) -> Shape:
 
 def base_score(ours: Layer, theirs: Layer) -> float:
     """How well two layers fit by class, tensors and output; 0: not at all."""
-    mine = {name: held for name, held in ours.tensors.items() if held.trains}
-    its = {name: held for name, held in theirs.tensors.items() if held.trains}
+    mine = {name for name, held in ours.tensors.items() if held.trains}
+    its = {name for name, held in theirs.tensors.items() if held.trains}
     same_output = ours.shape is not None and ours.shape == theirs.shape
+    both = alike(ours.kind, theirs.kind)
     if mine or its:
-        crossed = crossing(mine, its, ours.kind, theirs.kind)
+        crossed = crossing(ours.tensors, theirs.tensors, ours.kind, theirs.kind)
+        # what trains on one side alone is that tensor still, and the difference will be told
+        crossed = {name: target for name, target in crossed.items() if name in mine or target in its}
+        if not crossed and not (mine and its):  # a norm with and one without a scale and a shift
+            return 2.0 + 2.0 * same_output if both else 0.0
         # a layer without its shift is still that layer, and what is missing will be told
         if "weight" in mine and "weight" not in crossed:
             return 0.0
         if len(crossed) < min(len(mine), len(its)) or not crossed:
             return 0.0
-        points = 4.0 if alike(ours.kind, theirs.kind) else 2.0
+        points = 4.0 if both else 2.0
         return points + 2.0 * same_output + (1.0 if len(crossed) == len(mine) == len(its) else 0.0)
-    if alike(ours.kind, theirs.kind):
+    if both:
         return 4.0 + 2.0 * same_output
     if one_sort(ours.kind, theirs.kind):
         return 1.5 + same_output

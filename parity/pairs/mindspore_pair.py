@@ -20,13 +20,14 @@ from ...train.models.mindspore_names import Canonical
 from ..record import Images, announce
 from ..start import INPUTS, START, read_inputs
 from ..worker import Options, wait_for
-from .alignment import Alignment
+from .alignment import IN_MINDSPORE_ALONE, Alignment, Lack
 from .contents import Watch, few, flat
 from .given import Given, given, run_users
 from .kinds import layer_class
+from .made_at import made_at
 from .mindspore_output_loss import output_loss
 from .settle import recipe_of
-from .structure import Held, Module, Structure, file, read
+from .structure import Held, Module, Structure, file, join, read
 
 
 def build(options: Options) -> Given:
@@ -96,18 +97,25 @@ def _run(net: nn.Cell, inputs: tuple[Tensor, ...]) -> list[Tensor]:
 
 def _modules(net: nn.Cell) -> tuple[Module, ...]:
     found = []
-    seen: set[int] = set()  # a weight that several cells share is the first one's, as in torch
-    for path, cell in net.cells_and_names():
-        new = {name: one for name, one in cell.parameters_and_names(expand=False) if id(one) not in seen}
-        seen.update(map(id, new.values()))
-        own = {name: _held(parameter) for name, parameter in new.items()}
-        buffers = tuple(name for name, held in own.items() if not held.trains)
-        found.append(Module(path, layer_class(type(cell).mro()), own, buffers))
+    seen: dict[int, str] = {}  # a weight that several cells share is the first one's, as in torch
+    cells = dict(net.cells_and_names())
+    for path, cell in cells.items():
+        held = dict(cell.parameters_and_names(expand=False))
+        shared = {name: seen[id(one)] for name, one in held.items() if id(one) in seen}
+        new = {name: one for name, one in held.items() if name not in shared}
+        seen |= {id(one): join(path, name) for name, one in new.items()}
+        own = {n: _held(one, bool(one.requires_grad), made_at(cells, join(path, n))) for n, one in new.items()}
+        plain = {n: one for n, one in vars(cell).items() if isinstance(one, Tensor) and not isinstance(one, Parameter)}
+        attributes = {n: _held(one, False, made_at(cells, join(path, n))) for n, one in plain.items()}
+        buffers = tuple(name for name, each in own.items() if not each.trains)
+        kind, made = layer_class(type(cell).mro()), made_at(cells, path)
+        by_batch = getattr(cell, "use_batch_statistics", None) is True
+        found.append(Module(path, kind, own, buffers, made, attributes, by_batch, shared))
     return tuple(found)
 
 
-def _held(parameter: Parameter) -> Held:
-    return Held(tuple(parameter.shape), bool(parameter.requires_grad), str(parameter.dtype).lower())
+def _held(tensor: Tensor, trains: bool, made: str) -> Held:
+    return Held(tuple(tensor.shape), trains, str(tensor.dtype).lower(), made)
 
 
 def _entering(watch: Watch, path: str) -> Any:
@@ -125,12 +133,20 @@ def _leaving(watch: Watch, path: str) -> Any:
 
 
 def held(net: nn.Cell, alignment: Alignment) -> list[Canonical]:
-    """The net's parameters and buffers that have a counterpart, under torch's names, in the torch model's order."""
+    """The net's parameters and buffers that have a counterpart, under torch's names, in the torch model's order; then
+    those that train and have none."""
     paths = dict(paths_and_parameters(net))
-    lacks = [tensor.mindspore for tensor in alignment.parameters.values() if tensor.mindspore not in paths]
-    if lacks:
-        raise BadInput(f"the MindSpore net has no {lacks[0]} now: its function makes another net each time")
-    return [Canonical(name, t.owner, paths[t.mindspore], t.shape) for name, t in alignment.parameters.items()]
+    wanted = {name: (t.mindspore, t.owner) for name, t in alignment.parameters.items()}
+    wanted |= {each.name: (each.mindspore, each.owner) for each in alignment.unlike if each.lack in IN_MINDSPORE_ALONE}
+    gone = [path for path, _ in wanted.values() if path not in paths]
+    if gone:
+        raise BadInput(f"the MindSpore net has no {gone[0]} now: its function makes another net each time")
+    found = []
+    for name, (path, owner) in wanted.items():
+        tensor = None if alignment.other_shape(name) else alignment.parameters.get(name)
+        shape = tuple(paths[path].shape) if tensor is None else tensor.shape
+        found.append(Canonical(name, owner, paths[path], shape))
+    return found
 
 
 def paths_and_parameters(net: nn.Cell) -> list[tuple[str, Parameter]]:
@@ -175,6 +191,9 @@ def load_start(net: nn.Cell, options: Options, alignment: Alignment) -> None:
         raise BadTrace(f"{path}: {' '.join(str(error).split())[:300]}") from None
     for one in held(net, alignment):
         array = arrays.get(one.name)
+        alone = array is None and one.name not in alignment.parameters
+        if alone or alignment.other_shape(one.name):
+            continue  # it keeps its own values, and is a finding
         if array is None or array.size != one.parameter.size:
             got = "is not there" if array is None else f"has shape {list(array.shape)}"
             raise BadTrace(f"{path}: {one.name} {got}; expected one of {list(one.parameter.shape)}")
@@ -183,7 +202,9 @@ def load_start(net: nn.Cell, options: Options, alignment: Alignment) -> None:
 
 
 def initial_values(options: Options, alignment: Alignment, seed: int) -> dict[str, np.ndarray]:
-    """Trainable parameters of a net newly drawn from `seed`, by torch state_dict name."""
+    """Trainable parameters of a net newly drawn from `seed`, by torch's names, and what trains in torch alone."""
     mindspore.set_seed(seed)
     net = build(options).model
-    return {c.name: c.parameter.asnumpy() for c in held(net, alignment) if c.parameter.requires_grad}
+    frozen = {each.name for each in alignment.unlike if each.lack is Lack.FROZEN}
+    drawn = (c for c in held(net, alignment) if c.parameter.requires_grad or c.name in frozen)
+    return {c.name: c.parameter.asnumpy() for c in drawn}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 from mindspore import Tensor, nn, ops
@@ -11,15 +13,27 @@ from ...errors import BadInput, Unsupported
 from ...train.models.mindspore_names import Canonical
 from ...train.recipe import Recipe
 from ...train.step.mindspore_step import StepResult, TrainStep
+from .alignment import IDENTITY, IN_TORCH_ALONE, Alignment, Lack
 from .given import Given, checked, run_users, single, takes_optimizer, without_optimizer
 from .mindspore_pair import paths_and_parameters
+
+TORCH_TRAINS = (*IN_TORCH_ALONE, Lack.FROZEN)
 
 
 class PairStep(TrainStep):
     """The recipe's step, with the user's loss, optimizer or whole step in place of its own."""
 
-    def __init__(self, recipe: Recipe, net: nn.Cell, taken: Given, held: list[Canonical], **options: Any) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        net: nn.Cell,
+        taken: Given,
+        held: list[Canonical],
+        alignment: Alignment = IDENTITY,
+        **options: Any,
+    ) -> None:
         self.taken = taken
+        self._torch_alone = {each.name: each.owner for each in alignment.unlike if each.lack in TORCH_TRAINS}
         self._plain, self._own_loss, self._many = taken.plain, taken.loss is not None, False
         self._paths = paths_and_parameters(net)
         # as net.trainable_params() has them, which is what people give an optimizer, and their own step counts on
@@ -29,11 +43,11 @@ class PairStep(TrainStep):
         if taken.loss is not None:
             self.loss_function = taken.loss
 
-    def _make_optimizer(self, trainable: list[Canonical]) -> Any:
+    def _make_optimizer(self, trainable: list[Canonical], others: Mapping[str, str] = MappingProxyType({})) -> Any:
         """The user's optimizer, else the recipe's."""
         made = self.taken.optimizer
         if made is None:
-            return super()._make_optimizer(trainable)
+            return super()._make_optimizer(trainable, self._torch_alone)
         given = [each.parameter for each in trainable]
         optimizer = run_users("the MindSpore optimizer", lambda: made(given))
         if not callable(optimizer):

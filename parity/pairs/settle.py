@@ -13,18 +13,18 @@ from ...migrate.name_map import read_rules, write_rules
 from ...train.recipe import FOLDER, Recipe
 from ..worker import Options, wait_for
 from .align import align, everything
-from .alignment import IDENTITY, Alignment, Left, Match, Scope, Tensor
+from .alignment import IDENTITY, Alignment, Lack, Left, Match, Scope, Tensor, Unlike
 from .structure import Structure, file, read
 
 ALIGNMENT = "alignment.json"
-FORMAT = 1
-MOST = 6  # of what is missing, in one message
+FORMAT = 2
+MOST = 3  # of what is not alike, in one message
 
 
 def settle(folder: Path, options: Options) -> None:
     """Align the two structures that lie in `folder`, and leave alignment.json there.
 
-    Raises Ambiguous for what the user has to settle by a map, BadInput for parameters without a counterpart.
+    Raises Ambiguous for what the user has to settle by a map, BadInput for models that have nothing in common.
     """
     if options.pair is None:
         return
@@ -40,15 +40,16 @@ def settle(folder: Path, options: Options) -> None:
 
 
 def check(found: Alignment) -> None:
-    """Raise Ambiguous or BadInput unless every parameter of both sides has its counterpart."""
-    remedy = "say which is which with --map"
+    """Raise Ambiguous where only the user can say which is which, BadInput where nothing at all corresponds."""
     if found.ask:
         more = f" (and {len(found.ask) - 1} more such groups)" if len(found.ask) > 1 else ""
         raise Ambiguous(f"{found.ask[0]}{more}")
-    if found.missing:
-        shown = "; ".join(found.missing[:MOST])
-        more = f"; and {len(found.missing) - MOST} more" if len(found.missing) > MOST else ""
-        raise BadInput(f"the two models do not align: {shown}{more}: {remedy}")
+    if found.unlike and not any(not found.other_shape(name) for name in found.parameters):
+        shown = "; ".join(each.text for each in found.unlike[:MOST])
+        raise BadInput(
+            f"the two models have nothing in common that could be compared: {shown}: name the two that belong "
+            "together, or say what corresponds with --map"
+        )
 
 
 def _logits(torch: Structure) -> tuple[int, ...]:
@@ -93,9 +94,11 @@ def _alignment(document: dict[str, Any]) -> Alignment:
     calls = tuple((ours, k, theirs, their_k) for ours, k, theirs, their_k in document["calls"])
     parameters = {n: Tensor(**{**f, "shape": tuple(f["shape"])}) for n, f in document["parameters"].items()}
     left = tuple(Left(**fields) for fields in document["left"])
+    unlike = tuple(Unlike(**{**fields, "lack": Lack(fields["lack"])}) for fields in document["unlike"])
     logits, classes = tuple(document["logits"]), document["classes"]
     texts = [text for m in modules for text in asdict(m).values()] + [c[0] for c in calls] + [c[2] for c in calls]
     texts += [text for name, t in parameters.items() for text in (name, t.mindspore, t.owner, t.how, t.sure)]
+    texts += [str(text) if isinstance(text, Lack) else text for each in unlike for text in vars(each).values()]
     counts = [n for c in calls for n in (c[1], c[3])] + [*logits, classes]
     counts += [n for tensor in parameters.values() for n in tensor.shape]
     repeated = {str(side): dict(paths) for side, paths in document["counts"].items()}
@@ -106,7 +109,7 @@ def _alignment(document: dict[str, Any]) -> Alignment:
         raise ValueError("a name is no text, or a number is none")
     if not all(type(flag) is bool for flag in flags.values()):
         raise ValueError("the scope is not made of true and false")
-    return Alignment(modules, calls, parameters, left, classes, logits, Scope(**flags), counts=repeated)
+    return Alignment(modules, calls, parameters, left, classes, logits, Scope(**flags), (), unlike, repeated)
 
 
 def write_map(folder: Path, path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 from ...errors import BadInput
 from ...input_files import read_json
 
-FORMAT = 1
+FORMAT = 2
 SIDES = ("torch", "mindspore")
 Shape = tuple[int, ...]
 
@@ -29,21 +29,29 @@ def file(folder: Path, framework: str) -> Path:
 
 @dataclass(frozen=True)
 class Held:
-    """One parameter or buffer of a module: its shape, and whether it trains."""
+    """One parameter or buffer of a module: its shape, whether it trains, and where in the user's file it is made."""
 
     shape: Shape
     trains: bool
     dtype: str = "float32"
+    made: str = ""
 
 
 @dataclass(frozen=True)
 class Module:
-    """One module: dotted path ("" is the model), class name, and its own tensors by own name, in definition order."""
+    """One module: dotted path ("" is the model), class name, and its own tensors by own name, in definition order;
+    where in the user's file it is made; the tensors that it holds as plain attributes, which nobody trains or loads;
+    whether it is a norm that goes by the batch's statistics in evaluation too; the parameters that it shares, by own
+    name, with the dotted name under which they stand."""
 
     path: str
     kind: str
     tensors: Mapping[str, Held] = field(default_factory=dict)
     buffers: tuple[str, ...] = ()  # which of the tensors torch holds as buffers
+    made: str = ""
+    attributes: Mapping[str, Held] = field(default_factory=dict)
+    by_batch: bool = False
+    shared: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -119,12 +127,19 @@ def read(path: Path) -> Structure:
 def _structure(document: dict[str, Any]) -> Structure:
     modules = []
     for fields in document["modules"]:
-        tensors = {
-            _text(name): Held(_shape(held["shape"]), _flag(held["trains"]), _text(held["dtype"]))
-            for name, held in fields["tensors"].items()
-        }
+        tensors, attributes = (
+            {
+                _text(name): Held(
+                    _shape(held["shape"]), _flag(held["trains"]), _text(held["dtype"]), _text(held["made"])
+                )
+                for name, held in fields[key].items()
+            }
+            for key in ("tensors", "attributes")
+        )
         buffers = tuple(_text(name) for name in fields["buffers"])
-        modules.append(Module(_text(fields["path"]), _text(fields["kind"]), tensors, buffers))
+        path, kind, made = (_text(fields[key]) for key in ("path", "kind", "made"))
+        shared = {_text(name): _text(other) for name, other in fields["shared"].items()}
+        modules.append(Module(path, kind, tensors, buffers, made, attributes, _flag(fields["by_batch"]), shared))
     calls = []
     for fields in document["calls"]:
         output, shape = fields["output"], fields["shape"]

@@ -26,7 +26,7 @@ from .contents import Watch, few, flat
 from .given import Given, given, run_users
 from .kinds import layer_class
 from .settle import batch_file, recipe_of
-from .structure import Held, Module, Structure
+from .structure import Held, Module, Structure, join
 from .torch_output_loss import output_loss
 
 ZOOS = ("torchvision", "timm")
@@ -92,13 +92,16 @@ def describe(taken: Given, images: Images, batch: int) -> Structure:
 
 def _modules(model: nn.Module) -> tuple[Module, ...]:
     found = []
-    seen: set[int] = set()  # a weight that several modules share is the first one's, as in named_parameters()
+    seen: dict[int, str] = {}  # a weight that several modules share is the first one's, as in named_parameters()
     for path, module in model.named_modules():
-        new = {name: p for name, p in module.named_parameters(recurse=False) if id(p) not in seen}
-        seen.update(map(id, new.values()))
+        held = dict(module.named_parameters(recurse=False, remove_duplicate=False))
+        shared = {name: seen[id(p)] for name, p in held.items() if id(p) in seen}
+        new = {name: p for name, p in held.items() if name not in shared}
+        seen |= {id(p): join(path, name) for name, p in new.items()}
         own = {name: _held(p, p.requires_grad) for name, p in new.items()}
         buffers = {name: _held(b, False) for name, b in module.named_buffers(recurse=False)}
-        found.append(Module(path, layer_class(type(module).mro()), {**own, **buffers}, tuple(buffers)))
+        kind = layer_class(type(module).mro())
+        found.append(Module(path, kind, {**own, **buffers}, tuple(buffers), shared=shared))
     return tuple(found)
 
 
@@ -148,8 +151,9 @@ def begin(options: Options, draw: Callable[[Recipe], Inputs]) -> tuple[Given, In
 
 def write_start(model: nn.Module, options: Options) -> None:
     """Leave the starting weights for MindSpore, under torch's names; they go in through the alignment."""
-    arrays = {name: _numpy(tensor).copy() for name, tensor in {**dict(model.named_parameters())}.items()}
-    arrays |= {name: _numpy(tensor).copy() for name, tensor in model.named_buffers()}
+    # a weight that two modules share under both names: the net may have two
+    held = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers())}
+    arrays = {name: _numpy(tensor).copy() for name, tensor in held.items()}
     partial = options.folder / f"{START}.partial"
     save_file(arrays, partial)
     partial.replace(options.folder / START)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Literal
 
 import mindspore
@@ -10,6 +11,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
 
+from ...errors import BadRecipe
 from ..models.mindspore_names import Canonical, canonical_parameters
 from ..recipe import Recipe
 from .groups import parameter_groups
@@ -92,13 +94,21 @@ class TrainStep:
         self._finish_recorded = compiled(self._finish_alone)
         self._clear, self._apply = compiled(self._clear_sums), compiled(self._update)
 
-    def _make_optimizer(self, trainable: list[Canonical]) -> Any:
-        """The recipe's optimizer, in its groups."""
+    def _make_optimizer(self, trainable: list[Canonical], others: Mapping[str, str] = MappingProxyType({})) -> Any:
+        """The recipe's optimizer, in its groups.
+
+        others: name -> class of the layer, of parameters that the recipe may name and this net does not train.
+        """
         parameters = {each.name: each.parameter for each in trainable}
-        groups = parameter_groups({each.name: each.owner for each in trainable}, self.recipe.optimizer)
-        self.group_args = [group.args for group in groups]
-        self._group_of = {name: i for i, group in enumerate(groups) for name in group.names}
-        return build_optimizer(self.recipe, [({**g.args}, [parameters[n] for n in g.names]) for g in groups])
+        owners = {each.name: each.owner for each in trainable}
+        if not owners:
+            raise BadRecipe("the MindSpore net has no parameter that trains: requires_grad is off in all of them")
+        groups = parameter_groups({**owners, **others}, self.recipe.optimizer)
+        members = [(group.args, [name for name in group.names if name in parameters]) for group in groups]
+        members = [(args, names) for args, names in members if names]
+        self.group_args = [args for args, _ in members]
+        self._group_of = {name: i for i, (_, names) in enumerate(members) for name in names}
+        return build_optimizer(self.recipe, [({**args}, [parameters[n] for n in names]) for args, names in members])
 
     def __call__(self, images: Tensor, labels: Tensor) -> StepResult:
         """Run one step on a batch, and hand out everything that was computed.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from msmigrate.mappings import table
 from msmigrate.parity.pairs.structure import Call, Held, Module, Structure, parent
@@ -14,7 +14,8 @@ SHAPE = (2, 8, 6, 6)
 
 @dataclass(frozen=True)
 class Layer:
-    """One call of a layer: its path, its torch class, what tensors go in and which comes out, by any names."""
+    """One call of a layer: its path, its torch class, what tensors go in and which comes out, by any names; which of
+    torch's tensors it lacks, and which do not train."""
 
     path: str
     kind: str
@@ -22,6 +23,8 @@ class Layer:
     output: str
     width: int = 8
     shape: tuple[int, ...] = SHAPE
+    lacks: tuple[str, ...] = ()
+    frozen: tuple[str, ...] = ()
 
 
 def tensors(kind: str, width: int) -> dict[str, Held]:
@@ -60,7 +63,8 @@ def structure(framework: str, layers: Sequence[Layer], defined: Sequence[str] = 
 
 
 def _told(framework: str, layer: Layer) -> tuple[str, dict[str, Held]]:
-    held = tensors(layer.kind, layer.width)
+    whole = {name: held for name, held in tensors(layer.kind, layer.width).items() if name not in layer.lacks}
+    held = {name: replace(each, trains=each.trains and name not in layer.frozen) for name, each in whole.items()}
     row = ROWS.get(layer.kind)
     if framework == "torch" or row is None or row.mindspore is None:
         return layer.kind, held

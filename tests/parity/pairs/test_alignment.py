@@ -16,6 +16,7 @@ from msmigrate.parity.pairs.align import align
 from msmigrate.parity.pairs.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment
 from msmigrate.parity.pairs.notes import notes
 from msmigrate.parity.pairs.settle import check
+from msmigrate.parity.pairs.structure import Held, Structure
 from structures import Layer, structure
 
 CHAIN = (
@@ -176,20 +177,150 @@ def test_inputs_from_the_wrong_layer_are_asked() -> None:
         check(aligned(ours, theirs))
 
 
+def lacks(found: Alignment) -> list[tuple[str, str, str]]:
+    """What is not alike, the name it is recorded as, and MindSpore's path of it."""
+    check(found)
+    return [(each.lack.value, each.name, each.mindspore) for each in found.unlike]
+
+
+def changed(layers: Sequence[Layer], path: str, **fields: object) -> list[Layer]:
+    return [replace(layer, **fields) if layer.path == path else layer for layer in layers]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("names", [None, FOREIGN])
+def test_a_tensor_that_one_side_lacks_or_freezes_is_told_and_all_else_is_aligned(names: dict[str, str] | None) -> None:
+    theirs = renamed(CHAIN, names or {"": ""})
+    fc, bn, conv = ((names or {}).get(path, path) for path in ("fc", "bn1", "conv1"))
+    cases: list[tuple[Sequence[Layer], Sequence[Layer], list[tuple[str, str, str]]]] = [
+        (CHAIN, changed(theirs, fc, lacks=("bias",)), [("missing", "fc.bias", "")]),
+        (changed(CHAIN, "fc", lacks=("bias",)), theirs, [("extra", "fc.bias", f"{fc}.bias")]),
+        (CHAIN, changed(theirs, fc, frozen=("bias",)), [("frozen", "fc.bias", f"{fc}.bias")]),
+        (changed(CHAIN, "fc", frozen=("bias",)), theirs, [("trains", "fc.bias", f"{fc}.bias")]),
+        (CHAIN, changed(theirs, conv, frozen=("weight",)), [("frozen", "conv1.weight", f"{conv}.weight")]),
+        (changed(CHAIN, "conv1", frozen=("weight",)), theirs, [("trains", "conv1.weight", f"{conv}.weight")]),
+        (
+            CHAIN,
+            changed(theirs, bn, frozen=("weight", "bias")),
+            [("frozen", "bn1.weight", f"{bn}.gamma"), ("frozen", "bn1.bias", f"{bn}.beta")],
+        ),
+        (
+            changed(CHAIN, "bn1", lacks=("weight", "bias")),
+            theirs,
+            [("extra", "bn1.weight", f"{bn}.gamma"), ("extra", "bn1.bias", f"{bn}.beta")],
+        ),
+        (
+            CHAIN,
+            changed(theirs, bn, lacks=("running_mean", "running_var")),
+            [("missing", "bn1.running_mean", ""), ("missing", "bn1.running_var", "")],
+        ),
+    ]
+    for ours, its, expected in cases:
+        found = aligned(ours, its)
+        assert lacks(found) == expected
+        assert {layer.path for layer in CHAIN} <= modules(found).keys()
+        assert len(found.calls) == len(CHAIN)
+
+
+def test_a_tensor_that_both_sides_freeze_is_no_difference() -> None:
+    ours, theirs = (
+        changed(each, path, frozen=("weight",)) for each, path in ((CHAIN, "conv1"), (renamed(CHAIN), "stem"))
+    )
+    found = aligned(ours, theirs)
+    assert lacks(found) == [] and found.parameters["conv1.weight"].mindspore == "stem.weight"
+
+
+def test_what_is_missing_is_told_with_its_place_and_what_to_write() -> None:
+    torch, mindspore = (
+        structure("torch", CHAIN),
+        structure("mindspore", changed(renamed(CHAIN), "end_point", lacks=("bias",))),
+    )
+    made = [replace(each, made="net.py, line 7") if each.path == "end_point" else each for each in mindspore.modules]
+    (told,) = align(torch, replace(mindspore, modules=tuple(made)), []).unlike
+    assert told.text == "MindSpore's end_point has no bias; torch's fc has one of shape [5] (net.py, line 7)"
+    assert told.fix == "net.end_point: nn.Dense(…, has_bias=True)"
+
+
 def test_a_wrong_shape_names_both_sides() -> None:
     theirs = renamed(CHAIN)
     theirs[-1] = replace(theirs[-1], width=6, shape=(2, 6))
-    with pytest.raises(BadInput) as refused:
-        check(aligned(CHAIN, theirs))
-    message = str(refused.value)
-    assert "torch's fc.weight [5, 8] (Linear)" in message and "MindSpore's end_point.weight [6, 8] (Dense)" in message
-    assert message.endswith("say which is which with --map") and "\n" not in message
+    found = aligned(CHAIN, theirs)
+    assert lacks(found) == [("shape", "fc.weight", "end_point.weight"), ("shape", "fc.bias", "end_point.bias")]
+    assert modules(found)["fc"] == "end_point" and ("fc", 0, "end_point", 0) in found.calls
+    assert found.unlike[0].text == "MindSpore's end_point.weight has shape [6, 8]; torch's fc.weight has [5, 8]"
 
 
-def test_a_missing_layer_names_what_is_near() -> None:
-    theirs = [layer for layer in CHAIN if layer.path != "layer1.1.conv"]
-    with pytest.raises(BadInput, match=r"torch's layer1\.1\.conv\.weight \[8, 8, 3, 3\] \(Conv2d\) has no counterpart"):
-        check(aligned(CHAIN, theirs))
+@pytest.mark.parametrize("names", [None, FOREIGN])
+def test_a_missing_layer_is_told_and_what_follows_keeps_its_partner(names: dict[str, str] | None) -> None:
+    theirs = [layer for layer in renamed(CHAIN, names or {"": ""}) if not layer.path.endswith(("1.conv", "1.c"))]
+    found = aligned(CHAIN, theirs)
+    assert lacks(found) == [("missing", "layer1.1.conv.weight", "")]
+    (told,) = found.unlike
+    assert told.module == "layer1.1.conv"
+    assert told.text == "MindSpore's net has no counterpart of torch's layer1.1.conv (Conv2d)"
+    assert modules(found)["layer1.1.bn"] == (names or {}).get("layer1.1.bn", "layer1.1.bn")
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+@pytest.mark.parametrize("lacking", ["torch", "mindspore"])
+def test_a_missing_block_is_missing_whole(foreign: bool, lacking: str) -> None:
+    """Not the end of one block and the beginning of the next, though all their layers look alike."""
+
+    def net(count: int, name: str) -> list[Layer]:
+        kinds = ("Conv2d", "BatchNorm2d", "Conv2d", "BatchNorm2d")
+        return [
+            Layer("stem", "Conv2d", "x", "0", 8),
+            *(
+                Layer(f"{name}.{i}.l{j}", kind, f"{i}.{j}" if j else f"{i}", f"{i}.{j + 1}" if j < 3 else f"{i + 1}")
+                for i in range(count)
+                for j, kind in enumerate(kinds)
+            ),
+            Layer("fc", "Linear", f"{count}", "y", 5, (2, 5)),
+        ]
+
+    its = "stages" if foreign else "layers"
+    found = aligned(net(3 if lacking == "mindspore" else 2, "layers"), net(2 if lacking == "mindspore" else 3, its))
+    check(found)
+    side, name = ("missing", "layers") if lacking == "mindspore" else ("extra", its)
+    ((what, block),) = {(each.lack.value, each.module) for each in found.unlike}
+    assert what == side and block in ([f"{name}.1", f"{name}.2"] if foreign else [f"{name}.2"])
+    assert modules(found)["layers.0"] == f"{its}.0" and modules(found)["fc"] == "fc"
+
+
+def test_tensors_that_nothing_tells_apart_are_asked() -> None:
+    ours, theirs = structure("torch", CHAIN), structure("mindspore", CHAIN)
+
+    def with_own(found: Structure, **own: tuple[int, ...]) -> Structure:
+        root = replace(found.modules[0], tensors={name: _held(shape) for name, shape in own.items()})
+        return replace(found, modules=(root, *found.modules[1:]))
+
+    found = align(with_own(ours, a=(1, 8), b=(1, 8)), with_own(theirs, p=(1, 8), q=(1, 8)), [])
+    with pytest.raises(
+        Ambiguous, match=r"torch's a \[1, 8\], b \[1, 8\] and MindSpore's p \[1, 8\], q \[1, 8\] have equal"
+    ):
+        check(found)
+    found = align(with_own(ours, a=(1, 8), b=(1, 8)), with_own(theirs, b=(1, 8)), [])
+    assert lacks(found) == [("missing", "a", "")]  # b is called b
+    found = align(with_own(ours, a=(1, 8)), with_own(theirs, p=(1, 4)), [])
+    assert lacks(found) == [("shape", "a", "p")]
+
+
+def test_a_plain_tensor_in_a_parameters_place_is_told() -> None:
+    ours, theirs = structure("torch", CHAIN), structure("mindspore", CHAIN)
+    ours = replace(ours, modules=(replace(ours.modules[0], tensors={"pos": _held((1, 8))}), *ours.modules[1:]))
+    root = replace(theirs.modules[0], attributes={"place": replace(_held((8,)), trains=False, made="net.py, line 3")})
+    found = align(ours, replace(theirs, modules=(root, *theirs.modules[1:])), [])
+    assert lacks(found) == [("missing", "pos", "place")]
+    assert found.unlike[0].text.startswith("MindSpore's place is a Tensor and no Parameter")
+    assert (
+        found.unlike[0].text.endswith("(net.py, line 3)") and found.unlike[0].fix == "net.place: mindspore.Parameter(…)"
+    )
+
+
+def test_models_that_have_nothing_in_common_are_refused() -> None:
+    other = [Layer("embed", "Embedding", "x", "a", 3, (2, 3)), Layer("head", "Linear", "a", "y", 7, (2, 7))]
+    with pytest.raises(BadInput, match="have nothing in common that could be compared") as refused:
+        check(aligned(CHAIN[:-1], other))
+    assert "\n" not in str(refused.value) and str(refused.value).endswith("with --map")
 
 
 def test_a_wrong_activation_keeps_its_place() -> None:
@@ -210,9 +341,7 @@ def test_axes_of_one_may_differ() -> None:
     assert found.parameters["pos"].mindspore == "position" and found.parameters["pos"].shape == (1, 4, 8)
 
 
-def _held(shape: tuple[int, ...]) -> object:
-    from msmigrate.parity.pairs.structure import Held
-
+def _held(shape: tuple[int, ...]) -> Held:
     return Held(shape, True)
 
 
@@ -272,7 +401,7 @@ def test_a_module_that_hands_its_parts_weights_to_functions_is_one_layer(side: s
     both[side] = replace(both[side], calls=calls)
     found = align(both["torch"], both["mindspore"], [])
     assert [call[0] for call in found.calls] == ["norm", "attn", "act", "head"]
-    assert modules(found)["attn"] == "attn" and not found.ask and not found.missing
+    assert modules(found)["attn"] == "attn" and not found.ask and not found.unlike
     assert {"attn.qkv.weight", "attn.proj.bias"} <= found.parameters.keys()
 
 
@@ -281,7 +410,7 @@ def test_a_module_with_other_tensors_inside_is_not_closed() -> None:
     torch = replace(torch, calls=tuple(call for call in torch.calls if not call.path.startswith("attn.")))
     other = replace(ATTENTION[2], width=10)
     found = align(torch, structure("mindspore", [*ATTENTION[:2], other, *ATTENTION[3:]]), [])
-    assert found.missing or found.ask
+    assert found.unlike or found.ask
 
 
 def test_a_list_with_one_layer_of_that_name_is_not_closed() -> None:

@@ -216,9 +216,13 @@ def _is_float(tensor: Any) -> bool:
 
 def _check(tensor: Any, path: Path) -> None:
     """Raise BadInput for a tensor whose values are not all there."""
+    if len(tensor.dims) > MAX_RANK:
+        raise BadInput(
+            f"its tensor {_text(tensor.name)!r} has {len(tensor.dims):,} dimensions, and at most {MAX_RANK} make sense"
+        )
     if tensor.data_type not in onnx.TensorProto.DataType.values() or any(size < 0 for size in tensor.dims):
         raise BadInput(f"its tensor {_text(tensor.name)!r} has no known dtype, or a negative size")
-    if len(tensor.dims) > MAX_RANK or prod(tensor.dims) >= MAX_DIM:
+    if prod(tensor.dims) >= MAX_DIM:
         raise BadInput(f"its tensor {_text(tensor.name)!r} has a shape that no tensor has")
     expected = -(-prod(tensor.dims) * _bits(tensor) // 8)
     if tensor.data_location == onnx.TensorProto.EXTERNAL:

@@ -198,7 +198,7 @@ def test_a_name_that_is_not_utf_8_is_shown_by_its_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dims", [[1 << 62] * 64, [1 << 40] * 100_000, [1] * 65])
 def test_a_shape_that_no_tensor_has_is_refused_before_it_is_multiplied(tmp_path: Path, dims: list[int]) -> None:
     (tmp_path / "x.onnx").write_bytes(one_node(dims=dims, times=1).SerializeToString())
-    with pytest.raises(BadInput, match="'w' has (a shape that no tensor has|[0-9,]+ dimensions)"):
+    with pytest.raises(BadInput, match=r"'w' has (a shape that no tensor has|[0-9,]+ dimensions)"):
         analysed(tmp_path / "x.onnx")
 
 

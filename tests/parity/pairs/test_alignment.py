@@ -309,7 +309,7 @@ def test_a_plain_tensor_in_a_parameters_place_is_told() -> None:
     ours = replace(ours, modules=(replace(ours.modules[0], tensors={"pos": _held((1, 8))}), *ours.modules[1:]))
     root = replace(theirs.modules[0], attributes={"place": replace(_held((8,)), trains=False, made="net.py, line 3")})
     found = align(ours, replace(theirs, modules=(root, *theirs.modules[1:])), [])
-    assert lacks(found) == [("missing", "pos", "place")]
+    assert lacks(found) == [("constant", "pos", "place")]
     assert found.unlike[0].text.startswith("MindSpore's place is a Tensor and no Parameter")
     assert (
         found.unlike[0].text.endswith("(net.py, line 3)") and found.unlike[0].fix == "net.place: mindspore.Parameter(…)"

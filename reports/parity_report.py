@@ -90,9 +90,9 @@ def _explain(report: Report, console: Console, worst: int) -> None:
         console.print(one_line(f"  known here: {hint}"))
     failed = [f for f in report.findings if f.verdict is Verdict.FAIL]
     failed.sort(key=lambda f: f.ratio if f.ratio is not None else float("inf"), reverse=True)
-    shown: dict[str, Finding] = {}
+    shown: dict[str | int, Finding] = {}
     for f in failed:  # a tensor that one side lacks fails wherever it should have been compared, for one reason
-        shown.setdefault(f.place if f.unlike is None else f.why, f)
+        shown.setdefault(f.order if f.unlike is None else f.why, f)
     listed = [*shown.values()][:worst]
     _list(console, "Worst of the failed tensors:", listed)
     if len(failed) > len(listed):

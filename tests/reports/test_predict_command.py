@@ -91,7 +91,7 @@ REFUSED: dict[str, Any] = {
     "no file": (lambda t, d: ([d / "none.png"], {}), "there is no file or folder"),
     "an empty folder": (lambda t, d: ([d], {}), "has no images in it"),
     "no names": (lambda t, d: ([t.tree], {"classes": d / "none.txt"}), "cannot be read"),
-    "names that are no text": (lambda t, d: ([t.tree], {"classes": text(d, b"\xff\xfe\n")}), "not UTF-8"),
+    "names that are no text": (lambda t, d: ([t.tree], {"classes": text(d, b"\xff\xfe\n")}), "not text in UTF-8"),
     "too few names": (lambda t, d: ([t.tree], {"classes": text(d, b"a\nb\n")}), "names 2 classes and the model"),
     "a tree without classes": (lambda t, d: ([t.tree], {"classes": d}), "has no folders in it"),
 }

@@ -157,8 +157,6 @@ class _Aligner:
                 points += _likeness(ours.branch(ours.calls[i]), theirs.branch(theirs.calls[j]))
             if points and path.rpartition(".")[2] == its.rpartition(".")[2]:
                 points += 0.25
-            if points and path.count(".") == its.count("."):  # of equals, one that stands as deep in the model
-                points += 0.1
             return points
 
         n, m = len(ours.calls), len(theirs.calls)

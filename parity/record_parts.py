@@ -41,6 +41,8 @@ class StepSide(Side, Protocol):
 def record_parts(side: StepSide, writer: TraceWriter) -> None:
     """Record those parts that the recipe has and the writer wants, from the starting weights; the weights move."""
     recipe = side.recipe
+    if not any(side.alike(name) for name in side.parameters()):
+        return  # there is no gradient that could be given to both
     if writer.wants("gradients") and (recipe.accumulate > 1 or side.loss_scaling()):
         side.restart()
         _accumulation(side, writer, recipe.accumulate)

@@ -165,6 +165,7 @@ class Counting:
             "loss": (one[:1], one),
             "clipped": {"fc.weight": one},
             "accumulated": {"fc.weight": one},
+            "alike": True,
         }
 
         def call(*_: Any, **__: Any) -> Any:

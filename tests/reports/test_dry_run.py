@@ -75,6 +75,7 @@ def test_what_would_stop_the_run_is_said_with_the_rest_of_the_plan(tmp_path: Pat
     run = tmp_path / "taken" / "checkpoints"
     run.mkdir(parents=True)
     (run / "best.ckpt").touch()
+    (tmp_path / "none.json").write_text("{}")
     done = plan(tmp_path, "--out", "taken", "--parity-report", "none.json", source="folder:none")
     assert done.returncode == 2
     text = " ".join(done.stdout.split())
@@ -82,7 +83,7 @@ def test_what_would_stop_the_run_is_said_with_the_rest_of_the_plan(tmp_path: Pat
     for expected in (
         "there is no folder",
         "holds a run",
-        "there is no file none.json",
+        "none.json is no report of parity-step",
         "lenet5, 61 706 parameters",
         "learning rate 0.05 at the start",
     ):

@@ -445,7 +445,9 @@ def test_a_mindir_s_own_code_is_not_loaded(tmp_path: Path) -> None:
         tensor = field_of(7, b"w") + field_of(12, field_of(1, location))
         graph = field_of(1, node) + field_of(3, tensor)
         primitive = field_of(1, operator) + field_of(2, re.sub(rb"^REF::|:\d+$", b"", operator))
-        (tmp_path / "net.mindir").write_bytes(field_of(1, b"0.2.0") + field_of(2, b"MindSpore") + field_of(7, graph) + field_of(12, primitive))
+        (tmp_path / "net.mindir").write_bytes(
+            field_of(1, b"0.2.0") + field_of(2, b"MindSpore") + field_of(7, graph) + field_of(12, primitive)
+        )
         return tmp_path / "net.mindir"
 
     refuse_code(mindir(b"REF::Conv2D:3"))

@@ -17,7 +17,7 @@ from ..export.hostile_mindir import refuse_code
 from ..export.run import Worker, module
 from ..export.serve_job import ServeJob
 from ..export.subject import job_of, subject_of
-from ..input_files import unreadable
+from ..input_files import open_regular, unreadable
 from ..printable import echo
 from ..processes import ENDING, interrupt, signals_to
 from ..temporary import temporary_folder
@@ -116,7 +116,7 @@ def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
     if (why := unreadable(asked.checkpoint)) is not None:
         raise BadInput(why)
     if asked.key_file is None:
-        with asked.checkpoint.open("rb") as file:
+        with open_regular(asked.checkpoint) as file:
             if file.read(1) != VERSION_FIRST:
                 raise BadInput(f"{asked.checkpoint} is no MindIR, or an encrypted one, whose key --key-file gives")
         refuse_code(asked.checkpoint)

@@ -186,13 +186,13 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "installed with msmigrate": "cli_pages mappings/reading mappings/rows migrate/source/helpers reports/page/html "
     "reports/page/still_page train/data/photographs train/run/code_digest",
     "the machine's own": "train/doctor/machine train/doctor/packages train/doctor/tools train/run/free_memory "
-    "processes temporary",
+    "processes temporary migrate/analyze/onnx_operators",
     "left by a process of msmigrate's in a folder of its own": "export/lite export/mindspore_export "
     "export/mindspore_load export/mindspore_operators export/mindspore_servable export/onnx_check export/run "
     "parity/worker_processes reports/placing train/inference/inference_process train/inference/inference_results "
     "train/inference/mindspore_inference train/run/job train/run/launch_failure",
     "checked before this process was started": "export/mindspore_server",
-    "Python has imported it": "migrate/source/sources migrate/source/torch_reached",
+    "Python has imported it, or would": "migrate/source/sources migrate/source/torch_reached migrate/model_spec",
 }
 
 

@@ -83,10 +83,18 @@ def test_aliases_cannot_make_a_bomb(tmp_path):
     assert time.process_time() - began < 1
 
 
-@pytest.mark.parametrize("path", ["nowhere.yaml", ".", "page.yaml/x", "zero\0byte"])
-def test_files_that_are_not_there(tmp_path, path):
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("nowhere.yaml", "there is no such file"),
+        (".", "cannot be read"),
+        ("page.yaml/x", "cannot be read"),
+        ("zero\0byte", "there is no such file"),
+    ],
+)
+def test_files_that_are_not_there(tmp_path, path, why):
     write(tmp_path, PAGE)
-    with pytest.raises(BadRecipe, match=r"cannot be read|there is no such file"):
+    with pytest.raises(BadRecipe, match=why):
         load(tmp_path / path)
 
 

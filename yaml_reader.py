@@ -162,6 +162,8 @@ def _said(path: Path, what: str, error: type[BadInput], refused: Exception, plac
     """The error with file, line, reason, and a nearer place."""
     mark = getattr(refused, "problem_mark", None) or getattr(refused, "context_mark", None)
     said = getattr(refused, "problem", None) or getattr(refused, "context", None) or str(refused)
+    if said == "exceeded maximum nesting depth":  # libyaml's own limit, which its look ahead meets before ours
+        said = f"nested more than {DEEPEST} deep"
     if said.startswith("but "):  # the context has the beginning of the sentence
         said = f"{refused.context}, {said}"  # type: ignore[attr-defined]
     where = f"{path}:{mark.line + 1}" if mark is not None else str(path)

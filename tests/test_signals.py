@@ -190,7 +190,7 @@ def test_a_server_that_does_not_stop_is_killed(tmp_path: Path) -> None:
             print(json.dumps(event), flush=True)
         time.sleep(600)
     """
-    (tmp_path / "x.mindir").touch()
+    (tmp_path / "x.mindir").write_bytes(b"\n\x050.2.0\x12\x09MindSpore:\x00")  # an empty graph
     python = tmp_path / "python"
     python.write_text(f"#!{sys.executable}\n{stubborn}")
     python.chmod(0o755)

@@ -1,6 +1,6 @@
 """The front door: parse, one library call, print, exit code.
 
-Exit codes: 0 parity (or done), 1 mismatch, 2 usage or bad input, and 128 and its number for a signal. No framework, and
+Exit codes: 0 parity (or done), 1 mismatch or unproven, 2 usage or bad input, and 128 and its number for a signal. No framework, and
 nothing heavy, is imported at start, so that every `-h` answers at once.
 """
 

@@ -61,7 +61,7 @@ def convert_model(**options: Any) -> None:
 
     Naming a function runs it, and the model that it returns.
 
-    Exit code: 0 parity, 1 mismatch or something could not be written, 2 bad input.
+    Exit code: 0 parity, 1 mismatch, unproven or something could not be written, 2 bad input.
     """
     from .reports.convert_command import Asked, run
 

@@ -130,7 +130,7 @@ def parity_step(recipe: Path | None, **asked: Any) -> None:
     SPEC is torchvision:NAME, FILE.py:FUNCTION or MODULE:FUNCTION, with constant arguments if need be. Naming a
     function runs it.
 
-    Exit code: 0 parity, 1 mismatch, 2 bad input or a framework that stopped.
+    Exit code: 0 parity, 1 mismatch or unproven, 2 bad input or a framework that stopped.
     """
     from .migrate.model_spec import names_a_model
     from .reports.parity_command import Asked, run
@@ -191,7 +191,7 @@ def compare(one: Path, other: Path | None, **asked: Any) -> None:
 
     Needs NumPy and safetensors only, so any machine can do it.
 
-    Exit code: 0 parity, 1 mismatch, 2 bad input.
+    Exit code: 0 parity, 1 mismatch or unproven, 2 bad input.
     """
     from .reports.halves_command import compare as run
     from .reports.parity_command import Asked

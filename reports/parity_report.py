@@ -105,7 +105,8 @@ def _causes(report: Report, console: Console, most: int) -> None:
         found = sum(explains(cause) for cause in report.causes)
         unexplained = len(report.causes) - found
         left = f"; {unexplained} without an explanation" if unexplained else ""
-        title = f"{found} {'cause' if found == 1 else 'causes'}, tried out in torch{left}:"
+        read = any(cause.ratio is None for cause in report.causes)  # from the nets or the weights, without a trial
+        title = f"{found} {'cause' if found == 1 else 'causes'}{'' if read else ', tried out in torch'}{left}:"
         console.print(Text(title, "bold"))
     for number, cause in enumerate(report.causes[:most], 1):
         page = f" [msmigrate explain {known(cause)}]" if known(cause) else ""

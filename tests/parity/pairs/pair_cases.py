@@ -11,7 +11,7 @@ from msmigrate.train import recipe as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "pair.yaml"
-QUICK = ("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed")
+QUICK = ("Residual", "Tokens", "stepped", "grouped", "misgrouped", "handed", "Biasless")
 SLOW = ("TwoInputs", "parts", "Branches", "Swapped")
 # what is wrong with a net's norms, for how many steps, on the recipe's images or one batch of a file, alone or not
 STATISTICS = {
@@ -35,6 +35,7 @@ DRAWING = {
 }
 QUICK_DRAWING = ("vae", "vae_uniform")
 SLOW_DRAWING = tuple(name for name in DRAWING if name not in QUICK_DRAWING)
+PORTED = {"Biasless": "Tokens"}  # a net that is not one of the twins -> torch's
 MAP = "- {torch: left, mindspore: first}\n- {torch: right, mindspore: second}\n"
 
 
@@ -54,13 +55,13 @@ def options(root: Path, name: str) -> Options:
         return Options(recipes.load(RECIPE), root / name, steps=steps, pair=pair, mode=mode)
     batch = root / f"{name}.npz"
     pair = Pair(
-        f"{HERE / 'pair_nets_torch.py'}:{name}",
+        f"{HERE / 'pair_nets_torch.py'}:{PORTED.get(name, name)}",
         f"{HERE / 'pair_nets_mindspore.py'}:{name}",
         root / "map.yaml" if name == "Branches" else None,
         None,
         batch if batch.exists() else None,
     )
-    replay = name in ("Residual", "Tokens", "Swapped")
+    replay = name in ("Residual", "Tokens", "Swapped", "Biasless")
     return Options(recipes.load(RECIPE), root / name, steps=2, pair=pair, replay=replay)
 
 
@@ -68,7 +69,7 @@ def make_inputs(root: Path) -> None:
     """Leave the batches of those that take no images, and the map of the one that needs it."""
     draw = np.random.default_rng(0)
     tokens = {"input": draw.integers(0, 31, (4, 6)), "labels": draw.integers(0, 4, 4)}
-    for name in ("Tokens", "Swapped"):
+    for name in ("Tokens", "Swapped", "Biasless"):
         np.savez(root / f"{name}.npz", **tokens)
     steps = {f"input{i}": draw.normal(size=(4, 4, 9)).astype(np.float32) for i in (1, 2)}
     steps |= {f"input{i}.1": draw.integers(0, 2, (4, 9)) for i in (1, 2)}

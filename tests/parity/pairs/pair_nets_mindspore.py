@@ -75,6 +75,16 @@ class Tokens(nn.Cell):
         return self.classifier((x + ops.matmul(ops.softmax(scores, -1), self.value(x))).mean(1))
 
 
+class Biasless(Tokens):
+    """Tokens ported with three things wrong: a layer without its bias, a position that does not train, another eps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Dense(12, 12, has_bias=False)
+        self.pos.requires_grad = False
+        self.ln = nn.LayerNorm((12,), epsilon=1e-2)
+
+
 class TwoInputs(nn.Cell):
     def __init__(self) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from msmigrate.parity.findings import Report
+from msmigrate.parity.findings import Outcome, Report
 from msmigrate.parity.judge import Verdict
 
 # a fresh embedding is drawn from another distribution in MindSpore: a real difference, not one of the twins
@@ -43,6 +43,21 @@ def test_a_whole_step_of_the_users(verdict: Callable[[str], Report]) -> None:
     parts = {(f.stage, f.part) for f in report.findings}
     assert {("loss", "step1"), ("gradients", "parameters"), ("update", "step2"), ("update", "given gradients")} <= parts
     assert ("gradients", "images") not in parts
+
+
+def test_what_the_net_lacks_is_a_mismatch_and_hides_no_other_fault(verdict: Callable[[str], Report]) -> None:
+    """A layer without its bias and a position that does not train: named once each, and the wrong eps is seen too."""
+    report = verdict("Biasless")
+    assert report.outcome is Outcome.MISMATCH and not report.unproven
+    causes = {cause.place: (cause.fault, cause.fix) for cause in report.causes}
+    assert causes["q.bias"] == ("conv-bias-default", "net.query: nn.Dense(…, has_bias=True)")
+    assert causes["position"] == ("parameter-frozen", "net.pos.requires_grad = True")
+    lacking = [f.place for f in report.findings if f.verdict is Verdict.FAIL and f.ratio is None and f.name == "q.bias"]
+    assert {place.split()[0] for place in lacking} == {"init", "gradients", "update"}
+    alone = {(f.stage, f.name): f.verdict for f in report.findings if f.part == "alone" and f.ratio is not None}
+    failing = {name for (stage, name), kind in alone.items() if stage == "forward" and kind is Verdict.FAIL}
+    assert failing == {"norm output", "q output", "(model) output"}  # k, v and head are computed, and right
+    assert alone["forward", "k output"] is alone["forward", "head output"] is Verdict.PASS
 
 
 @pytest.mark.full

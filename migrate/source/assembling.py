@@ -216,6 +216,7 @@ class Assembly(Sources):
         place = int(ast.get_docstring(found) is not None)
         for decorator, text in decorators.adding(node, self, translator.file):
             found.body.insert(place, ast.Expr(translator.missing(decorator, text)))
+        found.body[place:place] = decorators.notes(node, self, translator.file)
         return found
 
     def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:

@@ -149,9 +149,10 @@ def definition(tree: ast.AST, name: str, line: int) -> ast.FunctionDef | None:
 def instrumented(node: ast.FunctionDef, function: FunctionType, places: list[Place]) -> CodeType:
     """The code that computes what a function does and reports; adds the places that the reports number to `places`.
 
-    node: the function's definition, which is changed. Raises ValueError where the compiler makes something else of it.
+    node: the function's definition, which stays as it is: a function inside may be made to report by itself. Raises
+    ValueError where the compiler makes something else of it.
     """
-    code = function.__code__
+    code, node = function.__code__, copy.deepcopy(node)
     node.decorator_list = []
     node.body = _Reporting(places).block(node.body)
     inside: ast.stmt = node

@@ -17,7 +17,7 @@ import os
 import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -64,6 +64,12 @@ class Way(NamedTuple):
 
 def report(text: str, *told: str) -> dict[str, Any]:
     """Build the model, run it in both modes, twice, and say what ran; raises BadInput."""
+    with ExitStack() as before:  # what reports here would go on under the same numbers in another model's report
+        return _report(text, told, before)
+
+
+def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, Any]:
+    """The report; `before` is left with what makes the functions what they were before."""
     quietly()
     spec = parse(text)
     install_simplified()
@@ -81,7 +87,8 @@ def report(text: str, *told: str) -> dict[str, Any]:
         if not _of_torch(code.co_filename):
             continue
         first = len(places)
-        function = _instrument(code, known.get(code, []), trees, places, facts, left)
+        same = known.get((code.co_filename, code), [])
+        function = _instrument(code, same, trees, places, facts, left, before)
         if function is not None:
             functions.append(
                 {
@@ -194,9 +201,10 @@ def _noticing() -> Iterator[list[CodeType]]:
         yield found
     finally:
         profiler.disable()
-        codes = {entry.code for entry in profiler.getstats() if isinstance(entry.code, CodeType)}
+        ran = [entry.code for entry in profiler.getstats() if isinstance(entry.code, CodeType)]
+        codes = {(code.co_filename, code): code for code in ran}  # code of another file may be equal to it
         besides = {attrgetter(name.removeprefix("torch."))(torch).__code__ for name in WRITTEN_FROM_SOURCE}
-        theirs = (code for code in codes if code in besides or _theirs(code.co_filename))
+        theirs = (code for code in codes.values() if code in besides or _theirs(code.co_filename))
         found += sorted(theirs, key=lambda code: (code.co_filename, code.co_firstlineno, code.co_name))
 
 
@@ -219,12 +227,12 @@ def _named(function: FunctionType, code: CodeType) -> dict[str, str]:
     return {"module": function.__globals__["__name__"], "name": own}
 
 
-def _functions() -> dict[CodeType, list[FunctionType]]:
-    """Every function that there is, by its code."""
-    found: dict[CodeType, list[FunctionType]] = {}
+def _functions() -> dict[tuple[str, CodeType], list[FunctionType]]:
+    """Every function that there is, by its file and its code."""
+    found: dict[tuple[str, CodeType], list[FunctionType]] = {}
     for thing in gc.get_objects():
         if type(thing) is FunctionType:  # isinstance asks a dead weak proxy, of which a library may leave some
-            found.setdefault(thing.__code__, []).append(thing)
+            found.setdefault((thing.__code__.co_filename, thing.__code__), []).append(thing)
     return found
 
 
@@ -235,8 +243,9 @@ def _instrument(
     places: list[Place],
     facts: Describer,
     left: dict[str, str],
+    before: ExitStack,
 ) -> FunctionType | None:
-    """Make the functions of this code report; returns one of them, None where that cannot be."""
+    """Make the functions of this code report until `before` is left; returns one of them, None where that cannot be."""
     if not functions or code.co_name in OF_OBJECTS:
         return None  # a comprehension, or a class body
     try:
@@ -250,6 +259,7 @@ def _instrument(
         left[f"{functions[0].__module__}.{functions[0].__qualname__}"] = str(error)
         return None
     for function in functions:
+        before.callback(setattr, function, "__code__", function.__code__)
         install(function, told, facts.reached, facts.value, facts.call)
     return functions[0]
 

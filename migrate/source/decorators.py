@@ -92,7 +92,8 @@ class _Body:
                     made.setdefault(ast.unparse(target), []).append(inner.value)
         stored = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         new = {name for name in stored if len(made.get(name, ())) == stored.count(name) and all(map(_new, made[name]))}
-        self.others = (self.given | {*stored}) - new  # names of what may be somebody else's too
+        self.names = self.given | {*stored}
+        self.others = self.names - new  # of what may be somebody else's too
         texts = [inner for inner in ast.walk(node) if isinstance(inner, ast.JoinedStr)]
         self.in_texts = {inner for text in texts for inner in ast.walk(text)}  # of which nothing is reported
 
@@ -113,12 +114,8 @@ class _Body:
             kinds = self.sources.facts.kinds(self.file, statement.target)
             if not isinstance(statement.target, ast.Name) or not kinds or not NUMBERS.issuperset(kinds):
                 return False
-        inside = [
-            n
-            for n in ast.iter_child_nodes(statement)
-            if not isinstance(n, (ast.stmt, ast.arguments, ast.excepthandler))
-        ]
-        return all(self.computes(node) for node in inside)
+        inside = (ast.stmt, ast.arguments, ast.excepthandler)
+        return all(self.computes(n) for n in ast.iter_child_nodes(statement) if not isinstance(n, inside))
 
     def computes(self, node: ast.AST) -> bool:
         """Whether an expression changes nothing."""
@@ -146,18 +143,26 @@ class _Body:
             in_place = last.endswith("_") and not last.endswith("__")
             if in_place or last.startswith("set_") or last in ("seed", "manual_seed") or name.startswith("module "):
                 return False
-            if last in CHANGING and on is not None and _root(on) in self.others:
+            mine = self.others if isinstance(on, ast.Name) else self.names
+            if last in CHANGING and on is not None and _root(on) in mine:
                 return False
-            theirs = self.sources.functions.get(name)
-            if theirs is not None and name not in self.seen and any(map(self._names_others, gets)):
-                node = self.sources.node(theirs)
-                inside = {*self.seen, name}
-                if node is None or not _Body(node, theirs.file, self.sources, self.everything, inside).only_looks():
-                    return False
+            if any(map(self._is_given, gets)) and not self._looks(name):
+                return False
         return True
 
-    def _names_others(self, node: ast.AST) -> bool:
-        return any(isinstance(inner, ast.Name) and inner.id in self.others for inner in ast.walk(node))
+    def _is_given(self, node: ast.AST) -> bool:
+        """Whether an expression names something of this function's, which a function then gets."""
+        return any(isinstance(inner, ast.Name) and inner.id in self.names for inner in ast.walk(node))
+
+    def _looks(self, name: str) -> bool:
+        """Whether a function of theirs changes nothing of what it gets; what is known of no function counts as such."""
+        name = f"{name.removeprefix('object ')}.__call__" if name.startswith("object ") else name
+        theirs = self.sources.functions.get(name.removeprefix("partial "))
+        if theirs is None or name in self.seen:
+            return True
+        node = self.sources.node(theirs)
+        inside = {*self.seen, name}
+        return node is not None and _Body(node, theirs.file, self.sources, self.everything, inside).only_looks()
 
 
 class _Wrapper(_Body):
@@ -198,11 +203,11 @@ class _Wrapper(_Body):
                 return True
             self.variables |= names
             return self.quiet(statement)
-        plain = (ast.Assert, ast.AugAssign, ast.Expr, ast.Global, ast.Nonlocal, ast.Pass, ast.Raise)
         if isinstance(statement, ast.AugAssign):
             name = ast.unparse(statement.target)
             self.variables.add(name)
             return name not in self.kept and self.quiet(statement)
+        plain = (ast.Assert, ast.Expr, ast.Global, ast.Nonlocal, ast.Pass, ast.Raise)
         return isinstance(statement, plain) and self.quiet(statement)
 
     def _calls_it(self, value: ast.expr | None) -> bool:

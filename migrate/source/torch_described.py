@@ -163,7 +163,7 @@ class Describer:
             return f"module {self.name(type(found))}"
         if not hasattr(found, "__qualname__"):
             return f"object {self.name(type(found))}"
-        return public(stands if found.__module__ else f"builtins.{found.__qualname__}")
+        return public(stands if getattr(found, "__module__", None) else f"builtins.{found.__qualname__}")
 
     def made(self, value: Any, *, root: bool = False) -> Any:
         """How to make a value anew, as plain JSON: `{"call": class, "args": …}`, `{"name": …}`, lists and constants.

@@ -54,7 +54,7 @@ def _decorators(node: ast.FunctionDef, sources: Sources, file: str) -> Iterator[
     for decorator in node.decorator_list:
         name = sources.names(file).name(_itself(decorator))
         if name:
-            yield decorator, [f for f in sources.functions.values() if f.qualified.startswith(f"{name}.<locals>.")]
+            yield decorator, [f for f in sources.facts.functions if f.qualified.startswith(f"{name}.<locals>.")]
 
 
 def _itself(decorator: ast.expr) -> ast.expr:

@@ -146,6 +146,21 @@ def definition(tree: ast.AST, name: str, line: int) -> ast.FunctionDef | None:
     return None
 
 
+def qualified(tree: ast.AST, node: ast.FunctionDef) -> str:
+    """The qualified name of a definition in a file's tree, such as `decorator.<locals>.wrapper`; empty if not in there.
+
+    A function's code bears it too, from Python 3.11 on.
+    """
+    for outer in ast.iter_child_nodes(tree):
+        if outer is node:
+            return node.name
+        if inside := qualified(outer, node):
+            name = getattr(outer, "name", "")
+            function = isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+            return f"{name}.<locals>.{inside}" if function else f"{name}.{inside}" if name else inside
+    return ""
+
+
 def instrumented(node: ast.FunctionDef, function: FunctionType, places: list[Place]) -> CodeType:
     """The code that computes what a function does and reports; adds the places that the reports number to `places`.
 

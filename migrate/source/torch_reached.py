@@ -32,7 +32,7 @@ from ..analyze.torch_models import WAYS, Inputs, empty_weights, inputs_for, look
 from ..model_spec import Spec, parse, place_of, serve
 from ..simplified.torch_install import install as install_simplified
 from ..simplified.torch_install import tie_weights
-from .instrument import Place, definition, install, instrumented
+from .instrument import Place, definition, install, instrumented, qualified
 from .module_api import WRITTEN_FROM_SOURCE
 from .torch_builder import builder
 from .torch_changes import noted
@@ -93,7 +93,7 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
             functions.append(
                 {
                     "file": code.co_filename,
-                    **_named(function, code),
+                    **_named(function, code, trees[code.co_filename]),
                     "line": code.co_firstlineno,
                     "places": [first, len(places)],
                 }
@@ -219,12 +219,12 @@ def _of_torch(file: str) -> bool:
     return any(vars(module).get("torch") is torch for module in modules)
 
 
-def _named(function: FunctionType, code: CodeType) -> dict[str, str]:
+def _named(function: FunctionType, code: CodeType, tree: ast.Module) -> dict[str, str]:
     """The module and the qualified name of a function; what functools.wraps made bears those of the function inside."""
-    if not hasattr(function, "__wrapped__"):
+    node = definition(tree, code.co_name, code.co_firstlineno)
+    if not hasattr(function, "__wrapped__") or node is None:
         return {"module": function.__module__, "name": function.__qualname__}
-    own = getattr(code, "co_qualname", f"<locals>.{code.co_name}")  # from Python 3.11
-    return {"module": function.__globals__["__name__"], "name": own}
+    return {"module": function.__globals__["__name__"], "name": qualified(tree, node)}
 
 
 def _functions() -> dict[tuple[str, CodeType], list[FunctionType]]:

@@ -107,20 +107,46 @@ def decorator(name: str, body: str, takes: str = "*args, **kwargs") -> str:
     return f"\n\ndef {name}(function):\n{wrapper}\n    return wrapper\n"
 
 
+TWO = """
+
+def one_of_two(factor):
+    def around(function):
+        if factor == 1:
+
+            @functools.wraps(function)
+            def wrapper(*args, **kwargs):
+                return factor * function(*args, **kwargs)
+
+        else:
+
+            @functools.wraps(function)
+            def wrapper(*args, **kwargs):
+                return function(*args, **kwargs)
+
+        return wrapper
+
+    return around
+"""
+
+
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
     """A net with a method under each of them."""
-    bodies = {**ONLY_CALLS, **WITH_OTHERS_MORE, **DOES_MORE}
+    bodies = {**ONLY_CALLS, **WITH_OTHERS_MORE, **DOES_MORE, "renames_given": WITH_OTHERS_MORE["renames"]}
     text = HEAD + "".join(decorator(name, body) for name, body in bodies.items())
     takes = {"same_default": "self, x, scale=1.0", "other_default": "self, x, scale=2.0"}
     for name, given in takes.items():
         text += decorator(name, "return function(self, x, scale=scale)", given)
-    text += "\n\nclass Net(nn.Module):\n    gain = 1.0\n"
+    text += TWO + "\n\nclass Net(nn.Module):\n    gain = 1.0\n"
+    for factor in (1, 2):
+        text += f"\n    @one_of_two({factor})\n    def part_{factor}(self, x):\n        return x\n"
     for name in (*bodies, *takes):
         rest = "" if name in takes else ", **kwargs"
         text += f"\n    @{name}\n    def part_{name}(self, x, scale=1.0{rest}):\n        return x * scale\n"
     text += "\n    def forward(self, x):\n        y = x.clone()\n"
     text += "".join(f"        y = y + self.part_{name}(x.clone())\n" for name in (*bodies, *takes))
+    text += "        y = self.part_1(self.part_2(y))\n"
+    text += "        y = y + self.part_renames_given(x.clone(), factor=2.0)\n"
     text += "        return y\n\n\ndef build():\n    return Net()\n"
     file: Path = tmp_path_factory.mktemp("model") / "net.py"
     file.write_text(text)
@@ -152,7 +178,12 @@ def test_what_one_would_do_with_other_inputs_is_noted(source: Source, name: str)
     assert noted(source, name)
 
 
-@pytest.mark.parametrize("name", [*DOES_MORE, "other_default"])
+@pytest.mark.parametrize("name", [*DOES_MORE, "other_default", "renames_given"])
 def test_one_that_does_more_is_told(source: Source, name: str) -> None:
     assert told(source, name)
     assert not noted(source, name)
+
+
+def test_every_function_that_one_may_put_around_is_judged(source: Source) -> None:
+    said = [problem.text for problem in source.problems if "one_of_two" in problem.text]
+    assert "the decorator one_of_two(1) does more than call part_1: write that into part_1" in said

@@ -10,7 +10,7 @@ from types import FunctionType
 from typing import Any
 
 import pytest
-from msmigrate.migrate.source.instrument import Place, definition, install, instrumented
+from msmigrate.migrate.source.instrument import Place, definition, install, instrumented, qualified
 
 
 class Base:
@@ -112,3 +112,11 @@ def test_what_did_not_run_is_not_reported() -> None:
     assert either(True) == "yes"
     ran = [text(places[number]) for number in hit if places[number].line == places[number].end_line]
     assert ran == ['return "yes"']
+
+
+@pytest.mark.parametrize("function", [Child.scaled, closed(1), closed, Base().scaled.__func__])
+def test_a_definition_has_the_name_that_python_gives_it(function: FunctionType) -> None:
+    tree = ast.parse(inspect.getsource(inspect.getmodule(function)))  # type: ignore[arg-type]
+    node = definition(tree, function.__name__, inspect.unwrap(function).__code__.co_firstlineno)
+    assert node is not None
+    assert qualified(tree, node) == function.__qualname__

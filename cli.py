@@ -1,7 +1,7 @@
 """The front door: parse, one library call, print, exit code.
 
-Exit codes: 0 parity (or done), 1 mismatch or unproven, 2 usage or bad input, and 128 and its number for a signal. No framework, and
-nothing heavy, is imported at start, so that every `-h` answers at once.
+Exit codes: 0 parity (or done), 1 mismatch or unproven, 2 usage or bad input, and 128 and its number for a signal. No
+framework, and nothing heavy, is imported at start, so that every `-h` answers at once.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from .torch_specimen import Outcome, Specimen
 FAULT = "ascend-fp16-ops"
 FORMATS = {"fp16": "float16 (or TF32, which rounds alike)", "hf32": "HF32", "bf16": "bfloat16"}
 NEAR = 4.0  # by what factor rounding of one format may differ between two kernels; bf16's is 8 times fp16's
-SUMMED = 2.0  # times that for a weight's gradient, a sum over the batch that each kernel rounds on its way: 4.4 was seen
+SUMMED = 2.0  # times that for a weight's gradient, a sum over the batch that each kernel rounds on its way: 4.4 seen
 ALONG = 0.9  # cosine of the difference with the tensor itself: a factor's is 1, rounding of a gradient had up to 0.54
 
 

@@ -53,7 +53,7 @@ class Hang(BaseException):
 
 
 @contextlib.contextmanager
-def limits() -> Iterator[None]:
+def limits(memory: int = MEMORY) -> Iterator[None]:
     """Stop what takes too long by the processor's time, or by the clock should it wait for something, or too much."""
 
     def stop(*_: object) -> None:
@@ -65,7 +65,7 @@ def limits() -> Iterator[None]:
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     signal.setitimer(signal.ITIMER_REAL, 12 * SECONDS)
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + memory, hard))
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)

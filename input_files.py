@@ -6,19 +6,24 @@ OSError whose `strerror` says the reason in words, so that a caller catches one 
 
 from __future__ import annotations
 
+import ast
 import errno
 import json
 import os
+import re
 import stat
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 LARGEST_PYTHON = 2 << 20  # bytes; torch's own largest module is half of that
+MOST_TOKENS = 400_000  # of Python; a syntax tree takes 500 bytes for each
 LARGEST_JSON = 1 << 26  # bytes; a report of ResNet-152 has 4 MB
 MOST_VALUES = 2_000_000  # in JSON; one may be 3 bytes of text and 100 of memory
 MOST_PAIRS = 1_100_000  # of a key and a value, which may be 7 bytes of text and 250 of memory
 
+_TOKEN = re.compile(rb"\w+|[^\w\s]")
 _KINDS = (
     (stat.S_ISFIFO, "it is a pipe and not a regular file: write what it holds to a file, and name that one"),
     (stat.S_ISCHR, "it is a device and not a regular file"),
@@ -76,6 +81,21 @@ def read_text(path: str | os.PathLike[str], most: int) -> str:
         return read_bytes(path, most).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(f"it is not text in UTF-8: {error.reason} at byte {error.start:,}") from None
+
+
+def python_tree(content: bytes, file: str = "<unknown>") -> ast.Module:
+    """The syntax tree of Python in whatever encoding it names, which runs nothing of it.
+
+    Raises SyntaxError, ValueError, RecursionError and MemoryError as ast.parse does; ValueError also for more than any
+    file of Python holds, of which the tree would take a thousand times the memory.
+    """
+    if len(content) > MOST_TOKENS and sum(1 for _ in _TOKEN.finditer(content)) > MOST_TOKENS:
+        raise ValueError(f"it has more than {MOST_TOKENS:,} words and signs, and no such file has")
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore"
+        )  # about escapes that a later Python will not know, which are its writer's affair
+        return ast.parse(content, file)
 
 
 def read_json(path: str | os.PathLike[str], most: int = LARGEST_JSON) -> Any:

@@ -28,6 +28,20 @@ def printable(text: str) -> str:
     )
 
 
+def shortened(text: str, most: int = 500) -> str:
+    """The text; of one that is longer than `most` letters, the beginning and the end."""
+    end = min(150, most // 3)
+    return text if len(text) <= most else f"{text[: most - end - 3]} … {text[-end:]}"
+
+
+def quoted(value: Any, most: int = 80) -> str:
+    """A value out of a file as Python writes it, shortened, for a message that says what is wrong with it."""
+    try:
+        return shortened(repr(value), most)
+    except (ValueError, RecursionError):  # thousands of digits, or of brackets, which Python does not write
+        return f"a value of the type {type(value).__name__}"
+
+
 def printable_lines(text: str) -> str:
     """The same of a text of several lines."""
     return _RUN.sub(lambda found: printable(found[0]), text)

@@ -22,14 +22,13 @@ import re
 import subprocess
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import processes
 from ..errors import BadInput, WorkerFailed
-from ..input_files import LARGEST_PYTHON, read_bytes
+from ..input_files import LARGEST_PYTHON, python_tree, read_bytes
 
 FORM = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
 LONGEST = 4096  # letters of a name
@@ -162,10 +161,7 @@ def _source(file: Path) -> ast.Module:
     if file.is_dir():
         raise BadInput(f"{file} is a folder: name a file of Python in it")
     try:
-        content = read_bytes(file, LARGEST_PYTHON)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about escapes that a later Python will not know
-            return ast.parse(content, str(file))
+        return python_tree(read_bytes(file, LARGEST_PYTHON), str(file))
     except FileNotFoundError:
         raise BadInput(f"there is no file {file}") from None
     except OSError as error:

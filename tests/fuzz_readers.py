@@ -88,7 +88,15 @@ LURES = (
     *("\x1b[2J", "\u202e", "\ud800", "1e999999", "0" * 5000, "9" * 5000, "x" * 20_000, "../" * 30, "con\0crete"),
 )
 YAML = (  # whole files, or what stands in the place of a value
-    *("[" * 30_000, "{" * 30_000, "- " * 20_000, "? " * 20_000, "&a [*a, *a]", "&a {<<: *a}", "!!python/name:os.system"),
+    *(
+        "[" * 30_000,
+        "{" * 30_000,
+        "- " * 20_000,
+        "? " * 20_000,
+        "&a [*a, *a]",
+        "&a {<<: *a}",
+        "!!python/name:os.system",
+    ),
     *('!!python/object/apply:os.system ["touch canary"]', "!!float 1" + ":1" * 20_000, "!!binary aGk=", "<<: [{a: 1}]"),
     "\n".join(["- &a0 [x, x]", *(f"- &a{i} [*a{i - 1}, *a{i - 1}]" for i in range(1, 60))]),
 )
@@ -160,10 +168,42 @@ def yaml_damaged(rng: Random, seeds: Sequence[bytes]) -> bytes:
 
 
 WORDS = (
-    *("model", "optimizer", "nn.Conv2d(3, 8, 3)", "lambda x: x", "yield", "await", "return", "class A(A): pass", "global a"),
-    *("def f(*a, **k):", "import canary", "from canary import *", "exec('import canary')", "open('canary', 'w')", "x := 1"),
-    *("*x, y = z", "match x:\n    case [1, *_]: pass", "@decorated", "'%s' % x", "f'{x!r:>{y}}'", "10**10**10", "'a' * 10**9"),
-    *("[[[[1]*9999]*9999]*9999]", "(" * 90 + ")" * 90, "-" * 110 + "1", "1 << 10**9", "range(10**18)", "while True: pass"),
+    *(
+        "model",
+        "optimizer",
+        "nn.Conv2d(3, 8, 3)",
+        "lambda x: x",
+        "yield",
+        "await",
+        "return",
+        "class A(A): pass",
+        "global a",
+    ),
+    *(
+        "def f(*a, **k):",
+        "import canary",
+        "from canary import *",
+        "exec('import canary')",
+        "open('canary', 'w')",
+        "x := 1",
+    ),
+    *(
+        "*x, y = z",
+        "match x:\n    case [1, *_]: pass",
+        "@decorated",
+        "'%s' % x",
+        "f'{x!r:>{y}}'",
+        "10**10**10",
+        "'a' * 10**9",
+    ),
+    *(
+        "[[[[1]*9999]*9999]*9999]",
+        "(" * 90 + ")" * 90,
+        "-" * 110 + "1",
+        "1 << 10**9",
+        "range(10**18)",
+        "while True: pass",
+    ),
     *("x" + ".a" * 110, "\N{BOM}", "\x0c", "\\\n", "# coding: latin-1", "\t", "if 1:\n  " * 30 + "pass"),
 )
 

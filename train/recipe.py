@@ -14,6 +14,7 @@ from pydantic import BaseModel, Field, PositiveInt, ValidationError
 from ..errors import BadInput, BadRecipe
 from ..input_files import LARGEST_PYTHON, read_bytes
 from ..mappings import table
+from ..printable import shortened
 from . import strict_yaml
 from .recipe_parts import (
     Amp,
@@ -53,14 +54,12 @@ __all__ = [
     "expanded",
     "explain",
     "load",
-    "shortened",
     "table_args",
     "worst",
 ]
 
 DEFAULT = Path(__file__).parent.parent / "recipes" / "resnet50.yaml"
 FOLDER = "folder:"
-LONGEST = 500  # letters of what is said of a recipe
 IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")  # the sources that name a place on this machine
 # what a step does not depend on, and its digest leaves out
 OUTSIDE_THE_STEP: Any = {
@@ -143,11 +142,6 @@ def load(path: Path) -> Recipe:
 
 def _placed(path: Path, tree: Any, loc: tuple[Any, ...], text: str) -> str:
     return f"{path}:{strict_yaml.line(tree, loc)}: {shortened(text)}"
-
-
-def shortened(text: str) -> str:
-    """What is said of a recipe; of a long value in it the beginning and what follows it are left."""
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 150]} … {text[-150:]}"
 
 
 def check(recipe: Recipe) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import BadCheckpoint, MsmigrateError
+from ..printable import shortened
 from . import recipe as recipes
 from . import strict_yaml
 from .models import model_names
@@ -75,7 +76,7 @@ def read(checkpoint: object, tree: Any, instead: Model | None) -> Recipe:
         kind, why = BadCheckpoint, str(error)
     except MsmigrateError as error:
         kind, why = type(error), str(error)
-    raise kind(f"{checkpoint} carries a recipe that cannot be used ({recipes.shortened(why)}): {REMEDY}")
+    raise kind(f"{checkpoint} carries a recipe that cannot be used ({shortened(why)}): {REMEDY}")
 
 
 def _read(tree: Any, instead: Model | None) -> Recipe:

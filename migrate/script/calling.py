@@ -9,6 +9,7 @@ from . import constants, names, parsing_arguments
 from .evaluating import Evaluator
 from .noting import OPTION
 from .values import (
+    LARGEST,
     Argument,
     Arguments,
     Class,
@@ -240,13 +241,13 @@ def _of_items(items: Items, method: str, values: list[Value], keep: bool) -> Val
     if not keep:
         return Value()
     if method == "append" and values:
-        items.items.append(values[0])
-    elif method == "insert" and len(values) == 2:
+        items.extend([values[0]])
+    elif method == "insert" and len(values) == 2 and len(items.items) < LARGEST:
         at = known(values[0])
         items.items.insert(at if isinstance(at, int) else len(items.items), values[1])
     elif method == "extend" and values:
         if isinstance(values[0], Items):
-            items.items.extend(values[0].items[:1000])
+            items.extend(list(values[0].items))
         items.closed = items.closed and isinstance(values[0], Items) and values[0].closed
     elif method == "pop":
         return items.items.pop() if items.items and not values else Value()

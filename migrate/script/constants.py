@@ -11,7 +11,22 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .names import MODULE, OPTIMIZER, SCHEDULE, is_class
-from .values import LARGEST, Constant, Instance, Items, Name, Pairs, Thing, Value, is_known, origins, plain, wrapped
+from .values import (
+    LARGEST,
+    Constant,
+    Instance,
+    Items,
+    Name,
+    Pairs,
+    Thing,
+    Value,
+    is_known,
+    known,
+    origins,
+    plain,
+    weight,
+    wrapped,
+)
 
 _BINARY: dict[type, Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -60,10 +75,12 @@ def _small(*values: Any) -> bool:
     )
 
 
-def _repeats(values: Sequence[Any]) -> int:
-    """How long `text * count` gets."""
-    counts = [abs(value) for value in values if isinstance(value, int)]
-    sizes = [len(value) for value in values if isinstance(value, (str, bytes, list))]
+def _repeats(values: Sequence[Value]) -> int:
+    """How long `text * count` gets, or how many values there are in `items * count`."""
+    numbers = [value.value for value in values if isinstance(value, Constant)]
+    counts = [abs(number) for number in numbers if isinstance(number, int)]
+    sizes = [len(text) for text in numbers if isinstance(text, (str, bytes))]
+    sizes += [weight(value) for value in values if isinstance(value, Items)]
     return max(counts, default=1) * max(sizes) if sizes else 0
 
 
@@ -82,19 +99,16 @@ def _compute(function: Callable[..., Any], *values: Value) -> Value:
 def binary(op: ast.operator, left: Value, right: Value) -> Value:
     """The result of a binary operator; lists of things are joined too."""
     if isinstance(op, ast.Add) and isinstance(left, Items) and isinstance(right, Items):
-        return Items([*left.items, *right.items], closed=left.closed and right.closed, origins=origins(left, right))
+        found = Items(list(left.items), closed=left.closed and right.closed, origins=origins(left, right))
+        found.extend(right.items)
+        return found
     if isinstance(op, ast.Div) and isinstance(left, Constant) and isinstance(left.value, str):
         return joined([left, right])  # Path(folder) / name
     if isinstance(op, ast.Pow):
         return _compute(_power, left, right)
     if isinstance(op, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, (str, bytes)):
         return Value()  # a format may ask for a gigabyte of spaces
-    if (
-        isinstance(op, ast.Mult)
-        and is_known(left)
-        and is_known(right)
-        and _repeats([plain(left), plain(right)]) > LARGEST
-    ):
+    if isinstance(op, ast.Mult) and _repeats([left, right]) > LARGEST:
         return Value()
     function = _BINARY.get(type(op))
     return _compute(function, left, right) if function else Value()
@@ -166,6 +180,8 @@ def builtin(name: str, values: list[Value]) -> Value:
             return wrapped(list(numbers), origins(*values)) if len(numbers) <= 16 else Value()
         except _EXPECTED:
             return Value()
+    if name == "round" and len(values) == 2 and not abs(known(values[1], 0) or 0) <= 100:
+        return Value()  # round(5, -10**18) computes 10**10**18
     return _compute(getattr(builtins, name), *values) if name in _BUILTINS else Value()
 
 

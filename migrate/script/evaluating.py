@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from . import constants, names, parsing_arguments
-from .noting import Notes
+from .noting import BUDGET, Notes
 from .values import (
     Arguments,
     Class,
@@ -26,19 +26,14 @@ from .values import (
     is_known,
     known,
     origins,
+    weight,
     with_other,
     wrapped,
 )
 
-BUDGET = 100_000  # expressions; a script of a thousand lines takes some ten thousand
-
 
 class Evaluator(Notes):
     """The part of the reader that knows expressions."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.spent = 0
 
     def value(self, node: ast.expr | None, scope: Scope) -> Value:
         """What an expression gives."""
@@ -47,7 +42,9 @@ class Evaluator(Notes):
             return Value()
         method: Callable[[Any, Scope], Value] | None = getattr(self, f"_{type(node).__name__.lower()}", None)
         if method is not None:
-            return method(node, scope)
+            found = method(node, scope)
+            self.spent += weight(found) // 16  # what is done with it takes longer than with a number
+            return found
         for child in ast.iter_child_nodes(node):
             if isinstance(child, ast.expr):
                 self.value(child, scope)
@@ -73,6 +70,7 @@ class Evaluator(Notes):
             return found
         at: Scope | None = scope
         while at is not None:
+            self.spent += len(at.stars)
             for prefix in at.stars:
                 if names.row_of(f"{prefix}.{node.id}") is not None:
                     return Name(f"{prefix}.{node.id}")
@@ -139,17 +137,17 @@ class Evaluator(Notes):
         return Value()
 
     def _list(self, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
-        items: list[Value] = []
-        closed = True
+        found = Items([])
         for element in node.elts:
             inner = self.value(element.value if isinstance(element, ast.Starred) else element, scope)
             self.note_named(inner, element, scope)
             if isinstance(element, ast.Starred):
-                items += inner.items if isinstance(inner, Items) else []
-                closed = closed and isinstance(inner, Items) and inner.closed
+                found.extend(inner.items if isinstance(inner, Items) else [])
+                found.closed = found.closed and isinstance(inner, Items) and inner.closed
             else:
-                items.append(inner)
-        return Items(items, closed=closed, origins=origins(*items))
+                found.extend([inner])
+        found.origins = origins(*found.items)
+        return found
 
     _tuple = _set = _list
 
@@ -229,7 +227,7 @@ class Evaluator(Notes):
                 parts.append(str(known(inner)) if plain else None)
             else:
                 parts.append(known(self.value(part, scope)))
-        return Constant("".join(map(str, parts))) if None not in parts else Value()
+        return wrapped("".join(map(str, parts))) if None not in parts else Value()
 
     def _lambda(self, node: ast.Lambda, scope: Scope) -> Value:
         inner = Scope(scope.source, scope)

@@ -160,6 +160,7 @@ class Functions(Statements):
     def instance(self, of: Class, arguments: list[Argument], node: ast.Call, scope: Scope) -> Value:
         """An object of one of the script's classes."""
         made = Instance(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
+        self.spent += len(of.scope.names) // 16
         for name, value in of.scope.names.items():  # a class of settings; its own fields may be given
             if not isinstance(value, (Function, Class)):
                 made.attributes[name] = value

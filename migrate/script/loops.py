@@ -87,6 +87,6 @@ class Loops(Caller):
         self.loops.pop()
         self._block(node.orelse, scope)
 
-    def _block(self, statements: list[ast.stmt], scope: Scope) -> End:
+    def _block(self, statements: list[ast.stmt], scope: Scope, start: int = 0) -> End:
         """Read statements, which statements.py does, and say how they end."""
         raise NotImplementedError

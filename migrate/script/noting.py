@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from ...printable import shortened
 from . import names
 from .values import Argument, Name, Scope, Seen, Value
 
@@ -15,6 +16,8 @@ PERHAPS = "perhaps"  # under a condition that cannot be told
 UNCALLED = "uncalled"  # in a function that nothing that was read calls
 OPTION = "option"  # only with other arguments than the defaults
 SURENESS = (DEFAULT, PERHAPS, UNCALLED, OPTION)
+LONGEST = 300  # letters of a condition
+BUDGET = 100_000  # steps of reading; a script of a thousand lines takes some ten thousand
 
 
 class Notes:
@@ -26,11 +29,13 @@ class Notes:
         self.conditions: list[str] = []
         self.tests: list[tuple[ast.expr, Scope]] = []
         self.loops: list[str] = []
+        self.spent = 0  # of the budget
 
     def note(
         self, name: str, node: ast.expr, scope: Scope, arguments: list[Argument] | None, receiver: Any = None
     ) -> Seen:
         """Keep one use of a library."""
+        self.spent += 3 + scope.source.length(node) // 32  # its text is written, and rewritten
         seen = Seen(
             name=name,
             source=scope.source,
@@ -56,7 +61,7 @@ class Notes:
         """Run a branch of a condition: taken for sure, surely not, or perhaps (None)."""
         before = self.certainty
         if taken is not True:
-            text = scope.source.text(test)
+            text = shortened(scope.source.text(test), LONGEST)
             self.conditions.append(text if of else f"not ({text})")
             worse = OPTION if taken is False else PERHAPS
             self.certainty = max(before, worse, key=SURENESS.index)

@@ -11,7 +11,7 @@ from ...errors import BadInput
 from . import names
 from .calling import family_of_class
 from .functions import Functions
-from .noting import SURENESS, UNCALLED
+from .noting import BUDGET, SURENESS, UNCALLED
 from .source import Source, read_source
 from .values import (
     Constant,
@@ -45,9 +45,17 @@ class Reader(Functions):
         self._run_file(replace(read_source(path), shown=path.name), "__main__")
         before = self.certainty
         position = 0
-        while position < len(self.functions):  # reading one may define further ones
-            function = list(self.functions.values())[position]
-            position += 1
+        while position < len(self.functions) and self.spent <= BUDGET:
+            waiting = list(self.functions.values())[position:]  # reading one may define further ones
+            position += len(waiting)
+            self._uncalled(waiting, before)
+        self.certainty = before
+        if self.spent > BUDGET:
+            self.unreadable["too long"] = f"{path.name}: too much to follow to its end: uses may be missing here"
+
+    def _uncalled(self, functions: list[Function], before: str) -> None:
+        """Read those of the functions that nothing has called yet."""
+        for function in functions:
             if id(function.node) in self.runs:
                 continue
             own = self.instances.get(id(function.owner.node)) if function.owner else None
@@ -57,7 +65,6 @@ class Reader(Functions):
             if own is None and function.owner is not None:  # the script makes no object of this class
                 own = self.instances[id(function.owner.node)] = Instance(function.owner, certainty=UNCALLED)
             self.function(Function(function.node, function.scope, own, function.owner), [])
-        self.certainty = before
 
     def _run_file(self, source: Source, name: str) -> Module:
         scope = Scope(source, names={"__name__": Constant(name), "__file__": Value()})

@@ -54,8 +54,8 @@ def source_of(name: str) -> str | None:
 def calls(reader: Reader, key: str) -> list[Seen]:
     """The calls that a recipe says under this key, the surest first."""
     called = [seen for seen in reader.seen if seen.arguments is not None and seen.receiver is None]
-    found = [seen for seen in called if key_of(seen.name) == key]
-    return by_sureness(found)
+    wanted = {name for name in {seen.name for seen in called} if key_of(name) == key}
+    return by_sureness(seen for seen in called if seen.name in wanted)
 
 
 def by_sureness(found: Iterable[Seen]) -> list[Seen]:

@@ -6,12 +6,13 @@ import ast
 import io
 import re
 import tokenize
-import warnings
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 
 from ...errors import BadInput
-from ...input_files import LARGEST_PYTHON, read_bytes
+from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
 
 LINE_ENDS = re.compile("\r\n|\r|\n")  # those that Python counts
 DEEPEST = 120  # levels of a syntax tree; an `elif` is one more
@@ -33,8 +34,26 @@ class Source:
             return ast.unparse(node)
         if start != end:
             return " ".join(ast.unparse(node).split())
-        line = self.lines[start - 1].encode()
+        line = self.encoded[start - 1]
         return line[node.col_offset : node.end_col_offset].decode("utf-8", "replace")  # type: ignore[attr-defined]
+
+    def length(self, node: ast.AST) -> int:
+        """How many bytes of the file a node spans, about."""
+        start, end = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+        if start is None or end is None:
+            return 0
+        between: int = self.starts[end - 1] - self.starts[start - 1]
+        return max(0, between + node.end_col_offset - node.col_offset)  # type: ignore[attr-defined]
+
+    @cached_property
+    def encoded(self) -> list[bytes]:
+        """The lines as bytes, by which Python counts columns."""
+        return [line.encode() for line in self.lines]
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins, in bytes."""
+        return [0, *accumulate(len(line) + 1 for line in self.encoded)]
 
 
 def read_source(path: Path, shown: str | None = None) -> Source:
@@ -53,9 +72,7 @@ def read_source(path: Path, shown: str | None = None) -> Source:
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
         text = content.decode(encoding)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a text is its writer's affair
-            tree = ast.parse(content, filename=shown)
+        tree = python_tree(content, shown)
     except SyntaxError as error:
         where = f"{shown}:{error.lineno}" if error.lineno else shown
         raise BadInput(f"{where}: not Python: {error.msg}") from None

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import constants, names
 from .loops import PARTLY, RAISED, RETURNED, End, Loops
-from .noting import OPTION, PERHAPS, SURENESS
+from .noting import BUDGET, OPTION, PERHAPS, SURENESS
 from .values import (
     Arguments,
     Class,
@@ -37,8 +37,12 @@ class Statements(Loops):
 
     # statements; each says whether the block ends there
 
-    def _block(self, statements: list[ast.stmt], scope: Scope) -> End:
-        for index, statement in enumerate(statements):
+    def _block(self, statements: list[ast.stmt], scope: Scope, start: int = 0) -> End:
+        for index in range(start, len(statements)):
+            statement = statements[index]
+            self.spent += 1
+            if self.spent > BUDGET:
+                return None
             method = getattr(self, f"_do_{type(statement).__name__.lower()}", None)
             ended: End = None
             if method is None:
@@ -48,9 +52,9 @@ class Statements(Loops):
             if ended is None:
                 continue
             # what stands behind runs with other arguments, or never; or perhaps, where only one side ends
-            before, names_before = self.certainty, dict(scope.names)
+            before, names_before = self.certainty, self._names(scope)
             self.certainty = max(before, PERHAPS if ended == PARTLY else OPTION, key=SURENESS.index)
-            rest = self._block(statements[index + 1 :], scope)
+            rest = self._block(statements, scope, index + 1)
             self.certainty = before
             if ended == PARTLY:
                 return rest or PARTLY
@@ -109,7 +113,7 @@ class Statements(Loops):
     def _do_augassign(self, node: ast.AugAssign, scope: Scope) -> None:
         left, right = self.value(node.target, scope), self.value(node.value, scope)
         if isinstance(left, Items) and isinstance(node.op, ast.Add) and self.certainty != OPTION:
-            left.items.extend(right.items if isinstance(right, Items) else [])
+            left.extend(list(right.items) if isinstance(right, Items) else [])
             left.closed = left.closed and isinstance(right, Items) and right.closed
         elif isinstance(node.target, ast.Name):
             tensor = any(isinstance(side, Thing) and side.family == names.TENSOR for side in (left, right))
@@ -178,7 +182,7 @@ class Statements(Loops):
 
     def _do_if(self, node: ast.If, scope: Scope) -> End:
         holds = constants.truth(self.value(node.test, scope))
-        before = dict(scope.names)
+        before = self._names(scope)
         after: list[dict[str, Value]] = []
         ends: list[End] = []
         for block, of in ((node.body, True), (node.orelse, False)):
@@ -202,6 +206,11 @@ class Statements(Loops):
             return ends[0]
         return PARTLY if RETURNED in ends else None
 
+    def _names(self, scope: Scope) -> dict[str, Value]:
+        """The names as they are now."""
+        self.spent += len(scope.names) // 64
+        return dict(scope.names)
+
     def _do_with(self, node: Any, scope: Scope) -> End:
         for item in node.items:
             found = self.value(item.context_expr, scope)
@@ -213,8 +222,9 @@ class Statements(Loops):
 
     def _do_try(self, node: Any, scope: Scope) -> End:
         ended = self._block(node.body, scope)
-        before, sure = dict(scope.names), self.certainty
+        before, sure = self._names(scope), self.certainty
         for handler in node.handlers:
+            self._names(scope)
             self.certainty = max(sure, OPTION, key=SURENESS.index)
             self.conditions.append("an exception")
             self._block(handler.body, scope)
@@ -228,7 +238,8 @@ class Statements(Loops):
 
     def _do_match(self, node: Any, scope: Scope) -> None:
         self.value(node.subject, scope)
-        before = dict(scope.names)
+        before = self._names(scope)
         for case in node.cases:
+            self._names(scope)
             self.under(None, node.subject, True, scope, partial(self._block, case.body, scope))
             scope.names = {**scope.names, **before}

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .source import Source
 
-LARGEST = 10_000  # elements or letters of a constant; a longer one is not followed
+LARGEST = 10_000  # letters of a text, and values inside one another; what is larger is not followed
+MOST_BASES = 100  # of a class
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,12 @@ class Items(Value):
 
     items: list[Value]
     closed: bool = True  # whether these are all
+
+    def extend(self, more: list[Value]) -> None:
+        """Add elements, but not more than are followed: in `a += a` they double with every line."""
+        room = max(0, LARGEST - len(self.items))
+        self.closed = self.closed and len(more) <= room
+        self.items += more[:room]
 
 
 @dataclass(eq=False)
@@ -153,24 +161,25 @@ class Class(Value):
     scope: Scope  # its own names
     bases: list[Value] = field(default_factory=list)
 
-    def find(self, name: str, depth: int = 0) -> Value | None:
-        """A name of the class or of the classes of the script that it derives from."""
-        if name in self.scope.names:
-            return self.scope.names[name]
-        for base in self.bases if depth < 10 else ():
-            found = base.find(name, depth + 1) if isinstance(base, Class) else None
-            if found is not None:
-                return found
-        return None
+    def family(self) -> Iterator[Value]:
+        """The class and all that it derives from, each once, a base before the one that stands behind it."""
+        waiting: list[Value] = [self]
+        seen: set[int] = set()
+        while waiting and len(seen) < MOST_BASES:
+            found = waiting.pop()
+            if id(found) not in seen:
+                seen.add(id(found))
+                yield found
+                waiting += found.bases[::-1] if isinstance(found, Class) else ()
 
-    def library_base(self, depth: int = 0) -> str | None:
+    def find(self, name: str) -> Value | None:
+        """A name of the class or of the classes of the script that it derives from."""
+        owners = (of for of in self.family() if isinstance(of, Class) and name in of.scope.names)
+        return next((of.scope.names[name] for of in owners), None)
+
+    def library_base(self) -> str | None:
         """The library class that it derives from in the end, if any."""
-        for base in self.bases if depth < 10 else ():
-            found = base.name if isinstance(base, Name) else None
-            found = base.library_base(depth + 1) if isinstance(base, Class) else found
-            if found:
-                return found
-        return None
+        return next((of.name for of in self.family() if isinstance(of, Name)), None)
 
 
 @dataclass(eq=False)
@@ -211,14 +220,39 @@ class Untold(Exception):
     """The value cannot be told without running the script."""
 
 
+def weight(value: Value | None) -> int:
+    """How many values there are in a value, written out, and a text counts by its length; counted to above LARGEST."""
+    total, waiting = 1, [value]
+    while waiting and total <= LARGEST:
+        found = waiting.pop()
+        inner = found.items if isinstance(found, Items) else found.pairs.values() if isinstance(found, Pairs) else ()
+        if isinstance(found, Constant):
+            held = found.value
+            total += len(held) // 64 if isinstance(held, (str, bytes)) else 0
+            total += held.bit_length() // 64 if isinstance(held, int) else 0
+        total += len(inner)
+        waiting += islice(inner, LARGEST)
+    return total
+
+
 def plain(value: Value | None) -> Any:
-    """The Python value of a constant, a list or a dict of constants; raises Untold for anything else."""
+    """The Python value of a constant, a list or a dict of constants; raises Untold for anything else, and for what is
+    too large to be followed: a list that holds one list twice, again and again, is small only as long as nobody writes
+    it out."""
+    if isinstance(value, Constant):
+        return value.value
+    if not isinstance(value, (Items, Pairs)) or weight(value) > LARGEST:
+        raise Untold
+    return _plain(value)
+
+
+def _plain(value: Value) -> Any:
     if isinstance(value, Constant):
         return value.value
     if isinstance(value, Items) and value.closed:
-        return [plain(item) for item in value.items]
+        return [_plain(item) for item in value.items]
     if isinstance(value, Pairs):
-        return {key: plain(item) for key, item in value.pairs.items()}
+        return {key: _plain(item) for key, item in value.pairs.items()}
     raise Untold
 
 
@@ -260,8 +294,8 @@ def origins(*values: Value | None) -> Origins:
         if value is None:
             continue
         found |= dict.fromkeys(value.origins)
-        if isinstance(value, Items):
-            found |= dict.fromkeys(origins(*value.items[:20]))
+        for item in value.items[:20] if isinstance(value, Items) else ():  # what is in those, they say themselves
+            found |= dict.fromkeys(item.origins)
     return tuple(found)[:6]
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ...input_files import LARGEST_PYTHON, read_bytes
+from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
 from ...migrate.model_spec import NOT_THEIRS
 
 
@@ -57,7 +57,7 @@ def _theirs(file: str) -> bool:
 @lru_cache(64)
 def _tree(file: str) -> ast.Module:
     try:
-        return ast.parse(read_bytes(file, LARGEST_PYTHON))
+        return python_tree(read_bytes(file, LARGEST_PYTHON))
     except (OSError, SyntaxError, ValueError):
         return ast.Module([], [])
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadDestination, BadRecipe, Unsupported
-from ...input_files import LARGEST_PYTHON, read_bytes
+from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
 from ...migrate import model_spec
 from ...migrate.formats.atomic_file import atomic_file
 from ..run.code_digest import code_digest
@@ -45,7 +45,7 @@ def mindspore_spec(name: str, args: Mapping[str, Any], source: Path | None = Non
 def maker(file: Path, name: str) -> str:
     """The function of a file of MindSpore source that makes the model: the one of its name, else the last one."""
     try:
-        body = ast.parse(read_bytes(file, LARGEST_PYTHON)).body
+        body = python_tree(read_bytes(file, LARGEST_PYTHON)).body
     except OSError as error:
         raise BadRecipe(f"model.source: {file} cannot be read: {error.strerror or error}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

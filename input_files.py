@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, NoReturn
 
 LARGEST_PYTHON = 2 << 20  # bytes; torch's own largest module is half of that
 MOST_TOKENS = 400_000  # of Python; a syntax tree takes 500 bytes for each
+MOST_BRACES = 20_000  # of Python, whose reader takes quadratic time in those of an f-string
 LARGEST_JSON = 1 << 26  # bytes; a report of ResNet-152 has 4 MB
 MOST_VALUES = 2_000_000  # in JSON; one may be 3 bytes of text and 100 of memory
 MOST_PAIRS = 1_100_000  # of a key and a value, which may be 7 bytes of text and 250 of memory
@@ -91,6 +92,8 @@ def python_tree(content: bytes, file: str = "<unknown>") -> ast.Module:
     """
     if len(content) > MOST_TOKENS and sum(1 for _ in _TOKEN.finditer(content)) > MOST_TOKENS:
         raise ValueError(f"it has more than {MOST_TOKENS:,} words and signs, and no such file has")
+    if content.count(b"{") > MOST_BRACES:
+        raise ValueError(f"it has more than {MOST_BRACES:,} braces, and no such file has")
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore"

@@ -21,6 +21,7 @@ from yaml.resolver import Resolver
 
 from .errors import BadInput
 from .input_files import read_text
+from .printable import quoted
 
 DEEPEST = 20
 MOST_NODES = 100_000  # aliases followed: about a second's work
@@ -74,7 +75,7 @@ class _Loader(Composer, CParser, SafeConstructor, Resolver):
             if key.tag == _MERGE and not self.aliases:
                 raise _refused("<< is not read: write the keys out", key)
             if key.value in seen:
-                raise _refused(f"the key {key.value!r} stands here twice", key)
+                raise _refused(f"the key {quoted(key.value)} stands here twice", key)
             seen.add(key.value)
         return node
 

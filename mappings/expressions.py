@@ -7,6 +7,8 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from ..printable import quoted
+
 LONGEST = 100  # letters
 ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -57,7 +59,7 @@ def _tree(text: str) -> ast.expr:
         tree = ast.parse(text, mode="eval").body
         _value(tree, None)
     except (SyntaxError, TypeError, ZeroDivisionError):
-        raise ValueError(f"{text!r} is no expression over whole numbers and names") from None
+        raise ValueError(f"{quoted(text)} is no expression over whole numbers and names") from None
     return tree
 
 
@@ -78,7 +80,7 @@ def _value(node: ast.expr, known: Mapping[str, Any] | None) -> Any:
         sides = [_value(side, known) for side in (node.left, *node.comparators)]
         tests = [COMPARISONS.get(type(test), _unknown) for test in node.ops]
         return False not in [test(left, right) for test, left, right in zip(tests, sides[:-1], sides[1:], strict=True)]
-    raise ValueError(f"{ast.unparse(node)!r} is no whole number, name, sum, difference, product or comparison")
+    raise ValueError(f"{quoted(ast.unparse(node))} is no whole number, name, sum, difference, product or comparison")
 
 
 def _unknown(left: Any, right: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from ..errors import BadInput
+from ..printable import quoted, shortened
 from . import expressions
 from .rows import (
     MEASURED,
@@ -71,7 +72,7 @@ def read_examples(path: Path) -> dict[str, tuple[str, str, str]]:
 def read_row(entry: Any, kind: str, file: str) -> Row:
     """Read one row from its YAML entry; raises BadInput naming file, row and key."""
     torch = entry.get("torch") if isinstance(entry, dict) else None
-    fields = Fields(entry, f"{file}: {torch or entry!r}")
+    fields = Fields(entry, f"{file}: {torch or quoted(entry)}")
     row = Row(
         kind=kind,
         torch=fields.take("torch", str),
@@ -120,7 +121,7 @@ def _argument(name: str, content: Any, where: str) -> Argument:
     to = fields.take("to", str, list, default=())
     verb = fields.take("verb", str, default=None)
     if verb is not None and not VERBS.knows(verb):
-        raise BadInput(f"{fields.where}: there is no verb '{verb}'; there are {', '.join(sorted(VERBS))}")
+        raise BadInput(f"{fields.where}: there is no verb {quoted(verb)}; there are {', '.join(sorted(VERBS))}")
     argument = Argument(
         torch=name,
         to=(to,) if isinstance(to, str) else tuple(to),
@@ -153,7 +154,7 @@ def _state(content: Any, where: str) -> State:
     fields = Fields(content, f"{where}: state")
     verb = fields.take("verb", str, default=None)
     if verb is not None and not SHAPES.knows(verb):
-        raise BadInput(f"{fields.where}: there is no state verb '{verb}'; there are {', '.join(sorted(SHAPES))}")
+        raise BadInput(f"{fields.where}: there is no state verb {quoted(verb)}; there are {', '.join(sorted(SHAPES))}")
     state = State(
         torch=fields.take("torch", str, type(None)),
         mindspore=fields.take("to", str, type(None)),
@@ -215,17 +216,17 @@ def _variation(content: Any, where: str) -> Variation:
     fields.done()
     wrong = [name for name, ends in variation.sizes.items() if not _is_range(ends)]
     if wrong:
-        raise BadInput(f"{fields.where}: size {wrong[0]}: expected the smallest and the largest, [1, 9]")
+        raise BadInput(f"{fields.where}: size {quoted(wrong[0])}: expected the smallest and the largest, [1, 9]")
     unlisted = [name for name, values in variation.args.items() if not isinstance(values, list) or not values]
     if unlisted:
-        raise BadInput(f"{fields.where}: {unlisted[0]}: expected a list of the values to draw from")
+        raise BadInput(f"{fields.where}: {quoted(unlisted[0])}: expected a list of the values to draw from")
     unknown = set(variation.dtypes) - set(DTYPES)
     if unknown:
         raise BadInput(f"{fields.where}: dtypes are some of {', '.join(DTYPES)}")
     shapes = [spec.get("shape") if isinstance(spec, dict) else spec for spec in variation.inputs]
     for shape in shapes:
         if not isinstance(shape, list):
-            raise BadInput(f"{fields.where}: inputs: expected shapes, or mappings with one, got {shape!r}")
+            raise BadInput(f"{fields.where}: inputs: expected shapes, or mappings with one, got {quoted(shape)}")
         _check_sizes([size for size in shape if type(size) is not int], variation.sizes, f"{fields.where}: inputs")
     _check_sizes(variation.where, {**variation.sizes, **variation.args}, f"{fields.where}: where")
     return variation
@@ -239,7 +240,8 @@ def _check_sizes(texts: Sequence[Any], known: Mapping[str, Any], where: str) -> 
         except ValueError as error:
             raise BadInput(f"{where}: {error}") from None
         if unknown:
-            raise BadInput(f"{where}: there is no size '{min(unknown)}' in {text!r}; there are {', '.join(known)}")
+            there = shortened(", ".join(map(str, known)))
+            raise BadInput(f"{where}: there is no size {quoted(min(unknown))} in {quoted(text)}; there are {there}")
 
 
 def _is_range(ends: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from ..errors import BadInput
+from ..printable import quoted, shortened
 
 EQUAL = "equal"  # every tensor within the measured noise of torch itself
 SAME_DISTRIBUTION = "equal in distribution"  # random streams differ, the distribution agrees
@@ -208,8 +209,8 @@ class Fields:
 
     def __init__(self, content: Any, where: str) -> None:
         if not isinstance(content, dict):
-            raise BadInput(f"{where}: expected keys and values, got {content!r}")
-        self.content, self.where = dict(content), where
+            raise BadInput(f"{where}: expected keys and values, got {quoted(content)}")
+        self.content, self.where = dict(content), shortened(where, 300)
 
     def take(self, key: str, *kinds: type, default: Any = ...) -> Any:
         """Remove and return one value of one of the given types; without a default the key must be there."""
@@ -219,13 +220,13 @@ class Fields:
             return default
         value = self.content.pop(key)
         if kinds and not isinstance(value, kinds):
-            raise BadInput(f"{self.where}: '{key}' cannot be {value!r}")
+            raise BadInput(f"{self.where}: '{key}' cannot be {quoted(value)}")
         return value
 
     def done(self) -> None:
         """Raise BadInput when keys are left that nobody took."""
         if self.content:
-            raise BadInput(f"{self.where}: unknown key '{next(iter(self.content))}'")
+            raise BadInput(f"{self.where}: unknown key {quoted(next(iter(self.content)))}")
 
 
 def constant(value: Any) -> Any:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, UnknownRow, Unsupported
+from ..printable import quoted
 from . import user_files, user_rows
 from .reading import read_examples, read_faults, read_rows
 from .rows import Argument, Call, Fault, Row
@@ -71,7 +72,7 @@ def _own(paths: tuple[Path, ...]) -> tuple[Row, ...]:
     for row in own:
         unknown = [name for name in row.pitfalls if name not in faults()]
         if unknown:
-            raise BadInput(f"{row.origin}: {row.torch}: pitfalls: there is no fault {unknown[0]!r}")
+            raise BadInput(f"{row.origin}: {row.torch}: pitfalls: there is no fault {quoted(unknown[0])}")
     return own
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from .. import yaml_reader
 from ..errors import BadInput, MsmigrateError
+from ..printable import quoted, shortened
 from .reading import MODES, read_row
 from .rows import NOT_RUN, Row, listed
 from .shapes import SHAPES
@@ -38,7 +39,8 @@ def read(files: tuple[Path, ...], kinds: tuple[str, ...]) -> tuple[Row, ...]:
             other = seen.setdefault(name, row)
             if other is not row:
                 raise BadInput(
-                    f"{row.origin}: {row.torch}: {name} stands in the row {other.torch} of {other.origin} too"
+                    f"{row.origin}: {shortened(row.torch, 100)}: {shortened(name, 100)} stands in the row "
+                    f"{shortened(other.torch, 100)} of {other.origin} too"
                 )
     return tuple(rows)
 
@@ -56,7 +58,7 @@ def _file(path: Path, kinds: Sequence[str]) -> Iterator[Row]:
 
 
 def _row(entry: dict[Any, Any], kind: str | None, kinds: Sequence[str], path: Path) -> Row:
-    where = f"{path}: {entry['torch']}"
+    where = f"{path}: {shortened(entry['torch'], 100)}"
     own = entry.pop("kind", kind)
     if own is None:
         raise BadInput(f"{where}: the key 'kind' is missing, here and before; there are {', '.join(kinds)}")
@@ -68,12 +70,13 @@ def _row(entry: dict[Any, Any], kind: str | None, kinds: Sequence[str], path: Pa
     except MsmigrateError:
         raise
     except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
-        raise BadInput(f"{where}: a value has not the form that rows have: {' '.join(str(error).split())}") from None
+        why = shortened(" ".join(str(error).split()), 200)
+        raise BadInput(f"{where}: a value has not the form that rows have: {why}") from None
 
 
 def _kind(kind: Any, kinds: Sequence[str], where: str) -> str:
     if kind not in kinds:
-        raise BadInput(f"{where}: there is no kind of row {kind!r}; there are {', '.join(kinds)}")
+        raise BadInput(f"{where}: there is no kind of row {quoted(kind)}; there are {', '.join(kinds)}")
     return str(kind)
 
 
@@ -82,7 +85,7 @@ def _check_names(entry: dict[Any, Any], where: str) -> None:
     aliases = entry.get("aliases", [])
     for name in (entry["torch"], *(aliases if isinstance(aliases, list) else [])):
         if not isinstance(name, str) or not name or not name.isprintable() or " " in name:
-            raise BadInput(f"{where}: {name!r} is no name of a torch class or function")
+            raise BadInput(f"{where}: {quoted(name)} is no name of a torch class or function")
     target = entry.get("mindspore")
     roots = set(OBJECTS)
     if isinstance(target, str):
@@ -91,15 +94,17 @@ def _check_names(entry: dict[Any, Any], where: str) -> None:
     for name in _named(entry):
         _check_dotted(name, where)
         if name.partition(".")[0] not in roots:
-            raise BadInput(f"{where}: {name}: a constant is of {' or '.join(sorted(roots))}")
+            raise BadInput(
+                f"{where}: {shortened(name, 100)}: a constant is of {shortened(' or '.join(sorted(roots)), 200)}"
+            )
 
 
 def _check_dotted(name: Any, where: str) -> None:
     if not isinstance(name, str) or not DOTTED.fullmatch(name):
-        raise BadInput(f"{where}: {name!r} is no qualified name such as mindspore.nn.Dense")
+        raise BadInput(f"{where}: {quoted(name)} is no qualified name such as mindspore.nn.Dense")
     root = name.partition(".")[0]
     if root in sys.stdlib_module_names:
-        raise BadInput(f"{where}: {name} is of Python's own library, which no row may name")
+        raise BadInput(f"{where}: {shortened(name, 100)} is of Python's own library, which no row may name")
 
 
 def _named(value: Any) -> Iterator[Any]:

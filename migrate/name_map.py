@@ -23,6 +23,7 @@ from typing import Any
 
 from .. import processes
 from ..errors import BadInput
+from ..printable import quoted
 
 LONGEST = 1000  # characters of a pattern
 MOST = 1_000_000  # bytes of a file
@@ -82,7 +83,7 @@ def _rule(path: Path, node: Any, until: float) -> Rule:
             warnings.simplefilter("ignore")  # what a later Python may read otherwise
             re.compile(rule.torch)
     except (re.error, RecursionError, OverflowError) as error:
-        raise BadInput(f"{rule.where}: {rule.torch!r} is no regular expression: {error}") from None
+        raise BadInput(f"{rule.where}: {quoted(rule.torch, 300)} is no regular expression: {error}") from None
     if time.monotonic() > until:
         raise BadInput(f"{rule.where}: up to here the patterns take longer than {SECONDS:g} s to read: write fewer")
     return rule
@@ -102,17 +103,19 @@ def targets(rules: Sequence[Rule], names: Collection[str]) -> dict[str, tuple[Ru
     except subprocess.TimeoutExpired as error:
         rule = _begun(rules, (error.stdout or b"").decode())
         raise BadInput(
-            f"{rule.where}: {rule.torch!r} takes longer than {SECONDS:g} s to match: write it without a repetition "
-            "inside of a repetition, as in (a+)+"
+            f"{rule.where}: {quoted(rule.torch, 300)} takes longer than {SECONDS:g} s to match: write it "
+            "without a repetition inside of a repetition, as in (a+)+"
         ) from None
     if done.returncode:
         rule = _begun(rules, done.stdout)
-        raise BadInput(f"{rule.where}: {rule.torch!r} takes too much memory to match: write it without {{…}} in {{…}}")
+        raise BadInput(
+            f"{rule.where}: {quoted(rule.torch, 300)} takes too much memory to match: write it without {{…}} in {{…}}"
+        )
     found = {}
     for name, (number, target, *why) in json.loads(done.stdout.splitlines()[-1]).items():
         rule = rules[number]
         if target is None:
-            raise BadInput(f"{rule.where}: {rule.mindspore!r} does not fit its pattern: {why[0]}")
+            raise BadInput(f"{rule.where}: {quoted(rule.mindspore, 300)} does not fit its pattern: {why[0]}")
         found[name] = (rule, target)
     return found
 
@@ -160,7 +163,7 @@ class Names:
             if rule.line not in self.used:
                 modules = {name.rpartition(".")[0] for name in names} - {""}
                 hint = near(rule.torch, modules)
-                raise BadInput(f"{rule.where}: {rule.torch!r} matches no name of the checkpoint{hint}")
+                raise BadInput(f"{rule.where}: {quoted(rule.torch, 300)} matches no name of the checkpoint{hint}")
 
     def _target(self, name: str) -> str | None:
         if not self.rules:
@@ -195,13 +198,15 @@ def apply(rules: list[Rule], ours: dict[str, bool], theirs: set[str]) -> dict[st
         rule, target = matched[name]
         if target not in theirs:
             hint = near(target, theirs)
-            raise BadInput(f"{rule.where}: {name} would be {target!r}, which the MindSpore net does not have{hint}")
+            raise BadInput(
+                f"{rule.where}: {name} would be {quoted(target, 300)}, which the MindSpore net does not have{hint}"
+            )
         found[name] = target
     used = {rule.line for rule, _ in matched.values()}
     for rule in rules:
         if rule.line not in used:
             hint = near(rule.torch, ours)
-            raise BadInput(f"{rule.where}: {rule.torch!r} matches no name of the torch model{hint}")
+            raise BadInput(f"{rule.where}: {quoted(rule.torch, 300)} matches no name of the torch model{hint}")
     for name in [n for n in ours if n not in found]:  # below a mapped module
         head = name
         while head and head not in found:

@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from ..errors import BadTrace
+from ..printable import quoted
 from .judge import Verdict
 from .trace import Entry, Trace
 
@@ -28,7 +29,7 @@ def declared(trace: Trace, entry: Entry) -> float | None:
     if level is None or entry.stage != "data" or entry.name not in NAMES:
         return None
     if not isinstance(level, float) or not (math.isfinite(level) and level > 0):
-        raise BadTrace(f"{trace.folder / 'trace.json'}: {KEY} is no size of a grey level: {level!r}")
+        raise BadTrace(f"{trace.folder / 'trace.json'}: {KEY} is no size of a grey level: {quoted(level)}")
     return level
 
 

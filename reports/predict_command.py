@@ -20,7 +20,7 @@ from ..train.inference.inference_images import image_files
 from ..train.inference.inference_process import WORKER
 from ..train.inference.inference_results import Results
 from ..train.inference.request import Request, Target
-from ..train.inference.subject import NetOptions, Subject
+from ..train.inference.subject import LONGEST_CLASS, NetOptions, Subject
 from .evaluation import likeliest
 from .inference_progress import infer_with_progress
 from .terminal import Console, one_line
@@ -93,10 +93,17 @@ def class_file(place: Path) -> list[str]:
     if place.is_dir():
         return class_names(place)
     try:
-        return [line.strip() for line in read_text(place, MOST_NAMES).rstrip().splitlines()]
+        names = [line.strip() for line in read_text(place, MOST_NAMES).rstrip().splitlines()]
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise BadInput(f"--classes {place} cannot be read: {why}") from error
+    for number, name in enumerate(names, 1):
+        if len(name) > LONGEST_CLASS:
+            raise BadInput(
+                f"--classes {place}, line {number}: {len(name):,} letters, and the name of a class has at most "
+                f"{LONGEST_CLASS}: give a file with one name on each line"
+            )
+    return names
 
 
 def _json(

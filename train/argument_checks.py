@@ -56,7 +56,10 @@ def _whole(value: Any, least: int) -> bool:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # an integer beyond every float, as JSON may have it
+        return False
 
 
 def _numbers(value: Any, *counts: int) -> bool:

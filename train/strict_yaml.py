@@ -11,6 +11,7 @@ import yaml
 
 from .. import yaml_reader
 from ..errors import BadRecipe
+from ..printable import quoted
 from ..yaml_reader import line
 
 __all__ = ["line", "odd_text", "read", "refuse_odd"]
@@ -31,15 +32,17 @@ def refuse_odd(value: Any, where: str = "") -> None:
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):
-                raise ValueError(f"the key {key!r}{where} is not a word")
-            refuse_odd(item, f" in {key!r}")
+                raise ValueError(f"the key {quoted(key)}{where} is not a word")
+            refuse_odd(item, f" in {quoted(key)}")
     elif isinstance(value, (list, tuple)):
         for item in value:
             refuse_odd(item, where)
+    elif type(value) is int and abs(value) >= 10**18:  # JSON has such, and no float may be near it
+        raise ValueError(f"{quoted(value)}{where} is a whole number of more than 18 digits")
     elif isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{value}{where} is not a finite number")
     elif value is not None and not isinstance(value, (bool, int, float, str)):
-        raise ValueError(f"{value!r}{where} is neither a number, a word, true, false nor null")
+        raise ValueError(f"{quoted(value)}{where} is neither a number, a word, true, false nor null")
 
 
 def odd_text(value: Any, loc: tuple[Any, ...] = ()) -> tuple[tuple[Any, ...], str] | None:

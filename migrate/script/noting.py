@@ -35,7 +35,7 @@ class Notes:
         self, name: str, node: ast.expr, scope: Scope, arguments: list[Argument] | None, receiver: Any = None
     ) -> Seen:
         """Keep one use of a library."""
-        self.spent += 3 + scope.source.length(node) // 32  # its text is written, and rewritten
+        self.spent += 6 + scope.source.length(node) // 32  # its text is written, and rewritten
         seen = Seen(
             name=name,
             source=scope.source,

@@ -80,6 +80,7 @@ class Reader(Functions):
         parts = name.split(".")
         if not all(part.isidentifier() for part in parts) or len(self.files) >= MOST_FILES:
             return None
+        self.spent += 5
         at = self.folder.joinpath(*parts)
         for path in (at.with_suffix(".py"), at / "__init__.py"):
             if path.is_file():

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ...mappings.rows import Call
+from .source import LONGEST_TEXT
 from .values import Seen
 
 Texts = Mapping[int, str]  # a node of a call -> the call rewritten
@@ -37,6 +38,8 @@ for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt
 
 def text_of(seen: Seen, node: ast.expr, texts: Texts) -> str:
     """The source of a node, with the calls inside it rewritten."""
+    if seen.source.length(node) > LONGEST_TEXT:
+        return seen.source.text(node)
     inside = {id(part) for part in ast.walk(node)} & texts.keys()
     if not inside:
         return seen.source.text(node)

@@ -13,8 +13,10 @@ from pathlib import Path
 
 from ...errors import BadInput
 from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
+from ...printable import shortened
 
 LINE_ENDS = re.compile("\r\n|\r|\n")  # those that Python counts
+LONGEST_TEXT = 10_000  # letters of a node that is written anew, on one line
 DEEPEST = 120  # levels of a syntax tree; an `elif` is one more
 
 
@@ -32,6 +34,8 @@ class Source:
         start, end = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
         if start is None or end is None:
             return ast.unparse(node)
+        if start != end and self.length(node) > LONGEST_TEXT:
+            return shortened(" ".join(" ".join(self.lines[start - 1 : end])[:LONGEST_TEXT].split()))
         if start != end:
             return " ".join(ast.unparse(node).split())
         line = self.encoded[start - 1]

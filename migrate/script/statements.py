@@ -208,7 +208,7 @@ class Statements(Loops):
 
     def _names(self, scope: Scope) -> dict[str, Value]:
         """The names as they are now."""
-        self.spent += len(scope.names) // 64
+        self.spent += len(scope.names) // 16
         return dict(scope.names)
 
     def _do_with(self, node: Any, scope: Scope) -> End:

@@ -21,6 +21,7 @@ from safetensors import SafetensorError
 
 from ...errors import BadInput, MsmigrateError
 from ...input_files import open_regular
+from ...printable import quoted
 from ..array_files import npz_headers, read_npz, read_safetensors, safetensors_headers
 
 INPUT = re.compile(r"(?:images|inputs?)(?P<step>[1-9]\d{0,3})?(?:\.(?P<place>[1-9]\d?))?")
@@ -133,7 +134,7 @@ def _element(dtype: np.dtype[Any]) -> int:
 
 def _check(path: Path, name: str, header: Header) -> None:
     if not (INPUT.fullmatch(name) or LABELS.fullmatch(name)):
-        raise BadInput(f"{path}: there is {name!r}; expected {SHOULD}")
+        raise BadInput(f"{path}: there is {quoted(name)}; expected {SHOULD}")
     if not WHOLE.fullmatch(header.dtype) and header.dtype != "float32":
         raise BadInput(f"{path}: {name} is {header.dtype}; save it as float32 or int64")
     if not header.shape or 0 in header.shape:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ...errors import BadInput
 from ...input_files import read_json
+from ...printable import quoted
 
 FORMAT = 2
 SIDES = ("torch", "mindspore")
@@ -117,7 +118,7 @@ def read(path: Path) -> Structure:
     try:
         document = read_json(path)
         if document.get("format") != FORMAT:
-            raise ValueError(f"format {document.get('format')!r}; this msmigrate reads {FORMAT}")
+            raise ValueError(f"format {quoted(document.get('format'))}; this msmigrate reads {FORMAT}")
         return _structure(document)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)

@@ -19,6 +19,7 @@ import numpy as np
 
 from ...errors import BadTrace
 from ...input_files import open_regular, read_json
+from ...printable import quoted
 from ..array_files import read_npy
 from ..narrowing import MODEL as MODEL
 from .values import DTYPES, Stored, Unsupported, Value, decoded, digest, encoded, flat, leaves
@@ -142,7 +143,7 @@ class Recording:
         try:
             document = read_json(path)
             if document.get("format") != FORMAT:
-                raise BadTrace(f"{path}: replay format {document.get('format')!r}; this msmigrate reads {FORMAT}")
+                raise BadTrace(f"{path}: replay format {quoted(document.get('format'))}; this msmigrate reads {FORMAT}")
             modules = {str(fields["path"]): _module(fields) for fields in document.pop("modules")}
             calls = {call.label: call for call in (_call(fields, modules) for fields in document.pop("calls"))}
         except (FileNotFoundError, NotADirectoryError):

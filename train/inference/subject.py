@@ -30,6 +30,7 @@ from .inference_weights import is_foreign
 from .request import preparation
 
 SIDE, LARGER = 224, 256 / 224  # the image that a net takes, and how much larger the one is from which it is cut
+LONGEST_CLASS = 500  # letters of a class's name; ImageNet's longest has 130
 GREY = ("lenet5", "resnet_tiny")  # models whose images nobody knows without a recipe
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # of ImageNet, as torchvision's models take it
 
@@ -243,6 +244,10 @@ def _classes(checkpoint: Path, stored: Checkpoint) -> tuple[str, ...] | None:
     sound = isinstance(names, list) and all(isinstance(name, str) and name.isprintable() for name in names)
     if not sound or len(set(names)) < len(names):
         raise BadCheckpoint(f"{checkpoint} is damaged: its class names are not a list of different names")
+    if len(max(names, key=len)) > LONGEST_CLASS:
+        raise BadCheckpoint(
+            f"{checkpoint} is damaged: it has the name of a class with more than {LONGEST_CLASS} letters"
+        )
     return tuple(names)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...errors import BadCheckpoint, BadInput
 from ...migrate.stored_source import DIGEST
+from ...printable import quoted
 from ..recipe import OUTSIDE_THE_STEP, Recipe
 
 # data options that leave a step as it is, and still decide which images it gets
@@ -67,7 +68,7 @@ class Progress:
         for name, value in found.items():
             kinds = (int,) if name in wholes else (int, float) if name == "loss_sum" else (int, float, type(None))
             if type(value) not in kinds or (name in wholes and value < 0):
-                raise BadCheckpoint(f"{path} is damaged: it says that {name} is {value!r}")
+                raise BadCheckpoint(f"{path} is damaged: it says that {name} is {quoted(value)}")
         return cls(**found)
 
 
@@ -144,7 +145,7 @@ def _changes(old: Any, new: Recipe) -> list[str]:
     """The first three keys, dotted, in which the recipes differ as to the step."""
     tree = new.model_dump(mode="json", exclude=OUTSIDE_THE_STEP)
     found = [
-        f"{'.'.join(place)} was {was!r} and is now {wanted!r}"
+        f"{'.'.join(place)} was {quoted(was)} and is now {quoted(wanted)}"
         for place, was, wanted in _differences(old, tree, ())
         if ".".join(place) not in OUTSIDE and place != ("model", "checkpoint")
     ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from ..errors import BadInput
 from ..train.run.events import Follower
 
 METRICS = ("loss", "top1", "top5")
@@ -89,8 +90,12 @@ class History:
 
 
 def read(log: Path) -> History:
-    """Read a run's log; lines that are no events, or lack what an event of their kind has, are passed over."""
-    return history(Follower(log).events())
+    """Read a run's log; lines that are no events, or lack what an event of their kind has, are passed over. Raises
+    BadInput for what is no regular file."""
+    try:
+        return history(Follower(log).events())
+    except OSError as error:
+        raise BadInput(f"the log {log} cannot be read: {error.strerror or error}") from None
 
 
 def history(events: Iterable[dict[str, Any]]) -> History:

@@ -82,10 +82,10 @@ def check(case: Case, folder: Path) -> Outcome:
         made.mkdir()
     for name, content in case.files.items():
         (source / name).write_bytes(content)
-    resident = _forget_peak()
+    resident = forget_peak()
     with mock.patch.object(mindspore_ckpt, "CHUNK", case.chunk), mock.patch.object(os, "fsync"):
         kind, complaint, text, seconds = _tried(case, source / case.source, out)
-    memory = max(0, _peak() - resident)
+    memory = max(0, peak() - resident)
     found = {path.name: path.read_bytes() for path in source.iterdir()}
     if complaint is None and found != dict(case.files):
         complaint = "the source was changed"
@@ -198,13 +198,13 @@ def _held(piece: Piece, paths: list[str]) -> tuple[str, tuple[int, ...], bytes |
     return piece.dtype, piece.shape, content
 
 
-def _forget_peak() -> int:
+def forget_peak() -> int:
     """Let the kernel measure the most memory anew; the memory that is held now."""
     Path("/proc/self/clear_refs").write_text("5")
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
-def _peak() -> int:
+def peak() -> int:
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) << 10
 

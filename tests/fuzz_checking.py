@@ -140,7 +140,7 @@ def _listen(event: str, args: tuple[Any, ...]) -> None:
     told = ""
     if event == "subprocess.Popen":
         told = "" if any("pattern_worker.py" in str(word) for word in args[1] or ()) else f"start {args[1]!r:.100}"
-    elif event in STARTS or event.startswith("socket."):
+    elif (event in STARTS and args != (None,)) or event.startswith("socket."):  # ctypes.dlopen(None) is this process
         told = f"{event} {args!r:.100}"
     elif event == "import" and args[0] == CANARY:
         told = "import canary"
@@ -152,10 +152,11 @@ def _listen(event: str, args: tuple[Any, ...]) -> None:
 
 
 def _writes(args: tuple[Any, ...]) -> bool:
-    mode, flags = args[1], args[2] if len(args) > 2 else 0
-    return (isinstance(mode, str) and any(letter in mode for letter in "wax+")) or bool(
-        isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
-    )
+    mode, flags = args[1], args[2] if len(args) > 2 and isinstance(args[2], int) else 0
+    if flags & os.O_TMPFILE == os.O_TMPFILE:  # a file without a name, which goes with the process
+        return False
+    named = isinstance(mode, str) and any(letter in mode for letter in "wax+")
+    return named or bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
 
 
 # Many inputs -------------------------------------------------------------------------------------------------------

@@ -245,5 +245,6 @@ def safetensors_damaged(rng: Random, seeds: Sequence[bytes]) -> bytes:
         return bytes_damaged(rng, seeds)
     content = rng.choice(seeds)
     end = 8 + int.from_bytes(content[:8], "little")
-    text = fuzz_bytes.json_text(rng, lured(rng, json.loads(content[8:end])))
+    change = rng.choice((tweaked, lured))
+    text = fuzz_bytes.json_text(rng, change(rng, json.loads(content[8:end])))
     return len(text).to_bytes(8, "little") + text + content[end:]

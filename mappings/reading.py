@@ -72,7 +72,7 @@ def read_examples(path: Path) -> dict[str, tuple[str, str, str]]:
 def read_row(entry: Any, kind: str, file: str) -> Row:
     """Read one row from its YAML entry; raises BadInput naming file, row and key."""
     torch = entry.get("torch") if isinstance(entry, dict) else None
-    fields = Fields(entry, f"{file}: {torch or quoted(entry)}")
+    fields = Fields(entry, f"{file}: {quoted(torch or entry)}")
     row = Row(
         kind=kind,
         torch=fields.take("torch", str),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadTrace
+from ..printable import shortened
 from . import fast_images
 from .findings import Finding
 from .initial import PART as DISTRIBUTION
@@ -60,10 +61,11 @@ class Traces:
                     f"{trace.folder / 'trace.json'}: does not say of which recipe it is, or recorded by what"
                 )
         for trace in (*traces.torch, *traces.of_mindspore):
-            if trace.about["recipe"] != traces.mindspore.about["recipe"]:
+            found, own = trace.about["recipe"], traces.mindspore.about["recipe"]
+            if found != own:
                 raise BadTrace(
-                    f"{trace.folder.name} is of recipe {trace.about['recipe']}, {MINDSPORE} of "
-                    f"{traces.mindspore.about['recipe']}: record both from the same recipe"
+                    f"{trace.folder.name} is of recipe {shortened(found, 40)}, {MINDSPORE} of {shortened(own, 40)}: "
+                    "record both from the same recipe"
                 )
         return traces
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadTrace
+from ..printable import quoted
 from .compare import Traces, compare
 from .findings import Finding
 from .judge import RATIO, Unjudged, Verdict
@@ -45,7 +46,8 @@ def judge_compiled(
     """
     graph = Trace(folder / GRAPH)
     if graph.about.get("recipe") != traces.mindspore.about["recipe"]:
-        raise BadTrace(f"{graph.folder} is of recipe {graph.about.get('recipe')}: record both modes in one run")
+        found = quoted(graph.about.get("recipe"))
+        raise BadTrace(f"{graph.folder} is of recipe {found}: record both modes in one run")
     stage = next((s for s in narrowing.stages if s not in ("data", "init")), "forward")  # where the whole step counts
     failed, unfixed = graph.about.get(FAILED), graph.about.get(UNFIXED)
     if isinstance(failed, str):

@@ -14,6 +14,8 @@ from typing import Any
 
 import click
 
+LONGEST = 500  # letters of what a message says about a file's content
+
 _RUN = re.compile(r"[^\n\t]+")
 
 
@@ -28,7 +30,7 @@ def printable(text: str) -> str:
     )
 
 
-def shortened(text: str, most: int = 500) -> str:
+def shortened(text: str, most: int = LONGEST) -> str:
     """The text; of one that is longer than `most` letters, the beginning and the end."""
     end = min(150, most // 3)
     return text if len(text) <= most else f"{text[: most - end - 3]} … {text[-end:]}"

@@ -146,15 +146,15 @@ def _listen(event: str, args: tuple[Any, ...]) -> None:
         told = "import canary"
     elif event == "open" and isinstance(args[0], (str, bytes)) and _writes(args):
         name = str(Path(os.fsdecode(args[0])).absolute())
-        told = "" if name.startswith((*_FOLDERS, "/dev/null", "/proc/self")) else f"write {name[:100]}"
+        nameless = Path(name).is_dir()  # O_TMPFILE, or a temporary file without a name, which goes with the process
+        here = name.startswith((*_FOLDERS, "/dev/null", "/proc/self"))
+        told = "" if here or nameless else f"write {name[:100]}"
     if told:
         _HEARD[-1].append(told)
 
 
 def _writes(args: tuple[Any, ...]) -> bool:
     mode, flags = args[1], args[2] if len(args) > 2 and isinstance(args[2], int) else 0
-    if flags & os.O_TMPFILE == os.O_TMPFILE:  # a file without a name, which goes with the process
-        return False
     named = isinstance(mode, str) and any(letter in mode for letter in "wax+")
     return named or bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
 

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from ..errors import BadCheckpoint, MsmigrateError
-from ..printable import shortened
+from ..printable import LONGEST, shortened
 from . import recipe as recipes
 from . import strict_yaml
 from .models import model_names
@@ -153,7 +153,7 @@ def enough(recipe: Recipe) -> bool:
 def spelled(model: Model) -> str | None:
     """The model as the command line names it; None where that would be too long to be read."""
     spec = torch_spec(model.name, model.args)
-    return spec if len(spec) <= recipes.LONGEST else None
+    return spec if len(spec) <= LONGEST else None
 
 
 def classes_of(tree: Any, names: Any) -> dict[str, int]:

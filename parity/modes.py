@@ -46,8 +46,8 @@ def judge_compiled(
     """
     graph = Trace(folder / GRAPH)
     if graph.about.get("recipe") != traces.mindspore.about["recipe"]:
-        other = quoted(graph.about.get("recipe"))
-        raise BadTrace(f"{graph.folder} is of recipe {other}: record both modes in one run")
+        said = quoted(graph.about.get("recipe"))
+        raise BadTrace(f"{graph.folder} is of recipe {said}: record both modes in one run")
     stage = next((s for s in narrowing.stages if s not in ("data", "init")), "forward")  # where the whole step counts
     failed, unfixed = graph.about.get(FAILED), graph.about.get(UNFIXED)
     if isinstance(failed, str):

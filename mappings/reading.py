@@ -79,26 +79,22 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         mindspore=fields.take("mindspore", str, type(None)),
         exact=fields.take("exact", bool),
         why=fields.take("why", str, default=None),
-        aliases=tuple(fields.take("aliases", list, default=())),
+        aliases=fields.texts("aliases"),
         arguments=tuple(
             _argument(name, content, fields.where) for name, content in fields.take("arguments", dict).items()
         ),
-        written=tuple(
-            _written(name, content, fields.where) for name, content in fields.take("written", dict, default={}).items()
-        ),
-        unwritten=fields.take("unwritten", dict, default={}),
-        defaults=fields.take("defaults", dict, default={}),
+        written=tuple(_written(name, content, fields.where) for name, content in fields.words("written").items()),
+        unwritten=fields.words("unwritten", str),
+        defaults=fields.words("defaults", str),
         state=tuple(_state(content, fields.where) for content in fields.take("state", list, default=())),
         status=fields.take("status", dict),
-        pitfalls=tuple(fields.take("pitfalls", list, default=())),
+        pitfalls=fields.texts("pitfalls"),
         docs=fields.take("docs", dict),
         cases=tuple(_case(content, fields.where) for content in fields.take("cases", list, default=())),
         vary=tuple(_variation(content, fields.where) for content in fields.take("vary", list, default=())),
         versions=fields.take("versions", str, default=MEASURED),
         rewrite=fields.take("rewrite", str, default=None),
-        group_options={
-            str(name): tuple(values) for name, values in fields.take("group_options", dict, default={}).items()
-        },
+        group_options={name: tuple(values) for name, values in fields.words("group_options", list).items()},
         recipe=fields.take("recipe", dict, default={}),
     )
     fields.done()
@@ -117,14 +113,16 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
 
 def _argument(name: str, content: Any, where: str) -> Argument:
     fields = Fields(content, f"{where}: {name}")
+    if not isinstance(name, str):
+        raise BadInput(f"{where}: arguments: {quoted(name)} is no name")
     required = "default" not in fields.content
-    to = fields.take("to", str, list, default=())
+    to = (fields.take("to", str),) if isinstance(fields.content.get("to"), str) else fields.texts("to")
     verb = fields.take("verb", str, default=None)
     if verb is not None and not VERBS.knows(verb):
         raise BadInput(f"{fields.where}: there is no verb {quoted(verb)}; there are {', '.join(sorted(VERBS))}")
     argument = Argument(
         torch=name,
-        to=(to,) if isinstance(to, str) else tuple(to),
+        to=to,
         required=required,
         default=None if required else constant(fields.take("default")),
         verb=verb,

@@ -208,9 +208,10 @@ class Fields:
     """A mapping from YAML, read key by key; what is left over at the end is an error."""
 
     def __init__(self, content: Any, where: str) -> None:
+        self.where = shortened(where, 600)
         if not isinstance(content, dict):
-            raise BadInput(f"{where}: expected keys and values, got {quoted(content)}")
-        self.content, self.where = dict(content), shortened(where, 300)
+            raise BadInput(f"{self.where}: expected keys and values, got {quoted(content)}")
+        self.content = dict(content)
 
     def take(self, key: str, *kinds: type, default: Any = ...) -> Any:
         """Remove and return one value of one of the given types; without a default the key must be there."""
@@ -223,10 +224,30 @@ class Fields:
             raise BadInput(f"{self.where}: '{key}' cannot be {quoted(value)}")
         return value
 
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Remove and return a list of texts; none where the key is not there."""
+        found = self.take(key, list, default=[])
+        if not all(isinstance(text, str) for text in found):
+            raise BadInput(f"{self.where}: '{key}' is a list of texts, not {quoted(found)}")
+        return tuple(found)
+
+    def words(self, key: str, *kinds: type) -> dict[str, Any]:
+        """Remove and return a mapping from texts to values of the given types; nothing where the key is not there."""
+        found: dict[str, Any] = self.take(key, dict, default={})
+        for name, value in found.items():
+            if not isinstance(name, str) or not isinstance(value, kinds or object):
+                what = f"{quoted(name)}: {quoted(value)}"
+                raise BadInput(f"{self.where}: '{key}' maps names to {_named(kinds)}, not {what}")
+        return found
+
     def done(self) -> None:
         """Raise BadInput when keys are left that nobody took."""
         if self.content:
             raise BadInput(f"{self.where}: unknown key {quoted(next(iter(self.content)))}")
+
+
+def _named(kinds: tuple[type, ...]) -> str:
+    return " or ".join({str: "texts", list: "lists"}.get(kind, "values") for kind in kinds) or "values"
 
 
 def constant(value: Any) -> Any:

@@ -7,6 +7,7 @@ tests/export/test_rest_fuzz.py.
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -19,9 +20,12 @@ import fuzz_check
 import fuzz_checking
 import fuzz_readers  # first, for it says where its helpers lie
 import pytest
+import traces
 from fuzz_checking import check, outcomes
 from fuzz_readers import ALL, CHECKPOINTS, KINDS, Kind, case
-from msmigrate.errors import BadInput
+from msmigrate.errors import BadInput, MsmigrateError
+from msmigrate.printable import quoted
+from msmigrate.train import stored_recipe
 
 SEED = 2026
 QUICK, FULL = 25, 10_000  # inputs: of each reader, of all together
@@ -72,6 +76,65 @@ def test_the_same_three_give_the_same_input() -> None:
         assert case(kind, SEED, 7) == case(kind, SEED, 7)
         assert len({case(kind, SEED, number) for number in range(12)}) > 6
     assert not set(KINDS) & set(CHECKPOINTS)
+
+
+ROW = "- {kind: layer, torch: a.B, mindspore: c.D, exact: true, "
+HUGE, LONG = "9" * 5000, "x" * 5000
+FOUND = {  # reader, contents, and what is said of them: what these runs found once
+    "an argument that goes to a list": (
+        "mapping rows",
+        ROW + "arguments: {x: {to: [[a]]}}}",
+        "'to' is a list of texts",
+    ),
+    "a pitfall that is a mapping": ("mapping rows", ROW + "arguments: {}, pitfalls: [{}]}", "'pitfalls' is a list of"),
+    "a default that is a list": ("mapping rows", ROW + "arguments: {}, defaults: {x: []}}", "'defaults' maps names to"),
+    "options that are no list": ("mapping rows", ROW + "arguments: {}, group_options: {x: 1}}", "to lists, not 'x': 1"),
+    "an argument without a name": ("mapping rows", ROW + "arguments: {1: {why: x}}}", "1 is no name"),
+    "a row in place of a list": ("mapping rows", ROW + f"arguments: {{}}, state: [[{'1, ' * 3000}1]]}}", "got [1, 1"),
+    "a long key": ("mapping rows", ROW + f"arguments: {{{'x' * 1000}: 1}}}}", "expected keys and values, got 1"),
+    "a long kind": ("mapping rows", f"- kind: {LONG}", "there is no kind of row 'xxx"),
+    "a long name of a row": ("mapping rows", f"- {{kind: layer, torch: {LONG}}}", "x': the key 'mindspore' is missing"),
+    "a long name of a class": ("class list", f"a\n{LONG}", "line 2: 5,000 letters"),
+    "a long format": ("structure", f'{{"format": "{LONG}"}}', "this msmigrate reads"),
+    "a list that grows": ("script", "import torch\n[[[[1]*9999]*9999]*9999]\n", None),
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_once_is_refused_in_a_line(name: str, empty: Path) -> None:
+    kind, content, says = FOUND[name]
+    path = empty / KINDS[kind].name
+    path.write_text(content)
+    if says is None:
+        KINDS[kind].read(path)
+        return
+    with pytest.raises(BadInput) as refused:
+        KINDS[kind].read(path)
+    text = str(refused.value)
+    assert says in text and len(text) < 900, text
+
+
+def test_a_number_beyond_every_float_is_none_that_a_transform_takes() -> None:
+    with pytest.raises(MsmigrateError, match="18 digits"):
+        stored_recipe.read("x.ckpt", {"model": {"name": "lenet5", "args": {"num_classes": 10**400}}}, None)
+    with pytest.raises(MsmigrateError):
+        transforms = [{"name": "Normalize", "args": {"mean": [10**400], "std": [0.5]}}]
+        stored_recipe.read("x.ckpt", {"model": {"name": "lenet5"}, "data": {"eval_transforms": transforms}}, None)
+
+
+def test_digests_of_other_recipes_are_shortened(empty: Path) -> None:
+    folder = traces.Run().write(empty / "run")
+    index = next(folder.glob("torch*/trace.json"))
+    index.write_text(json.dumps({**json.loads(index.read_text()), "recipe": LONG}))
+    with pytest.raises(BadInput) as refused:
+        fuzz_readers.read_trace(folder)
+    assert "record both from the same recipe" in str(refused.value) and len(str(refused.value)) < 300
+
+
+def test_of_a_long_value_the_beginning_and_the_end_are_quoted() -> None:
+    assert quoted("short") == "'short'" and quoted(list(range(9000)), 30).endswith("8999]")
+    assert len(quoted("x" * 9000)) <= 80 >= len(quoted({"a": ["x" * 9000]}))
+    assert quoted(10**5000) == "a value of the type int"
 
 
 # That each of these would be noticed -------------------------------------------------------------------------------

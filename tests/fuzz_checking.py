@@ -21,9 +21,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+import fuzz_readers  # it says where the others lie
+
+# isort: split
 import fuzz_check
 import fuzz_inputs
-import fuzz_readers  # first, for it says where its helpers lie
 from fuzz_check import Outcome, limits
 from fuzz_damage import CANARY
 from fuzz_readers import CHECKPOINTS, KINDS, Kind, case

@@ -247,7 +247,7 @@ class Fields:
 
 
 def _named(kinds: tuple[type, ...]) -> str:
-    return " or ".join({str: "texts", list: "lists"}.get(kind, "values") for kind in kinds) or "values"
+    return " or ".join("texts" if kind is str else "lists" for kind in kinds) or "values"
 
 
 def constant(value: Any) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadTrace
-from ..printable import quoted
+from ..printable import shortened
 from .compare import Traces, compare
 from .findings import Finding
 from .judge import RATIO, Unjudged, Verdict
@@ -46,7 +46,7 @@ def judge_compiled(
     """
     graph = Trace(folder / GRAPH)
     if graph.about.get("recipe") != traces.mindspore.about["recipe"]:
-        said = quoted(graph.about.get("recipe"))
+        said = shortened(str(graph.about.get("recipe")), 40)
         raise BadTrace(f"{graph.folder} is of recipe {said}: record both modes in one run")
     stage = next((s for s in narrowing.stages if s not in ("data", "init")), "forward")  # where the whole step counts
     failed, unfixed = graph.about.get(FAILED), graph.about.get(UNFIXED)

@@ -1,7 +1,7 @@
 """Whatever a file holds, it is converted bit for bit, or refused in one line and without a trace; nothing else happens.
 
 A failure names format, seed and number; `fuzz_inputs.case` makes the same input of them, and the test keeps its files.
-benchmarks/fuzz_convert.py runs any number of inputs.
+benchmarks/fuzz_readers.py runs any number of inputs.
 """
 
 from __future__ import annotations

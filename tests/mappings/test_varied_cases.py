@@ -93,11 +93,11 @@ def test_conditions_hold(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "text"),
     [
-        (("[1, 3], k", "3, k"), "size n: expected the smallest and the largest"),
+        (("[1, 3], k", "3, k"), "size 'n': expected the smallest and the largest"),
         (('"2*k"', '"2*m"'), "inputs: there is no size 'm' in '2.m'; there are n, k"),
         (('"2*k"', '"2**k"'), "inputs: '2 .. k' is no whole number"),
         (('"n >= k"', '"n >= h"'), "where: there is no size 'h'"),
-        (("[mean, k]", "mean"), "how: expected a list of the values to draw from"),
+        (("[mean, k]", "mean"), "'how': expected a list of the values to draw from"),
         (("[float32, float16]", "[float31]"), "dtypes are some of float32"),
         (("where:", "were:"), "unknown key 'were'"),
         (('[[n, "2*k"]', "[2"), "inputs: expected shapes"),

@@ -24,5 +24,5 @@ format:
 docs:  ## write the pages that are generated
 	python -m msmigrate.mappings.write_layer_states
 	python -m msmigrate.reports.mapping_table docs/mappings.md
-	python -m msmigrate.reports.report_schema docs/report.schema.json
-	python -m msmigrate.cli_pages docs/commands
+	python -m msmigrate.reports.parity_json docs/report.schema.json
+	python -m msmigrate.cli.docs_pages docs/commands

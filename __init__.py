@@ -17,4 +17,4 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return import_module(f"{__name__}.reports.assertion").assert_parity
+    return import_module(f"{__name__}.workflows.parity_step").assert_parity

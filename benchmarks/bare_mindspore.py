@@ -6,16 +6,17 @@ Import, model, the starting weights that bare_torch.py left in FOLDER, an evalua
 import sys
 from pathlib import Path
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
 from mindspore import Tensor  # noqa: E402
-from msmigrate.parity.mindspore_worker import load_start  # noqa: E402
-from msmigrate.parity.start import CHECKPOINT, read_inputs  # noqa: E402
-from msmigrate.train import recipe as recipes  # noqa: E402
-from msmigrate.train.models import mindspore_models  # noqa: E402
-from msmigrate.train.step.mindspore_step import TrainStep  # noqa: E402
+from msmigrate.parity.record.batches import read_inputs  # noqa: E402
+from msmigrate.parity.record.mindspore_worker import load_start  # noqa: E402
+from msmigrate.parity.run_folder import CHECKPOINT  # noqa: E402
+from msmigrate.training.models import mindspore_models  # noqa: E402
+from msmigrate.training.recipe import reader as recipes  # noqa: E402
+from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
 
 
 def main(recipe_file: Path, folder: Path) -> None:

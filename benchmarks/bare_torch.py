@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 import torch
-from msmigrate.migrate.convert import convert
-from msmigrate.parity.start import CHECKPOINT, WEIGHTS, write_inputs
-from msmigrate.parity.torch_layouts import PRECISIONS
-from msmigrate.parity.torch_side import TorchSide
-from msmigrate.parity.torch_worker import data_batches, exercise, fed
-from msmigrate.train import recipe as recipes
-from msmigrate.train.models import torch_models
+from msmigrate.migrate.checkpoint.convert import convert
+from msmigrate.parity.record.batches import write_inputs
+from msmigrate.parity.record.torch_precision import PRECISIONS
+from msmigrate.parity.record.torch_runner import TorchSide
+from msmigrate.parity.record.torch_worker import data_batches, exercise, fed
+from msmigrate.parity.run_folder import CHECKPOINT, WEIGHTS
+from msmigrate.training.models import torch_models
+from msmigrate.training.recipe import reader as recipes
 
 
 def main(recipe_file: Path, folder: Path, steps: int) -> None:

@@ -12,7 +12,8 @@ import argparse
 import json
 
 from msmigrate.migrate.analyze.coverage import cover
-from msmigrate.reports import coverage_report
+from msmigrate.reports import model_analysis
+from msmigrate.reports import progress as progress_module
 
 
 def main() -> None:
@@ -22,9 +23,9 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
     mode = "graph" if arguments.graph else "pynative"
-    with coverage_report.Progress() as progress:
+    with progress_module.Progress() as progress:
         found = cover(arguments.patterns, mode=mode, target="CPU", progress=progress)
-    print(json.dumps(coverage_report.as_json(found)) if arguments.json else coverage_report.markdown(found))
+    print(json.dumps(model_analysis.coverage_json(found)) if arguments.json else model_analysis.markdown(found))
 
 
 if __name__ == "__main__":

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from msmigrate.train import recipe as recipes
-from msmigrate.train.data import torch_data
-from msmigrate.train.data.data_sources import Source, open_source
-from msmigrate.train.models import torch_models
-from msmigrate.train.models.model_names import num_classes
-from msmigrate.train.step.torch_step import TrainStep
+from msmigrate.training.data import torch_pipeline
+from msmigrate.training.data.sources import Source, open_source
+from msmigrate.training.models import torch_models
+from msmigrate.training.models.model_names import num_classes
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.training.step.torch_step import TrainStep
 from torch.utils.data import DistributedSampler
 
 
 def tensors(source: Source, transforms: list) -> tuple[torch.Tensor, torch.Tensor]:
     """All images, prepared, and their labels: these sets are small."""
-    images, labels = torch_data.batch([source[i] for i in range(len(source))], transforms)
+    images, labels = torch_pipeline.batch([source[i] for i in range(len(source))], transforms)
     return torch.from_numpy(images), torch.from_numpy(labels)
 
 

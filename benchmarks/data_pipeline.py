@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from msmigrate.train.data.photographs import crops
+from msmigrate.training.data.datasets import crops
 
 CLASSES = 8
 TRANSFORMS = [
@@ -47,11 +47,11 @@ def report(epoch, count, epochs):
 OURS = (
     """
 import json, resource, sys, time
-from msmigrate.train.mindspore_environment import leave, prepare
+from msmigrate.training.mindspore_environment import leave, prepare
 prepare()
-from msmigrate.train.data.data_sources import open_source
-from msmigrate.train.data.mindspore_loader import Loader
-from msmigrate.train.recipe import Recipe
+from msmigrate.training.data.sources import open_source
+from msmigrate.training.data.mindspore_dataloader import Loader
+from msmigrate.training.recipe.reader import Recipe
 """
     + REPORT
     + """

@@ -9,13 +9,14 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "parity"))
 
-from msmigrate.parity import mindspore_worker, worker  # noqa: E402
+from msmigrate.parity import options  # noqa: E402
+from msmigrate.parity.record import mindspore_worker  # noqa: E402
 
 FAULTS = ("bn_eps", "maxpool_same", "residual_forgotten", "label_smoothing", "norm_undecayed")
 
@@ -24,4 +25,4 @@ if __name__ == "__main__":
     with ExitStack() as planted:
         for fault in FAULTS:
             planted.enter_context(faults.broken(fault))
-        worker.run(mindspore_worker.main)
+        options.run(mindspore_worker.main)

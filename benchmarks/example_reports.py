@@ -16,15 +16,16 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from msmigrate.parity.findings import Report
+from msmigrate.atomic_files import write_whole
+from msmigrate.parity.result import Report
 from msmigrate.parity.run import MINDSPORE_WORKER
-from msmigrate.reports.markdown import markdown
-from msmigrate.reports.page.html import write_html
-from msmigrate.reports.parity_command import Asked, with_progress
-from msmigrate.reports.parity_report import show, write_json
+from msmigrate.reports.html.parity_page import write_html
+from msmigrate.reports.parity_json import write_json
+from msmigrate.reports.parity_markdown import markdown
+from msmigrate.reports.parity_terminal import show
 from msmigrate.reports.terminal import Console
-from msmigrate.reports.whole_file import write_whole
-from msmigrate.train import recipe as recipes
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.workflows.parity_step import Asked, with_progress
 
 CHECKOUT = Path(__file__).parent.parent
 BROKEN_WORKER = (sys.executable, "benchmarks/example_faults_mindspore.py")

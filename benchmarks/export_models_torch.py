@@ -10,8 +10,8 @@ import sys
 import warnings
 
 import torch
-from msmigrate.migrate.analyze.torch_models import build, split
 from msmigrate.migrate.model_spec import parse
+from msmigrate.migrate.torch_models import build, split
 from torch import nn
 
 

@@ -11,15 +11,15 @@ import argparse
 import statistics
 import time
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, amp  # noqa: E402
-from msmigrate.train.models import mindspore_models  # noqa: E402
-from msmigrate.train.step.mindspore_finite import all_times_zero  # noqa: E402
+from msmigrate.training.models import mindspore_models  # noqa: E402
+from msmigrate.training.step.mindspore_step import all_times_zero  # noqa: E402
 
 
 @mindspore.jit

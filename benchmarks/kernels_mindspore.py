@@ -10,7 +10,7 @@ import json
 import sys
 from pathlib import Path
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 

@@ -3,7 +3,7 @@
     python benchmarks/kinks.py [RECIPE]
 
 Torch alone: one training step in float64, one in float32, and the float64 step once more with the choices that the
-float32 step made where rounding decides (parity/kinks.py). Prints markdown.
+float32 step made where rounding decides (parity/record/torch_kinks.py). Prints markdown.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from msmigrate.parity.kinks import KinkSides
-from msmigrate.parity.record import Inputs, StepArrays, record_steps
-from msmigrate.parity.torch_side import TorchSide
-from msmigrate.parity.torch_worker import data_batches, exercise, fed
+from msmigrate.parity.record.batches import Inputs
+from msmigrate.parity.record.recorder import StepArrays, record_steps
+from msmigrate.parity.record.torch_kinks import KinkSides
+from msmigrate.parity.record.torch_runner import TorchSide
+from msmigrate.parity.record.torch_worker import data_batches, exercise, fed
 from msmigrate.parity.trace import Trace, TraceWriter
-from msmigrate.train import recipe as recipes
-from msmigrate.train.models import torch_models
+from msmigrate.training.models import torch_models
+from msmigrate.training.recipe import reader as recipes
 
 
 def main() -> None:

@@ -15,16 +15,16 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, dataset, nn  # noqa: E402
-from msmigrate.train.models import mindspore_models  # noqa: E402
-from msmigrate.train.recipe import Recipe  # noqa: E402
-from msmigrate.train.step.mindspore_step import TrainStep  # noqa: E402
+from msmigrate.training.models import mindspore_models  # noqa: E402
+from msmigrate.training.recipe.schema import Recipe  # noqa: E402
+from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
 
 RATE, MOMENTUM, DECAY = 0.01, 0.9, 1e-4
 WARM = 3

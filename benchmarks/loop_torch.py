@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import torch
-from msmigrate.train.models import torch_models
+from msmigrate.training.models import torch_models
 from torch import nn
 
 RATE, MOMENTUM, DECAY = 0.01, 0.9, 1e-4

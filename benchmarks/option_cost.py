@@ -13,17 +13,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
 import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor  # noqa: E402
-from msmigrate.train.models import mindspore_models  # noqa: E402
-from msmigrate.train.recipe import Recipe, Watch  # noqa: E402
-from msmigrate.train.run.mindspore_watch import Watchpoints  # noqa: E402
-from msmigrate.train.step.mindspore_step import TrainStep  # noqa: E402
+from msmigrate.training.models import mindspore_models  # noqa: E402
+from msmigrate.training.recipe.schema import Recipe, Watch  # noqa: E402
+from msmigrate.training.run.mindspore_watchpoints import Watchpoints  # noqa: E402
+from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
 
 WARM = 3
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ import json
 import sys
 
 from msmigrate.mappings.kernels import kernels
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 

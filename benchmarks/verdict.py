@@ -19,12 +19,12 @@ import time
 from pathlib import Path
 
 import numpy as np
-from msmigrate.parity.findings import Report
-from msmigrate.parity.judge import RATIO, Verdict
-from msmigrate.parity.run import report
-from msmigrate.parity.trace import STAGES
-from msmigrate.parity.worker import Options
-from msmigrate.train import recipe as recipes
+from msmigrate.parity.build_result import report
+from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.options import Options
+from msmigrate.parity.result import Report
+from msmigrate.parity.verdict import RATIO, Verdict
+from msmigrate.training.recipe import reader as recipes
 
 CASES = Path(__file__).parent.parent / "tests" / "parity"
 

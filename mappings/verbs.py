@@ -15,7 +15,6 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from .rows import Call, Name
-from .shapes import SHAPES as SHAPES
 from .user_verbs import Verbs
 
 

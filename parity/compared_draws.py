@@ -13,11 +13,11 @@ from itertools import groupby
 from typing import Any
 
 from ..errors import BadTrace
-from .findings import Cause, Finding
-from .fixed_randomness import NORMAL, OUTSIDE, ROOT, UNIFORM, Draw, Draws, Place
-from .judge import Unjudged, Verdict
-from .replay.calls import WIRING, parse_label
+from .record.randomness import NORMAL, OUTSIDE, ROOT, UNIFORM, Draw, Draws, Place
+from .replay.module_calls import WIRING, parse_label
+from .result import Cause, Finding
 from .trace import ALONE
+from .verdict import Unjudged, Verdict
 
 KEY = "draws"  # in the head of a trace
 LABEL = " draws"  # what the names of findings about draws end with, behind the module's

@@ -1,4 +1,4 @@
-"""How exactly torch float32 is known to compute a part of the step, from all its tensors together.
+"""How exactly torch's float32 is known to compute a part of the step.
 
 One tensor's own noise is one draw. On a large tensor that is plenty; on four running means torch may by luck be ten
 times as exact as it usually is, and MindSpore's ordinary rounding would look like a fault. So a tensor's noise is never
@@ -18,10 +18,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .changes import is_change
-from .judge import EPS32, FEW, ZERO
-from .replay.calls import state_name
+from .replay.module_calls import state_name
 from .trace import ALONE, Entry, Key, Trace
+from .verdict import EPS32, FEW, ZERO
+
+
+def is_change(stage: str, part: str) -> bool:
+    """Whether a part holds differences from the starting weights, rather than values."""
+    changes = rf"(step\d+|given gradients|given overflows)( buffers)?|given weights ema|{ALONE}"
+    return stage == "update" and re.fullmatch(changes, part) is not None
+
 
 # root mean square of rounding to float32, in EPS32 of the value: half a unit over sqrt(3), and a unit is EPS32 / 2 to
 # EPS32 of the value

@@ -27,11 +27,10 @@ from safetensors.numpy import save_file
 
 from ..errors import BadCheckpoint, BadTrace
 from ..input_files import open_regular, read_json
-from ..migrate.formats.contents import MAX_DIM, MAX_RANK
-from ..migrate.formats.safetensors_header import read_header
+from ..migrate.checkpoint.formats.reader import MAX_DIM, MAX_RANK
+from ..migrate.checkpoint.formats.safetensors_file import read_header
 from ..printable import printable_values
-from .narrowing import STAGES as STAGES
-from .narrowing import WHOLE, Narrowing
+from .narrowing import STAGES, WHOLE, Narrowing
 
 SIDES_STAGE = "sides"  # not a stage that is judged: the choices at kinks, for the other recorder (kinks.py)
 ALONE = "alone"  # the part of modules that ran alone, on torch's inputs; entries are named "MODULE TENSOR"

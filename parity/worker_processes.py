@@ -20,7 +20,7 @@ from typing import IO
 
 from .. import processes
 from ..errors import WorkerFailed
-from .record import parse_progress
+from .record.messages import parse_progress
 
 LONGEST_LINE = 500
 MOST_LOGGED = 10_000_000  # bytes of chatter on stdout that are kept

@@ -1,168 +1,190 @@
-"""What a net is worth on labelled images: figures over all of them, class by class, and its plainest mistakes."""
+"""An evaluation, predictions, the confusion matrix."""
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+import matplotlib
 import numpy as np
-from sklearn.metrics import classification_report, confusion_matrix
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import LinearSegmentedColormap, PowerNorm
+from matplotlib.figure import Figure
+from rich import box
+from rich.table import Table
+from rich.text import Text
 
-from ..train.inference.inference_results import Results
+from ..training.inference import Request, Subject
+from ..training.metrics import ClassReport, Evaluation, Results, likeliest
+from .terminal import Console, one_line
 
-PAIRS = 10  # confused pairs and mistakes that are listed
-
-
-class ClassReport(NamedTuple):
-    """scikit-learn's figures of one class (or of an average over classes); support: how many images are of it."""
-
-    name: str
-    precision: float
-    recall: float
-    f1: float
-    support: int
-
-
-class Pair(NamedTuple):
-    """How many images of one class were taken for another, and which share of the class that is."""
-
-    label: str
-    predicted: str
-    images: int
-    share: float
+COUNTED = 30  # up to so many classes, every cell says how many images it holds
+LONGEST_NAME = 24  # characters of a class name
+DPI = 120
+CELLS = {10: 64, 30: 50, 100: 20}  # pixels of a cell, up to so many classes
+SMALLEST = 320  # pixels of the whole matrix, or the colour bar has no room for its labels
+LARGEST = 2000  # pixels of the whole matrix, where there are more
+LABEL = 16  # pixels that a line of the smallest labels takes
 
 
-class Mistake(NamedTuple):
-    """An image that was taken for something else, and how sure the net was."""
+def picture(matrix: np.ndarray, names: Sequence[str], title: str) -> bytes:
+    """A PNG of the matrix (C, C) of counts, a row for each true class, coloured by the share of its row.
 
-    name: str
-    label: str
-    predicted: str
-    probability: float
+    Up to 30 classes have their counts written in. Where there is no room for every name, every n-th one stands.
+    """
+    count = len(names)
+    cell = next((pixels for limit, pixels in CELLS.items() if count <= limit), max(1, LARGEST // count))
+    cell = max(cell, SMALLEST // count)
+    side = cell * count / DPI  # whole pixels for every cell, or some would be drawn larger than others
+    figure = Figure(figsize=(side * 1.25, side * 1.25), dpi=DPI)  # cropped below to what was drawn
+    FigureCanvasAgg(figure)
+    axes = figure.add_axes((0.1, 0.1, 0.8, 0.8))
+    shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
+    # white is none at all, and the square root lets one image in a thousand be seen
+    shades = LinearSegmentedColormap.from_list("shares", matplotlib.colormaps["Blues"](np.linspace(0.2, 1, 256)))
+    drawn = axes.imshow(
+        np.ma.masked_equal(shares, 0), cmap=shades, norm=PowerNorm(0.5, 0, 1), interpolation="nearest", aspect="auto"
+    )
+    bar = figure.add_axes((0.9 + 0.2 / (side * 1.25), 0.1, 0.15 / (side * 1.25), 0.8))
+    figure.colorbar(drawn, cax=bar, ticks=[0, 0.01, 0.1, 0.25, 0.5, 1], format=lambda share, _: f"{share:.0%}")
+    bar.set_ylabel("share of the true class")
+    every = math.ceil(LABEL / cell)
+    places = range(0, count, every)
+    shown = [_shortened(names[place]) for place in places]
+    size = min(10.0, 0.7 * every * cell * 72 / DPI)
+    axes.set_xticks(places, shown, rotation=90, fontsize=size)
+    axes.set_yticks(places, shown, fontsize=size)
+    axes.set_xlabel("predicted")
+    axes.set_ylabel("true")
+    axes.set_title(_plain(title), fontsize=11, pad=12)
+    if count <= COUNTED:
+        for row, column in zip(*np.nonzero(matrix), strict=True):
+            colour = "white" if shares[row, column] > 0.35 else "black"
+            number = str(matrix[row, column])
+            fitting = min(size, 1.5 * cell * 72 / DPI / len(number))
+            axes.text(column, row, number, ha="center", va="center", fontsize=fitting, color=colour)
+    content = io.BytesIO()
+    figure.savefig(content, format="png", bbox_inches="tight", pad_inches=0.2)
+    return content.getvalue()
+
+
+def _shortened(name: str) -> str:
+    return _plain(name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…")
+
+
+def _plain(text: str) -> str:
+    """The text with nothing in it that matplotlib would read as mathematics."""
+    return text.replace("$", r"\$")
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """The figures of one evaluation.
+class About:
+    """What was evaluated on what, as the head of a report; notes: what a reader has to know about the figures."""
 
-    top1, top5: shares of the images, top5 with fewer classes if the net has no five. loss: mean cross entropy.
-    classes: those that an image is of or was taken for; averages: scikit-learn's macro and weighted ones over them.
-    matrix: int64 (C, C) over the same classes, a row for each true one.
-    """
-
-    images: int
-    top1: float
-    top5: float
-    loss: float
-    classes: list[ClassReport]
-    averages: list[ClassReport]
-    matrix: np.ndarray
-    confused: list[Pair]
-    mistakes: list[Mistake]
-
-    def as_json(self) -> dict[str, Any]:
-        """As plain values, the matrix as lists."""
-        return {
-            "images": self.images,
-            "top1": self.top1,
-            "top5": self.top5,
-            "loss": self.loss,
-            "classes": [row._asdict() for row in self.classes],
-            "averages": [row._asdict() for row in self.averages],
-            "confusion_matrix": self.matrix.tolist(),
-            "most_confused": [pair._asdict() for pair in self.confused],
-            "surest_mistakes": [mistake._asdict() for mistake in self.mistakes],
-        }
+    checkpoint: str
+    model: str
+    recipe: str
+    weights: str
+    step: int | None
+    epoch: int | None
+    source: str
+    target: str
+    versions: dict[str, str]
+    seconds: float
+    skipped: list[str]
+    notes: list[str]
 
 
-def evaluate(results: Results, names: Sequence[str]) -> Evaluation:
-    """The figures of these results; names: of all the net's classes.
-
-    A class that was never predicted has precision 0, and one without images recall 0, as scikit-learn's
-    zero_division=0 has it.
-    """
-    labels, predicted = results.labels, results.classes[:, 0]
-    hits = results.classes[:, :5] == labels[:, None]
-    present = np.union1d(labels, predicted)
-    matrix = confusion_matrix(labels, predicted, labels=present)
-    # numbers stand for the names: two classes may share one, and one may be called 'accuracy'
-    numbers = [str(number) for number in present]
-    figures = classification_report(
-        labels, predicted, labels=present, target_names=numbers, output_dict=True, zero_division=0
-    )
-    shown = [names[number] for number in present]
-    return Evaluation(
-        images=len(labels),
-        top1=float(hits[:, 0].mean()),
-        top5=float(hits.any(axis=1).mean()),
-        loss=float(results.losses.mean()),
-        classes=[_row(name, figures[number]) for name, number in zip(shown, numbers, strict=True)],
-        averages=[_row(f"{kind} average", figures[f"{kind} avg"]) for kind in ("macro", "weighted")],
-        matrix=matrix,
-        confused=_confused(matrix, shown),
-        mistakes=_mistakes(results, names),
-    )
+def _json(about: About, evaluation: Evaluation) -> dict[str, Any]:
+    return {**vars(about), **evaluation.as_json()}
 
 
-def predictions(results: Results, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Image by image: its name, its class, what it was taken for, and the likeliest classes with probabilities."""
-    return [
-        {
-            "name": image,
-            "label": names[label],
-            "predicted": names[classes[0]],
-            "probability": float(probabilities[0]),
-            "loss": float(loss),
-            "top": likeliest(classes, probabilities, names),
-        }
-        for image, label, loss, classes, probabilities in zip(
-            results.names, results.labels, results.losses, results.classes, results.probabilities, strict=True
-        )
-    ]
+ALL = 30  # up to so many classes all are listed, of more the worst
+WORST = 20
+LONGEST_LIST = 5  # of the lists below the table
 
 
-def likeliest(classes: np.ndarray, probabilities: np.ndarray, names: Sequence[str]) -> list[dict[str, Any]]:
-    """One image's likeliest classes, the first one first."""
-    return [
-        {"class": names[index], "index": int(index), "probability": float(probability)}
-        for index, probability in zip(classes, probabilities, strict=True)
-    ]
+def show(about: About, evaluation: Evaluation, console: Console) -> None:
+    """Print the report; more than 30 classes are cut to the 20 with the lowest F1."""
+    stands = f" after step {about.step}" if about.step is not None else ""
+    whose = "its moving average" if about.weights != "weights" else "its weights"
+    console.print(one_line(f"{about.checkpoint} ({about.model}, {whose}{stands}) on {about.source}"))
+    console.print(one_line(f"{evaluation.images} images on {about.target}, {about.seconds:.1f} s"))
+    shares = f"top-1 {evaluation.top1:.2%}   top-5 {evaluation.top5:.2%}"
+    console.print(one_line(f"{shares}   loss {evaluation.loss:.4f}", "bold"))
+    console.print(_classes(evaluation))
+    if evaluation.confused:
+        console.print(Text("Most confused:"))
+        for pair in evaluation.confused[:LONGEST_LIST]:
+            times = "time" if pair.images == 1 else "times"
+            console.print(
+                one_line(f"  {pair.label} taken for {pair.predicted}: {pair.images} {times}, {pair.share:.1%}")
+            )
+        console.print(Text("Surest mistakes:"))
+        for found in evaluation.mistakes[:LONGEST_LIST]:
+            console.print(
+                one_line(f"  {found.name}: {found.label} taken for {found.predicted} at {found.probability:.1%}")
+            )
+    for note in about.notes:
+        console.print(one_line(f"Note: {note}."))
+    for reason in about.skipped[:LONGEST_LIST]:
+        console.print(one_line(f"Skipped: {reason}", "yellow"))
+    if len(about.skipped) > LONGEST_LIST:
+        console.print(one_line(f"and {len(about.skipped) - LONGEST_LIST} more (--json and --out have all)", "yellow"))
 
 
-def _row(name: str, figures: dict[str, float]) -> ClassReport:
-    return ClassReport(
-        name,
-        float(figures["precision"]),
-        float(figures["recall"]),
-        float(figures["f1-score"]),
-        int(figures["support"]),
-    )
+def _classes(evaluation: Evaluation) -> Table:
+    rows = evaluation.classes
+    caption = None
+    if len(rows) > ALL:
+        rows = sorted(rows, key=lambda row: row.f1)[:WORST]
+        caption = f"the {WORST} of {len(evaluation.classes)} classes with the lowest F1; --json and --out have all"
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=caption, caption_justify="left")
+    table.add_column("class", overflow="fold")
+    for heading in ("precision", "recall", "F1", "images"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        table.add_row(*_cells(row))
+    table.add_section()
+    for row in evaluation.averages:
+        table.add_row(*_cells(row))
+    return table
 
 
-def _confused(matrix: np.ndarray, names: Sequence[str]) -> list[Pair]:
-    """The pairs of classes with the most images of one taken for the other, most first."""
-    wrong = matrix.copy()
-    np.fill_diagonal(wrong, 0)
-    order = np.argsort(-wrong, axis=None, kind="stable")[:PAIRS]
-    found = [(int(place), *map(int, np.unravel_index(place, wrong.shape))) for place in order]
-    return [
-        Pair(names[label], names[taken], int(wrong.flat[place]), float(wrong.flat[place] / matrix[label].sum()))
-        for place, label, taken in found
-        if wrong.flat[place]
-    ]
+def _cells(row: ClassReport) -> tuple[Text, ...]:
+    figures = (f"{row.precision:.3f}", f"{row.recall:.3f}", f"{row.f1:.3f}", str(row.support))
+    return (one_line(row.name), *map(one_line, figures))
 
 
-def _mistakes(results: Results, names: Sequence[str]) -> list[Mistake]:
-    """The wrong predictions that the net was surest of."""
-    wrong = np.flatnonzero(results.classes[:, 0] != results.labels)
-    surest = wrong[np.argsort(-results.probabilities[wrong, 0], kind="stable")][:PAIRS]
-    return [
-        Mistake(
-            results.names[image],
-            names[results.labels[image]],
-            names[results.classes[image, 0]],
-            float(results.probabilities[image, 0]),
-        )
-        for image in surest
-    ]
+def _predictions_json(
+    subject: Subject, request: Request, results: Results, names: Sequence[str], files: Sequence[str]
+) -> dict[str, Any]:
+    rows = zip(results.names, results.classes, results.probabilities, strict=True)
+    return {
+        "checkpoint": str(subject.checkpoint),
+        "model": subject.recipe.model.name,
+        "recipe": subject.digest,
+        "weights": "moving average" if request.ema else "weights",
+        "target": results.target,
+        "versions": results.versions,
+        "predictions": [
+            {"image": name, "classes": likeliest(numbers, shares, names)} for name, numbers, shares in rows
+        ],
+        "errors": [{"image": files[index], "error": reason} for index, reason in results.skipped],
+    }
+
+
+def _show(results: Results, names: Sequence[str], console: Console) -> None:
+    """A block of lines for each image: its name, then its classes."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("image", overflow="fold")
+    table.add_column("class", overflow="fold")
+    table.add_column("probability", justify="right", no_wrap=True)
+    for image, numbers, shares in zip(results.names, results.classes, results.probabilities, strict=True):
+        for place, (number, share) in enumerate(zip(numbers, shares, strict=True)):
+            table.add_row(one_line(image if place == 0 else ""), one_line(names[number]), f"{share:.2%}")
+        table.add_section()
+    console.print(table)

@@ -1,10 +1,11 @@
-"""Say what the mapping table holds: for a terminal, as JSON, and as docs/mappings.md.
+"""The mapping table and the page of a fault.
 
 `python -m msmigrate.reports.mapping_table docs/mappings.md` writes the page anew.
 """
 
 from __future__ import annotations
 
+import difflib
 import os
 import sys
 from collections.abc import Iterable
@@ -16,11 +17,74 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from ..errors import BadInput
 from ..mappings import table
-from ..mappings.rows import Argument, Row, State
+from ..mappings.rows import Argument, Fault, Row, State
+from ..mappings.shapes import SHAPES
 from ..mappings.user_files import VARIABLE
-from ..mappings.verbs import SHAPES, VERBS
+from ..mappings.verbs import VERBS
 from .terminal import Console
+
+# where a fault first shows, in the words of a step
+WORDS = {
+    "crash": "an error when the code runs",
+    "load": "when weights are loaded",
+    "init": "initial values",
+    "grad": "gradients",
+    "state": "what is held and saved",
+    "schedule": "the learning rate, after some steps",
+    "buffers": "running statistics after a step",
+    "update": "weights after a step",
+}
+
+
+def find(name: str) -> Fault:
+    """The fault of this id; raises BadInput that names the closest ones."""
+    known = table.faults()
+    if name in known:
+        return known[name]
+    near = [i for i in known if name.lower() in i][:3] or difflib.get_close_matches(name, known, n=3, cutoff=0.4)
+    hint = f"did you mean {' or '.join(near)}?" if near else "`msmigrate explain` lists them all"
+    raise BadInput(f"no fault is called {name!r}; {hint}")
+
+
+def show_fault(fault: Fault, console: Console) -> None:
+    """Print one fault's page."""
+    console.print(Text(fault.id, "bold"))
+    torch, wrong, right = table.examples()[fault.id]
+    places = ", ".join(WORDS.get(stage, stage) for stage in fault.shows_in)
+    lines = [
+        ("torch", fault.torch),
+        ("MindSpore", fault.mindspore),
+        ("shows in", places),
+        ("symptom", fault.symptom),
+        ("fix", fault.fix),
+        ("measured", fault.measured),
+    ]
+    rows = [row.torch for row in table.rows() if fault.id in row.pitfalls]
+    if rows:
+        lines.append(("met at", ", ".join(rows)))
+    grid = Table.grid(padding=(0, 2))
+    for title, text in lines:
+        grid.add_row(Text(title, "dim"), Text(text))
+    console.print(grid)
+    console.print()
+    for title, source, style in (("torch", torch, ""), ("wrong", wrong, "red"), ("right", right, "green")):
+        console.print(Text.assemble((f"{title:6} ", "dim"), (source, style)), soft_wrap=True)
+
+
+def show_all(console: Console) -> None:
+    """Print every fault, where it shows, and its symptom."""
+    for fault in table.faults().values():
+        console.print(Text.assemble((fault.id, "bold"), (f"  {', '.join(fault.shows_in)}", "dim")))
+        console.print(Padding(Text(fault.symptom), (0, 0, 0, 4)))
+
+
+def fault_json(faults: list[Fault]) -> list[dict[str, Any]]:
+    """The faults as plain values, with their examples."""
+    keys = ("torch", "wrong", "right")
+    return [{**asdict(fault), "example": dict(zip(keys, table.examples()[fault.id], strict=True))} for fault in faults]
+
 
 Cells = tuple[str, str, str]  # torch, MindSpore, note
 
@@ -83,7 +147,7 @@ def _state(state: State) -> Cells:
     return state.torch or "–", state.mindspore or "dropped", "; ".join(notes)
 
 
-def show(rows: Iterable[Row], *, whole: bool) -> None:
+def mapping_table_show(rows: Iterable[Row], *, whole: bool) -> None:
     """Print a line for every row, or the whole of each."""
     # Elsewhere than in a terminal nothing is cut to its width.
     console = Console(width=None if sys.stdout.isatty() else 200)
@@ -139,7 +203,7 @@ def show_row(row: Row, console: Console) -> None:
         console.print(f"  {page}", soft_wrap=True, highlight=False)
 
 
-def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def mapping_table_as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """The rows as plain values, their faults written out; the tests' cases are left out."""
     plain = []
     for row in rows:

@@ -43,39 +43,41 @@ from fuzz_damage import (
     script_damaged,
     yaml_damaged,
 )
+from msmigrate.deploy.hostile_mindir import refuse_code
+from msmigrate.deploy.options import read_key, shape_of
+from msmigrate.deploy.serving import rest_values
 from msmigrate.errors import MsmigrateError
-from msmigrate.export import rest_instances
-from msmigrate.export.asked import read_key, shape_of
-from msmigrate.export.hostile_mindir import refuse_code
 from msmigrate.mappings import user_rows
-from msmigrate.migrate.analyze import onnx_operators
-from msmigrate.migrate.formats.protobuf import field_of
+from msmigrate.migrate.analyze import onnx_worker
+from msmigrate.migrate.checkpoint.formats.ckpt import field_of
+from msmigrate.migrate.checkpoint.name_map import apply, read_rules
 from msmigrate.migrate.model_spec import check as check_spec
-from msmigrate.migrate.name_map import apply, read_rules
-from msmigrate.migrate.script import analyze_script, draft_recipe
-from msmigrate.parity import run_file
-from msmigrate.parity.diagnosis.run import read_causes
-from msmigrate.parity.findings import Finding, MadeWith, Report
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.pairs import structure
-from msmigrate.parity.pairs.batch_file import read_batches
-from msmigrate.parity.replay import calls
-from msmigrate.parity.run import report as report_of
-from msmigrate.parity.trace import STAGES
-from msmigrate.parity.worker import Options
+from msmigrate.migrate.script.analysis import analyze_script
+from msmigrate.migrate.script.recipe_draft import draft_recipe
+from msmigrate.parity import run_folder
+from msmigrate.parity.align import model_structure
+from msmigrate.parity.build_result import report as report_of
+from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.options import Options
+from msmigrate.parity.record.batch_file import read_batches
+from msmigrate.parity.replay import module_calls
+from msmigrate.parity.result import Finding, MadeWith, Report
+from msmigrate.parity.run import read_causes
+from msmigrate.parity.verdict import Verdict
 from msmigrate.printable import json_line
-from msmigrate.reports import gate, mapping_table, parity_report, script_report, training_log
-from msmigrate.reports.junit import junit
-from msmigrate.reports.markdown import markdown
-from msmigrate.reports.page.html import page
-from msmigrate.reports.predict_command import class_file
+from msmigrate.reports import mapping_table, parity_terminal, script_analysis
+from msmigrate.reports.html.parity_page import page
+from msmigrate.reports.parity_junit import junit
+from msmigrate.reports.parity_markdown import markdown
 from msmigrate.reports.terminal import Console
-from msmigrate.train import recipe as recipes
-from msmigrate.train.data import cifar, image_folder
-from msmigrate.train.data.sample import Sample, decode
-from msmigrate.train.inference.subject import NetOptions, subject
-from msmigrate.train.models.converted import maker
-from msmigrate.train.run import checkpoints
+from msmigrate.training import checkpoints
+from msmigrate.training.data import datasets, image_folder
+from msmigrate.training.data.sample import Sample, decode
+from msmigrate.training.inference import NetOptions, class_file, subject
+from msmigrate.training.models.converted_models import maker
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.training.run import run_log
+from msmigrate.workflows import parity_gate
 from PIL import Image
 
 TESTS = Path(__file__).parent
@@ -190,17 +192,17 @@ def rest_seeds() -> list[bytes]:
 
 
 def structure_seeds() -> list[bytes]:
-    weight = structure.Held((2, 3), True, "float32", "net.py, line 3")
-    layer = structure.Module("fc", "Linear", {"weight": weight}, ("n",), "net.py, line 3", {}, False, {})
-    whole = structure.Module("", "Net", {}, (), "net.py, line 1", {"scale": weight}, True, {"a": "b"})
-    called = structure.Call("fc", 0, 0, 1, (0,), 1, (2, 2))
-    made = structure.Structure("torch", (whole, layer), (called,), ((2, 2),), ("step",), False)
-    return [json.dumps({"format": structure.FORMAT, **asdict(made)}).encode()]
+    weight = model_structure.Held((2, 3), True, "float32", "net.py, line 3")
+    layer = model_structure.Module("fc", "Linear", {"weight": weight}, ("n",), "net.py, line 3", {}, False, {})
+    whole = model_structure.Module("", "Net", {}, (), "net.py, line 1", {"scale": weight}, True, {"a": "b"})
+    called = model_structure.Call("fc", 0, 0, 1, (0,), 1, (2, 2))
+    made = model_structure.Structure("torch", (whole, layer), (called,), ((2, 2),), ("step",), False)
+    return [json.dumps({"format": model_structure.FORMAT, **asdict(made)}).encode()]
 
 
 def run_seeds() -> list[bytes]:
-    run = run_file.RunFile("torch", "tiny.yaml", 3, 8, {"torch": "a:b", "mindspore": "c:d"}, False, {"a": "b"}, [])
-    return [json.dumps({"format": run_file.FORMAT, **asdict(run)}).encode()]
+    run = run_folder.RunFile("torch", "tiny.yaml", 3, 8, {"torch": "a:b", "mindspore": "c:d"}, False, {"a": "b"}, [])
+    return [json.dumps({"format": run_folder.FORMAT, **asdict(run)}).encode()]
 
 
 def causes_seeds() -> list[bytes]:
@@ -240,10 +242,10 @@ def trained(rng: Random, seeds: Sequence[bytes]) -> bytes:
 
 def record(folder: Path) -> None:
     """A recording of one call."""
-    writer = calls.Writer(folder)
+    writer = module_calls.Writer(folder)
     stored = writer.store(np.ones((2, 3), dtype=np.float32))
-    module = calls.Module("", "Net", (), (), ())
-    call = calls.Call(number=0, path="", caller=None, args=(stored,), kwargs={"a": [1.5, None]}, output=stored)
+    module = module_calls.Module("", "Net", (), (), ())
+    call = module_calls.Call(number=0, path="", caller=None, args=(stored,), kwargs={"a": [1.5, None]}, output=stored)
     writer.close([module], [call], {})
 
 
@@ -297,15 +299,15 @@ def read_trace(folder: Path) -> None:
 
 
 def read_recording(folder: Path) -> None:
-    found = calls.Recording.open(folder)
+    found = module_calls.Recording.open(folder)
     for call in found.calls.values():
-        for stored in (*calls.flat(call.args), *calls.flat(call.kwargs), *calls.flat(call.output)):
+        for stored in (*module_calls.flat(call.args), *module_calls.flat(call.kwargs), *module_calls.flat(call.output)):
             found.array(stored)
 
 
 def shown_in_all_forms(report: Any) -> None:
     printed = io.StringIO()
-    parity_report.show(report, Console(file=printed, width=80))
+    parity_terminal.show(report, Console(file=printed, width=80))
     for text in (printed.getvalue(), junit(report), markdown(report), page(report)):
         odd = [line for line in text.replace("\t", " ").split("\n") if not line.isprintable()]
         assert not odd, f"not printable: {odd[0][:200]!a}"
@@ -329,34 +331,34 @@ def read_map(path: Path) -> None:
 def read_rows(path: Path) -> None:
     user_rows.read.cache_clear()
     rows = user_rows.read((path,), KINDS_OF_ROWS)
-    json_line(mapping_table.as_json(rows))
+    json_line(mapping_table.mapping_table_as_json(rows))
     printed = io.StringIO()
     for row in rows:
         mapping_table.show_row(row, Console(file=printed, width=80))
 
 
 def read_onnx(path: Path) -> None:
-    json_line(onnx_operators.report(str(path)))
+    json_line(onnx_worker.report(str(path)))
 
 
 def read_script(path: Path) -> None:
     analysis = analyze_script(path)
     draft_recipe(analysis)
-    json_line(script_report.as_json(analysis))
-    script_report.show(analysis, Console(file=io.StringIO(), width=100))
+    json_line(script_analysis.as_json(analysis))
+    script_analysis.show(analysis, Console(file=io.StringIO(), width=100))
 
 
 def read_request(path: Path) -> None:
     body = path.read_bytes()
-    for instance in rest_instances.instances_of(body):
+    for instance in rest_values.instances_of(body):
         try:
-            (value,) = rest_instances.values_of(instance, ["x"])
-            rest_instances.plain(rest_instances.array_of(value, (2, 2), "float32"))
+            (value,) = rest_values.values_of(instance, ["x"])
+            rest_values.plain(rest_values.array_of(value, (2, 2), "float32"))
         except MsmigrateError:
             pass
         try:
-            (value,) = rest_instances.values_of(instance, ["x"])
-            rest_instances.image_of(value).load()
+            (value,) = rest_values.values_of(instance, ["x"])
+            rest_values.image_of(value).load()
         except (MsmigrateError, OSError, SyntaxError, ValueError):  # the worker catches what decoders raise
             pass
 
@@ -369,7 +371,7 @@ def read_classes(path: Path) -> None:
 
 
 def read_cifar(path: Path) -> None:
-    labels = cifar._labels(path, cifar.PIXELS + 1, cifar.CIFAR10)
+    labels = datasets._labels(path, datasets.PIXELS + 1, datasets.CIFAR10)
     assert len(labels) < 1_000_000
 
 
@@ -391,7 +393,7 @@ def read_trained(path: Path) -> None:
 
 
 def read_log(path: Path) -> None:
-    found = training_log.read(path)
+    found = run_log.read(path)
     assert isinstance(found.status, str) and found.last_step is not None
     json.dumps([found.best, found.end], default=str)
 
@@ -433,10 +435,10 @@ KINDS: dict[str, Kind] = {
     "mapping rows": Kind("rows.yaml", row_seeds, yaml_damaged, read_rows),
     "trace": folder_kind(traces.Run().write, read_trace),
     "recording": folder_kind(record, read_recording),
-    "structure": Kind("structure.json", structure_seeds, json_damaged, structure.read),
-    "run file": Kind("run.json", run_seeds, json_damaged, lambda path: run_file.read(path.parent)),
+    "structure": Kind("structure.json", structure_seeds, json_damaged, model_structure.read),
+    "run file": Kind("run.json", run_seeds, json_damaged, lambda path: run_folder.read(path.parent)),
     "causes": Kind("causes.json", causes_seeds, json_damaged, read_causes),
-    "report": Kind("report.json", report_seeds, json_damaged, lambda path: gate._read(path)),
+    "report": Kind("report.json", report_seeds, json_damaged, lambda path: parity_gate._read(path)),
     "ONNX": Kind("x.onnx", onnx_seeds, bytes_damaged, read_onnx),
     "MindIR": Kind("x.mindir", mindir_seeds, bytes_damaged, refuse_code),
     "batch .npz": Kind("batch.npz", npz_seeds, npz_damaged, lambda path: read_batches(path, 2)),
@@ -447,7 +449,7 @@ KINDS: dict[str, Kind] = {
     "source": Kind("net.py", source_seeds, script_damaged, read_source_file),
     "request": Kind("request", rest_seeds, rest_damaged, read_request, opens=False),
     "class list": Kind("classes.txt", class_seeds, bytes_damaged, read_classes),
-    "CIFAR": Kind("data.bin", lambda: [bytes(2 * (cifar.PIXELS + 1))], bytes_damaged, read_cifar, opens=False),
+    "CIFAR": Kind("data.bin", lambda: [bytes(2 * (datasets.PIXELS + 1))], bytes_damaged, read_cifar, opens=False),
     "key": Kind(
         "key", lambda: [b"0123456789abcdef" * 2, b"0" * 16, b"1x3x224x224:int64"], bytes_damaged, read_key_file
     ),

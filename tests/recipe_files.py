@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadRecipe
-from msmigrate.train.recipe import Recipe, load
+from msmigrate.training.recipe.reader import load
+from msmigrate.training.recipe.schema import Recipe
 
 
 def write(folder: Path, text: str | bytes) -> Path:

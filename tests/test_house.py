@@ -17,7 +17,7 @@ PYPROJECT = """
 [project]
 dependencies = ["click>=8.1", "numpy", "torch", "mindspore"]
 [tool.setuptools]
-packages = ["msmigrate", "msmigrate.mappings", "msmigrate.migrate", "msmigrate.train", "msmigrate.recipes"]
+packages = ["msmigrate", "msmigrate.mappings", "msmigrate.migrate", "msmigrate.training", "msmigrate.recipes"]
 [tool.setuptools.package-data]
 msmigrate = ["py.typed"]
 "msmigrate.recipes" = ["*.yaml"]
@@ -37,16 +37,24 @@ SOUND = {
     "migrate/convert.py": "import numpy\nfrom ..mappings import table\nfrom . import plan",
     "migrate/plan.py": "def classes():\n    from . import torch_classes",
     "migrate/torch_classes.py": "import torch.nn",
-    "train/__init__.py": "",
-    "train/mindspore_step.py": "from mindspore import nn\nfrom ..mappings.table import row",
+    "training/__init__.py": "",
+    "training/mindspore_step.py": "from mindspore import nn\nfrom ..mappings.table import row",
     **{f"tests/{room}/test_{room}.py": "" for room in rules.ROOMS},
 }
 
 # What breaks it: the rule, the files that differ (None: gone), and what the complaint says.
 BROKEN = [
     (rules.imports_run_one_way, {"mappings/table.py": "from ..migrate import plan"}, "mappings/table.py:1: mappings"),
-    (rules.imports_run_one_way, {"mappings/table.py": "x = 1\nfrom .. import train"}, "table.py:2: mappings imports"),
-    (rules.imports_run_one_way, {"migrate/plan.py": "def f():\n    from ..train.step import run"}, "migrate/plan.py:2"),
+    (
+        rules.imports_run_one_way,
+        {"mappings/table.py": "x = 1\nfrom .. import training"},
+        "table.py:2: mappings imports",
+    ),
+    (
+        rules.imports_run_one_way,
+        {"migrate/plan.py": "def f():\n    from ..training.step import run"},
+        "migrate/plan.py:2",
+    ),
     (rules.imports_run_one_way, {"migrate/plan.py": "import msmigrate.parity.trace"}, "msmigrate.parity.trace, which"),
     (rules.imports_run_one_way, {"migrate/plan.py": "from msmigrate.cli import main"}, "imports msmigrate.cli.main"),
     (rules.imports_run_one_way, {"migrate/plan.py": "W = 'msmigrate.parity.torch_worker'"}, "migrate/plan.py:1"),
@@ -58,14 +66,14 @@ BROKEN = [
     ),
     (
         rules.no_file_knows_both_frameworks,
-        {"tests/train/test_train.py": "import torchvision\ndef f():\n    from mindspore import nn"},
-        "tests/train/test_train.py imports mindspore (line 3) and torch (line 1)",
+        {"tests/training/test_training.py": "import torchvision\ndef f():\n    from mindspore import nn"},
+        "tests/training/test_training.py imports mindspore (line 3) and torch (line 1)",
     ),
     (rules.no_file_knows_both_frameworks, {"benchmarks/b.py": "import mindspore\nimport torch"}, "benchmarks/b.py"),
     (
         rules.no_file_knows_both_frameworks,
-        {"train/both.py": "from ..migrate import torch_classes\nfrom .mindspore_step import step"},
-        "msmigrate.train.both → msmigrate.train.mindspore_step → mindspore",
+        {"training/both.py": "from ..migrate import torch_classes\nfrom .mindspore_step import step"},
+        "msmigrate.training.both → msmigrate.training.mindspore_step → mindspore",
     ),
     (
         rules.only_the_named_load_a_framework,
@@ -81,7 +89,7 @@ BROKEN = [
     (rules.imports_inside_are_relative, {"cli.py": "def f():\n    from msmigrate.migrate import plan"}, "cli.py:2"),
     (rules.imports_inside_are_relative, {"migrate/plan.py": "import msmigrate.errors"}, "migrate/plan.py:1"),
     (rules.everything_is_packaged, {"parity/__init__.py": ""}, "parity/ is not in"),
-    (rules.everything_is_packaged, {"train/deep/__init__.py": ""}, "train/deep/ is not in"),
+    (rules.everything_is_packaged, {"training/deep/__init__.py": ""}, "training/deep/ is not in"),
     (rules.everything_is_packaged, {"mappings/layers.yaml": ""}, "mappings/layers.yaml is not in"),
     (rules.everything_is_packaged, {"pyproject.toml": PYPROJECT.replace("py.typed", "x")}, "py.typed is not in"),
     (
@@ -167,9 +175,12 @@ def test_what_names_no_framework_loads_none(tmp_path: Path) -> None:
         for name in rules.modules(CHECKOUT)
         if not rules.loads(name, CHECKOUT) and name != "msmigrate.__main__"  # importing that runs the command
     ]
-    assert {"msmigrate.cli", "msmigrate.mappings.table", "msmigrate.migrate.convert", "msmigrate.parity.judge"} < {
-        *light
-    }
+    assert {
+        "msmigrate.cli",
+        "msmigrate.mappings.table",
+        "msmigrate.migrate.checkpoint.convert",
+        "msmigrate.parity.verdict",
+    } < {*light}
     assert loaded_frameworks(light, tmp_path) == {}
 
 

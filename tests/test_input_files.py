@@ -17,48 +17,48 @@ from typing import Any
 import house_rules
 import pytest
 from msmigrate import input_files
+from msmigrate.deploy.options import read_key
 from msmigrate.errors import MsmigrateError
-from msmigrate.export.asked import read_key
 from msmigrate.mappings import user_rows
-from msmigrate.migrate.analyze.model import analyze
-from msmigrate.migrate.analyze.onnx_operators import read as read_onnx
-from msmigrate.migrate.formats.source import open_source
-from msmigrate.migrate.name_map import read_rules
+from msmigrate.migrate.analyze.model_analysis import analyze
+from msmigrate.migrate.analyze.onnx_worker import read as read_onnx
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.name_map import read_rules
 from msmigrate.migrate.script.source import read_source
-from msmigrate.parity import run_file
-from msmigrate.parity.diagnosis.run import read_causes
-from msmigrate.parity.pairs import structure
-from msmigrate.parity.pairs.batch_file import read_batches
-from msmigrate.parity.replay.calls import Recording
+from msmigrate.parity import run_folder
+from msmigrate.parity.align import model_structure
+from msmigrate.parity.record.batch_file import read_batches
+from msmigrate.parity.replay.module_calls import Recording
+from msmigrate.parity.run import read_causes
 from msmigrate.parity.trace import Trace
-from msmigrate.reports import gate
-from msmigrate.reports.predict_command import class_file
-from msmigrate.train import recipe
-from msmigrate.train.data import cifar, image_folder
-from msmigrate.train.inference.inference_weights import is_foreign
-from msmigrate.train.models.converted import maker
-from msmigrate.train.run import checkpoints, code_digest
+from msmigrate.training import checkpoints, code_digest
+from msmigrate.training.checkpoints import is_foreign
+from msmigrate.training.data import datasets, image_folder
+from msmigrate.training.inference import class_file
+from msmigrate.training.models.converted_models import maker
+from msmigrate.training.recipe import reader, schema
+from msmigrate.workflows import parity_gate
 
 CHECKOUT = Path(__file__).parent.parent
 
 Reader = Callable[[Path], Any]
 READERS: dict[str, Reader] = {
-    "recipe.yaml": recipe.load,
+    "recipe.yaml": reader.load,
     "map.yaml": read_rules,
     "rows.yaml": lambda path: user_rows.read((path,), ("layer",)),
     "rows.yaml, for its digest": code_digest._content,
-    "source.py, for its digest": recipe._content,
+    "source.py, for its digest": schema._content,
     "source.py": lambda path: maker(path, "torchvision:resnet18"),
-    "report.json": lambda path: gate._read(path),
+    "report.json": lambda path: parity_gate._read(path),
     "trace.json": lambda path: Trace(path.parent),
-    "run.json": lambda path: run_file.read(path.parent),
+    "run.json": lambda path: run_folder.read(path.parent),
     "replay.json": lambda path: Recording.open(path.parent),
-    "structure.json": structure.read,
+    "structure.json": model_structure.read,
     "causes.json": read_causes,
     "batch.npz": lambda path: read_batches(path, 1),
     "batch.safetensors": lambda path: read_batches(path, 1),
     "classes.txt": class_file,
-    "fine_label_names.txt": lambda path: cifar._class_names(path, cifar.CIFAR100),
+    "fine_label_names.txt": lambda path: datasets._class_names(path, datasets.CIFAR100),
     "train.py": read_source,
     "model.onnx": read_onnx,
     "model.onnx, by name": lambda path: analyze(str(path), mode="graph", target="CPU"),
@@ -183,15 +183,16 @@ def test_json_that_means_no_small_tree_of_data_is_refused(content: bytes, says: 
 # That no reader is forgotten -------------------------------------------------------------------------------------
 
 OWN = {  # what else the package opens for reading: nothing that a user, or a file of the user's, names
-    "installed with msmigrate": "cli_pages mappings/reading mappings/rows migrate/source/helpers reports/page/html "
-    "reports/page/still_page train/data/photographs train/run/code_digest",
-    "the machine's own": "train/doctor/machine train/doctor/packages train/doctor/tools train/run/free_memory "
-    "processes temporary migrate/analyze/onnx_operators",
-    "left by a process of msmigrate's in a folder of its own": "export/lite export/mindspore_export "
-    "export/mindspore_load export/mindspore_operators export/mindspore_servable export/onnx_check export/run "
-    "parity/worker_processes reports/placing train/inference/inference_process train/inference/inference_results "
-    "train/inference/mindspore_inference train/run/job train/run/launch_failure",
-    "checked before this process was started": "export/mindspore_server",
+    "installed with msmigrate": "cli/docs_pages "
+    "mappings/reading mappings/rows migrate/source/helpers reports/html/parity_page "
+    "reports/html/page training/data/datasets training/code_digest",
+    "the machine's own": "doctor/machine doctor/packages doctor/frameworks training/device_targets "
+    "processes temporary migrate/analyze/onnx_worker",
+    "left by a process of msmigrate's in a folder of its own": "deploy/lite deploy/mindspore_export_worker "
+    "deploy/mindspore_load_worker deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
+    "parity/worker_processes deploy/output_files training/inference training/metrics "
+    "training/mindspore_inference_worker training/run/train_job training/run/launch",
+    "checked before this process was started": "deploy/serving/mindspore_server_worker",
     "Python has imported it, or would": "migrate/source/sources migrate/source/torch_reached migrate/model_spec",
 }
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate import processes
-from msmigrate.train.run import checkpoints
+from msmigrate.training import checkpoints
 
 HERE = Path(__file__).parent
 DIGITS, TINY = HERE / "reports" / "digits.yaml", HERE / "parity" / "tiny.yaml"
@@ -178,7 +178,7 @@ def test_a_server_that_does_not_stop_is_killed(tmp_path: Path) -> None:
         import sys
         sys.executable = sys.argv.pop(1)
         from msmigrate import cli
-        from msmigrate.reports import serve_command
+        from msmigrate.workflows import serve as serve_command
         serve_command.STOPPED = 1.0
         cli.main()
     """

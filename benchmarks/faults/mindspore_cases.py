@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -24,13 +24,15 @@ import numpy as np  # noqa: E402
 import plan as planning  # noqa: E402
 from losses_mindspore import LOSSES  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
-from msmigrate.parity import mindspore_worker  # noqa: E402
-from msmigrate.parity.initial import FIRST_SEED  # noqa: E402
-from msmigrate.parity.worker import Options, wait_for  # noqa: E402
-from msmigrate.train import recipe as recipes  # noqa: E402
-from msmigrate.train.models import mindspore_models  # noqa: E402
-from msmigrate.train.models.mindspore_names import canonical_parameters  # noqa: E402
-from msmigrate.train.step import mindspore_step  # noqa: E402
+from msmigrate.parity import options as options_module  # noqa: E402
+from msmigrate.parity.align import mindspore_user_model  # noqa: E402
+from msmigrate.parity.initial_distributions import FIRST_SEED  # noqa: E402
+from msmigrate.parity.options import Options, wait_for  # noqa: E402
+from msmigrate.parity.record import mindspore_worker  # noqa: E402
+from msmigrate.training.models import mindspore_models  # noqa: E402
+from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.training.recipe import reader as recipes  # noqa: E402
+from msmigrate.training.step import mindspore_step  # noqa: E402
 from nets_mindspore import NETS  # noqa: E402
 
 MADE_ONCE = ("data_batches", "initial_values")
@@ -89,7 +91,7 @@ def make(options: Options, kept: dict[Any, Any]) -> None:
     """What all cases of a base share, made before anything is planted."""
     if kept:
         return
-    recipe = mindspore_worker.recipe_of(options, mindspore_worker.classes_of(options))
+    recipe = options_module.recipe_of(options, mindspore_user_model.classes_of(options))
     kept["data_batches", options.steps] = mindspore_worker.data_batches(recipe, options.steps)
     for seed in range(FIRST_SEED, FIRST_SEED + options.init_seeds):
         kept["initial_values", seed] = mindspore_worker.initial_values(options, seed, None)

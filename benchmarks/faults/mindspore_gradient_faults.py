@@ -9,8 +9,8 @@ from unittest.mock import patch
 import mindspore
 from mindspore import Tensor, nn, ops
 from mindspore_injectors import Places, injector
-from msmigrate.train.step import mindspore_step
-from msmigrate.train.step.mindspore_step import TrainStep
+from msmigrate.training.step import mindspore_step
+from msmigrate.training.step.mindspore_step import TrainStep
 
 # The loss and its gradient
 

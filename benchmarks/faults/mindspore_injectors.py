@@ -9,8 +9,8 @@ from typing import Any
 from unittest.mock import patch
 
 from mindspore import nn
-from msmigrate.parity import mindspore_worker
-from msmigrate.train.models import mindspore_models
+from msmigrate.parity.record import mindspore_worker
+from msmigrate.training.models import mindspore_models
 
 Places = list[str]
 _KNOWN: dict[str, Callable[..., Any]] = {}

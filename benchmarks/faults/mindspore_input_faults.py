@@ -9,8 +9,8 @@ from unittest.mock import patch
 
 import numpy as np
 from mindspore_injectors import Places, early_injector
-from msmigrate.parity import mindspore_worker
-from msmigrate.train.data import mindspore_data
+from msmigrate.parity.record import mindspore_worker
+from msmigrate.training.data import mindspore_pipeline
 from PIL import Image
 
 MEAN, STD = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
@@ -24,7 +24,7 @@ def _prepared(image: Callable[[Image.Image], np.ndarray]) -> Any:
         labels = np.array([sample.label for sample in samples], np.int32)
         return np.stack([image(each) for each in opened]).astype(np.float32), labels
 
-    return patch.object(mindspore_data, "batch", batch)
+    return patch.object(mindspore_pipeline, "batch", batch)
 
 
 def _resized(image: Image.Image, how: Any = Image.Resampling.BILINEAR) -> Image.Image:

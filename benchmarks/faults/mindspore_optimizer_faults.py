@@ -10,8 +10,10 @@ import mindspore
 from mindspore import Tensor, nn, ops
 from mindspore_injectors import Places, injector
 from msmigrate.mappings import table
-from msmigrate.train.step import mindspore_adam, mindspore_optimizers, mindspore_step
-from msmigrate.train.step.mindspore_step import TrainStep
+from msmigrate.optim import adam
+from msmigrate.optim import optimizer as mindspore_optimizers
+from msmigrate.training.step import mindspore_step, parameter_groups
+from msmigrate.training.step.mindspore_step import TrainStep
 
 # The optimizer
 
@@ -31,7 +33,7 @@ def optimizer_argument(places: Places, row: str, **changed: Any) -> Any:
 @injector
 def undecayed(places: Places, kinds: list[str]) -> Any:
     """Weight decay that skips parameters by what MindSpore calls them."""
-    real = mindspore_step.parameter_groups
+    real = parameter_groups.parameter_groups
 
     def groups(owners: dict[str, str], optimizer: Any) -> Any:
         return real(owners, optimizer.model_copy(update={"no_weight_decay": kinds}))
@@ -42,10 +44,10 @@ def undecayed(places: Places, kinds: list[str]) -> Any:
 @injector
 def undecayed_by_name(places: Places) -> Any:
     """Weight decay that skips whatever has 'gamma' or 'beta' in its MindSpore name, other layers included."""
-    real = mindspore_step.parameter_groups
+    real = parameter_groups.parameter_groups
 
     def groups(owners: dict[str, str], optimizer: Any) -> Any:
-        from msmigrate.train.step.groups import ParameterGroup, is_norm
+        from msmigrate.training.step.parameter_groups import ParameterGroup, is_norm
 
         spared = tuple(n for n, owner in owners.items() if is_norm(owner) or "gamma" in n or "beta" in n)
         places.extend(spared)
@@ -86,7 +88,7 @@ def formula(places: Places, how: str) -> Any:
     """The update rule of one of MindSpore's own optimizers, in the place of torch's."""
     if how == "rmsprop_lr_in_velocity" or how.startswith("rmsprop"):
         return _rmsprop(how)
-    real = mindspore_adam.AdamW.construct
+    real = adam.AdamW.construct
 
     def construct(self: Any, gradients: Any) -> bool:
         self.assignadd(self.state_step, self.increase_tensor)
@@ -98,7 +100,7 @@ def formula(places: Places, how: str) -> Any:
             for i in range(self.group_start_id[g], self.group_start_id[g + 1]):
                 weight, mean, square = self.parameters[i], self.exp_avg[i], self.exp_avg_sq[i]
                 grad = gradients[i]
-                if (how == "eps_hat" and isinstance(self, mindspore_adam.Adam)) or how == "coupled":
+                if (how == "eps_hat" and isinstance(self, adam.Adam)) or how == "coupled":
                     grad = grad + decay * weight
                 next_mean = mean * first + grad * (1 - first)
                 next_square = square * second + grad * grad * (1 - second)
@@ -114,7 +116,7 @@ def formula(places: Places, how: str) -> Any:
         return True
 
     assert real
-    return patch.object(mindspore_adam.AdamW, "construct", construct)
+    return patch.object(adam.AdamW, "construct", construct)
 
 
 def _rmsprop(how: str) -> Any:

@@ -7,9 +7,9 @@ from typing import Any
 from unittest.mock import patch
 
 from mindspore_injectors import Places, injector
-from msmigrate.train.step import mindspore_ema
-from msmigrate.train.step.mindspore_schedules import Schedule
-from msmigrate.train.step.mindspore_step import TrainStep
+from msmigrate.optim.lr_scheduler import Schedule
+from msmigrate.training.step import mindspore_ema
+from msmigrate.training.step.mindspore_step import TrainStep
 
 # The schedule
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from msmigrate.train.models import model_names
-from msmigrate.train.recipe import Recipe
+from msmigrate.training.models import model_names
+from msmigrate.training.recipe.schema import Recipe
 
 HERE = Path(__file__).parent
 STEPS = 2  # of a compared run: all that a schedule needs to show that it moves

@@ -23,16 +23,15 @@ import numpy as np
 import plan as planning
 import torch
 from losses_torch import LOSSES
-from msmigrate.parity import torch_worker
+from msmigrate.parity.build_result import module_verdicts, report
 from msmigrate.parity.diagnosis import torch_worker as diagnosis
-from msmigrate.parity.diagnosis.run import CAUSES, read_causes, write_failed
-from msmigrate.parity.replay.verdicts import module_verdicts
-from msmigrate.parity.run import report
-from msmigrate.parity.start import CHECKPOINT, MINDSPORE_REPLAY, WEIGHTS
-from msmigrate.parity.worker import Options
-from msmigrate.train import recipe as recipes
-from msmigrate.train.models import torch_models
-from msmigrate.train.step import torch_step
+from msmigrate.parity.options import Options
+from msmigrate.parity.record import torch_worker
+from msmigrate.parity.run import CAUSES, read_causes, write_failed
+from msmigrate.parity.run_folder import CHECKPOINT, MINDSPORE_REPLAY, WEIGHTS
+from msmigrate.training.models import torch_models
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.training.step import torch_step
 from nets_torch import NETS
 
 

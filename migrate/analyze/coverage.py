@@ -12,10 +12,10 @@ from typing import Any, Protocol
 
 from ... import processes
 from ..model_spec import ask_worker, parse
+from .model_analysis import Analysis, torch_analysis
 from .operators import operators
-from .verdict import Analysis, torch_analysis
 
-WORKER = "msmigrate.migrate.analyze.torch_coverage"
+WORKER = "msmigrate.migrate.analyze.torch_coverage_worker"
 
 
 class Progress(Protocol):
@@ -94,7 +94,7 @@ def _models(patterns: Sequence[str]) -> list[str]:
         for pattern in patterns:
             parse(pattern)
         return list(dict.fromkeys(patterns))
-    answer = ask_worker("analyze.torch_coverage", ["names", *patterns], f"the coverage of {' '.join(patterns)}")
+    answer = ask_worker("analyze.torch_coverage_worker", ["names", *patterns], f"the coverage of {' '.join(patterns)}")
     return list(answer["models"])
 
 

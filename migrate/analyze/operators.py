@@ -1,18 +1,20 @@
-"""Hold what a model uses against the mapping table: one `Operator` for each row, or for each name without one."""
+"""One operator held against its row: direct, composed, by hand, missing; the places of its uses in short.
+
+A tensor is only its dtype and its number of axes; what JSON cannot hold is a mapping of one key that names it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import BadInput, Unsupported
 from ...mappings import table
 from ...mappings.rows import EQUAL, MISSING, NOT_RUN, SAME_DISTRIBUTION, Argument, Call, Row
 from ...mappings.verbs import VERBS
 from .names import find, rows_by_name, shown
-from .places import patterns
-from .values import TensorValue, decode
 
 MODES = ("pynative", "graph")
 TARGETS = ("CPU", "Ascend", "GPU")
@@ -213,3 +215,51 @@ def _argument(name: str, value: Any) -> str:
     if "a tensor" in text:
         return name
     return f"{name}={text}"
+
+
+def patterns(places: Iterable[str], most: int = 4) -> list[str]:
+    """Return layer1.0.conv1 and layer1.1.conv1 as `layer*.*.conv* (2)`, at most so many, and how many more."""
+    groups: dict[str, list[str]] = {}
+    for place in places:
+        groups.setdefault(re.sub(r"\d+", "*", place), []).append(place)
+    lines = [group[0] or "(the top)" if len(group) == 1 else f"{p} ({len(group)})" for p, group in groups.items()]
+    return lines if len(lines) <= most else [*lines[:most], f"and {len(lines) - most} more"]
+
+
+class TensorValue(NamedTuple):
+    """A tensor among the arguments of a call."""
+
+    dtype: str
+    rank: int
+
+    def __repr__(self) -> str:
+        return "a tensor"
+
+
+class Thing(NamedTuple):
+    """A value of which only the text is known."""
+
+    text: str
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def decode(value: Any) -> Any:
+    """Return the value that the worker had encoded."""
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "tensor":
+        return TensorValue(*content)
+    if kind == "tuple":
+        return tuple(decode(item) for item in content)
+    if kind == "slice":
+        return slice(*(decode(item) for item in content))
+    if kind == "float":
+        return float(content)
+    if kind == "dtype":
+        return content  # a dtype is its name in the table, too
+    return ... if kind == "ellipsis" else Thing(content)

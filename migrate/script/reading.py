@@ -13,16 +13,7 @@ from .calling import family_of_class
 from .functions import Functions
 from .noting import BUDGET, SURENESS, UNCALLED
 from .source import Source, read_source
-from .values import (
-    Constant,
-    Function,
-    Instance,
-    Module,
-    Name,
-    Scope,
-    Value,
-    known,
-)
+from .values import Constant, Function, Instance, Module, Name, Scope, Value, known
 
 MOST_FILES = 100
 

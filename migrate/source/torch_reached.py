@@ -28,13 +28,12 @@ import torch
 from torch.utils import _pytree as pytree
 
 from ...errors import BadInput
-from ..analyze.torch_models import WAYS, Inputs, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from ..model_spec import Spec, parse, place_of, serve
 from ..simplified.torch_install import install as install_simplified
 from ..simplified.torch_install import tie_weights
+from ..torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from .instrument import Place, definition, install, instrumented, qualified
 from .module_api import WRITTEN_FROM_SOURCE
-from .torch_builder import builder
 from .torch_changes import noted
 from .torch_described import Describer
 from .torch_taken import taken_out

@@ -19,11 +19,10 @@ import numpy as np
 import torch
 
 from ...errors import BadInput
-from ..analyze.torch_models import Inputs, inputs_for, quietly, split
 from ..model_spec import parse, place_of, serve
 from ..simplified.torch_install import for_training
+from ..torch_models import Inputs, builder, inputs_for, quietly, split
 from .conversion import STARTED
-from .torch_builder import builder
 
 WEIGHTS, BATCH = STARTED
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...train.recipe import Recipe
+from ...training.recipe.schema import Recipe
 from ..compare import Traces
-from ..findings import Cause, Finding
-from ..record_parts import NORMS
+from ..record.recorder import NORMS
+from ..result import Cause, Finding
 from .evidence import cause, failed
 from .optimizer_formulas import CLIP_EPS
 

@@ -7,16 +7,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...train.recipe import Recipe
+from ...training.recipe.schema import Recipe
+from ..align.user_model import Paired
 from ..compare import Traces
-from ..findings import Finding, ModuleVerdict
-from ..judge import Verdict
-from ..pairs.paired import Paired
-from ..pairs.settle import recipe_of
-from ..record import Inputs
-from ..start import read_inputs
+from ..options import Options, recipe_of
+from ..record.batches import Inputs, read_inputs
+from ..result import Finding, ModuleVerdict
 from ..trace import Trace
-from ..worker import Options
+from ..verdict import Verdict
 
 if TYPE_CHECKING:
     from torch import nn

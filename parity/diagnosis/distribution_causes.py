@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..compare import Traces
-from ..findings import Cause, Finding
-from ..initial import PART
+from ..initial_distributions import PART
+from ..result import Cause, Finding
 from .evidence import cause, failed, key_of
 from .places import owners, place
 

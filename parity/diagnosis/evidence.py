@@ -11,9 +11,9 @@ import numpy as np
 from ...errors import MsmigrateError
 from ...mappings import table
 from ..compare import Traces
-from ..findings import Cause, Finding
-from ..judge import EPS32, RATIO, Measure, Verdict, judge
+from ..result import Cause, Finding
 from ..trace import Entry, Key, Trace
+from ..verdict import EPS32, RATIO, Measure, Verdict, judge
 
 T = TypeVar("T")
 STORED = 0.25  # rounding of a stored float32 weight, root mean square, in EPS32 of the value (noise.py)

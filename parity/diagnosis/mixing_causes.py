@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...train.data.mixing import Mix
-from ...train.recipe import Recipe
+from ...training.data.random_draws import Mix
+from ...training.recipe.schema import Recipe
 from ..compare import Traces
-from ..findings import Cause, Finding
-from ..judge import EPS32, FLOOR_ULPS, Measure, Verdict
-from ..start import classes, step_mix
+from ..record.batches import classes, step_mix
+from ..result import Cause, Finding
 from ..trace import Entry
+from ..verdict import EPS32, FLOOR_ULPS, Measure, Verdict
 from .evidence import Trial, cause, key_of, pattern, weigh
 
 FLOOR = 2 * FLOOR_ULPS * EPS32

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from ...train.step.groups import is_norm
+from ...training.step.parameter_groups import is_norm
 from ..trace import Trace
 
 

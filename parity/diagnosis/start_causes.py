@@ -11,11 +11,11 @@ from itertools import permutations
 
 import numpy as np
 
-from ...train.step.groups import is_norm
+from ...training.step.parameter_groups import is_norm
 from ..compare import Traces
-from ..findings import Cause, Finding
-from ..initial import PART as DISTRIBUTION
-from ..initial import compare_distributions
+from ..initial_distributions import PART as DISTRIBUTION
+from ..initial_distributions import compare_distributions
+from ..result import Cause, Finding
 from ..trace import Entry, sample_positions
 from .evidence import cause, failed, key_of, pattern
 from .places import owners, place

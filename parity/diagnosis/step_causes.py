@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ...train.recipe import Recipe
+from ...training.recipe.schema import Recipe
 from ..compare import Traces
-from ..findings import Cause, Finding
-from ..judge import EPS32, Measure, Verdict
+from ..result import Cause, Finding
+from ..verdict import EPS32, Measure, Verdict
 from . import optimizer_formulas
 from .evidence import Trial, cause, comparable, failed, pattern, storing, weigh
 from .optimizer_formulas import CLIP_EPS

@@ -12,8 +12,7 @@ import torch
 from torch import nn
 
 from ...errors import MsmigrateError
-from ..replay.calls import Call, Recording, tensor_name
-from ..replay.values import Stored, rebuilt
+from ..replay.module_calls import Call, Recording, Stored, rebuilt, tensor_name
 
 Tensors = dict[str, np.ndarray]  # "output", "input.grad", "weight.grad", "running_mean", …
 Around = Callable[[nn.Module], AbstractContextManager[object]]

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from ...train.step import torch_amp
-from ..kinks import KinkSides, taking
+from ...training.step import torch_step
+from ..record.torch_kinks import KinkSides, taking
 from ..trace import Entry, sample_positions
 from .context import Context
 from .evidence import Trial, attempt, comparable
@@ -68,7 +68,7 @@ def _gradients(context: Context, loss: Loss, step: int, dtype: torch.dtype) -> t
     sums: list[Arrays] = [{}, {}]
     with taking(KinkSides.of(context.mindspore, step, half), model):
         for images, labels in zip(x.chunk(recipe.accumulate), y.chunk(recipe.accumulate), strict=True):
-            logits = torch_amp.forward(recipe.amp, model, images)
+            logits = torch_step.forward(recipe.amp, model, images)
             for total, value in zip(sums, (loss(logits, labels).sum() / recipe.accumulate, logits.sum()), strict=True):
                 found = torch.autograd.grad(value, list(parameters.values()), retain_graph=True, allow_unused=True)
                 for name, gradient in zip(parameters, found, strict=True):

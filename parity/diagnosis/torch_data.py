@@ -8,13 +8,13 @@ import numpy as np
 import torch
 
 from ...mappings import table
-from ...train.random_parts import short
-from ...train.recipe import Part
-from ..findings import Cause, Finding
-from ..judge import EPS32, FLOOR_ULPS, Measure, Verdict
-from ..start import step_keys, step_samples
-from ..torch_worker import exact_transforms
+from ...training.recipe.schema import Part
+from ...training.recipe.transforms import short
+from ..record.batches import step_keys, step_samples
+from ..record.torch_worker import exact_transforms
+from ..result import Cause, Finding
 from ..trace import sample_positions
+from ..verdict import EPS32, FLOOR_ULPS, Measure, Verdict
 from .context import Context
 from .evidence import Trial, as_recorded, attempt, cause, failed, key_of, pattern, weigh
 from .image_patterns import Affine, Seen, affine, order, read_normalisation, shifted

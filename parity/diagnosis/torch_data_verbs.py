@@ -13,12 +13,11 @@ import torch.nn.functional as F
 from PIL import Image
 
 from ...mappings import table
-from ...train.data import draws, torch_augment, torch_data
-from ...train.data.draws import Key
-from ...train.data.sample import Sample, decode
-from ...train.data.transforms import apply_random
-from ...train.random_parts import is_random, short
-from ...train.recipe import Part
+from ...training.data import random_draws, torch_pipeline
+from ...training.data.random_draws import Key, apply_random
+from ...training.data.sample import Sample, decode
+from ...training.recipe.schema import Part
+from ...training.recipe.transforms import is_random, short
 
 MODES = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
 Drawn = Mapping[str, Any]
@@ -40,11 +39,11 @@ class Pipeline:
 
     def batch(self, samples: Sequence[Sample], keys: Sequence[Key]) -> np.ndarray:
         """The images (N, C, H, W) of the samples, in torch's default dtype."""
-        steps = list(torch_data.pipeline(self.parts))
+        steps = list(torch_pipeline.pipeline(self.parts))
         return np.stack([np.asarray(self._one(sample, steps, key)) for sample, key in zip(samples, keys, strict=True)])
 
     def _one(self, sample: Sample, steps: Sequence[Any], key: Key) -> Any:
-        image, generator = decode(sample), draws.generator(self.key(key))
+        image, generator = decode(sample), random_draws.generator(self.key(key))
         for i, step in enumerate(steps):
             if i in self.done:
                 image = self.done[i](image)
@@ -57,7 +56,7 @@ class Pipeline:
 
 
 def _applied(change: Change, part: Part, drawn: Drawn, image: Any) -> Any:
-    return torch_augment.apply(part, change(dict(drawn)), image)
+    return torch_pipeline.apply(part, change(dict(drawn)), image)
 
 
 def _set_off(key: str, by: int, drawn: dict[str, Any]) -> dict[str, Any]:

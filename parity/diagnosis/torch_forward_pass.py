@@ -9,12 +9,12 @@ from statistics import median
 import numpy as np
 import torch
 
-from ...train.recipe import Amp, Recipe
-from ..findings import Cause, Finding
-from ..judge import RATIO, Verdict
-from ..record import LeafOutput
-from ..torch_side import TorchSide
+from ...training.recipe.schema import Amp, Recipe
+from ..record.recorder import LeafOutput
+from ..record.torch_runner import TorchSide
+from ..result import Cause, Finding
 from ..trace import Key, Trace, sample_positions
+from ..verdict import RATIO, Verdict
 from .context import Context
 from .evidence import Trial, attempt, cause, comparable, failed, ours, theirs, weigh
 

@@ -1,4 +1,5 @@
-"""The optimizer alone on the given gradients of probes.py, under any plan, held against what MindSpore made of them."""
+"""The optimizer alone on the given gradients of probes.py, under any plan, against what MindSpore made of
+them."""
 
 from __future__ import annotations
 
@@ -12,13 +13,13 @@ import numpy as np
 import torch
 
 from ...mappings import table
-from ...train.recipe import Recipe
-from ...train.step.groups import parameter_groups
-from ...train.step.torch_step import build_schedule
-from .. import probes
+from ...training.recipe.schema import Recipe
+from ...training.step.parameter_groups import parameter_groups
+from ...training.step.torch_step import build_schedule
 from ..compare import Traces
-from ..judge import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict
+from ..record import injected_values
 from ..trace import Entry, sample_positions
+from ..verdict import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict
 from . import optimizer_formulas
 from .evidence import Trial, attempt, comparable, storing, weigh
 from .optimizer_formulas import CLIP_EPS
@@ -45,7 +46,7 @@ class Tried:
 class GivenGradients:
     """What MindSpore made of the given gradients, and what any plan makes of them, from MindSpore's own weights."""
 
-    steps = probes.STEPS
+    steps = injected_values.STEPS
 
     def __init__(self, recipe: Recipe, traces: Traces) -> None:
         self.plan = Plan.of(recipe)
@@ -75,7 +76,7 @@ class GivenGradients:
         size = int(np.prod(entry.shape, dtype=np.int64))
         if name in self._whole:
             return self._whole[name]
-        whole = [probes.gradient(name, entry.shape, i).reshape(-1) for i in range(self.steps)]
+        whole = [injected_values.gradient(name, entry.shape, i).reshape(-1) for i in range(self.steps)]
         kept = whole if count == size else [g[sample_positions(size, count)] for g in whole]
         if count <= 1 << 14:
             self._whole[name] = kept
@@ -86,7 +87,10 @@ class GivenGradients:
         """Each parameter's gradient norms, one a step, over all that torch trains."""
         return {
             name: np.array(
-                [np.linalg.norm(probes.gradient(name, e.shape, i).astype(np.float64)) for i in range(self.steps)]
+                [
+                    np.linalg.norm(injected_values.gradient(name, e.shape, i).astype(np.float64))
+                    for i in range(self.steps)
+                ]
             )
             for name, e in self.everything.items()
         }

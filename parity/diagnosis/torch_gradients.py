@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..findings import Cause, Finding
-from ..initial import PART as DISTRIBUTION
-from ..judge import Measure, Verdict
+from ..initial_distributions import PART as DISTRIBUTION
 from ..noise import UsualNoise
+from ..result import Cause, Finding
+from ..verdict import Measure, Verdict
 from .context import Context
 from .evidence import Trial, cause, comparable, failed, family, key_of, ours, pattern, theirs, weigh
 from .places import owners, place

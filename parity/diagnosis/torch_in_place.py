@@ -17,12 +17,12 @@ import torch
 from torch import nn
 
 from ...errors import WorkerFailed
-from ..fixed_randomness import Draws
-from ..judge import Verdict, judge
 from ..noise import UsualNoise
-from ..torch_randomness import fixed
-from ..torch_side import TorchSide
+from ..record.randomness import Draws
+from ..record.torch_randomness import fixed
+from ..record.torch_runner import TorchSide
 from ..trace import Key
+from ..verdict import Verdict, judge
 from .context import Context
 from .torch_alone import FAILURES, CannotRun, Tensors, copied, tensors
 from .torch_module_verbs import Trial

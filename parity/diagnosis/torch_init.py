@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..findings import Cause
+from ..result import Cause
 from . import distribution_causes, start_causes
 from .context import Context
 from .evidence import failed

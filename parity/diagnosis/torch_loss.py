@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...train.recipe import Recipe
-from .. import probes
+from ...training.recipe.schema import Recipe
 from ..compare import Traces
-from ..findings import Cause
-from ..judge import EPS32, FLOOR_ULPS, Measure, Verdict
+from ..record import injected_values
+from ..result import Cause
+from ..verdict import EPS32, FLOOR_ULPS, Measure, Verdict
 from .context import Context
 from .evidence import Trial, attempt, cause, failed, pattern, weigh
 from .torch_loss_verbs import Loss, LossHypothesis, as_written, hypotheses, with_smoothing
@@ -50,7 +50,7 @@ def explained(context: Context) -> Explained:
     shape = context.inputs.logits or (len(labels), context.inputs.classes)
     if len(shape) != 2:
         return Explained(plain)
-    logits = probes.logits(*shape)
+    logits = injected_values.logits(*shape)
     before = _measures(traces, plain, logits, labels) or []
     worst = max((m.ratio for m in before), default=None)
     for one in hypotheses(recipe, logits.shape, own):

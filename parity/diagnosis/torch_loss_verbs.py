@@ -12,8 +12,8 @@ import torch
 import torch.nn.functional as F
 
 from ...mappings import table
-from ...train.recipe import Recipe
-from ...train.step import torch_step
+from ...training.recipe.schema import Recipe
+from ...training.step import torch_step
 
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 

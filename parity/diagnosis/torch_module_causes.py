@@ -7,9 +7,10 @@ from math import isfinite
 import torch
 
 from ...mappings import table
-from ..findings import Cause, ModuleVerdict
-from ..judge import RATIO
-from ..trace import STAGES, sample_positions
+from ..narrowing import STAGES
+from ..result import Cause, ModuleVerdict
+from ..trace import sample_positions
+from ..verdict import RATIO
 from . import patterns
 from .hypotheses import fix, place
 from .torch_alone import CannotRun

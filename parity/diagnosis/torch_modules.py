@@ -13,9 +13,9 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from ..findings import Cause, ModuleVerdict
-from ..judge import Verdict
-from ..record import progress
+from ..record.messages import progress
+from ..result import Cause, ModuleVerdict
+from ..verdict import Verdict
 from .context import Context
 from .hypotheses import module_hypotheses, place
 from .torch_alone import CannotRun

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from ...mappings import table
-from ..findings import Cause, ModuleVerdict
-from ..judge import Verdict, judge
+from ..result import Cause, ModuleVerdict
+from ..verdict import Verdict, judge
 from .hypotheses import module_hypotheses, place
 from .torch_alone import CannotRun
 from .torch_module_causes import cell_of

@@ -8,13 +8,12 @@ from functools import cached_property
 
 from torch import nn
 
-from ..fixed_randomness import Draws
-from ..kinks import KinkSides, taking
 from ..noise import UsualNoise
-from ..replay.calls import FOLDER, WIRING, Call, Recording, relative
-from ..replay.outcome import Outcome
-from ..start import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
-from ..torch_randomness import fixed
+from ..record.randomness import Draws
+from ..record.torch_kinks import KinkSides, taking
+from ..record.torch_randomness import fixed
+from ..replay.module_calls import FOLDER, WIRING, Call, Outcome, Recording, relative
+from ..run_folder import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
 from ..trace import ALONE, Key, Trace
 from .context import Context
 from .torch_alone import Given

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ..judge import RATIO
+from ..verdict import RATIO
 from .torch_alone import CannotRun
 from .torch_module_verbs import Trial
 from .torch_specimen import SCREENED, Outcome, Specimen

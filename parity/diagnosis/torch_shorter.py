@@ -9,8 +9,8 @@ import numpy as np
 import torch
 
 from ...mappings import table
-from ..findings import Cause, ModuleVerdict
-from ..torch_precision import computing_in
+from ..record.torch_precision import computing_in
+from ..result import Cause, ModuleVerdict
 from .hypotheses import place
 from .torch_alone import CannotRun, Tensors
 from .torch_module_causes import cell_of

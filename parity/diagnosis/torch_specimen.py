@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..judge import EPS32, FLOOR_ULPS, RATIO, Verdict, judge
 from ..trace import sample_positions
+from ..verdict import EPS32, FLOOR_ULPS, RATIO, Verdict, judge
 from .torch_alone import Around, CannotRun, Given, Tensors, alone, copied
 from .torch_module_verbs import Trial
 

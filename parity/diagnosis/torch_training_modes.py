@@ -9,7 +9,7 @@ from dataclasses import replace
 from torch import nn
 
 from ...mappings import table
-from ..findings import Cause
+from ..result import Cause
 from .hypotheses import place
 
 FORGOTTEN, ADDED = "bn-set-train-missing", "new-child-not-training"

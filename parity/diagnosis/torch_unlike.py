@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ...train.step.groups import is_norm
-from ..pairs.alignment import Alignment, Lack, Unlike
+from ...training.step.parameter_groups import is_norm
+from ..align.alignment import Alignment, Lack, Unlike
 from ..trace import Trace
 
 STATISTICS = ("running_mean", "running_var")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...mappings import table
-from ..findings import Cause, Finding
+from ..result import Cause, Finding
 from . import average_causes, clip_causes, step_causes
 from .context import Context
 from .evidence import cause, comparable, failed, pattern

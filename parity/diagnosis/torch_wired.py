@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..replay.calls import Call, label, relative, tensor_name
-from ..replay.values import Stored, rebuilt
+from ..replay.module_calls import Call, Stored, label, rebuilt, relative, tensor_name
 from .torch_alone import FAILURES, CannotRun, Tensors, copied, tensors
 from .torch_specimen import Specimen
 

@@ -16,17 +16,17 @@ from torch import nn
 
 from ...errors import BadTrace
 from .. import compared_draws
-from ..findings import Cause, ModuleVerdict
-from ..pairs import torch_pair
-from ..pairs.alignment import Unlike
-from ..pairs.paired import Paired
-from ..pairs.settle import read_alignment
-from ..record import progress
-from ..start import MINDSPORE, START, WEIGHTS
-from ..trace import STAGES, Trace
-from ..worker import Options, run
+from ..align import torch_user_model
+from ..align.alignment import Unlike, read_alignment
+from ..align.user_model import Paired
+from ..narrowing import STAGES
+from ..options import Options, run
+from ..record.messages import progress
+from ..result import Cause, ModuleVerdict
+from ..run import CAUSES, read_failed, write_causes
+from ..run_folder import MINDSPORE, START, WEIGHTS
+from ..trace import Trace
 from .context import Context
-from .run import CAUSES, read_failed, write_causes
 from .torch_forward_pass import WHOLE
 from .torch_unlike import adapt
 from .unlike_causes import without_consequences
@@ -102,7 +102,7 @@ def load_model(options: Options) -> tuple[nn.Module, Paired | None]:
 
     Raises BadTrace where the run left no starting weights.
     """
-    given = torch_pair.build(options)
+    given = torch_user_model.build(options)
     model: nn.Module = given.model
     try:
         if options.pair is None:

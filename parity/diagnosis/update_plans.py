@@ -8,7 +8,7 @@ from typing import Any
 
 from ...mappings import table
 from ...mappings.rows import Fault
-from ...train.recipe import Group, Optimizer, Recipe, Schedule
+from ...training.recipe.schema import Group, Optimizer, Recipe, Schedule
 
 CLIPS = ("global", "each", "value", "no_eps", "always", "sum")
 MOVES = ("as it is", "never", "late", "early", "twice", "micro", "from_zero", "continuous")

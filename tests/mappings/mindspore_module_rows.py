@@ -13,7 +13,7 @@ from msmigrate.mappings import table
 from msmigrate.mappings.crossing import renamed
 from msmigrate.mappings.resolve import build
 from msmigrate.mappings.rows import Case, Row, State
-from msmigrate.mappings.verbs import SHAPES
+from msmigrate.mappings.shapes import SHAPES
 
 
 def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from msmigrate import errors
 from msmigrate.mappings import reading, table
 from msmigrate.mappings.rows import Row
-from msmigrate.train.recipe import Recipe
+from msmigrate.training.recipe.schema import Recipe
 from pydantic import BaseModel
 
 ROWS = table.rows("script")

@@ -15,7 +15,7 @@ from msmigrate.mappings.layer_states import LAYER_STATES
 from msmigrate.mappings.resolve import build, resolve
 from msmigrate.mappings.rows import Call
 from msmigrate.mappings.user_layers import layer_states
-from msmigrate.train.run.code_digest import code_digest
+from msmigrate.training.code_digest import code_digest
 
 SCALE = """
 - kind: layer

@@ -12,7 +12,7 @@ from msmigrate.mappings import table, user_files
 from msmigrate.mappings.shapes import SHAPES, ShapeVerb
 from msmigrate.mappings.user_verbs import Verbs
 from msmigrate.mappings.verbs import VERBS, Verb
-from msmigrate.train.run.code_digest import code_digest
+from msmigrate.training.code_digest import code_digest
 
 MODULE = """
 class Half:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from fuzz_containers import Member, record, value, zipped
 from fuzz_inputs import Case
-from msmigrate.migrate.formats.protobuf import sized
+from msmigrate.migrate.checkpoint.formats.ckpt import sized
 from tiny_checkpoints import Tensor, floats, group, integer, mapping, named, rebuilt, text
 from tiny_legacy import module, pickled
 

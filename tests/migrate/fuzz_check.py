@@ -24,13 +24,12 @@ from unittest import mock
 import numpy as np  # noqa: F401 (a conversion may need it, and should not be charged for loading it)
 from fuzz_inputs import Case
 from msmigrate.errors import MsmigrateError
-from msmigrate.migrate import convert, inspect_file
-from msmigrate.migrate.formats import mindspore_ckpt
-from msmigrate.migrate.formats.contents import Piece, Tensor, product
-from msmigrate.migrate.formats.source import open_source
-from msmigrate.migrate.plan import Plan
-from msmigrate.reports.inspect_report import inspect_json, show_inspection
-from msmigrate.reports.plan import plan_json, plan_text, result_text
+from msmigrate.migrate.checkpoint import convert, inspect_file
+from msmigrate.migrate.checkpoint.formats import ckpt
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.reader import Piece, Tensor, product
+from msmigrate.migrate.checkpoint.plan import Plan
+from msmigrate.reports.checkpoint import inspect_json, plan_json, plan_text, result_text, show_inspection
 
 SECONDS = 5
 MEMORY = 300 << 20  # bytes that an input may make the process grow by
@@ -83,7 +82,7 @@ def check(case: Case, folder: Path) -> Outcome:
     for name, content in case.files.items():
         (source / name).write_bytes(content)
     resident = forget_peak()
-    with mock.patch.object(mindspore_ckpt, "CHUNK", case.chunk), mock.patch.object(os, "fsync"):
+    with mock.patch.object(ckpt, "CHUNK", case.chunk), mock.patch.object(os, "fsync"):
         kind, complaint, text, seconds = _tried(case, source / case.source, out)
     memory = max(0, peak() - resident)
     found = {path.name: path.read_bytes() for path in source.iterdir()}

@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 import fuzz_bytes
-from msmigrate.migrate.formats.mindspore_ckpt import RECORD
+from msmigrate.migrate.checkpoint.formats.ckpt import RECORD
 
 LOCAL = ("version", "flags", "method", "time", "date", "crc", "packed", "size", "name_length", "extra_length")
 ENTRY = (

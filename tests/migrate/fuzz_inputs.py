@@ -14,7 +14,7 @@ import fuzz_pickles
 import tiny_legacy
 from fuzz_containers import Field, Member
 from fuzz_seeds import SHARED, Torch, converted, fields, header_and_data, shard, torch_seeds
-from msmigrate.migrate.formats.mindspore_ckpt import CRC_MARK
+from msmigrate.migrate.checkpoint.formats.ckpt import CRC_MARK
 from tiny_checkpoints import text
 from tiny_legacy import pickled
 

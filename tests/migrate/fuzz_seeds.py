@@ -15,9 +15,9 @@ import tiny_checkpoints
 import tiny_legacy
 from fuzz_containers import Field, record, value
 from hostile_pickles import attacks
-from msmigrate.migrate import convert
-from msmigrate.migrate.formats import mindspore_ckpt
-from msmigrate.migrate.formats.source import open_source
+from msmigrate.migrate.checkpoint import convert
+from msmigrate.migrate.checkpoint.formats import ckpt
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from tiny_checkpoints import BATCH_NORM, SMALL, Tensor, floats, group, integer, named, text, write
 from tiny_legacy import legacy_storage, module, pickled
 
@@ -175,8 +175,8 @@ def torch_seeds(form: str, legacy: bool) -> Sequence[Torch]:
 def converted(kind: str) -> bytes:
     """A valid file: of MindSpore ("ckpt", in pieces of 20 bytes; "training"; "ms", safetensors) or of torch ("pt")."""
     seed = torch_seeds("training", False)[0]
-    chunk = 20 if kind == "ckpt" else mindspore_ckpt.CHUNK
-    with tempfile.TemporaryDirectory() as name, mock.patch.object(mindspore_ckpt, "CHUNK", chunk):
+    chunk = 20 if kind == "ckpt" else ckpt.CHUNK
+    with tempfile.TemporaryDirectory() as name, mock.patch.object(ckpt, "CHUNK", chunk):
         source, suffix = Path(name, "x.pth"), ".ckpt" if kind in ("ckpt", "training") else ".safetensors"
         if kind == "training":
             write(source, seed.pickle[2:-1], {key: content for key, _, content in seed.storages})
@@ -215,7 +215,7 @@ def fields(kind: str) -> list[Field]:
     with tempfile.TemporaryFile() as file:
         file.write(content)
         file.flush()
-        values, noted = mindspore_ckpt.structure(file.fileno(), kind)
+        values, noted = ckpt.structure(file.fileno(), kind)
     found = [
         value(held.tag, held.dims, held.tensor_type, content[at : at + length])
         for held in values

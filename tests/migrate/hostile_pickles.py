@@ -171,7 +171,7 @@ def attacks(canary: str) -> dict[str, Attack]:
         "torch's environment": fetched("torch.utils.collect_env.run", argv),
         "torch's file": fetched("torch._C.PyTorchFileWriter", text(canary)),
         "ufunc of any module": fetched("numpy.core._ufunc_reconstruct", text("os"), text("system")),
-        "msmigrate itself": fetched("msmigrate.migrate.convert.convert", text(canary), path),
+        "msmigrate itself": fetched("msmigrate.migrate.checkpoint.convert.convert", text(canary), path),
         # Whose function it is nobody knows, and the author of a model may have one; it stays inert.
         "somebody's function": Attack(call(named("mypkg.tools", "_rebuild_tensor_v2"), code), None, False),
     }

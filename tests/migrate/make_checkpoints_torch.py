@@ -21,7 +21,7 @@ from pathlib import Path
 import nets_torch
 import torch
 import torchvision
-from msmigrate.migrate.torch_classes import public_name
+from msmigrate.migrate.checkpoint.torch_model_worker import public_name
 from torch import nn
 from torch.optim.swa_utils import AveragedModel
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msmigrate import atomic_files
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination, MsmigrateError, Unsupported
-from msmigrate.migrate import convert, destination
-from msmigrate.migrate.formats import atomic_file, byte_copy, mindspore_ckpt
+from msmigrate.migrate.checkpoint import convert, output_format
+from msmigrate.migrate.checkpoint.formats import byte_copy, ckpt
 from tiny_checkpoints import SMALL, Tensor, floats, save
 
 RENAMED = {
@@ -30,7 +31,7 @@ def contents(path: Path) -> dict[str, bytes]:
     """Read a MindSpore checkpoint with msmigrate's own reader: name -> bytes."""
     whole = path.read_bytes()
     with path.open("rb") as file:
-        values = mindspore_ckpt.entries(file.fileno(), str(path))
+        values = ckpt.entries(file.fileno(), str(path))
     return {value.tag: b"".join(whole[at : at + length] for at, length in value.pieces) for value in values}
 
 
@@ -87,7 +88,7 @@ def test_chunks_are_joined_by_mindspore(
     turned = Tensor(floats(50, 40).content, (40, 50), strides=(1, 40))
     source = save(tmp_path / "x.pth", {"a": floats(30, 50), "t": turned, "b": floats(2)})
     convert.convert(source, tmp_path / "whole.ckpt")
-    monkeypatch.setattr(mindspore_ckpt, "CHUNK", 1000)
+    monkeypatch.setattr(ckpt, "CHUNK", 1000)
     monkeypatch.setattr(byte_copy, "STRETCH", 700)
     convert.convert(source, tmp_path / "cut.ckpt")
     assert (tmp_path / "cut.ckpt").read_bytes().count(b"Float32") == 6 + 8 + 1
@@ -234,7 +235,7 @@ def test_a_file_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
 def test_even_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
     save(tmp_path / "x.pth", LARGE)
     script = (
-        "import os, signal; from msmigrate.migrate.convert import convert; "
+        "import os, signal; from msmigrate.migrate.checkpoint.convert import convert; "
         "convert('x.pth', 'x.ckpt', progress=lambda done, total: os.kill(os.getpid(), signal.SIGKILL))"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=False)
@@ -285,22 +286,22 @@ def test_destinations_that_cannot_be(tmp_path: Path) -> None:
 
 
 def test_a_written_file_that_differs_from_the_plan_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    header = mindspore_ckpt.header
-    monkeypatch.setattr(mindspore_ckpt, "header", lambda tag, *rest: header(f"z{tag}", *rest))
+    header = ckpt.header
+    monkeypatch.setattr(ckpt, "header", lambda tag, *rest: header(f"z{tag}", *rest))
     with pytest.raises(MsmigrateError, match="not what was planned"):
         convert.convert(save(tmp_path / "x.pth", SMALL), tmp_path / "x.ckpt")
     assert not (tmp_path / "x.ckpt").exists()
 
 
 def test_an_unwritable_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(atomic_file.os, "access", lambda *_: False)  # tests may run as root, whom no mode stops
+    monkeypatch.setattr(atomic_files.os, "access", lambda *_: False)  # tests may run as root, whom no mode stops
     with pytest.raises(BadDestination, match="no permission"):
         convert.convert(save(tmp_path / "x.pth", SMALL), tmp_path / "x.ckpt")
 
 
 def test_bytes_that_are_shared_without_end_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred thousand different views of one megabyte would fill a disk; what is the same is written once."""
-    monkeypatch.setattr(destination, "ALWAYS", 0)
+    monkeypatch.setattr(output_format, "ALWAYS", 0)
     whole = floats(10_000).content
     names = {
         f"layers.{number}.conv.weight": Tensor(whole, (180, 5, 5, 2), offset=number, storage="0")

@@ -153,8 +153,8 @@ def test_ctrl_c(tmp_path: Path) -> None:
     save(tmp_path / "x.pth", {"a": floats(300_000)})
     script = (
         "import os, signal, sys\n"
-        "from msmigrate import cli\nfrom msmigrate.reports import plan\n"
-        "plan.LateProgress.__call__ = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
+        "from msmigrate import cli\nfrom msmigrate.reports import checkpoint\n"
+        "checkpoint.LateProgress.__call__ = lambda *_: os.kill(os.getpid(), signal.SIGINT)\n"
         "sys.argv = ['msmigrate', 'convert-ckpt', 'x.pth', 'x.ckpt']; cli.main()"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -8,8 +8,8 @@ from pathlib import Path
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import MsmigrateError
-from msmigrate.migrate import convert
-from msmigrate.migrate.formats import mindspore_ckpt, restricted_pickle
+from msmigrate.migrate.checkpoint import convert
+from msmigrate.migrate.checkpoint.formats import ckpt, restricted_pickle
 from tiny_checkpoints import SIZES, SMALL, STORAGES, Tensor, save, state_dict, write
 
 # A few times the default number of examples would not fit the time of the suite; the seeds change from run to run.
@@ -52,7 +52,7 @@ def test_round_trip(state: dict[str, Tensor]) -> None:
         convert.convert(source, destination)
         whole = destination.read_bytes()
         with destination.open("rb") as file:
-            found = mindspore_ckpt.entries(file.fileno(), "x")
+            found = ckpt.entries(file.fileno(), "x")
     assert [value.tag for value in found] == list(state)
     for value, tensor in zip(found, state.values(), strict=True):
         assert value.dims == tensor.shape
@@ -78,7 +78,7 @@ def attempt(content: bytes) -> None:
             assert [path.name for path in Path(folder).iterdir()] == ["x.pth"]
         else:
             with destination.open("rb") as file:
-                assert mindspore_ckpt.entries(file.fileno(), "x")
+                assert ckpt.entries(file.fileno(), "x")
 
 
 @settings(max_examples=300, deadline=None)

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.errors import Unsupported
-from msmigrate.migrate import convert
-from msmigrate.migrate.formats import mindspore_ckpt
+from msmigrate.migrate.checkpoint import convert
+from msmigrate.migrate.checkpoint.formats import ckpt
 from tiny_checkpoints import floats, save
 
 HERE = Path(__file__).parent
@@ -38,7 +38,7 @@ def tensors(path: Path) -> dict[str, np.ndarray]:
             value.tag: np.frombuffer(
                 os.pread(file.fileno(), value.pieces[0][1], value.pieces[0][0]), value.tensor_type.lower()
             ).reshape(value.dims)
-            for value in mindspore_ckpt.entries(file.fileno(), str(path))
+            for value in ckpt.entries(file.fileno(), str(path))
         }
 
 

@@ -23,7 +23,7 @@ from fuzz_edges import EDGES
 from fuzz_inputs import FORMATS, Case, case
 from fuzz_seeds import converted
 from msmigrate.errors import BadCheckpoint
-from msmigrate.migrate import convert
+from msmigrate.migrate.checkpoint import convert
 from tiny_checkpoints import SMALL, save
 
 SEED = 1

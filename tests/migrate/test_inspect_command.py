@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.migrate.convert import convert
-from msmigrate.migrate.inspect_file import inspect_file
+from msmigrate.migrate.checkpoint.convert import convert
+from msmigrate.migrate.checkpoint.inspect_file import inspect_file
 from tiny_checkpoints import BATCH_NORM, SMALL, Tensor, floats, integer, mapping, save, state_dict, write
 
 Inspect = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
-from msmigrate.migrate import name_map
-from msmigrate.migrate.name_map import Names, apply, read_rules, targets, write_rules
+from msmigrate.migrate.checkpoint import name_map
+from msmigrate.migrate.checkpoint.name_map import Names, apply, read_rules, targets, write_rules
 
 OURS = {"layer1": True, "layer1.0": True, "layer1.0.conv": True, "layer1.0.conv.weight": False, "fc": True}
 THEIRS = {"stage1", "stage1.0", "stage1.0.conv", "stage1.0.conv.weight", "end_point", "end_point.weight"}

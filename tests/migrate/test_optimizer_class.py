@@ -8,7 +8,7 @@ import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadInput, MsmigrateError, Unsupported
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import Row
-from msmigrate.migrate.optimizer_class import LATER, optimizer_row
+from msmigrate.migrate.checkpoint.optimizer_state import LATER, optimizer_row
 
 ROWS = table.rows("optimizer")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint
-from msmigrate.migrate.optimizer_names import check_names, names_of
+from msmigrate.migrate.checkpoint.optimizer_state import check_names, names_of
 
 PARAMETERS = {
     "conv.weight": (4, 3, 3, 3),

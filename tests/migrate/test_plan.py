@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, Unsupported
-from msmigrate.migrate import to_torch
-from msmigrate.migrate.against_net import Net
-from msmigrate.migrate.destination import form
-from msmigrate.migrate.formats.contents import ByteRange, Checkpoint, Tensor
-from msmigrate.migrate.name_map import Names, Rule
-from msmigrate.migrate.plan import Entry, Plan
-from msmigrate.migrate.settle import Model, settle
-from msmigrate.migrate.to_mindspore import Owners
+from msmigrate.migrate.checkpoint import tensor_names
+from msmigrate.migrate.checkpoint.build_plan import settle
+from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint, Tensor
+from msmigrate.migrate.checkpoint.name_map import Names, Rule
+from msmigrate.migrate.checkpoint.output_format import form
+from msmigrate.migrate.checkpoint.plan import Entry, Model, Net, Owners, Plan
 
 
 def tensor(*shape: int, dtype: str = "float32", at: int = 0) -> Tensor:
@@ -135,11 +133,11 @@ def back(plan: Plan, owners: Owners | None = None, names: Names | None = None) -
     """The names of a written file, and torch's names of them, by structure or by --model."""
     shapes = {entry.target: entry.target_shape for entry in plan.written}
     if owners is None:
-        ways = to_torch.by_structure(shapes)
+        ways = tensor_names.by_structure(shapes)
     else:
         wanted = {entry.name: entry.tensor.shape for entry in plan.entries}
-        ways = to_torch.by_model("model", owners, wanted, shapes, names)
-    return {name: way.name if isinstance(way, to_torch.Way) else None for name, way in ways.items()}
+        ways = tensor_names.by_model("model", owners, wanted, shapes, names)
+    return {name: way.name if isinstance(way, tensor_names.Way) else None for name, way in ways.items()}
 
 
 LSTM = ("torch.nn.LSTM", "torch.nn.RNNBase", MODULE)

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msmigrate import atomic_files
 from msmigrate.errors import BadDestination
-from msmigrate.migrate import convert
-from msmigrate.migrate.formats import atomic_folder
+from msmigrate.migrate.checkpoint import convert
 from tiny_checkpoints import SMALL, floats, save
 
 SCRIPT = Path(__file__).parent / "told_conversion.py"
@@ -97,14 +97,14 @@ def test_a_folder_that_appears_at_the_last_moment_is_replaced_with_force(
 ) -> None:
     """Another process has it ready between the look whether it is there and the rename."""
     convert.convert(sources[1], f"{tmp_path}/rival/")
-    real = atomic_folder._renameat2
+    real = atomic_files._renameat2
 
     def late(old: Path, new: Path, flag: int) -> bool:
         if not new.exists():
             (tmp_path / "rival").rename(new)
         return real(old, new, flag)
 
-    monkeypatch.setattr(atomic_folder, "_renameat2", late)
+    monkeypatch.setattr(atomic_files, "_renameat2", late)
     convert.convert(sources[0], f"{tmp_path}/x/", force=True, max_shard_size=4_000_000)
     assert held(tmp_path / "x") == wanted["x/"][0]
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
@@ -175,11 +175,10 @@ def read_only() -> Iterator[Path]:
 AS_NOBODY = """
 import os, sys
 from msmigrate.errors import MsmigrateError
-from msmigrate.migrate import convert
+from msmigrate.migrate.checkpoint import convert
 # before the change of user, who may not read where this is installed
-from msmigrate.migrate.formats import (
-    atomic_folder, mindspore_ckpt, safetensors_file, sharded, torch_zip, torch_zip_writer
-)
+from msmigrate import atomic_files
+from msmigrate.migrate.checkpoint.formats import ckpt, pth_reader, pth_writer, safetensors_file, sharded
 if os.geteuid() == 0:  # whom no mode stops
     os.setgid(65534)
     os.setuid(65534)

@@ -17,13 +17,15 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination, BadInput, MsmigrateError
-from msmigrate.migrate import convert, model_check, to_torch
-from msmigrate.migrate.destination import form
-from msmigrate.migrate.formats import beside_net, mindspore_ckpt
-from msmigrate.migrate.formats.source import open_source
-from msmigrate.migrate.settle import Model, settle
-from msmigrate.migrate.to_torch import Way
-from msmigrate.train.run import checkpoints
+from msmigrate.migrate.checkpoint import convert, model_checks, tensor_names
+from msmigrate.migrate.checkpoint.build_plan import settle
+from msmigrate.migrate.checkpoint.formats import ckpt as mindspore_ckpt
+from msmigrate.migrate.checkpoint.formats import metadata
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.output_format import form
+from msmigrate.migrate.checkpoint.plan import Model
+from msmigrate.migrate.checkpoint.tensor_names import Way
+from msmigrate.training import checkpoints
 from test_convert_properties import few, row_major, tensors
 from tiny_checkpoints import BATCH_NORM, SMALL, Tensor, floats, save
 
@@ -163,7 +165,9 @@ LINEAR, MODULE = "torch.nn.Linear", "torch.nn.Module"
 
 def test_a_model_of_other_tensors_does_not_fit() -> None:
     owners = {"a": (LINEAR, MODULE), "b": (LINEAR, MODULE)}
-    found = to_torch.by_model("m", owners, {"a.weight": (4, 3), "b.weight": (4, 4)}, {"a.weight": (4, 5), "c": (1,)})
+    found = tensor_names.by_model(
+        "m", owners, {"a.weight": (4, 3), "b.weight": (4, 4)}, {"a.weight": (4, 5), "c": (1,)}
+    )
     assert {name: str(error) for name, error in found.items()} == {
         "a.weight": "it is 4×5, a.weight of m is 4×3",
         "c": "m has nothing of that name",
@@ -172,7 +176,7 @@ def test_a_model_of_other_tensors_does_not_fit() -> None:
 
 def test_a_model_that_is_not_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = Model("m", {"a": (LINEAR, MODULE)}, {"a.weight": (4, 3), "a.bias": (4,), "a.num_batches_tracked": ()})
-    monkeypatch.setattr(model_check, "torch_model", lambda *_: model)
+    monkeypatch.setattr(model_checks, "torch_model", lambda *_: model)
     with pytest.raises(BadCheckpoint, match=r"does not fill m: nothing for a\.bias$"):
         convert.convert(ckpt(tmp_path / "x.ckpt", {"a.weight": (4, 3)}), tmp_path / "x.pth", model="m")
     assert not (tmp_path / "x.pth").exists()
@@ -219,7 +223,7 @@ TALL = {"tall.weight": (4, 3, 3, 3)}
     ],
 )
 def test_what_stands_together_tells_the_way(shapes: dict[str, tuple[int, ...]], name: str, way: Way) -> None:
-    assert to_torch.by_structure(shapes)[name] == way
+    assert tensor_names.by_structure(shapes)[name] == way
 
 
 @pytest.mark.parametrize(
@@ -232,7 +236,7 @@ def test_what_stands_together_tells_the_way(shapes: dict[str, tuple[int, ...]], 
     ],
 )
 def test_what_may_be_two_things_tells_no_way(shapes: dict[str, tuple[int, ...]], name: str) -> None:
-    assert isinstance(to_torch.by_structure(shapes)[name], Ambiguous)
+    assert isinstance(tensor_names.by_structure(shapes)[name], Ambiguous)
 
 
 VOLUMETRIC = {"c.weight": (2, 1, 3, 3, 3)}
@@ -241,7 +245,7 @@ VOLUMETRIC = {"c.weight": (2, 1, 3, 3, 3)}
 def test_a_batch_norm_inside_a_volumetric_one_loses_the_name_that_mindspore_adds() -> None:
     names = ("gamma", "beta", "moving_mean", "moving_variance")
     shapes = {**VOLUMETRIC, **{f"norm.bn2d.{name}": (2,) for name in names}}
-    found = to_torch.by_structure(shapes)
+    found = tensor_names.by_structure(shapes)
     assert [found[f"norm.bn2d.{name}"] for name in names] == [
         Way(f"norm.{name}", (2,), "BatchNorm3d") for name in ("weight", "bias", "running_mean", "running_var")
     ]
@@ -249,11 +253,11 @@ def test_a_batch_norm_inside_a_volumetric_one_loses_the_name_that_mindspore_adds
 
 def test_a_note_that_does_not_fit_its_tensor_is_passed_over() -> None:
     shapes = {"a": (4, 3)}
-    assert to_torch.by_record({"names": {"b": "a"}, "shapes": {"b": [3, 4]}}, shapes) == {
+    assert tensor_names.by_record({"names": {"b": "a"}, "shapes": {"b": [3, 4]}}, shapes) == {
         "a": Way("b", (3, 4), "noted")
     }
     for names, sizes in (({"b": "absent"}, {}), ({"b": "a"}, {"b": [5]}), ({"b\n": "a"}, {}), ({"": "a"}, {})):
-        assert to_torch.by_record({"names": names, "shapes": sizes}, shapes) == {}
+        assert tensor_names.by_record({"names": names, "shapes": sizes}, shapes) == {}
 
 
 HALF = {"float32": "float16"}
@@ -360,8 +364,8 @@ def test_a_net_of_somebody_elses_may_use_the_same_words(tmp_path: Path) -> None:
 
 
 def test_a_training_run_writes_the_names_that_the_reader_knows() -> None:
-    assert tuple(beside_net.BESIDE) == checkpoints.BESIDE
-    assert checkpoints.RUN.startswith(beside_net.OURS)
+    assert tuple(metadata.BESIDE) == checkpoints.BESIDE
+    assert checkpoints.RUN.startswith(metadata.OURS)
 
 
 NAMES = st.from_regex(r"[a-z]{1,6}(\.[0-9a-zö]{1,6}){0,2}", fullmatch=True)

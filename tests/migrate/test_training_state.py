@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate.constants import Maker
-from msmigrate.migrate.formats.contents import ByteRange, Shape, Tensor, row_major
-from msmigrate.migrate.training_state import parameters_of, training_state
+from msmigrate.migrate.checkpoint.computed_tensors import Maker
+from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Shape, Tensor, row_major
+from msmigrate.migrate.checkpoint.training_state import parameters_of, training_state
 
 PARAMETERS = {"fc.weight": (2, 3), "fc.bias": (2,)}
 SGD = {"lr": 0.1, "momentum": 0.9, "dampening": 0, "weight_decay": 0, "nesterov": False}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 import pytest
-from msmigrate.cli_ckpt import Size
-from msmigrate.migrate.convert import convert, make_plan
-from msmigrate.reports.plan import plan_json, plan_text
+from msmigrate.cli.options import Size
+from msmigrate.migrate.checkpoint.convert import convert, make_plan
+from msmigrate.reports.checkpoint import plan_json, plan_text
 from tiny_checkpoints import SMALL, Tensor, floats, save
 
 Command = Callable[..., "subprocess.CompletedProcess[str]"]

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.migrate.formats import torch_modules
-from msmigrate.migrate.formats.source import open_source
-from msmigrate.migrate.formats.torch_state_dict import TorchSource
+from msmigrate.migrate.checkpoint.formats import pth_weights
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.pth_weights import TorchSource
 
 
 def test_whole_models_tell_their_classes_and_the_order_of_their_state_dict(
@@ -33,8 +33,8 @@ def test_the_public_names_of_torchs_classes_are_those_that_torch_gives(
     classes = json.loads((torch_files[0] / "classes.json").read_text())
     assert len(classes) > 150
     for full, public in classes.items():
-        if full not in torch_modules.INNER:
-            assert torch_modules.public_name(full) == (public if public.count(".") == 2 else None)
+        if full not in pth_weights.INNER:
+            assert pth_weights.public_name(full) == (public if public.count(".") == 2 else None)
 
 
 @pytest.mark.parametrize("name", ["in_model_state_dict.pth", "in_net.pth", "in_params.pth", "nested.pth"])

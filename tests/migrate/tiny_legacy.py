@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from msmigrate.migrate.formats.contents import row_major
+from msmigrate.migrate.checkpoint.formats.reader import row_major
 from tiny_checkpoints import STORAGES, Tensor, group, integer, mapping, named, text
 
 MAGIC = b"\x8a\n" + 0x1950A86A20F9469CFC6C.to_bytes(10, "little")

@@ -14,9 +14,9 @@ import os
 import sys
 from typing import Any
 
+from msmigrate import atomic_files
 from msmigrate.errors import MsmigrateError
-from msmigrate.migrate.convert import convert
-from msmigrate.migrate.formats import atomic_folder
+from msmigrate.migrate.checkpoint.convert import convert
 
 SHARD = 4_000_000  # bytes
 
@@ -43,7 +43,7 @@ def main(source: str, destination: str, *flags: str) -> None:
     if "no-fallocate" in flags:
         del os.posix_fallocate
     if "two-steps" in flags:
-        atomic_folder._renameat2 = lambda *_: False
+        atomic_files._renameat2 = lambda *_: False
     os.fsync = told(os.fsync, "sync", "name")
     shard = SHARD if destination.endswith("/") else None
     say("start")

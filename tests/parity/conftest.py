@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msmigrate.parity.findings import Report
-from msmigrate.parity.run import report
-from msmigrate.parity.worker import Options
-from msmigrate.train import recipe as recipes
+from msmigrate.parity.build_result import report
+from msmigrate.parity.options import Options
+from msmigrate.parity.result import Report
+from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"

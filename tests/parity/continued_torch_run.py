@@ -9,7 +9,7 @@ import argparse
 import sys
 
 import torch
-from msmigrate.train.models.torch_lenet import LeNet5
+from msmigrate.training.models.torch_models import LeNet5
 from torch import nn
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -22,8 +22,8 @@ import numpy as np  # noqa: E402
 from mindspore import Tensor, mint, nn, ops  # noqa: E402
 from msmigrate.migrate.composed import mindspore_creation as composed  # noqa: E402
 from msmigrate.parity.compared_draws import about  # noqa: E402
-from msmigrate.parity.fixed_randomness import Draws  # noqa: E402
-from msmigrate.parity.mindspore_randomness import fixed  # noqa: E402
+from msmigrate.parity.record.mindspore_randomness import fixed  # noqa: E402
+from msmigrate.parity.record.randomness import Draws  # noqa: E402
 
 F32, I32 = mindspore.float32, mindspore.int32
 GIVEN = np.random.default_rng(0)

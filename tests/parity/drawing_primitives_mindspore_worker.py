@@ -8,13 +8,13 @@ import os
 import re
 from pathlib import Path
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
 from mindspore import ops  # noqa: E402
 from mindspore.ops.primitive import Primitive  # noqa: E402
-from msmigrate.parity.mindspore_randomness import ANSWERS, OTHERS  # noqa: E402
+from msmigrate.parity.record.mindspore_randomness import ANSWERS, OTHERS  # noqa: E402
 
 
 def below(kind: type) -> set[type]:

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from msmigrate.parity.compared_draws import about
-from msmigrate.parity.fixed_randomness import Draws
-from msmigrate.parity.torch_randomness import fixed
+from msmigrate.parity.record.randomness import Draws
+from msmigrate.parity.record.torch_randomness import fixed
 from torch import distributions as D
 from torch import nn
 

@@ -4,7 +4,7 @@ import json
 import os
 from typing import Any
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -12,7 +12,7 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, nn, ops  # noqa: E402
 from mindspore.ops import relu  # noqa: E402
-from msmigrate.parity.mindspore_function_kinks import function_choices  # noqa: E402
+from msmigrate.parity.record.mindspore_kinks import function_choices  # noqa: E402
 
 
 class Inner(nn.Cell):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from msmigrate.parity.kinks import KinkSides, taking
+from msmigrate.parity.record.torch_kinks import KinkSides, taking
 from torch import nn
 
 

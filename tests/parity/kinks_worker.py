@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from msmigrate.parity.kink_places import KINKS, choice
-from msmigrate.parity.kinks import TOLERANCE, KinkSides, taking
+from msmigrate.parity.record.kinks import KINKS, choice
+from msmigrate.parity.record.torch_kinks import TOLERANCE, KinkSides, taking
 from torch import nn
 
 

@@ -2,13 +2,14 @@
 
 import sys
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
 from mindspore_faults import broken  # noqa: E402
-from msmigrate.parity import mindspore_worker, worker  # noqa: E402
+from msmigrate.parity import options  # noqa: E402
+from msmigrate.parity.record import mindspore_worker  # noqa: E402
 
 if __name__ == "__main__":
     with broken(sys.argv.pop(1)):
-        worker.run(mindspore_worker.main)
+        options.run(mindspore_worker.main)

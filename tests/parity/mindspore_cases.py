@@ -8,14 +8,14 @@ import sys
 import traceback
 from pathlib import Path
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
 from mindspore_faults import broken  # noqa: E402
-from msmigrate.parity import mindspore_worker  # noqa: E402
-from msmigrate.parity.worker import Options, wait_for  # noqa: E402
-from msmigrate.train import recipe as recipes  # noqa: E402
+from msmigrate.parity.options import Options, wait_for  # noqa: E402
+from msmigrate.parity.record import mindspore_worker  # noqa: E402
+from msmigrate.training.recipe import reader as recipes  # noqa: E402
 
 
 def main(root: Path, part: str, words: list[str]) -> None:

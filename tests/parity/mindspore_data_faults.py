@@ -6,8 +6,8 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from msmigrate.train.data import draws, mixing, pil_transforms
-from msmigrate.train.recipe import Part
+from msmigrate.training.data import pil_transforms, random_draws
+from msmigrate.training.recipe.schema import Part
 
 
 def _transform(name: str, change: Callable[[Part, dict[str, Any]], tuple[Part, dict[str, Any]]]) -> Any:
@@ -48,38 +48,38 @@ def erased_with_zero() -> Any:
 
 def key_of_the_neighbour() -> Any:
     """Every image is given the draws of the one after it."""
-    real = draws.generator
-    return patch.object(draws, "generator", lambda key: real((key[0], key[1], key[2] + 1)))
+    real = random_draws.generator
+    return patch.object(random_draws, "generator", lambda key: real((key[0], key[1], key[2] + 1)))
 
 
 def shares_swapped() -> Any:
     """λ to the other image, and 1 - λ to one's own."""
-    real = mixing.mix_images
-    return patch.object(mixing, "mix_images", lambda images, mix: real(images, replace(mix, lam=1.0 - mix.lam)))
+    real = random_draws.mix_images
+    return patch.object(random_draws, "mix_images", lambda images, mix: real(images, replace(mix, lam=1.0 - mix.lam)))
 
 
 def share_slight() -> Any:
     """λ a hundred-thousandth too large."""
-    real = mixing.mix_images
-    return patch.object(mixing, "mix_images", lambda images, mix: real(images, replace(mix, lam=mix.lam + 1e-5)))
+    real = random_draws.mix_images
+    return patch.object(random_draws, "mix_images", lambda images, mix: real(images, replace(mix, lam=mix.lam + 1e-5)))
 
 
 def batch_not_reversed() -> Any:
     """Images mixed with their neighbours, where timm mixes with the batch in reverse order."""
 
-    def mix_images(images: np.ndarray, mix: mixing.Mix) -> np.ndarray:
+    def mix_images(images: np.ndarray, mix: random_draws.Mix) -> np.ndarray:
         return np.float32(mix.lam) * images + np.float32(1 - mix.lam) * np.roll(images, 1, 0)
 
-    return patch.object(mixing, "mix_images", mix_images)
+    return patch.object(random_draws, "mix_images", mix_images)
 
 
 def targets_not_smoothed() -> Any:
     """Soft targets without the label smoothing."""
-    real = mixing.soft_targets
-    return patch.object(mixing, "soft_targets", lambda y, mix, classes, smoothing: real(y, mix, classes, 0.0))
+    real = random_draws.soft_targets
+    return patch.object(random_draws, "soft_targets", lambda y, mix, classes, smoothing: real(y, mix, classes, 0.0))
 
 
 def targets_not_mixed() -> Any:
     """Mixed images with the labels of one's own."""
-    real = mixing.soft_targets
-    return patch.object(mixing, "soft_targets", lambda y, mix, *rest: real(y, replace(mix, lam=1.0), *rest))
+    real = random_draws.soft_targets
+    return patch.object(random_draws, "soft_targets", lambda y, mix, *rest: real(y, replace(mix, lam=1.0), *rest))

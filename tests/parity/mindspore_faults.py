@@ -11,11 +11,11 @@ import mindspore
 import numpy as np
 from mindspore import Tensor, nn, ops
 from msmigrate.mappings import table
-from msmigrate.parity import mindspore_side, mindspore_worker
-from msmigrate.train.data import mindspore_data
-from msmigrate.train.models import mindspore_models
-from msmigrate.train.step import mindspore_step
-from msmigrate.train.step.mindspore_step import TrainStep
+from msmigrate.parity.record import mindspore_runner, mindspore_worker
+from msmigrate.training.data import mindspore_pipeline
+from msmigrate.training.models import mindspore_models
+from msmigrate.training.step import mindspore_step, parameter_groups
+from msmigrate.training.step.mindspore_step import TrainStep
 
 
 def _built(change: Callable[[nn.Cell], None]) -> Any:
@@ -95,7 +95,7 @@ def label_smoothing() -> Any:
 
 def norm_undecayed() -> Any:
     """Weight decay that skips whatever is called gamma or beta."""
-    real = mindspore_step.parameter_groups
+    real = parameter_groups.parameter_groups
 
     def groups(owners: dict[str, str], optimizer: Any) -> Any:
         return real(owners, optimizer.model_copy(update={"no_weight_decay": ["norm"]}))
@@ -147,7 +147,7 @@ def variance_scaled() -> Any:
 
 def mean_not_subtracted() -> Any:
     """Images divided by std without the mean subtracted."""
-    real = mindspore_data.batch
+    real = mindspore_pipeline.batch
 
     def batch(samples: Any, transforms: Any, keys: Any) -> Any:
         without = [
@@ -158,7 +158,7 @@ def mean_not_subtracted() -> Any:
         ]
         return real(samples, without, keys)
 
-    return patch.object(mindspore_data, "batch", batch)
+    return patch.object(mindspore_pipeline, "batch", batch)
 
 
 def residual_forgotten() -> Any:
@@ -186,14 +186,14 @@ def not_unscaled() -> Any:
 
 def gradient_nan() -> Any:
     """One gradient that is not a number."""
-    real = mindspore_side.MindSporeSide.step
+    real = mindspore_runner.MindSporeSide.step
 
     def step(self: Any, images: Any, labels: Any, seen: Any) -> Any:
         result = real(self, images, labels, seen)
         result.grads["layer4.0.conv2.weight"] = np.full_like(result.grads["layer4.0.conv2.weight"], np.nan)
         return result
 
-    return patch.object(mindspore_side.MindSporeSide, "step", step)
+    return patch.object(mindspore_runner.MindSporeSide, "step", step)
 
 
 def gradient_missing() -> Any:

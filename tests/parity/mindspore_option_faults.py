@@ -6,15 +6,15 @@ from typing import Any
 from unittest.mock import patch
 
 from mindspore import Tensor
-from msmigrate.train.step import mindspore_ema, mindspore_step
-from msmigrate.train.step.ema_decay import decay
-from msmigrate.train.step.mindspore_loss_scale import LossScale
-from msmigrate.train.step.mindspore_step import TrainStep
+from msmigrate.training.recipe.schema import decay
+from msmigrate.training.step import mindspore_amp, mindspore_ema, mindspore_step
+from msmigrate.training.step.mindspore_amp import LossScale
+from msmigrate.training.step.mindspore_step import TrainStep
 
 
 def half_left_out() -> Any:
     """The step computes in float32."""
-    real = mindspore_step.Precision
+    real = mindspore_amp.Precision
     return patch.object(mindspore_step, "Precision", lambda amp, net: real(None, net))
 
 

@@ -9,10 +9,10 @@ from unittest.mock import patch
 import numpy as np
 from mindspore import Tensor, nn, ops
 from msmigrate.mappings import table
-from msmigrate.parity import mindspore_side
-from msmigrate.train.data import mindspore_data
-from msmigrate.train.step import mindspore_step
-from msmigrate.train.step.mindspore_step import TrainStep
+from msmigrate.parity.record import mindspore_runner
+from msmigrate.training.data import mindspore_pipeline
+from msmigrate.training.step import mindspore_step
+from msmigrate.training.step.mindspore_step import TrainStep
 
 
 def _arguments(row: str, **changed: Any) -> Any:
@@ -39,13 +39,13 @@ def _gradients(change: Callable[[str, Tensor], Tensor]) -> Any:
 
 def _batch(change: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]], **transform: Any) -> Any:
     """The prepared batch is changed, or one transform's arguments are."""
-    real = mindspore_data.batch
+    real = mindspore_pipeline.batch
 
     def batch(samples: Any, transforms: Any, keys: Any) -> Any:
         parts = [part.model_copy(update={"args": {**part.args, **transform.get(part.name, {})}}) for part in transforms]
         return change(*real(samples, parts, keys))
 
-    return patch.object(mindspore_data, "batch", batch)
+    return patch.object(mindspore_pipeline, "batch", batch)
 
 
 def gradient_scaled(factor: float = 1.001) -> Any:
@@ -139,9 +139,9 @@ def last_sample_ignored() -> Any:
 
 def labels_fed_shifted() -> Any:
     """The loss is given class k + 1 for k."""
-    real = mindspore_side.MindSporeSide._labels
+    real = mindspore_runner.MindSporeSide._labels
     shifted = staticmethod(lambda labels: real((labels + 1) % 10))
-    return patch.object(mindspore_side.MindSporeSide, "_labels", shifted)
+    return patch.object(mindspore_runner.MindSporeSide, "_labels", shifted)
 
 
 def labels_shifted() -> Any:

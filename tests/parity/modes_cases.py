@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from msmigrate.parity.worker import Options
-from msmigrate.train import recipe as recipes
+from msmigrate.parity.options import Options
+from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
 

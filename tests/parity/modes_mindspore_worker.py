@@ -7,17 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msmigrate.train import mindspore_environment
+from msmigrate.training import mindspore_environment
 
 mindspore_environment.prepare()
 
 import modes_mindspore_net  # noqa: E402
 from mindspore import ops  # noqa: E402
 from modes_cases import CASES, options_of  # noqa: E402
-from msmigrate.parity import mindspore_worker  # noqa: E402
-from msmigrate.parity.mindspore_compiled import record_compiled  # noqa: E402
-from msmigrate.parity.worker import wait_for  # noqa: E402
-from msmigrate.train.models import mindspore_models  # noqa: E402
+from msmigrate.parity.options import wait_for  # noqa: E402
+from msmigrate.parity.record import mindspore_worker  # noqa: E402
+from msmigrate.parity.record.mindspore_worker import record_compiled  # noqa: E402
+from msmigrate.training.models import mindspore_models  # noqa: E402
 
 
 def with_eps(side: Any, *rest: Any) -> None:

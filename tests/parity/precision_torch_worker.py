@@ -7,8 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from msmigrate.parity.torch_kernels import rounding_as_mindspore
-from msmigrate.parity.torch_precision import computing_in, shortened
+from msmigrate.parity.record.torch_precision import computing_in, rounding_as_mindspore, shortened
 from torch import nn
 
 torch.manual_seed(0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from msmigrate.parity.built_otherwise import built_otherwise
-from msmigrate.parity.findings import Finding
-from msmigrate.parity.judge import Verdict
+from msmigrate.parity.build_result import built_otherwise
+from msmigrate.parity.result import Finding
 from msmigrate.parity.trace import ALONE
+from msmigrate.parity.verdict import Verdict
 
 STEP = [
     Finding(stage, part, name, i, Verdict.PASS, error=1e-7, noise=1e-7, allowed=4e-7)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.parity import step_starts
-from msmigrate.parity.trace import STAGES
+from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.record import step_starts
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
@@ -160,7 +160,7 @@ def test_a_broken_side_is_exit_1_with_the_place_and_its_known_pitfall(tmp_path: 
     code = f"""if True:
         import sys
         from pathlib import Path
-        from msmigrate.reports.parity_command import Asked, run
+        from msmigrate.workflows.parity_step import Asked, run
         asked = Asked(steps=1, init_seeds=1, json_file=Path(sys.argv[2]), worst=3)
         sys.exit(run(Path(sys.argv[1]), asked, mindspore_worker={worker}))
     """
@@ -177,8 +177,8 @@ def test_a_broken_side_is_exit_1_with_the_place_and_its_known_pitfall(tmp_path: 
 
 
 def test_a_glob_for_a_pair_is_refused_once_torch_has_built_its_model(tmp_path: Path) -> None:
-    torch, mindspore = (f"{HERE / 'pairs' / f'pair_nets_{side}.py'}:Small" for side in ("torch", "mindspore"))
-    pair = ("--torch", torch, "--mindspore", mindspore, HERE / "pairs" / "pair.yaml")
+    torch, mindspore = (f"{HERE / 'align' / f'pair_nets_{side}.py'}:Small" for side in ("torch", "mindspore"))
+    pair = ("--torch", torch, "--mindspore", mindspore, HERE / "align" / "pair.yaml")
     done = run(*pair, "--modules", "cov", "--keep", tmp_path / "kept")
     assert f"--modules 'cov' matches no module of {torch}; the nearest: conv" in done.error
     assert not list((tmp_path / "kept").glob("*/trace.json"))  # no step was computed
@@ -190,7 +190,7 @@ def test_a_narrowed_run_finds_the_cause_that_the_whole_finds(tmp_path: Path) -> 
     code = f"""if True:
         import sys
         from pathlib import Path
-        from msmigrate.reports.parity_command import Asked, run
+        from msmigrate.workflows.parity_step import Asked, run
         asked = Asked(stages=["gradients"], json_file=Path(sys.argv[2]))
         sys.exit(run(Path(sys.argv[1]), asked, mindspore_worker={worker}))
     """
@@ -205,7 +205,7 @@ def make_checkpoint(path: Path) -> Path:
     """A trained LeNet5, as DDP would have saved it."""
     code = f"""if True:
         import torch
-        from msmigrate.train.models.torch_lenet import LeNet5
+        from msmigrate.training.models.torch_models import LeNet5
         torch.manual_seed(1)
         torch.save({{"state_dict": {{f"module.{{k}}": v for k, v in LeNet5().state_dict().items()}}}}, {str(path)!r})
     """

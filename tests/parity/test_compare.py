@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from msmigrate.errors import BadTrace
 from msmigrate.parity.compare import Traces, compare
-from msmigrate.parity.findings import Finding, Report
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.start import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
-from msmigrate.parity.trace import STAGES
+from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.result import Finding, Report
+from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
+from msmigrate.parity.verdict import Verdict
 from traces import STEP, Run, Tensor, only, renamed, without
 
 

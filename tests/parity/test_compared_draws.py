@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from msmigrate.errors import BadTrace
 from msmigrate.parity.compared_draws import FAULT, KEY, Compared, about, causes
-from msmigrate.parity.findings import Finding, unproven
-from msmigrate.parity.fixed_randomness import OUTSIDE, ROOT, Draws, Place
-from msmigrate.parity.judge import Unjudged, Verdict
+from msmigrate.parity.record.randomness import OUTSIDE, ROOT, Draws, Place
+from msmigrate.parity.result import Finding, unproven
+from msmigrate.parity.verdict import Unjudged, Verdict
 
 ENCODER = Place("encoder", line="model.py, line 7")
 

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, WorkerFailed
-from msmigrate.parity import continued
-from msmigrate.parity.findings import Report
-from msmigrate.parity.pair import Pair
+from msmigrate.migrate.checkpoint.formats import metadata
+from msmigrate.parity import options as options_module
+from msmigrate.parity.options import Options, Pair, parse
+from msmigrate.parity.record import resume
+from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
-from msmigrate.parity.worker import Options, parse
-from msmigrate.train import recipe as recipes
-from msmigrate.train.recipe import Recipe
-from msmigrate.train.run import checkpoints
+from msmigrate.training import checkpoints
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.training.recipe.schema import Recipe
 from safetensors.numpy import save_file
 
 HERE = Path(__file__).parent
@@ -30,9 +31,9 @@ def given(steps: int | None, schedule: int | None, epoch: int | None) -> dict[st
     told: dict[str, Any] = {"optimizer": "torch.optim.SGD", "param_groups": []}
     if epoch is not None:
         told["epoch"] = epoch
-    counts = {continued.STEPS: steps, continued.EPOCH: schedule}
+    counts = {metadata.STEPS: steps, metadata.EPOCH: schedule}
     found = {name: np.array(count, np.int64) for name, count in counts.items() if count is not None}
-    return {**found, continued.GROUPS: np.frombuffer(json.dumps(told).encode(), np.uint8)}
+    return {**found, metadata.GROUPS: np.frombuffer(json.dumps(told).encode(), np.uint8)}
 
 
 def with_schedule(per: str | None) -> Recipe:
@@ -62,14 +63,14 @@ def with_schedule(per: str | None) -> Recipe:
 def test_where_the_file_stands(
     per: str | None, steps: int | None, schedule: int | None, epoch: int | None, position: tuple[int, int, int]
 ) -> None:
-    assert continued.position(given(steps, schedule, epoch), with_schedule(per)) == position
+    assert resume.position(given(steps, schedule, epoch), with_schedule(per)) == position
 
 
 def test_a_file_that_does_not_tell() -> None:
     with pytest.raises(BadCheckpoint, match="does not say how many steps were taken"):
-        continued.position(given(None, None, 2), with_schedule("step"))
+        resume.position(given(None, None, 2), with_schedule("step"))
     with pytest.raises(BadCheckpoint, match="does not say how many steps were taken"):
-        continued.position(given(None, 16, 2), with_schedule(None))
+        resume.position(given(None, 16, 2), with_schedule(None))
 
 
 def test_the_workers_are_told_and_the_recipe_stays_the_same() -> None:
@@ -77,7 +78,7 @@ def test_the_workers_are_told_and_the_recipe_stays_the_same() -> None:
     told = parse(options.arguments(RECIPE))
     assert told.continue_from == Path("last.pth")
     assert told.recipe.digest == recipes.load(RECIPE).digest  # so its report opens the gate of the recipe
-    assert told.step_recipe.model.checkpoint == Path("run") / continued.BARE
+    assert told.step_recipe.model.checkpoint == Path("run") / options_module.BARE
 
 
 def test_a_pair_cannot_go_on() -> None:
@@ -90,12 +91,12 @@ def test_what_cannot_be_gone_on_from(tmp_path: Path) -> None:
     weights = {"fc.weight": np.ones((2, 3), np.float32), "fc.bias": np.ones(2, np.float32)}
     save_file(weights, tmp_path / "weights.safetensors")
     with pytest.raises(BadCheckpoint, match="holds no training state"):
-        continued.prepare(tmp_path / "weights.safetensors", tmp_path, recipes.load(RECIPE))
+        resume.prepare(tmp_path / "weights.safetensors", tmp_path, recipes.load(RECIPE))
     checkpoints.write(tmp_path / "ours.ckpt", weights, {"step": 1})
     with pytest.raises(BadInput, match=r"is MindSpore's: .* name the torch file that it was converted from"):
-        continued.prepare(tmp_path / "ours.ckpt", tmp_path, recipes.load(RECIPE))
+        resume.prepare(tmp_path / "ours.ckpt", tmp_path, recipes.load(RECIPE))
     with pytest.raises(BadCheckpoint, match="there is no file"):
-        continued.prepare(tmp_path / "nowhere.pth", tmp_path, recipes.load(RECIPE))
+        resume.prepare(tmp_path / "nowhere.pth", tmp_path, recipes.load(RECIPE))
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.parity.findings import Report
-from msmigrate.parity.judge import RATIO, Verdict
+from msmigrate.parity.result import Report
+from msmigrate.parity.verdict import RATIO, Verdict
 
 CASES = json.loads((Path(__file__).parent / "cases.json").read_text())
 

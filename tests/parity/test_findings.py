@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from msmigrate.parity.findings import Finding, Outcome, Report, summarise
-from msmigrate.parity.judge import BY_NATURE, Unjudged, Verdict
-from msmigrate.parity.trace import STAGES
+from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.result import Finding, Outcome, Report, summarise
+from msmigrate.parity.verdict import BY_NATURE, Unjudged, Verdict
 
 
 def finding(stage: str = "forward", verdict: Verdict = Verdict.PASS, order: int = 0, **more: Any) -> Finding:

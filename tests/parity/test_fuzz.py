@@ -15,11 +15,11 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import MsmigrateError
-from msmigrate.parity.modes import GRAPH
-from msmigrate.parity.run import report
+from msmigrate.parity.build_result import report
+from msmigrate.parity.graph_mode import GRAPH
+from msmigrate.parity.options import Options
 from msmigrate.parity.trace import Trace, TraceWriter
-from msmigrate.parity.worker import Options
-from msmigrate.train import recipe as recipes
+from msmigrate.training.recipe import reader as recipes
 from traces import Run
 
 HERE = Path(__file__).parent

@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadInput, BadTrace, MsmigrateError, WorkerFailed
-from msmigrate.parity import run_file
-from msmigrate.parity.findings import Report
-from msmigrate.parity.halves import COARSE, compare_folders, record
-from msmigrate.parity.start import INPUTS
-from msmigrate.parity.worker import Options
-from msmigrate.train import recipe as recipes
+from msmigrate.parity import run_folder
+from msmigrate.parity.options import Options
+from msmigrate.parity.result import Report
+from msmigrate.parity.run_folder import INPUTS
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.workflows.compare import COARSE, compare_folders
+from msmigrate.workflows.record import record
 from traces import Run, without
 
 HERE = Path(__file__).parent
@@ -33,7 +34,7 @@ def halves(root: Path, run: Run | None = None, alone: bool = True) -> tuple[Path
         for trace in whole.glob(f"{begins}*"):
             trace.rename(folder / trace.name)
         (folder / INPUTS).write_bytes(b"the same batches")
-        run_file.write(RECIPE, Options(recipes.load(RECIPE), folder), side, alone and side == "torch")
+        run_folder.write(RECIPE, Options(recipes.load(RECIPE), folder), side, alone and side == "torch")
     return torch, mindspore
 
 
@@ -57,13 +58,13 @@ def test_a_mismatch_is_one(tmp_path: Path) -> None:
 
 def test_a_run_that_was_kept_is_judged_again(tmp_path: Path) -> None:
     folder = Run().write(tmp_path / "kept")
-    run_file.write(RECIPE, Options(recipes.load(RECIPE), folder, steps=2), "both")
+    run_folder.write(RECIPE, Options(recipes.load(RECIPE), folder, steps=2), "both")
     found: Report = compare_folders(folder)
     assert found.parity and found.made_with is not None and found.made_with.steps == 2
 
 
 def spoil(folder: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    path = folder / run_file.RUN
+    path = folder / run_folder.RUN
     document = json.loads(path.read_text())
     change(document)
     path.write_text(json.dumps(document))
@@ -76,11 +77,11 @@ APART: dict[str, tuple[Callable[[Path, Path], Any], str]] = {
     ),
     "other steps": (lambda a, b: spoil(b, lambda d: d.update(steps=7)), "A has 3 steps, .*B 7"),
     "another recipe": (
-        lambda a, b: shutil.copyfile(HERE / "tiny_clipped.yaml", b / run_file.RECIPE),
+        lambda a, b: shutil.copyfile(HERE / "tiny_clipped.yaml", b / run_folder.RECIPE),
         "are of different recipes",
     ),
     "two of torch": (lambda a, b: spoil(b, lambda d: d.update(side="torch")), "A is a trace of torch, .*B of torch"),
-    "no run.json": (lambda a, b: (b / run_file.RUN).unlink(), "B: no run.json; this is no recorded run"),
+    "no run.json": (lambda a, b: (b / run_folder.RUN).unlink(), "B: no run.json; this is no recorded run"),
     "another format": (lambda a, b: spoil(b, lambda d: d.update(format=9)), "another format; record it again"),
     "no trace": (
         lambda a, b: shutil.rmtree(b / "mindspore-fp32"),
@@ -90,7 +91,7 @@ APART: dict[str, tuple[Callable[[Path, Path], Any], str]] = {
         lambda a, b: [spoil(x, lambda d: d.update(pair={"torch": "a:f", "mindspore": "b:f"})) for x in (a, b)],
         "the pair's alignment.json is not there",
     ),
-    "no recipe": (lambda a, b: (b / run_file.RECIPE).unlink(), "recipe.yaml"),
+    "no recipe": (lambda a, b: (b / run_folder.RECIPE).unlink(), "recipe.yaml"),
 }
 
 

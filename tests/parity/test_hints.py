@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from msmigrate.mappings import table
-from msmigrate.parity.findings import Finding
-from msmigrate.parity.hints import MOST, SHOWS, hints
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.trace import STAGES
-from msmigrate.train import recipe as recipes
+from msmigrate.parity.build_result import MOST, SHOWS, hints
+from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.result import Finding
+from msmigrate.parity.verdict import Verdict
+from msmigrate.training.recipe import reader as recipes
 
 RECIPE = recipes.load(recipes.DEFAULT)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from msmigrate.parity.initial import PART, PER_SEED, add_initial_values, compare_distributions
+from msmigrate.parity.initial_distributions import PART, PER_SEED, add_initial_values, compare_distributions
 from msmigrate.parity.trace import Trace, TraceWriter
 from scipy import stats
 

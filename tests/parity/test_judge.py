@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from msmigrate.parity.judge import (
+from msmigrate.parity.verdict import (
     BLIND,
     EPS32,
     FLOOR_ULPS,

@@ -8,11 +8,11 @@ import modes_cases
 import pytest
 from msmigrate.errors import BadInput, BadTrace
 from msmigrate.parity.compare import Traces, compare
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.modes import GRAPH, Compiled, judge_compiled
+from msmigrate.parity.graph_mode import GRAPH, Compiled, judge_compiled
+from msmigrate.parity.options import Options, parse
 from msmigrate.parity.trace import Trace, TraceWriter
-from msmigrate.parity.worker import Options, parse
-from msmigrate.train import recipe as recipes
+from msmigrate.parity.verdict import Verdict
+from msmigrate.training.recipe import reader as recipes
 from traces import Run
 
 RECIPE = Path(__file__).parent / "tiny.yaml"

@@ -13,21 +13,30 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadInput, BadTrace
-from msmigrate.parity import run_file
+from msmigrate.parity import run_folder
+from msmigrate.parity.build_result import report
 from msmigrate.parity.compare import compare
-from msmigrate.parity.findings import Report
-from msmigrate.parity.halves import compare_folders, record
-from msmigrate.parity.judged_run import report
 from msmigrate.parity.narrowing import OF_MODULES, STAGES, WHOLE, Narrowing
-from msmigrate.parity.probes import STEPS
-from msmigrate.parity.record import Inputs, StepArrays, record_evaluation, record_probes, record_steps
-from msmigrate.parity.record_parts import OVERFLOWS, record_parts
-from msmigrate.parity.start import INPUTS
+from msmigrate.parity.options import Options, parse
+from msmigrate.parity.record.batches import Inputs
+from msmigrate.parity.record.injected_values import STEPS
+from msmigrate.parity.record.recorder import (
+    OVERFLOWS,
+    StepArrays,
+    record_evaluation,
+    record_parts,
+    record_probes,
+    record_steps,
+)
+from msmigrate.parity.result import Report
+from msmigrate.parity.run_folder import INPUTS
 from msmigrate.parity.trace import Trace, TraceWriter
-from msmigrate.parity.worker import Options, parse
-from msmigrate.reports import assertion, on_the_fly
-from msmigrate.reports.parity_command import Asked
-from msmigrate.train import recipe as recipes
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.training.recipe import schema
+from msmigrate.workflows import parity_step
+from msmigrate.workflows.compare import compare_folders
+from msmigrate.workflows.parity_step import Asked
+from msmigrate.workflows.record import record
 from traces import STEP, Run, Tensor, without
 
 RECIPE = Path(__file__).parent / "tiny.yaml"
@@ -100,7 +109,7 @@ def test_a_glob_that_matches_no_module_names_what_there_is() -> None:
 @pytest.mark.parametrize("model", ["resnet50", "resnet_tiny", "lenet5"])
 def test_a_glob_for_a_model_of_a_recipe_is_refused_before_anything_starts(model: str) -> None:
     recipe = recipes.load(RECIPE)
-    recipe = recipe.model_copy(update={"model": recipes.Model(name=model)})
+    recipe = recipe.model_copy(update={"model": schema.Model(name=model)})
     Options(recipe, Path("x"), modules=["conv1"])
     with pytest.raises(BadInput, match=f"--modules 'conf1' matches no module of {model}; the nearest: .*conv1"):
         Options(recipe, Path("x"), modules=["conf1"])
@@ -115,10 +124,10 @@ def test_a_glob_for_a_model_alone_is_refused_before_it_is_converted(
         asked.append(worker)
         return {"classes": {"": [], "features.0": []}}
 
-    monkeypatch.setattr(on_the_fly.model_spec, "ask", ask)
+    monkeypatch.setattr(parity_step.model_spec, "ask", ask)
     with pytest.raises(BadInput, match=r"matches no module of torchvision:vgg11; the nearest: features\.0"):
-        on_the_fly.with_mindspore(Asked(torch="torchvision:vgg11", modules=["feature.0"]), tmp_path / "new")
-    assert asked == ["torch_classes"] and not (tmp_path / "new").exists()
+        parity_step.with_mindspore(Asked(torch="torchvision:vgg11", modules=["feature.0"]), tmp_path / "new")
+    assert asked == ["checkpoint.torch_model_worker"] and not (tmp_path / "new").exists()
 
 
 def test_a_worker_is_told_the_same() -> None:
@@ -130,15 +139,15 @@ def test_a_worker_is_told_the_same() -> None:
 def test_the_assertion_hands_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[Options] = []
     monkeypatch.setattr(
-        assertion, "parity_step", lambda path, options, **_: seen.append(options) or SimpleNamespace(parity=True)
+        parity_step, "parity_step", lambda path, options, **_: seen.append(options) or SimpleNamespace(parity=True)
     )
     files = {
-        side: f"{Path(__file__).parent / 'pairs' / f'pair_nets_{side}.py'}:Small" for side in ("torch", "mindspore")
+        side: f"{Path(__file__).parent / 'align' / f'pair_nets_{side}.py'}:Small" for side in ("torch", "mindspore")
     }
-    assertion.assert_parity(**files, stages=["forward"], modules=["a*"])
+    parity_step.assert_parity(**files, stages=["forward"], modules=["a*"])
     assert seen[0].narrowing == Narrowing.to(["forward"], ["a*"])
     with pytest.raises(BadInput, match="there is no stage 'forwad'; did you mean 'forward'"):
-        assertion.assert_parity(**files, stages=["forwad"])
+        parity_step.assert_parity(**files, stages=["forwad"])
 
 
 # What is done
@@ -225,7 +234,7 @@ def test_steps_are_taken_until_one_has_gradients(tmp_path: Path) -> None:
 
 def judged(folder: Path, stages: Sequence[str] = (), modules: Sequence[str] = (), steps: int = 3) -> Report:
     """The report on a folder's traces, of a model whose modules nobody knows beforehand."""
-    recipe = recipes.load(RECIPE).model_copy(update={"model": recipes.Model(name="torchvision:resnet18")})
+    recipe = recipes.load(RECIPE).model_copy(update={"model": schema.Model(name="torchvision:resnet18")})
     return report(RECIPE, Options(recipe, folder, steps, stages=stages, modules=modules))
 
 
@@ -293,7 +302,7 @@ def halves(root: Path, ours: Sequence[str], theirs: Sequence[str]) -> tuple[Path
             trace.rename(folder / trace.name)
         (folder / INPUTS).write_bytes(b"the same batches")
         options = Options(recipes.load(RECIPE), folder, stages=stages)
-        run_file.write(RECIPE, options, side, alone=side == "torch")
+        run_folder.write(RECIPE, options, side, alone=side == "torch")
         found.append(folder)
     return found[0], found[1]
 
@@ -321,10 +330,10 @@ def test_halves_that_were_recorded_for_other_stages_are_refused(tmp_path: Path) 
 @pytest.mark.parametrize("key", ["stages", "modules"])
 def test_a_hostile_run_file_is_one_line(tmp_path: Path, key: str, value: Any) -> None:
     folder = halves(tmp_path, [], [])[0]
-    document = json.loads((folder / run_file.RUN).read_text())
-    (folder / run_file.RUN).write_text(json.dumps({**document, key: value}))
+    document = json.loads((folder / run_folder.RUN).read_text())
+    (folder / run_folder.RUN).write_text(json.dumps({**document, key: value}))
     try:
-        run_file.read(folder)
+        run_folder.read(folder)
     except BadTrace as error:
         assert "\n" not in str(error)
     else:
@@ -333,7 +342,7 @@ def test_a_hostile_run_file_is_one_line(tmp_path: Path, key: str, value: Any) ->
 
 def test_a_run_file_from_before_is_of_the_whole_step(tmp_path: Path) -> None:
     folder = halves(tmp_path, [], [])[0]
-    document = json.loads((folder / run_file.RUN).read_text())
+    document = json.loads((folder / run_folder.RUN).read_text())
     kept = {name: value for name, value in document.items() if name not in ("stages", "modules")}
-    (folder / run_file.RUN).write_text(json.dumps(kept))
-    assert run_file.read(folder).narrowing == WHOLE and len(STEP) > 6
+    (folder / run_folder.RUN).write_text(json.dumps(kept))
+    assert run_folder.read(folder).narrowing == WHOLE and len(STEP) > 6

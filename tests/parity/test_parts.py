@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from msmigrate.parity.findings import Report
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.record_parts import NORMS, OVERFLOWS
+from msmigrate.parity.record.recorder import NORMS, OVERFLOWS
+from msmigrate.parity.result import Report
+from msmigrate.parity.verdict import Verdict
 
 
 def failed(report: Report) -> set[str]:

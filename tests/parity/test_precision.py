@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msmigrate.parity.findings import Report
-from msmigrate.parity.judge import Verdict
+from msmigrate.parity.result import Report
+from msmigrate.parity.verdict import Verdict
 
 full = pytest.mark.full
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from msmigrate.parity.findings import Report
-from msmigrate.parity.fixed_randomness import DISTINCT, OUTSIDE, Draws, Place, normal, place, uniform
+from msmigrate.parity.record.randomness import DISTINCT, OUTSIDE, Draws, Place, normal, place, uniform
+from msmigrate.parity.result import Report
 
 A, B = Place("a"), Place("b")
 
@@ -26,7 +26,7 @@ def test_draws_depend_on_name_call_and_step_alone() -> None:
         assert (one != other).mean() > 0.99
     np.testing.assert_array_equal(one.reshape(50, 4, 10, 1), uniform("a.drop", 0, 1, (50, 4, 10, 1)))
     for kind in ("uniform", "normal"):
-        code = f"from msmigrate.parity.fixed_randomness import {kind} as f; print(f('a', 0, 1, (3,)).tobytes().hex())"
+        code = f"from msmigrate.parity.record.randomness import {kind} as f; print(f('a', 0, 1, (3,)).tobytes().hex())"
         told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
         assert told == {"uniform": uniform, "normal": normal}[kind]("a", 0, 1, (3,)).tobytes().hex()
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadDestination, BadInput, MsmigrateError, WorkerFailed
-from msmigrate.parity.run import parity_step, report
-from msmigrate.parity.worker import Options, parse
-from msmigrate.train import recipe as recipes
+from msmigrate.parity.build_result import report
+from msmigrate.parity.options import Options, parse
+from msmigrate.parity.run import parity_step
+from msmigrate.training.recipe import reader as recipes
 from traces import Run
 
 HERE = Path(__file__).parent

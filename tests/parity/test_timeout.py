@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import WorkerFailed
+from msmigrate.parity.options import Options
 from msmigrate.parity.run import parity_step
-from msmigrate.parity.worker import Options
 from msmigrate.parity.worker_processes import last_words
-from msmigrate.train import recipe as recipes
+from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
@@ -101,8 +101,8 @@ def start_and_signal(folder: Path, number: int) -> subprocess.Popen[str]:
     code = f"""if True:
         from pathlib import Path
         from msmigrate.parity.run import parity_step
-        from msmigrate.parity.worker import Options
-        from msmigrate.train import recipe as recipes
+        from msmigrate.parity.options import Options
+        from msmigrate.training.recipe import reader as recipes
         recipe = Path({str(RECIPE)!r})
         parity_step(recipe, Options(recipes.load(recipe), Path({str(folder)!r})), lambda *_: None,
                     {fake("has children")}, {fake("waits")})

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadTrace
-from msmigrate.migrate.formats.contents import MAX_TENSORS
+from msmigrate.migrate.checkpoint.formats.reader import MAX_TENSORS
 from msmigrate.parity.trace import FORMAT, Trace, TraceWriter, file_name, sample_positions, sha256
 
 KEY = ("gradients", "parameters", "conv1.weight", 0)

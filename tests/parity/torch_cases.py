@@ -8,11 +8,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from msmigrate.migrate.convert import convert
-from msmigrate.parity import torch_worker
-from msmigrate.parity.start import CHECKPOINT, INPUTS, MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, WEIGHTS
-from msmigrate.parity.worker import INIT_SEEDS, Options, wait_for
-from msmigrate.train import recipe as recipes
+from msmigrate.migrate.checkpoint.convert import convert
+from msmigrate.parity.options import INIT_SEEDS, Options, wait_for
+from msmigrate.parity.record import torch_worker
+from msmigrate.parity.run_folder import CHECKPOINT, INPUTS, MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, WEIGHTS
+from msmigrate.training.recipe import reader as recipes
 
 
 def main(root: Path, words: list[str]) -> None:

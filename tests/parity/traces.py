@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from msmigrate.parity.compare import Traces, compare
-from msmigrate.parity.findings import Report
-from msmigrate.parity.start import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
+from msmigrate.parity.result import Report
+from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
 from msmigrate.parity.trace import TraceWriter
 
 NOISE = 2e-7

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import torch
 from msmigrate.errors import BadCheckpoint
-from msmigrate.parity.torch_weights import load_checkpoint
-from msmigrate.parity.torch_worker import exercise
+from msmigrate.parity.record.torch_worker import exercise, load_checkpoint
 from torch import nn
 
 COUNTER = "num_batches_tracked"

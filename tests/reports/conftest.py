@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msmigrate.migrate.convert import convert
-from msmigrate.train.data.data_sources import open_source
-from msmigrate.train.run import checkpoints
+from msmigrate.migrate.checkpoint.convert import convert
+from msmigrate.training import checkpoints
+from msmigrate.training.data.sources import open_source
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))  # for trained_digits

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from msmigrate.train import recipe as recipes
-from msmigrate.train.data import torch_data
-from msmigrate.train.data.data_sources import open_source
-from msmigrate.train.models import torch_models
+from msmigrate.training.data import torch_pipeline
+from msmigrate.training.data.sources import open_source
+from msmigrate.training.models import torch_models
+from msmigrate.training.recipe import reader as recipes
 
 RECIPE, FOLDER = recipes.load(Path(sys.argv[1])), Path(sys.argv[2])
 STEPS, BATCH = 45, 32
@@ -23,7 +23,7 @@ STEPS, BATCH = 45, 32
 def prepared(source: str) -> tuple[torch.Tensor, torch.Tensor]:
     """All images and labels of a source, through torchvision's own transforms."""
     opened = open_source(source, 10, training=False)
-    images, labels = torch_data.batch([opened[index] for index in range(len(opened))], RECIPE.data.transforms)
+    images, labels = torch_pipeline.batch([opened[index] for index in range(len(opened))], RECIPE.data.transforms)
     return torch.tensor(images), torch.tensor(labels)
 
 

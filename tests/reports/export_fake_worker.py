@@ -18,7 +18,7 @@ if __name__ == "__main__":
         for file in files:
             shutil.copyfile(arrays / f"{array}.npz", folder / f"{file}.npz")
 
-    if name == "mindspore_export":
+    if name == "mindspore_export_worker":
         form = json.loads((folder / "export.json").read_text())["form"]
         facts = {
             "file": f"model.{form}",
@@ -33,14 +33,14 @@ if __name__ == "__main__":
         leave("exact", "inputs")
         leave("rounded", "net")
         leave("near", "moved0", "moved1")
-    elif name == "torch_reference":
+    elif name == "torch_reference_worker":
         assert rest[0].startswith("msmigrate:resnet_tiny") and (folder / "torch.pth").exists()
         leave("exact", "torch64")
         leave("rounded", "torch32")
         leave("near", "torch32_other")
-    elif name == "mindspore_servable":
+    elif name == "serving.mindspore_servable_worker":
         assert (Path(rest[0]) / "1" / "model.mindir").read_bytes() == b"a net"
         sys.exit(float(off) != 0.0)
     else:
-        for size in rest if name == "mindspore_load" else rest[1:]:
+        for size in rest if name == "mindspore_load_worker" else rest[1:]:
             leave(f"off{off}", f"exported{size}")

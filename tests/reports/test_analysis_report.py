@@ -8,9 +8,9 @@ import re
 from typing import Any
 
 import pytest
+from msmigrate.migrate.analyze.model_analysis import Analysis
 from msmigrate.migrate.analyze.operators import Operator
-from msmigrate.migrate.analyze.verdict import Analysis
-from msmigrate.reports import analysis_report
+from msmigrate.reports import model_analysis
 from rich.console import Console
 
 OPERATORS = (
@@ -58,7 +58,7 @@ def analysis(*more: Operator, **settings: Any) -> Analysis:
 
 def printed(found: Analysis, *, whole: bool = False) -> str:
     out = io.StringIO()
-    analysis_report.show(found, Console(file=out, width=200), whole=whole)
+    model_analysis.show(found, Console(file=out, width=200), whole=whole)
     return out.getvalue()
 
 
@@ -86,21 +86,21 @@ def test_what_the_statuses_are_worth_is_said() -> None:
 
 
 def test_json_holds_everything() -> None:
-    told = json.loads(json.dumps(analysis_report.as_json(analysis(*LACKING))))
+    told = json.loads(json.dumps(model_analysis.as_json(analysis(*LACKING))))
     assert told["moves"] is False and told["missing"] == ["torch.gone", "torch.<b>new</b>[red]"]
     assert told["operators"][0]["places"] == ["layer1.0.conv", "layer1.1.conv"]
     assert told["pitfalls"]["conv-pad-mode-same"]["operators"] == ["torch.nn.Conv2d"]
-    assert analysis_report.as_json(analysis())["moves"] is True
+    assert model_analysis.as_json(analysis())["moves"] is True
 
 
 def test_the_page_loads_nothing_and_what_it_is_told_stays_text() -> None:
-    page = analysis_report.html(analysis(*LACKING, notes=("<script>alert(1)</script>\x00",)))
+    page = model_analysis.html(analysis(*LACKING, notes=("<script>alert(1)</script>\x00",)))
     assert "<script" not in page and "<b>new</b>" not in page and "<i>x</i>" not in page and "\x00" not in page
     assert "torch.&lt;b&gt;new&lt;/b&gt;" in page
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)
     assert policy is not None and policy[1].startswith("default-src &#39;none&#39;; style-src &#39;sha256-")
     assert not re.search(r'(src|href)="(?!#|https://www\.mindspore\.cn/|https://pytorch\.org/)', page)
-    assert "✕ Does not move yet" in page and "✓ Moves" in analysis_report.html(analysis())
+    assert "✕ Does not move yet" in page and "✓ Moves" in model_analysis.html(analysis())
 
 
 @pytest.mark.parametrize(
@@ -108,4 +108,4 @@ def test_the_page_loads_nothing_and_what_it_is_told_stays_text() -> None:
     [(0, "0"), (999, "999"), (1000, "1 k"), (46_758_048, "46.8 M"), (3_628_146_688, "3.63 G"), (2 * 10**13, "20 T")],
 )
 def test_amounts_have_three_digits(number: int, text: str) -> None:
-    assert analysis_report.amount(number) == text
+    assert model_analysis.amount(number) == text

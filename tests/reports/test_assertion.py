@@ -12,7 +12,7 @@ import pytest
 from msmigrate import assert_parity
 from msmigrate.errors import BadInput
 
-PAIRS = Path(__file__).parent.parent / "parity" / "pairs"
+PAIRS = Path(__file__).parent.parent / "parity" / "align"
 TORCH, MINDSPORE = PAIRS / "pair_nets_torch.py", PAIRS / "pair_nets_mindspore.py"
 QUICK = {"recipe": PAIRS / "pair.yaml", "steps": 1, "no_replay": True, "no_diagnosis": True, "init_seeds": 1}
 

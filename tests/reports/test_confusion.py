@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from msmigrate.reports import confusion
+from msmigrate.reports import evaluation
 from PIL import Image
 
 
@@ -44,7 +44,7 @@ SLOWER = [pytest.param(count, marks=pytest.mark.full) for count in (1, 3, 10, 10
 
 @pytest.mark.parametrize("count", [2, 30, 31, 1000, *SLOWER])
 def test_labels_never_overlap_and_the_picture_has_a_fit_size(drawn: list[Figure], count: int) -> None:
-    content = confusion.picture(matrix_of(count), [name(index) for index in range(count)], "a title")
+    content = evaluation.picture(matrix_of(count), [name(index) for index in range(count)], "a title")
     image = Image.open(io.BytesIO(content))
     assert image.format == "PNG" and all(200 < side < 2800 for side in image.size)
     figure = drawn[0]
@@ -61,7 +61,7 @@ def test_labels_never_overlap_and_the_picture_has_a_fit_size(drawn: list[Figure]
 def test_counts_are_written_for_up_to_thirty_classes(drawn: list[Figure]) -> None:
     for count in (30, 31):
         matrix = matrix_of(count)
-        confusion.picture(matrix, [name(index) for index in range(count)], "a title")
+        evaluation.picture(matrix, [name(index) for index in range(count)], "a title")
         written = {text.get_position()[::-1]: text.get_text() for text in drawn[-1].axes[0].texts}
         expected = {place: str(number) for place, number in np.ndenumerate(matrix) if number}
         assert written == (expected if count == 30 else {})
@@ -69,7 +69,7 @@ def test_counts_are_written_for_up_to_thirty_classes(drawn: list[Figure]) -> Non
 
 def test_counts_fit_into_their_cells(drawn: list[Figure]) -> None:
     matrix = np.full((10, 10), 123456)
-    confusion.picture(matrix, list("abcdefghij"), "a title")
+    evaluation.picture(matrix, list("abcdefghij"), "a title")
     axes = drawn[0].axes[0]
     cell = axes.get_window_extent().width / 10
     assert all(text.get_window_extent().width < cell for text in axes.texts)
@@ -78,7 +78,7 @@ def test_counts_fit_into_their_cells(drawn: list[Figure]) -> None:
 def test_rows_are_true_classes_coloured_by_share() -> None:
     """Row 0 is all right, of row 1 a quarter is taken for class 0, and row 2 has no image."""
     matrix = np.array([[7, 0, 0], [25, 75, 0], [0, 0, 0]])
-    content = confusion.picture(matrix, ["a", "b", "c"], "")
+    content = evaluation.picture(matrix, ["a", "b", "c"], "")
     pixels = np.asarray(Image.open(io.BytesIO(content)).convert("RGB"), dtype=int)
     shades = matplotlib.colormaps["Blues"](np.linspace(0.2, 1, 256))[:, :3] * 255
     darkest = np.abs(pixels - shades[-1]).sum(-1) < 6
@@ -89,4 +89,4 @@ def test_rows_are_true_classes_coloured_by_share() -> None:
 
 
 def test_a_name_is_no_formula() -> None:
-    confusion.picture(matrix_of(2), ["$x^{$", "a_b$" + "x" * 21 + "$"], "from $1 to $2^{")
+    evaluation.picture(matrix_of(2), ["$x^{$", "a_b$" + "x" * 21 + "$"], "from $1 to $2^{")

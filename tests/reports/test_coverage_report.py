@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from msmigrate.migrate.analyze.coverage import Coverage, Covered
+from msmigrate.migrate.analyze.model_analysis import Analysis
 from msmigrate.migrate.analyze.operators import Operator
-from msmigrate.migrate.analyze.verdict import Analysis
-from msmigrate.reports import coverage_report
+from msmigrate.reports import model_analysis
+from msmigrate.reports import progress as progress_module
 
 RELU = Operator(torch="torch.nn.ReLU", way="direct", mindspore="mindspore.nn.ReLU", status="equal")
 ROLL = Operator(torch="torch.roll", way="composed", mindspore="msmigrate.migrate.composed.roll", status="equal")
@@ -31,7 +32,7 @@ FOUND = Coverage(
 
 
 def test_families_are_counted() -> None:
-    assert coverage_report.rows(FOUND) == [
+    assert model_analysis.rows(FOUND) == [
         ("timm", "2", "0", "0", "2 to 2", "1.5"),
         ("torchvision classification", "2", "2", "1", "1 to 2", "1.5"),
         ("all", "4", "2", "1", "1 to 2", "1.5"),
@@ -40,22 +41,22 @@ def test_families_are_counted() -> None:
 
 
 def test_it_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    coverage_report.show(FOUND, whole=True)
+    model_analysis.show_coverage(FOUND, whole=True)
     text = capsys.readouterr().out
     assert "lacks sinc" in text and "3 different operators" in text
     assert "broken was not analysed: it does not run" in text
 
 
 def test_markdown_and_json_say_the_same() -> None:
-    page = coverage_report.markdown(FOUND)
+    page = model_analysis.markdown(FOUND)
     assert page.splitlines()[2] == "| timm | 2 | 0 | 0 | 2 to 2 | 1.5 |"
     assert page.splitlines()[-1] == "Missing (in so many models): `torch.sinc` (1). Not analysed: broken."
-    told = coverage_report.as_json(FOUND)
+    told = model_analysis.coverage_json(FOUND)
     assert told["families"][2]["move"] == "2" and told["models"][3]["failed"] == "it does not run"
 
 
 def test_no_bar_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
-    with coverage_report.Progress() as progress:
+    with progress_module.Progress() as progress:
         progress.start(2)
         progress.done("plain")
     assert capsys.readouterr() == ("", "")

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from msmigrate import cli
-from msmigrate.reports import data_command
-from msmigrate.train.data.data_sources import open_source
-from msmigrate.train.recipe import Part
+from msmigrate.cli import group
+from msmigrate.training.data.sources import open_source
+from msmigrate.training.recipe.schema import Part
+from msmigrate.workflows import image_folders
 from PIL import Image
 
 Run = Callable[..., tuple[int, str, str]]
@@ -28,7 +28,7 @@ def run(monkeypatch, capsys) -> Run:
     def command(*words: object) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["msmigrate", "data", *map(str, words)])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            group.main()
         out, err = capsys.readouterr()
         return int(ended.value.code or 0), out, err
 
@@ -228,4 +228,4 @@ def test_a_bar_is_shown_on_a_terminal(run, tree, monkeypatch):
     assert code == 0
     assert json.loads(out)["images"] == 7
     assert "decoding" in err and "7/7" in err
-    assert data_command.stats(tree, None, "list", True) == 0
+    assert image_folders.stats(tree, None, "list", True) == 0

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.reports.run_plan import size_text, sparkline
+from msmigrate.reports.training_plan import size_text, sparkline
 
 RECIPE = """
 model: {name: lenet5}

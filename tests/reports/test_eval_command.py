@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, BadRecipe, Unsupported, WorkerFailed
-from msmigrate.reports import eval_command
-from msmigrate.train.run import checkpoints
-from msmigrate.train.run.job import Job
+from msmigrate.training import checkpoints
+from msmigrate.training.run.train_job import Job
+from msmigrate.workflows import evaluate as eval_command
 from scipy.special import log_softmax
 from sklearn.metrics import accuracy_score, classification_report, confusion_matrix, top_k_accuracy_score
 from trained_digits import IN_TREE, RECIPE, WORDS, Trained, run
@@ -147,7 +147,7 @@ def test_a_trained_checkpoint_measures_what_its_training_logged(
     job.folder.mkdir()
     job.write(tmp_path / "job.json")
     subprocess.run(
-        [sys.executable, "-m", "msmigrate.train.run.mindspore_worker", str(tmp_path / "job.json")], check=True
+        [sys.executable, "-m", "msmigrate.training.run.mindspore_worker", str(tmp_path / "job.json")], check=True
     )
     events = [json.loads(line) for line in job.log.read_text().splitlines()]
     logged = [event for event in events if event["event"] == "validation"][-1]

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from msmigrate.deploy import lite
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, BadRecipe, Unsupported, WorkerFailed
-from msmigrate.export import lite
-from msmigrate.reports import export_command
+from msmigrate.workflows import export as export_command
 from onnx import TensorProto, helper
 from trained_digits import RECIPE, WORDS, Trained
 
@@ -195,7 +195,7 @@ def test_a_servable_has_the_documented_layout(
 
 def test_a_servable_that_does_not_agree_is_not_left(trained: Trained, tmp_path: Path) -> None:
     def worker(name: str) -> tuple[str, ...]:
-        return fake(name, 1e-3 if name == "mindspore_servable" else 0.0)
+        return fake(name, 1e-3 if name == "serving.mindspore_servable_worker" else 0.0)
 
     with pytest.raises(WorkerFailed, match="exit code 1"):
         export(trained.own, tmp_path / "digits", "serving", worker=worker)

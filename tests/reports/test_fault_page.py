@@ -6,14 +6,15 @@ import json
 
 import pytest
 from click.testing import CliRunner
-from msmigrate import cli, errors
+from msmigrate import errors
+from msmigrate.cli import group
 from msmigrate.mappings import table
-from msmigrate.reports import fault_page
+from msmigrate.reports import mapping_table
 from rich.console import Console
 
 
 def printed(*arguments: str) -> str:
-    result = CliRunner().invoke(cli.cli, ["explain", *arguments])
+    result = CliRunner().invoke(group.cli, ["explain", *arguments])
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -22,7 +23,7 @@ def printed(*arguments: str) -> str:
 def test_every_fault_has_its_page(name):
     fault, console = table.faults()[name], Console(width=400)
     with console.capture() as captured:
-        fault_page.show(fault, console)
+        mapping_table.show_fault(fault, console)
     text = captured.get()
     for part in (fault.id, fault.torch, fault.mindspore, fault.symptom, fault.fix, *table.examples()[name]):
         assert part in text, part
@@ -46,6 +47,6 @@ def test_json_has_the_example():
 
 def test_an_unknown_fault_gets_the_closest_names():
     with pytest.raises(errors.BadInput, match=r"no fault is called 'bn-momentum'; did you mean bn-momentum-complement"):
-        fault_page.find("bn-momentum")
+        mapping_table.find("bn-momentum")
     with pytest.raises(errors.BadInput, match=r"lists them all"):
-        fault_page.find("§§§§")
+        mapping_table.find("§§§§")

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, Unsupported
-from msmigrate.parity.findings import Finding, MadeWith, Report
-from msmigrate.parity.judge import Verdict
 from msmigrate.parity.narrowing import STAGES, Narrowing
-from msmigrate.reports import gate
-from msmigrate.reports.gate import Holds, accept, prove, still_holds
-from msmigrate.reports.parity_report import write_json
-from msmigrate.train import recipe as recipes
-from msmigrate.train.recipe import Amp, Recipe
+from msmigrate.parity.result import Finding, MadeWith, Report
+from msmigrate.parity.verdict import Verdict
+from msmigrate.reports.parity_json import write_json
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.training.recipe.schema import Amp, Recipe
+from msmigrate.workflows import parity_gate
+from msmigrate.workflows.parity_gate import Holds, accept, prove, still_holds
 from rich.console import Console
 
 RECIPE = Path(__file__).parent.parent.parent / "recipes" / "digits.yaml"
@@ -203,7 +203,7 @@ def test_a_proof_in_a_run_s_log_counts_while_nothing_has_changed() -> None:
 
 @pytest.mark.parametrize("missing", ["torch", "torchvision"])
 def test_without_torch_both_ways_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: str) -> None:
-    monkeypatch.setattr(gate, "find_spec", lambda name: None if name == missing else object())
+    monkeypatch.setattr(parity_gate, "find_spec", lambda name: None if name == missing else object())
     recipe = Recipe.model_validate({"model": {"name": "lenet5"}, "optimizer": {"name": "SGD", "args": {"lr": 0.1}}})
     with pytest.raises(Unsupported) as caught:
         prove(Path("r.yaml"), recipe, HOLDS, tmp_path / "parity.json", Console(stderr=True))
@@ -219,7 +219,7 @@ def test_proving_prints_the_verdict_and_stores_it(
     recipe = recipes.load(RECIPE)
     holds = Holds.now(recipe)
     found = report(holds, None if passes else "gradients")
-    monkeypatch.setattr(gate, "with_progress", lambda file, options, worker: found)
+    monkeypatch.setattr(parity_gate, "with_progress", lambda file, options, worker: found)
     file = tmp_path / "parity.json"
     entry = prove(RECIPE, recipe, holds, file, Console(width=100), [sys.executable])
     assert (entry is not None) is passes
@@ -237,7 +237,7 @@ def test_a_precision_of_the_command_line_is_what_is_proven(tmp_path: Path, monke
         seen.append(recipes.load(file))
         return report(Holds.now(options.recipe))
 
-    monkeypatch.setattr(gate, "with_progress", record)
+    monkeypatch.setattr(parity_gate, "with_progress", record)
     holds = Holds.now(HALF)
     assert holds.recipe != Holds.now(PLAIN).recipe
     entry = prove(RECIPE, HALF, holds, tmp_path / "parity.json", Console(quiet=True), ["worker"])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from msmigrate.reports.halves_command import compare, record
-from msmigrate.reports.parity_command import Asked
+from msmigrate.workflows.compare import run_compare
+from msmigrate.workflows.parity_step import Asked
+from msmigrate.workflows.record import run_record
 
-PAIRS = Path(__file__).parent.parent / "parity" / "pairs"
+PAIRS = Path(__file__).parent.parent / "parity" / "align"
 RECIPE = PAIRS / "pair.yaml"
 
 
@@ -18,15 +19,15 @@ def test_the_halves_agree(tmp_path: Path, own: bool, capsys: pytest.CaptureFixtu
     pair = {side: f"{PAIRS / f'pair_nets_{side}.py'}:Residual" for side in ("torch", "mindspore")} if own else {}
     asked = Asked(steps=1, init_seeds=1, **pair)
     torch, mindspore, sharp = (tmp_path / name for name in ("A", "B", "C"))
-    assert record("torch", RECIPE, torch, None, asked) == 0
-    assert record("mindspore", RECIPE, mindspore, torch, asked) == 0
+    assert run_record("torch", RECIPE, torch, None, asked) == 0
+    assert run_record("mindspore", RECIPE, mindspore, torch, asked) == 0
     capsys.readouterr()
-    assert compare(torch, mindspore, Asked(json_file=tmp_path / "report.json")) == 0
+    assert run_compare(torch, mindspore, Asked(json_file=tmp_path / "report.json")) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Parity: " in said and "record torch again with MindSpore's trace" in said
-    assert record("torch", RECIPE, sharp, mindspore, asked) == 0
+    assert run_record("torch", RECIPE, sharp, mindspore, asked) == 0
     capsys.readouterr()
-    assert compare(mindspore, sharp, Asked()) == 0
+    assert run_compare(mindspore, sharp, Asked()) == 0
     said = " ".join(capsys.readouterr().out.split())
     assert "Parity: " in said and "record torch again" not in said
     assert sorted(path.name for path in tmp_path.iterdir()) == ["A", "B", "C", "report.json"]

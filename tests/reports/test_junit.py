@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 import made_up_reports
 import pytest
 from msmigrate.errors import BadDestination
-from msmigrate.parity.findings import Report
-from msmigrate.parity.judge import Verdict
-from msmigrate.reports.junit import junit, write_junit
+from msmigrate.parity.result import Report
+from msmigrate.parity.verdict import Verdict
+from msmigrate.reports.parity_junit import junit, write_junit
 
 # What windyroad's JUnit.xsd (Apache Ant) and xunit-plugin's junit-10.xsd (Jenkins) both allow: attributes that have to
 # be there, others that may, and the children, in their order.

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from msmigrate.mappings import rows as rows_module
 from msmigrate.mappings import table
 from msmigrate.reports import mapping_table
 
@@ -47,8 +48,8 @@ def test_one_row_with_arguments_state_status_and_pitfalls() -> None:
 
 
 @pytest.mark.parametrize("row", table.rows(), ids=lambda row: row.torch)
-def test_every_row_can_be_printed(row: table.Row, capsys: pytest.CaptureFixture[str]) -> None:
-    mapping_table.show([row], whole=True)
+def test_every_row_can_be_printed(row: rows_module.Row, capsys: pytest.CaptureFixture[str]) -> None:
+    mapping_table.mapping_table_show([row], whole=True)
     text = capsys.readouterr().out
     assert row.torch in text
     assert all(argument.torch in text for argument in row.arguments)

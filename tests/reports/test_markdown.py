@@ -10,9 +10,9 @@ from html.parser import HTMLParser
 import made_up_reports
 import pytest
 from markdown_it import MarkdownIt
-from msmigrate.parity.findings import Cause, Finding, Report
-from msmigrate.parity.judge import Verdict
-from msmigrate.reports.markdown import LONGEST, markdown
+from msmigrate.parity.result import Cause, Finding, Report
+from msmigrate.parity.verdict import Verdict
+from msmigrate.reports.parity_markdown import LONGEST, markdown
 
 KNOWN_TAGS = {
     *("h2", "h3", "p", "code", "pre", "strong", "sub", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"),

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadDestination
-from msmigrate.parity.findings import Finding, Report
-from msmigrate.parity.judge import Unjudged, Verdict
 from msmigrate.parity.narrowing import STAGES, Narrowing
-from msmigrate.reports.parity_report import show, write_json
+from msmigrate.parity.result import Finding, Report
+from msmigrate.parity.verdict import Unjudged, Verdict
+from msmigrate.reports.parity_json import write_json
+from msmigrate.reports.parity_terminal import show
 from rich.console import Console
 
 NAME = "layer4.2.downsample.1.running_mean"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msmigrate.deploy import output_files
+from msmigrate.deploy.output_files import check, place
 from msmigrate.errors import BadDestination
-from msmigrate.reports import placing
-from msmigrate.reports.placing import check, place
 
 NONE = Path("none.pth")
 
@@ -62,7 +62,7 @@ def test_a_failure_brings_back_what_was_there(tmp_path: Path, form: str, monkeyp
     with pytest.raises(BadDestination, match="appeared while it was being written"):
         place(new, target, force=False)
     assert there(out) == before
-    monkeypatch.setattr(placing.shutil, "copyfileobj", stopped)
+    monkeypatch.setattr(output_files.shutil, "copyfileobj", stopped)
     with pytest.raises(KeyboardInterrupt):
         place(new, target, force=True)
     assert there(out) == before

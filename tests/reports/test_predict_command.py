@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadInput, WorkerFailed
-from msmigrate.reports import predict_command
+from msmigrate.workflows import predict as predict_command
 from scipy.special import softmax
 from trained_digits import RECIPE, WORDS, Trained
 

@@ -12,9 +12,8 @@ from typing import Any
 import jsonschema
 import made_up_reports
 import pytest
-from msmigrate.parity.findings import Report
-from msmigrate.reports.parity_report import write_json
-from msmigrate.reports.report_schema import main, schema
+from msmigrate.parity.result import Report
+from msmigrate.reports.parity_json import main, schema, write_json
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "report.schema.json"
 EXAMPLES = sorted((COMMITTED.parents[1] / "reports" / "examples").glob("*.json"))

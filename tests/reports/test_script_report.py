@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.migrate.script import ScriptAnalysis, analyze_script
-from msmigrate.reports import script_report
-from msmigrate.train import recipe
+from msmigrate.migrate.script.analysis import ScriptAnalysis, analyze_script
+from msmigrate.reports import script_analysis
+from msmigrate.training.recipe import reader
 from rich.console import Console
 
 SCRIPT = """\
@@ -48,7 +48,7 @@ def analysis(tmp_path: Path) -> ScriptAnalysis:
 
 def shown(analysis: ScriptAnalysis, width: int = 100) -> str:
     out = io.StringIO()
-    script_report.show(analysis, Console(file=out, width=width))
+    script_analysis.show(analysis, Console(file=out, width=width))
     return out.getvalue()
 
 
@@ -71,11 +71,11 @@ def test_names_are_never_cut(analysis: ScriptAnalysis) -> None:
     assert "…" not in overview
     for api in analysis.apis:
         if api.way != "no row":
-            assert script_report.short(api.torch) in overview
+            assert script_analysis.short(api.torch) in overview
 
 
 def test_json_holds_every_use(analysis: ScriptAnalysis) -> None:
-    found = json.loads(json.dumps(script_report.as_json(analysis), allow_nan=False))
+    found = json.loads(json.dumps(script_analysis.as_json(analysis), allow_nan=False))
     assert found["missing"] == ["torchvision.transforms.Resize"] and found["no_row"][-1] == "torch.frobnicate"
     assert not found["moves"]
     use = next(use for use in found["uses"] if use["torch"] == "torch.optim.SGD")
@@ -84,7 +84,7 @@ def test_json_holds_every_use(analysis: ScriptAnalysis) -> None:
 
 
 def test_the_page_is_one_file_and_quotes_nothing(analysis: ScriptAnalysis) -> None:
-    page = script_report.html(analysis)
+    page = script_analysis.html(analysis)
     assert page.startswith("<!DOCTYPE html>") and page.rstrip().endswith("</html>")
     assert "<script" not in page and "<b>[bold]" not in page and "\x1b" not in page and ">49<" not in page
     assert "&lt;b&gt;[bold]" in page
@@ -94,8 +94,8 @@ def test_the_page_is_one_file_and_quotes_nothing(analysis: ScriptAnalysis) -> No
 
 def test_the_recipe_is_one_that_its_reader_takes(analysis: ScriptAnalysis, tmp_path: Path) -> None:
     path = tmp_path / "recipe.yaml"
-    path.write_text(script_report.recipe_text(analysis), encoding="utf-8")
-    found = recipe.load(path)
+    path.write_text(script_analysis.recipe_text(analysis), encoding="utf-8")
+    found = reader.load(path)
     assert found.model.name == "resnet18" and found.optimizer.args == {"lr": 0.1, "momentum": 0.9}
 
 
@@ -108,7 +108,7 @@ def test_the_command(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(SCRIPT, encoding="utf-8")
     done = command("train.py", "--write-recipe", "r.yaml", "--html", "page.html", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (1, "")
-    assert recipe.load(tmp_path / "r.yaml").model.name == "resnet18"
+    assert reader.load(tmp_path / "r.yaml").model.name == "resnet18"
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     (tmp_path / "good.py").write_text("import torch\ntorch.nn.ReLU6()\n", encoding="utf-8")
     assert command("good.py", cwd=tmp_path).returncode == 0

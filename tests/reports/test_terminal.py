@@ -12,10 +12,10 @@ import house_rules
 import made_up_reports
 import pytest
 from msmigrate.printable import echo, json_line, printable, printable_lines
-from msmigrate.reports import parity_report
-from msmigrate.reports.junit import junit
-from msmigrate.reports.markdown import markdown
-from msmigrate.reports.page.html import page
+from msmigrate.reports import parity_terminal
+from msmigrate.reports.html.parity_page import page
+from msmigrate.reports.parity_junit import junit
+from msmigrate.reports.parity_markdown import markdown
 from msmigrate.reports.terminal import Console, TextColumn
 from rich.padding import Padding
 from rich.progress import Progress
@@ -75,7 +75,7 @@ def test_lines_and_tabs_stay(capsys: pytest.CaptureFixture[str]) -> None:
 def test_every_form_of_a_report_shows_what_stands_in_it() -> None:
     report = made_up_reports.hostile()
     forms = {
-        "terminal": shown(lambda console: parity_report.show(report, console)),
+        "terminal": shown(lambda console: parity_terminal.show(report, console)),
         "junit": junit(report),
         "markdown": markdown(report),
         "html": page(report).replace("\t", " "),
@@ -89,14 +89,14 @@ def test_every_form_of_a_report_shows_what_stands_in_it() -> None:
 
 PRINTS = {  # and to whom
     "printable.py": "the one place",
-    "reports/inspect_report.py": "what the console has made",
+    "reports/checkpoint.py": "what the console has made",
     "reports/mapping_table.py": "what the console has made",
-    "export/rest_app.py": "the server's own log",
-    "migrate/pattern_worker.py": "the process that asked",
-    "parity/record.py": "the process that asked",
-    "train/run/mindspore_rank.py": "the rank's own log",
-    "train/run/mindspore_worker.py": "the worker's own log",
-    "cli_pages.py": "a page of the checkout",
+    "deploy/serving/rest_app.py": "the server's own log",
+    "migrate/checkpoint/pattern_worker.py": "the process that asked",
+    "parity/record/messages.py": "the process that asked",
+    "training/run/mindspore_rank_worker.py": "the rank's own log",
+    "training/run/mindspore_worker.py": "the worker's own log",
+    "cli/docs_pages.py": "a page of the checkout",
 }
 
 

@@ -17,17 +17,18 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported, WorkerFailed
-from msmigrate.parity.findings import Finding, MadeWith, Report
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.trace import STAGES
+from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.result import Finding, MadeWith, Report
+from msmigrate.parity.verdict import Verdict
 from msmigrate.processes import signals_raised
-from msmigrate.reports import gate, train_command
-from msmigrate.reports.gate import Holds
-from msmigrate.reports.parity_report import write_json
-from msmigrate.train import recipe as recipes
-from msmigrate.train.run import checkpoints
-from msmigrate.train.run.job import Job
-from msmigrate.train.run.launch_command import job_file
+from msmigrate.reports.parity_json import write_json
+from msmigrate.training import checkpoints
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.training.run.launch_command import job_file
+from msmigrate.training.run.train_job import Job
+from msmigrate.workflows import parity_gate
+from msmigrate.workflows import train as train_command
+from msmigrate.workflows.parity_gate import Holds
 
 PARITY = Path(__file__).parent.parent / "parity"
 RECIPE = """
@@ -361,7 +362,7 @@ def test_a_proof_that_the_run_began_with_is_not_made_again(
     assert train(launcher, parity_report=report(tmp_path / "report.json")) == 0
     (tmp_path / "report.json").unlink()
     calls = []
-    monkeypatch.setattr(gate, "prove", lambda *given: calls.append(given))
+    monkeypatch.setattr(parity_gate, "prove", lambda *given: calls.append(given))
     assert train(launcher, skip_parity=False, resume=True) == 0
     assert launcher.jobs[1].gate == launcher.jobs[0].gate and calls == []
     Path("r.yaml").write_text(RECIPE.replace("lr: 0.05", "lr: 0.06"))
@@ -373,7 +374,7 @@ def test_a_proof_that_the_run_began_with_is_not_made_again(
 def test_a_skipped_proof_is_made_when_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     launcher = Pretender()
     assert train(launcher) == 0
-    monkeypatch.setattr(gate, "prove", lambda *given: {"parity": "passed"})
+    monkeypatch.setattr(parity_gate, "prove", lambda *given: {"parity": "passed"})
     assert train(launcher, skip_parity=False, resume=True) == 0
     assert launcher.jobs[1].gate == {"parity": "passed"}
 
@@ -387,7 +388,7 @@ def test_other_machines_leave_the_proof_to_the_first(capsys: pytest.CaptureFixtu
 
 
 def test_without_torch_both_ways_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gate, "find_spec", lambda name: None)
+    monkeypatch.setattr(parity_gate, "find_spec", lambda name: None)
     line = refusal(Unsupported, skip_parity=False)
     assert "--parity-report" in line and "--skip-parity" in line
     assert not Path("runs").exists()
@@ -401,7 +402,7 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Complet
     code = f"""if True:
         import sys
         from pathlib import Path
-        from msmigrate.reports import train_command
+        from msmigrate.workflows import train as train_command
         never = lambda *job, **more: sys.exit("it was started")
         options = {{"recipe": Path({str(PARITY / "tiny.yaml")!r}), "out": Path("run")}}
         sys.exit(train_command.run(never, {probe()!r}, {worker!r}, **options))
@@ -425,7 +426,7 @@ def test_a_step_that_is_not_pytorchs_is_not_trained(
 
 
 def test_a_failing_proof_starts_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(gate, "prove", lambda *given: None)
+    monkeypatch.setattr(parity_gate, "prove", lambda *given: None)
     launcher = Pretender()
     assert train(launcher, skip_parity=False, as_json=True) == 1
     said = capsys.readouterr()
@@ -454,7 +455,7 @@ def test_ctrl_c_in_the_gate_leaves_nothing(tmp_path: Path) -> None:
         from pathlib import Path
         from msmigrate import cli
         from msmigrate.parity import run
-        from msmigrate.reports import train_command
+        from msmigrate.workflows import train as train_command
         run.parity_step.__defaults__ = (*run.parity_step.__defaults__[:-2], {[*fake, "interrupts"]}, {[*fake, "waits"]})
         train = train_command.run
         train_command.run = lambda **o: train(print, {probe()!r}, {[*fake, "waits"]}, **o)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.reports.training_log import read
+from msmigrate.training.run.run_log import read
 
 RECIPE = """
 model: {name: lenet5}

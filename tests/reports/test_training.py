@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from msmigrate.reports import training_summary
-from msmigrate.reports.training import TrainingProgress, clock_text, facts
-from msmigrate.reports.training_log import finite, history, number, read
-from msmigrate.train.run.job import Job
+from msmigrate.reports.formatting import clock_text
+from msmigrate.reports.progress import TrainingProgress, facts
+from msmigrate.training.run.run_log import finite, history, number, read
+from msmigrate.training.run.train_job import Job
 from rich.console import Console
 
 PLAN = {"event": "plan", "steps_per_epoch": 4, "epochs": 3, "steps": 12, "images": 128, "first_step": 0}

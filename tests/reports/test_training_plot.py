@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadDestination
-from msmigrate.reports.training_log import history
-from msmigrate.reports.training_plot import plot, smoothed
+from msmigrate.reports.training_summary import plot, smoothed
+from msmigrate.training.run.run_log import history
 from PIL import Image
 
 PLAN: dict[str, Any] = {"event": "plan", "steps": 100, "first_step": 0}

@@ -21,19 +21,20 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from msmigrate import cli
+from msmigrate.cli import group
+from msmigrate.deploy.hostile_mindir import refuse_code
 from msmigrate.errors import BadCheckpoint, BadInput, BadTrace, MsmigrateError, NotTrusted, Unsupported, WorkerFailed
-from msmigrate.export.hostile_mindir import refuse_code
-from msmigrate.migrate.formats.protobuf import field_of
-from msmigrate.migrate.stored_source import DIGEST, LARGEST, stored_source, trusted
-from msmigrate.parity import halves
-from msmigrate.reports import eval_command, export_command, predict_command, serve_command
-from msmigrate.train import stored_recipe
-from msmigrate.train.data.data_sources import open_source
-from msmigrate.train.models import converted
-from msmigrate.train.recipe_parts import Model
-from msmigrate.train.run import checkpoints
-from msmigrate.train.run.job import Job
+from msmigrate.migrate.checkpoint.formats.ckpt import field_of
+from msmigrate.migrate.checkpoint.stored_source import DIGEST, LARGEST, stored_source, trusted
+from msmigrate.training import checkpoints
+from msmigrate.training.data.sources import open_source
+from msmigrate.training.models import converted_models
+from msmigrate.training.recipe import stored
+from msmigrate.training.recipe.schema import Model
+from msmigrate.training.run.train_job import Job
+from msmigrate.workflows import evaluate as eval_command
+from msmigrate.workflows import export, record, serve
+from msmigrate.workflows import predict as predict_command
 from PIL import Image
 from trained_digits import RECIPE, run
 
@@ -122,9 +123,9 @@ def commands(path: Path, folder: Path, **options: Any) -> Iterator[Any]:
     yield lambda: predict_command.run(path, [image], **predict)
     evaluate = {**plain, "data": None, "ema": False, "out": None, "as_json": False, "worker": NONE, **options}
     yield lambda: eval_command.run(path, **evaluate)
-    yield lambda: export_command.run(path, folder / "net.mindir", "mindir", worker=lambda name: NONE, **options)
-    yield lambda: export_command.run(path, folder / "net", "serving", worker=lambda name: NONE, **options)
-    yield lambda: serve_command.run(path, port=0, worker=lambda name: NONE, **options)
+    yield lambda: export.run(path, folder / "net.mindir", "mindir", worker=lambda name: NONE, **options)
+    yield lambda: export.run(path, folder / "net", "serving", worker=lambda name: NONE, **options)
+    yield lambda: serve.run(path, port=0, worker=lambda name: NONE, **options)
 
 
 def refusals(path: Path, folder: Path, **options: Any) -> Iterator[MsmigrateError]:
@@ -217,7 +218,7 @@ def test_a_trusted_source_predicts_and_so_does_one_that_the_user_names(
 
 def test_inspect_shows_the_source_and_the_option(tmp_path: Path, canary: Path) -> None:
     def page(*options: str) -> str:
-        done = CliRunner().invoke(cli.cli, ["inspect", str(tmp_path / "named.ckpt"), *options])
+        done = CliRunner().invoke(group.cli, ["inspect", str(tmp_path / "named.ckpt"), *options])
         assert done.exit_code == 0, done.output
         return done.output
 
@@ -250,7 +251,7 @@ def test_training_notes_what_was_in_the_source(tmp_path: Path, canary: Path) -> 
     job = Job(recipe=recipe, folder=tmp_path / "run", max_steps=2)
     job.checkpoints.mkdir(parents=True)
     job.write(tmp_path / "job.json")
-    worker = "msmigrate.train.run.mindspore_worker"
+    worker = "msmigrate.training.run.mindspore_worker"
     subprocess.run([sys.executable, "-m", worker, str(tmp_path / "job.json")], check=True, capture_output=True)
     written = next(job.checkpoints.glob("step-*.ckpt"))
     noted = checkpoints.read(written).run
@@ -270,7 +271,7 @@ def test_the_line_to_paste_is_the_command_with_one_word_more(
     (tmp_path / "my image.png").write_bytes(b"")
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as ended:
-        cli.main()
+        group.main()
     said = capfd.readouterr().err
     assert ended.value.code == 2 and said.count("\n") == 1
     words = f"--trust-source '{canary}@sha256:{digest(canary)}'"
@@ -324,7 +325,7 @@ def test_no_argument_of_a_checkpoint_s_reaches_further_than_a_size_or_a_rate(
 def test_harmless_arguments_are_taken(tmp_path: Path) -> None:
     args = {"num_classes": 10, "drop_rate": 0.1, "in_chans": 1, "img_size": [32, 32], "global_pool": "avg"}
     args |= {"zero_init_last": False}
-    assert stored_recipe.foreign_argument(Model(name="timm:resnet18", args=args)) is None
+    assert stored.foreign_argument(Model(name="timm:resnet18", args=args)) is None
     for command in commands(checkpoint(tmp_path, changed(model__args=args)), tmp_path):
         with pytest.raises((WorkerFailed, BadInput)) as caught:  # as far as a framework, or images without a size
             command()
@@ -400,7 +401,7 @@ def test_a_net_that_is_too_large_is_never_allocated(tmp_path: Path) -> None:
 
 
 def test_a_run_s_folder_names_no_source_to_import(tmp_path: Path, canary: Path) -> None:
-    from msmigrate.reports import train_command
+    from msmigrate.workflows import train
 
     recipe = tmp_path / "recipe.yaml"
     recipe.write_text(
@@ -411,13 +412,13 @@ def test_a_run_s_folder_names_no_source_to_import(tmp_path: Path, canary: Path) 
     Job(recipe=recipe, folder=folder).write(folder / "JOB.json")
     for more in ({}, {"dry_run": True}):
         with pytest.raises(NotTrusted, match=r"JOB\.json says that the run is of .*canary\.py") as caught:
-            train_command.run(resume=True, out=folder, **more)
+            train.run(resume=True, out=folder, **more)
         assert caught.value.add == (str(recipe),)
     recipe.write_text(
         "model: {name: 'timm:resnet18', args: {pretrained: true}}\noptimizer: {name: SGD}\ndata: {source: digits}\n"
     )
     with pytest.raises(NotTrusted, match="built with pretrained=True"):
-        train_command.run(resume=True, out=folder)
+        train.run(resume=True, out=folder)
     assert not canary.with_suffix(".ran").exists()
 
 
@@ -426,17 +427,17 @@ def test_a_recorded_folder_s_links_lead_nowhere(tmp_path: Path) -> None:
     (tmp_path / "A" / "replay").mkdir(parents=True)
     (tmp_path / "A" / "replay" / "x.npy").symlink_to(tmp_path / "secret")
     with pytest.raises(BadTrace, match=r"x\.npy is a link"):
-        halves._copy(tmp_path / "A" / "replay", tmp_path / "B")
+        record._copy(tmp_path / "A" / "replay", tmp_path / "B")
     assert not (tmp_path / "B").exists()
 
 
 def test_sources_that_others_can_write_are_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = converted.cache_folder()
+    folder = converted_models.cache_folder()
     assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     with pytest.raises(MsmigrateError, match="others can write to it: chmod 700"):
-        converted.cache_folder()
+        converted_models.cache_folder()
 
 
 def test_a_mindir_s_own_code_is_not_loaded(tmp_path: Path) -> None:
@@ -455,7 +456,7 @@ def test_a_mindir_s_own_code_is_not_loaded(tmp_path: Path) -> None:
         with pytest.raises(BadInput, match="runs code that the file names"):
             refuse_code(mindir(operator))
         with pytest.raises(BadInput, match="runs code that the file names"):
-            serve_command.run(tmp_path / "net.mindir", worker=lambda name: NONE)
+            serve.run(tmp_path / "net.mindir", worker=lambda name: NONE)
     for location in (b"/etc/passwd", b"../../x"):
         with pytest.raises(BadInput, match="is not beside it"):
             refuse_code(mindir(b"Add", location))
@@ -470,7 +471,7 @@ def test_a_mindir_s_own_code_is_not_loaded(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["npz", "npy in npz"])
 def test_a_batch_file_s_pickles_are_not_read(tmp_path: Path, form: str) -> None:
-    from msmigrate.parity.pairs.batch_file import read_batches
+    from msmigrate.parity.record.batch_file import read_batches
 
     class Canary:
         def __reduce__(self) -> Any:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from msmigrate.train import recipe as recipes
+from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "digits.yaml"

@@ -14,12 +14,11 @@ from typing import Any
 import onnx
 import pytest
 from msmigrate.errors import BadInput
-from msmigrate.mappings import onnx_table, table
-from msmigrate.migrate.analyze import onnx_operators
-from msmigrate.migrate.analyze.model import analyze
-from msmigrate.migrate.analyze.verdict import Analysis
-from msmigrate.migrate.formats.protobuf import field_of
-from msmigrate.reports import analysis_report
+from msmigrate.mappings import onnx_operators, table
+from msmigrate.migrate.analyze import onnx_worker
+from msmigrate.migrate.analyze.model_analysis import Analysis, analyze
+from msmigrate.migrate.checkpoint.formats.ckpt import field_of
+from msmigrate.reports import model_analysis
 from msmigrate.reports.terminal import Console
 from onnx import helper
 from onnx_files import calling_itself, doubling, small
@@ -83,7 +82,7 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(BadInput, match=words):
-            onnx_operators.report(str(tmp_path / name))
+            onnx_worker.report(str(tmp_path / name))
 
 
 def test_a_tensor_that_lacks_values_is_refused(tmp_path: Path) -> None:
@@ -98,7 +97,7 @@ def test_a_tensor_that_lacks_values_is_refused(tmp_path: Path) -> None:
         model.graph.initializer[0].dims.extend(sizes)
         path.write_bytes(model.SerializeToString())
         with pytest.raises(BadInput, match=f"its tensor 'w' .*{words}"):
-            onnx_operators.report(str(path))
+            onnx_worker.report(str(path))
 
 
 def test_every_cut_is_refused_or_read(tmp_path: Path) -> None:
@@ -106,12 +105,12 @@ def test_every_cut_is_refused_or_read(tmp_path: Path) -> None:
     for cut in range(0, len(whole), 97):
         (tmp_path / "cut.onnx").write_bytes(whole[:cut])
         with pytest.raises(BadInput):
-            onnx_operators.report(str(tmp_path / "cut.onnx"))
+            onnx_worker.report(str(tmp_path / "cut.onnx"))
 
 
 def test_functions_are_followed_and_never_without_an_end(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="its function Again calls itself"):
-        onnx_operators.report(str(calling_itself(tmp_path / "again.onnx")))
+        onnx_worker.report(str(calling_itself(tmp_path / "again.onnx")))
     (relu,) = analysed(doubling(tmp_path / "bomb.onnx", 40)).operators
     assert (relu.torch, relu.calls) == ("torch.nn.functional.relu", 2**40)
 
@@ -122,7 +121,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
 
 
 def test_the_table_of_onnx_can_be_read() -> None:
-    known = onnx_table.onnx_operators()
+    known = onnx_operators.onnx_operators()
     assert known["Conv"].row(5) == "torch.nn.Conv3d" and known["Conv"].row(None) == "torch.nn.Conv2d"
     assert known["Constant"].folds
     torch = {name for row in table.rows() for name in (row.torch, *row.aliases)}
@@ -137,9 +136,9 @@ def test_a_bad_entry_of_the_table_is_named(tmp_path: Path, monkeypatch: pytest.M
         ("- {onnx: Add, torch: torch.add, tork: 1}", "unknown key 'tork'"),
     ):
         (tmp_path / "onnx.yaml").write_text(text)
-        monkeypatch.setattr(onnx_table, "FILE", tmp_path / "onnx.yaml")
+        monkeypatch.setattr(onnx_operators, "FILE", tmp_path / "onnx.yaml")
         with pytest.raises(BadInput, match=words):
-            onnx_table.onnx_operators.__wrapped__()
+            onnx_operators.onnx_operators.__wrapped__()
 
 
 NODE = field_of(1, field_of(1, b"x") + field_of(2, b"y") + field_of(4, b"Relu"))
@@ -166,7 +165,7 @@ print(json.dumps([answer, used.ru_maxrss, used.ru_utime]))
 def test_a_small_file_takes_neither_memory_nor_time(name: str, tmp_path: Path) -> None:
     path = tmp_path / "x.onnx"
     path.write_bytes(b"\x08\x08" + field_of(8, b"\x0a\x00\x10\x11") + field_of(7, BOMBS[name]))
-    command = [sys.executable, "-m", "msmigrate.migrate.analyze.onnx_operators", str(path)]
+    command = [sys.executable, "-m", "msmigrate.migrate.analyze.onnx_worker", str(path)]
     done = subprocess.run([sys.executable, "-c", MEASURED, *command], stdout=subprocess.PIPE, text=True, check=True)
     answer, kilobytes, seconds = json.loads(done.stdout)
     assert "bad_input" in answer and "\n" not in answer["bad_input"]
@@ -187,10 +186,10 @@ def one_node(name: str = "n", dims: Sequence[int] = (1,), times: int = 0, **more
 def test_names_from_a_file_are_shown_and_not_obeyed(tmp_path: Path, name: str) -> None:
     (tmp_path / "x.onnx").write_bytes(one_node(name).SerializeToString())
     printed = io.StringIO()
-    analysis_report.show(analysed(tmp_path / "x.onnx"), Console(file=printed, width=200, highlight=False), whole=True)
+    model_analysis.show(analysed(tmp_path / "x.onnx"), Console(file=printed, width=200, highlight=False), whole=True)
     assert all(line.isprintable() for line in printed.getvalue().split("\n"))
     assert (name if name.isprintable() else ascii(name)[1:-1]) in printed.getvalue()
-    page = analysis_report.html(analysed(tmp_path / "x.onnx"))
+    page = model_analysis.html(analysed(tmp_path / "x.onnx"))
     assert all(line.isprintable() for line in page.replace("\t", " ").split("\n"))
 
 

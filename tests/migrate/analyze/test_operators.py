@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from msmigrate.mappings.rows import MISSING, NOT_RUN, Row
 from msmigrate.migrate.analyze import names
-from msmigrate.migrate.analyze.operators import Operator, operators, source, status_of
-from msmigrate.migrate.analyze.places import patterns
-from msmigrate.migrate.analyze.verdict import Analysis
+from msmigrate.migrate.analyze.model_analysis import Analysis
+from msmigrate.migrate.analyze.operators import Operator, operators, patterns, source, status_of
 from recorded_uses import TENSOR, called, ran
 
 
@@ -30,7 +29,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Row]]:
     """The rows by name, for tests to change."""
     rows = dict(names.rows_by_name())
     monkeypatch.setattr(names, "rows_by_name", lambda: rows)
-    monkeypatch.setattr("msmigrate.migrate.analyze.operators.rows_by_name", lambda: rows)
+    monkeypatch.setattr("msmigrate.migrate.analyze.names.rows_by_name", lambda: rows)
     names.find.cache_clear()
     yield rows
     names.find.cache_clear()

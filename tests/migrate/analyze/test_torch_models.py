@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadInput
 from msmigrate.migrate.analyze.coverage import Covered, cover
-from msmigrate.migrate.analyze.model import analyze
+from msmigrate.migrate.analyze.model_analysis import Analysis, analyze
 from msmigrate.migrate.analyze.operators import Operator
-from msmigrate.migrate.analyze.verdict import Analysis
 
 NETS = f"{Path(__file__).parent / 'analysed_nets_torch.py'}:"
 RESNET18 = {

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msmigrate import atomic_files
+from msmigrate.atomic_files import check_folder
 from msmigrate.errors import BadDestination
-from msmigrate.migrate.destination import check_not_read
-from msmigrate.migrate.formats import atomic_folder, strays
-from msmigrate.migrate.formats.atomic_folder import check_folder
+from msmigrate.migrate.checkpoint.output_format import check_not_read
 
 
 def listing(folder: Path) -> dict[str, bytes | None]:
@@ -25,7 +25,7 @@ def listing(folder: Path) -> dict[str, bytes | None]:
 
 
 def fill(target: Path, content: bytes = b"new", *, force: bool = False) -> None:
-    with atomic_folder.atomic_folder(target, force=force) as folder:
+    with atomic_files.atomic_folder(target, force=force) as folder:
         (folder / "a.safetensors").write_bytes(content)
 
 
@@ -40,7 +40,7 @@ def old_folder(path: Path) -> Path:
 def kernel(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With the call that Linux has, and on a file system that does not know it."""
     if request.param == "two steps":
-        monkeypatch.setattr(atomic_folder, "_renameat2", lambda old, new, flag: False)
+        monkeypatch.setattr(atomic_files, "_renameat2", lambda old, new, flag: False)
     return str(request.param)
 
 
@@ -78,7 +78,7 @@ def test_a_folder_that_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None
         target = tmp_path / "x"
         with (
             pytest.raises(BadDestination, match="appeared while"),
-            atomic_folder.atomic_folder(target, force=False) as folder,
+            atomic_files.atomic_folder(target, force=False) as folder,
         ):
             (folder / "a.safetensors").write_bytes(b"new")
             rival(target)
@@ -98,7 +98,7 @@ def test_an_interruption_leaves_all_as_it_was(tmp_path: Path, old: bool, kind: A
         old_folder(tmp_path / "x")
     before = listing(tmp_path)
     wanted = BadDestination if isinstance(kind, OSError) else kind
-    with pytest.raises(wanted) as caught, atomic_folder.atomic_folder(tmp_path / "x", force=True) as folder:
+    with pytest.raises(wanted) as caught, atomic_files.atomic_folder(tmp_path / "x", force=True) as folder:
         (folder / "a.safetensors").write_bytes(b"new")
         raise kind
     assert listing(tmp_path) == before
@@ -111,7 +111,7 @@ def test_an_interruption_leaves_all_as_it_was(tmp_path: Path, old: bool, kind: A
 def test_an_interruption_between_the_two_steps_brings_the_old_folder_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
-    monkeypatch.setattr(atomic_folder, "_renameat2", lambda old, new, flag: False)
+    monkeypatch.setattr(atomic_files, "_renameat2", lambda old, new, flag: False)
     before = listing(old_folder(tmp_path / "x").parent)
     real, calls = Path.rename, 0
 
@@ -131,7 +131,7 @@ def test_an_interruption_between_the_two_steps_brings_the_old_folder_back(
 def test_an_interruption_after_the_exchange_leaves_the_new_folder_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real, calls = atomic_folder._remove, 0
+    real, calls = atomic_files._remove, 0
 
     def interrupted(folder: Path) -> None:
         nonlocal calls
@@ -140,7 +140,7 @@ def test_an_interruption_after_the_exchange_leaves_the_new_folder_only(
             raise KeyboardInterrupt
         real(folder)
 
-    monkeypatch.setattr(atomic_folder, "_remove", interrupted)
+    monkeypatch.setattr(atomic_files, "_remove", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fill(old_folder(tmp_path / "x"), force=True)
     assert listing(tmp_path) == {"x": None, "x/a.safetensors": b"new"}
@@ -157,7 +157,7 @@ def test_a_folder_that_holds_anything_else_is_never_replaced(
     target = old_folder(tmp_path / "x")
     with (
         pytest.raises(BadDestination, match="is no file of a checkpoint"),
-        atomic_folder.atomic_folder(target, force=True),
+        atomic_files.atomic_folder(target, force=True),
     ):
         make(target / name)  # after the first look
     assert (target / "a.safetensors").read_bytes() == b"old"
@@ -170,13 +170,13 @@ def test_a_folder_that_holds_anything_else_is_never_replaced(
 def test_what_somebody_puts_into_the_old_folder_at_the_last_moment_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = atomic_folder._renameat2
+    real = atomic_files._renameat2
 
     def late(old: Path, new: Path, flag: int) -> bool:
         (new / "thesis.tex").write_bytes(b"years of work")
         return real(old, new, flag)
 
-    monkeypatch.setattr(atomic_folder, "_renameat2", late)
+    monkeypatch.setattr(atomic_files, "_renameat2", late)
     fill(old_folder(tmp_path / "x"), force=True)
     assert (tmp_path / "x" / "a.safetensors").read_bytes() == b"new"
     (left,) = tmp_path.rglob("thesis.tex")
@@ -200,7 +200,7 @@ def test_only_links_in_an_old_folder_are_removed_not_what_they_point_at(tmp_path
 
 KILLED = (
     "import os, signal; from pathlib import Path; "
-    "from msmigrate.migrate.formats.atomic_folder import atomic_folder\n"
+    "from msmigrate.atomic_files import atomic_folder\n"
     "with atomic_folder(Path('x'), force=False) as folder:\n"
     "    (folder / 'a.safetensors').touch()\n"
     "    print(folder.name, flush=True)\n"
@@ -234,7 +234,7 @@ def test_what_a_running_process_writes_stays(tmp_path: Path, monkeypatch: pytest
         assert other.is_dir()
         for told in ("_runs", "_locked"):  # of another container the number tells nothing, but the lock does
             with monkeypatch.context() as patch:
-                patch.setattr(strays, told, lambda _: False)
+                patch.setattr(atomic_files, told, lambda _: False)
                 fill(tmp_path / "x", force=True)
             assert other.is_dir()
         process.kill()
@@ -246,10 +246,10 @@ def test_a_process_of_another_user_runs(monkeypatch: pytest.MonkeyPatch) -> None
     def refuse(*_: object) -> None:
         raise PermissionError
 
-    assert strays._runs(os.getpid())
-    assert not strays._runs(10**30)
+    assert atomic_files._runs(os.getpid())
+    assert not atomic_files._runs(10**30)
     monkeypatch.setattr(os, "kill", refuse)
-    assert strays._runs(1)
+    assert atomic_files._runs(1)
 
 
 @pytest.mark.parametrize(
@@ -266,12 +266,12 @@ def test_a_kernel_that_cannot_exchange_is_told_from_one_that_will_not(
 
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: Library)
     if outcome is False:
-        assert atomic_folder._renameat2(tmp_path, tmp_path, 2) is False
+        assert atomic_files._renameat2(tmp_path, tmp_path, 2) is False
     else:
         with pytest.raises(outcome):
-            atomic_folder._renameat2(tmp_path, tmp_path, 2)
+            atomic_files._renameat2(tmp_path, tmp_path, 2)
     monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
-    assert atomic_folder._renameat2(tmp_path, tmp_path, 2) is False
+    assert atomic_files._renameat2(tmp_path, tmp_path, 2) is False
 
 
 def test_folders_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

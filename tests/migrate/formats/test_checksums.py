@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint
-from msmigrate.migrate import convert, inspect_file
-from msmigrate.migrate.formats import checksums
-from msmigrate.migrate.formats.mindspore_ckpt import CRC_MARK
-from msmigrate.migrate.formats.source import check_before_torch, open_source
+from msmigrate.migrate.checkpoint import convert, inspect_file
+from msmigrate.migrate.checkpoint.formats import checksums
+from msmigrate.migrate.checkpoint.formats.ckpt import CRC_MARK
+from msmigrate.migrate.checkpoint.formats.detect_format import check_before_torch, open_source
 from tiny_checkpoints import SMALL, Tensor, floats, integer, mapping, rebuilt, save, write
 from tiny_legacy import save_legacy
 

@@ -11,10 +11,10 @@ import hostile_pickles
 import pytest
 from hostile_pickles import attacks
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate import convert
-from msmigrate.migrate.formats import restricted_pickle, torch_modules
-from msmigrate.migrate.formats.contents import Checkpoint
-from msmigrate.migrate.formats.source import open_source
+from msmigrate.migrate.checkpoint import convert
+from msmigrate.migrate.checkpoint.formats import pth_weights, restricted_pickle
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.reader import Checkpoint
 from tiny_checkpoints import floats, integer, mapping, named, rebuilt, text, write
 from tiny_legacy import blocks, legacy_tensor, module, pickled, write_legacy
 
@@ -112,7 +112,7 @@ def test_a_few_shared_modules_do_not_make_names_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tensors: dict[str, bytes]
 ) -> None:
     """Sixty modules, each of which holds the next one twice, have 2**60 names."""
-    monkeypatch.setattr(torch_modules, "MAX_NAMES", 10_000)
+    monkeypatch.setattr(pth_weights, "MAX_NAMES", 10_000)
     body = remembered(module("foo.Leaf", tensors), 0)
     for level in range(1, 60):
         body += b"0" + remembered(module("foo.Twice", modules={"a": again(level - 1), "b": again(level - 1)}), level)
@@ -121,7 +121,7 @@ def test_a_few_shared_modules_do_not_make_names_without_end(
 
 
 def test_long_names_do_not_add_up_without_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch_modules, "MAX_LETTERS", 50_000)
+    monkeypatch.setattr(pth_weights, "MAX_LETTERS", 50_000)
     leaf = remembered(module("foo.Leaf", {"w": rebuilt(WEIGHT, "0")}), 0)
     body = leaf + b"0" + module("foo.Wide", modules={f"{number:0900}": again(0) for number in range(100)})
     with pytest.raises(BadCheckpoint, match="absurdly many"):

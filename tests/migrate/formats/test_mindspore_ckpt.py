@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint
-from msmigrate.migrate.formats import contents, mindspore_ckpt
-from msmigrate.migrate.formats.aligned_headers import LEAST, padding
-from msmigrate.migrate.formats.mindspore_ckpt import Value, header, pieces, varint
+from msmigrate.migrate.checkpoint.formats import ckpt, reader
+from msmigrate.migrate.checkpoint.formats.ckpt import LEAST, Value, header, padding, pieces, varint
 
 # What mindspore.save_checkpoint 2.10 wrote for a float32 vector 0, 1, 2 called v and a Bool pair called b.
 SAVED = bytes.fromhex(
@@ -20,7 +19,7 @@ SAVED = bytes.fromhex(
 def structure(path: Path, content: bytes) -> list[Value]:
     path.write_bytes(content)
     with path.open("rb") as file:
-        return mindspore_ckpt.entries(file.fileno(), "x.ckpt")
+        return ckpt.entries(file.fileno(), "x.ckpt")
 
 
 def test_headers_are_what_mindspore_writes() -> None:
@@ -47,7 +46,7 @@ def test_reads_what_mindspore_writes(tmp_path: Path) -> None:
 
 
 def test_pieces_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mindspore_ckpt, "CHUNK", 8)
+    monkeypatch.setattr(ckpt, "CHUNK", 8)
     assert list(pieces(20)) == [(0, 8), (8, 8), (16, 4)]
     assert list(pieces(8)) == [(0, 8)]
     assert list(pieces(0)) == [(0, 0)]
@@ -95,12 +94,12 @@ def test_random_bytes_are_one_kind_of_error(tmp_path: Path) -> None:
 def test_tensors_and_what_fills_up_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A few bytes in the file could be any number of them."""
     empty = [b"\x0a\x07\x0a\x01%c\x12\x02\x12\x00" % letter for letter in b"abcdef"]
-    monkeypatch.setattr(mindspore_ckpt, "MOST_FIELDS", 50)
+    monkeypatch.setattr(ckpt, "MOST_FIELDS", 50)
     with pytest.raises(BadCheckpoint, match="holds more than 50 fields"):
         structure(tmp_path / "x", padding(LEAST) * 50 + empty[0])
-    monkeypatch.setattr(contents, "MAX_TENSORS", 5)
+    monkeypatch.setattr(reader, "MAX_TENSORS", 5)
     with pytest.raises(BadCheckpoint, match="has 6 entries among its tensors; a checkpoint has at most 5"):
         structure(tmp_path / "x", b"".join(empty))
-    monkeypatch.setattr(mindspore_ckpt, "MOST_PIECES", 10)
+    monkeypatch.setattr(ckpt, "MOST_PIECES", 10)
     with pytest.raises(BadCheckpoint, match="a is cut into more than 10 pieces"):
         structure(tmp_path / "x", empty[0] * 12)

@@ -34,9 +34,9 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint
-from msmigrate.migrate import convert, inspect_file
-from msmigrate.migrate.formats import restricted_pickle
-from msmigrate.migrate.formats.pickle_names import is_refused
+from msmigrate.migrate.checkpoint import convert, inspect_file
+from msmigrate.migrate.checkpoint.formats import restricted_pickle
+from msmigrate.migrate.checkpoint.formats.pickle_names import is_refused
 from picklescan_names import DANGEROUS, NAMES, WHOLE
 from tiny_checkpoints import floats, group, integer, mapping, named, rebuilt, text, write
 from tiny_legacy import blocks, legacy_tensor, write_legacy
@@ -296,7 +296,7 @@ torch.nn.modules.module:torch.load torch.testing._internal.common_utils:run_test
 torch.distributed.elastic.multiprocessing.api:MultiprocessContext torch._utils:_import_dotted_name numpy:fromfile
 numpy.core._multiarray_umath:fromfile numpy.lib._datasource:DataSource numpy.core:_ufunc_reconstruct numpy:memmap
 numpy:vectorize numpy.ctypeslib:load_library cloudpickle:loads dill._dill:_create_function joblib.numpy_pickle:load
-paramiko:Client msmigrate.train.models.mindspore_models:build huggingface_hub:hf_hub_download mypkg.tools:os.system
+paramiko:Client msmigrate.training.models.mindspore_models:build huggingface_hub:hf_hub_download mypkg.tools:os.system
 timm.models:torch.hub.load transformers:subprocess.run
 """
 

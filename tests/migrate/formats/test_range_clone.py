@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.migrate import convert
-from msmigrate.migrate.formats import byte_copy, mindspore_ckpt, range_clone
-from msmigrate.migrate.formats.aligned_headers import LEAST, padding
-from msmigrate.migrate.formats.range_clone import BLOCK
-from msmigrate.migrate.formats.source import open_source
+from msmigrate.migrate.checkpoint import convert
+from msmigrate.migrate.checkpoint.formats import byte_copy, ckpt
+from msmigrate.migrate.checkpoint.formats.byte_copy import BLOCK
+from msmigrate.migrate.checkpoint.formats.ckpt import LEAST, padding
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from tiny_checkpoints import SMALL, floats, save
 
 LARGE = {**SMALL, "a": floats(700_000), "b": floats(300, 1000, start=7.0), "c": floats(5), "d": floats(900_001)}
@@ -29,14 +29,14 @@ def sharing(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int]]:
         os.pwrite(output, os.pread(source, length, offset), at)
         return True
 
-    monkeypatch.setattr(range_clone, "clone", clone)
+    monkeypatch.setattr(byte_copy, "clone", clone)
     monkeypatch.setattr(byte_copy, "clone", clone)
     return asked
 
 
 def contents(path: Path) -> dict[str, bytes]:
     with path.open("rb") as file:
-        values = mindspore_ckpt.entries(file.fileno(), str(path))
+        values = ckpt.entries(file.fileno(), str(path))
         return {
             value.tag: b"".join(os.pread(file.fileno(), length, at) for at, length in value.pieces) for value in values
         }
@@ -54,7 +54,7 @@ def test_large_contents_are_shared_and_read_the_same(tmp_path: Path, sharing: li
 def test_pieces_of_a_cut_tensor_are_shared_each(
     tmp_path: Path, sharing: list[tuple[int, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mindspore_ckpt, "CHUNK", 3_000_001)
+    monkeypatch.setattr(ckpt, "CHUNK", 3_000_001)
     source = save(tmp_path / "x.pth", {"a": floats(2_000_000)})
     convert.convert(source, tmp_path / "x.ckpt")
     assert len(sharing[1:]) == 3
@@ -69,7 +69,7 @@ def test_mindspore_reads_such_a_file(
     assert len(sharing) > 1
     source.rename(tmp_path / "x.source")
     with pytest.MonkeyPatch.context() as plain:
-        plain.setattr(range_clone, "clone", lambda *_: False)
+        plain.setattr(byte_copy, "clone", lambda *_: False)
         plain.setattr(byte_copy, "clone", lambda *_: False)
         convert.convert(tmp_path / "x.source", tmp_path / "copied.ckpt")
     found = read_by_mindspore(tmp_path)
@@ -80,7 +80,7 @@ def test_mindspore_reads_such_a_file(
 def test_padding_is_as_long_as_asked_and_passed_over(tmp_path: Path, count: int) -> None:
     found = padding(count)
     assert len(found) % BLOCK == count
-    header = mindspore_ckpt.header("a", (2,), "Float32", 8)
+    header = ckpt.header("a", (2,), "Float32", 8)
     path = tmp_path / "x.ckpt"
     path.write_bytes(found + header + bytes(8))
     with open_source(str(path)) as source:
@@ -89,7 +89,7 @@ def test_padding_is_as_long_as_asked_and_passed_over(tmp_path: Path, count: int)
 
 def test_a_file_system_that_cannot_is_asked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
-    monkeypatch.setattr(range_clone, "clone", lambda *told: asked.append(told))
+    monkeypatch.setattr(byte_copy, "clone", lambda *told: asked.append(told))
     monkeypatch.setattr(byte_copy, "clone", lambda *told: asked.append(told))
     convert.convert(save(tmp_path / "x.pth", LARGE), tmp_path / "x.ckpt")
     assert len(asked) <= 2

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate.formats import restricted_pickle
-from msmigrate.migrate.formats.pickled import Call, Global, Storage
+from msmigrate.migrate.checkpoint.formats import restricted_pickle
+from msmigrate.migrate.checkpoint.formats.pickled import Call, Global, Storage
 from tiny_checkpoints import group, integer, named, text
 
 
@@ -239,7 +239,7 @@ FLOODS = {
 ASKING = """
 import gc, json, pathlib, sys, time
 from msmigrate.errors import MsmigrateError
-from msmigrate.migrate.formats import restricted_pickle
+from msmigrate.migrate.checkpoint.formats import restricted_pickle
 restricted_pickle.LEAST_MEMORY = int(sys.argv[2])
 gc.disable()
 found = {}

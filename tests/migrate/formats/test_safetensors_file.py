@@ -19,14 +19,14 @@ import safetensors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate import convert
-from msmigrate.migrate.formats import safetensors_file, safetensors_header
-from msmigrate.migrate.formats.contents import ByteRange, Checkpoint, Piece, Tensor, product, row_major
-from msmigrate.migrate.formats.safetensors_header import DTYPES
-from msmigrate.migrate.formats.source import open_source
+from msmigrate.migrate.checkpoint import convert
+from msmigrate.migrate.checkpoint.formats import reader, safetensors_file
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint, Piece, Tensor, product, row_major
+from msmigrate.migrate.checkpoint.formats.safetensors_file import DTYPES
 
 HERE = Path(__file__).parent
-SIZES = safetensors_file.ITEM_SIZES
+SIZES = reader.ITEM_SIZES
 Content = Mapping[str, tuple[str, tuple[int, ...], bytes]]  # name -> dtype, shape, bytes
 
 
@@ -508,7 +508,7 @@ def test_the_header_module_knows_the_same_dtypes_as_the_library() -> None:
     with pytest.raises(safetensors.SafetensorError) as caught:
         safetensors.deserialize(raw_bytes({"a": described("X", [1], 0, 1)}, b"x"))
     known = set(str(caught.value).partition("expected one of ")[2].replace("`", "").partition(" at ")[0].split(", "))
-    assert known == set(safetensors_header.DTYPES) | {"F4", "F6_E2M3", "F6_E3M2"}
+    assert known == set(safetensors_file.DTYPES) | {"F4", "F6_E2M3", "F6_E3M2"}
 
 
 def raw_bytes(header: object, data: bytes) -> bytes:

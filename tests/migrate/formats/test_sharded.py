@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination
-from msmigrate.migrate import convert
-from msmigrate.migrate.formats import safetensors_file, sharded
-from msmigrate.migrate.formats.contents import ByteRange, Checkpoint, Piece, Tensor
-from msmigrate.migrate.formats.sharded import INDEX, plan_shards, write_folder
-from msmigrate.migrate.formats.source import open_source
+from msmigrate.migrate.checkpoint import convert
+from msmigrate.migrate.checkpoint.formats import safetensors_file, sharded
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint, Piece, Tensor
+from msmigrate.migrate.checkpoint.formats.sharded import INDEX, plan_shards, write_folder
 from safetensors.numpy import load_file
 from tiny_checkpoints import BATCH_NORM, SMALL, floats, save
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate.formats import restricted_pickle
-from msmigrate.migrate.formats.contents import ByteRange, Checkpoint
-from msmigrate.migrate.formats.pickled import Global, Storage
-from msmigrate.migrate.formats.source import open_source
+from msmigrate.migrate.checkpoint.formats import restricted_pickle
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.pickled import Global, Storage
+from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint
 from tiny_checkpoints import SMALL, Tensor, floats, group, integer, mapping, named, save, text
 from tiny_legacy import (
     TYPE_SIZES,

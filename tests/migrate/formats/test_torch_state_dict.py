@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate.formats import torch_state_dict
-from msmigrate.migrate.formats.contents import Checkpoint
-from msmigrate.migrate.formats.source import open_source
+from msmigrate.migrate.checkpoint.formats import reader
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.reader import Checkpoint
 from tiny_checkpoints import (
     SMALL,
     Tensor,
@@ -174,7 +174,7 @@ def test_arguments_of_a_wrong_kind_are_a_damaged_file(tmp_path: Path) -> None:
 
 def test_contiguity() -> None:
     def contiguous(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-        return torch_state_dict.Tensor("float32", shape, strides, (0, 0)).contiguous  # type: ignore[arg-type]
+        return reader.Tensor("float32", shape, strides, (0, 0)).contiguous  # type: ignore[arg-type]
 
     assert contiguous((), ())
     assert contiguous((2, 3), (3, 1))

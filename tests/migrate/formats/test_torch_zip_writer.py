@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint
-from msmigrate.migrate import convert
-from msmigrate.migrate.formats import restricted_pickle, torch_zip_writer
-from msmigrate.migrate.formats.contents import ByteRange, Piece, Tensor, row_major
-from msmigrate.migrate.formats.source import open_source
-from msmigrate.migrate.formats.state_dict_pickle import pickled
+from msmigrate.migrate.checkpoint import convert
+from msmigrate.migrate.checkpoint.formats import pth_writer, restricted_pickle
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.pth_writer import pickled
+from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Piece, Tensor, row_major
 from tiny_checkpoints import SMALL, floats, save
 
 WORKER = Path(__file__).parent.parent / "make_references_torch.py"
@@ -68,8 +68,8 @@ def written(tmp_path: Path, content: Sequence[Piece], source: bytes = b"", name:
     """Write pieces of a source of these bytes; returns the file, verified."""
     (tmp_path / "source").write_bytes(source)
     with (tmp_path / "source").open("rb") as file, (tmp_path / name).open("w+b") as output:
-        size = torch_zip_writer.write([file.fileno()], output.fileno(), content)
-        torch_zip_writer.verify(output.fileno(), name, content)
+        size = pth_writer.write([file.fileno()], output.fileno(), content)
+        pth_writer.verify(output.fileno(), name, content)
     assert size == (tmp_path / name).stat().st_size
     return tmp_path / name
 
@@ -104,8 +104,8 @@ def test_every_content_is_aligned(tmp_path: Path) -> None:
 @pytest.mark.parametrize("limit", [1, 13, 1000])
 def test_what_needs_64_bits_has_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
     """With the limit lowered, sizes and offsets beyond it stand in the extra fields, where zipfile reads them."""
-    monkeypatch.setattr(torch_zip_writer, "WIDE", limit)
-    monkeypatch.setattr(torch_zip_writer, "MANY", 3)
+    monkeypatch.setattr(pth_writer, "WIDE", limit)
+    monkeypatch.setattr(pth_writer, "MANY", 3)
     convert.convert(save(tmp_path / "y.pth", SMALL), tmp_path / "x.pth")
     with zipfile.ZipFile(tmp_path / "x.pth") as archive:
         assert archive.testzip() is None
@@ -141,7 +141,7 @@ def test_memory_does_not_grow_with_the_tensor(tmp_path: Path) -> None:
     with (tmp_path / "source").open("w+b") as file, (tmp_path / "x.pth").open("w+b") as output:
         file.truncate(count)
         tracemalloc.start()
-        torch_zip_writer.write([file.fileno()], output.fileno(), content)
+        pth_writer.write([file.fileno()], output.fileno(), content)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
     assert peak < 8 << 20
@@ -165,7 +165,7 @@ def test_a_source_that_ends_early_is_refused(tmp_path: Path) -> None:
 def test_a_file_that_differs_from_the_plan_is_refused(tmp_path: Path, planned: list[Piece]) -> None:
     path = written(tmp_path, [piece("own.a", "uint8", 4, length=4)], b"four")
     with path.open("rb") as file, pytest.raises(BadCheckpoint, match=r"x\.pth: what was written is not"):
-        torch_zip_writer.verify(file.fileno(), "x.pth", planned)
+        pth_writer.verify(file.fileno(), "x.pth", planned)
 
 
 def test_names_that_all_begin_as_a_wrapper_puts_it_are_written_as_they_are(tmp_path: Path) -> None:
@@ -206,8 +206,8 @@ def test_a_training_state_stands_beside_the_weights(tmp_path: Path) -> None:
     beside = {"optimizer": optimizer, "step": -70_000, "large": -(1 << 40), "empty": {}}
     (tmp_path / "source").write_bytes(b"abcdef")
     with (tmp_path / "source").open("rb") as file, (tmp_path / "x.pth").open("w+b") as output:
-        torch_zip_writer.write([file.fileno()], output.fileno(), [weight], record=beside)
-        torch_zip_writer.verify(output.fileno(), "x.pth", [weight])
+        pth_writer.write([file.fileno()], output.fileno(), [weight], record=beside)
+        pth_writer.verify(output.fileno(), "x.pth", [weight])
     with zipfile.ZipFile(tmp_path / "x.pth") as archive:
         assert archive.testzip() is None
         assert [archive.read(f"archive/data/{key}") for key in (0, 1)] == [b"abcd", b"ef"]

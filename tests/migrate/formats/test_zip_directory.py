@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint
-from msmigrate.migrate.formats import zip_directory
-from msmigrate.migrate.formats.zip_directory import directory
+from msmigrate.migrate.checkpoint.formats import zip_directory
+from msmigrate.migrate.checkpoint.formats.zip_directory import directory
 
 
 def read(path: Path) -> dict[str, zip_directory.Member]:

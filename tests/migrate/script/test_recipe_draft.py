@@ -13,22 +13,23 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import MsmigrateError
-from msmigrate.migrate.script import analyze_script, draft_recipe
+from msmigrate.migrate.script.analysis import analyze_script
+from msmigrate.migrate.script.recipe_draft import draft_recipe
 from msmigrate.migrate.script.recipe_keys import MODELS
-from msmigrate.train import recipe
-from msmigrate.train.models import model_names
+from msmigrate.training.models import model_names
+from msmigrate.training.recipe import reader, schema
 
 Write = Callable[..., Path]
 
 
-def drafted(script: Path, folder: Path) -> tuple[str, recipe.Recipe]:
+def drafted(script: Path, folder: Path) -> tuple[str, schema.Recipe]:
     """The draft of a script's recipe, with what the reader refuses taken out, and the recipe."""
     path = folder / "recipe.yaml"
 
     def check(text: str) -> tuple[int, str] | None:
         path.write_text(text, encoding="utf-8")
         try:
-            recipe.load(path)
+            reader.load(path)
         except MsmigrateError as error:
             found = re.match(r"[^:]*:(\d+): (.*)", str(error), re.DOTALL)
             return (int(found[1]), found[2]) if found else (1, str(error))
@@ -36,7 +37,7 @@ def drafted(script: Path, folder: Path) -> tuple[str, recipe.Recipe]:
 
     text = draft_recipe(analyze_script(script), check)
     assert check(text) is None, (check(text), text)
-    return text, recipe.load(path)
+    return text, reader.load(path)
 
 
 def sources(text: str) -> list[str]:

@@ -9,8 +9,9 @@ import fuzz_check
 import pytest
 from msmigrate import input_files
 from msmigrate.errors import BadInput
-from msmigrate.migrate.script import analyze_script, draft_recipe
-from msmigrate.reports import script_report
+from msmigrate.migrate.script.analysis import analyze_script
+from msmigrate.migrate.script.recipe_draft import draft_recipe
+from msmigrate.reports import script_analysis
 
 MEMORY = 500 << 20
 LAYER = "torch.nn.ReLU()"
@@ -58,7 +59,7 @@ def test_a_script_whose_values_grow_is_read_all_the_same(name: str, tmp_path: Pa
     with fuzz_check.limits(MEMORY):
         analysis = analyze_script(tmp_path / "train.py")
         draft_recipe(analysis)
-        script_report.as_json(analysis)
+        script_analysis.as_json(analysis)
     assert time.process_time() - started < fuzz_check.SECONDS
     assert fuzz_check.peak() - resident < MEMORY
 

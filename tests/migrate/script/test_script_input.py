@@ -10,7 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
-from msmigrate.migrate.script import analyze_script, draft_recipe
+from msmigrate.migrate.script.analysis import analyze_script
+from msmigrate.migrate.script.recipe_draft import draft_recipe
 
 Write = Callable[..., Path]
 REPRODUCIBLE = settings(

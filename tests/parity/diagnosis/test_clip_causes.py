@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.parity.diagnosis.clip_causes import PART, explain
-from msmigrate.parity.findings import Finding
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.record_parts import NORMS
+from msmigrate.parity.record.recorder import NORMS
+from msmigrate.parity.result import Finding
+from msmigrate.parity.verdict import Verdict
 
 LARGEST = 0.05
 WRONG = [Finding("update", PART, "gradients' norms at 1.001", 0, Verdict.FAIL)]

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from msmigrate.parity.options import Options
 from msmigrate.parity.run import parity_step
-from msmigrate.parity.worker import Options
-from msmigrate.train import recipe as recipes
+from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
 RECIPE = HERE.parent / "tiny.yaml"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.parity.judge import RATIO
+from msmigrate.parity.verdict import RATIO
 
 HERE = Path(__file__).parent
 Causes = dict[str, Any]

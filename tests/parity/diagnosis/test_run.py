@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import WorkerFailed
-from msmigrate.parity.diagnosis.run import CAUSES, FAILED, diagnose, read_causes, read_failed, write_causes
-from msmigrate.parity.findings import Cause, Finding, ModuleVerdict, Report
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.worker import Options
-from msmigrate.train import recipe as recipes
+from msmigrate.parity.options import Options
+from msmigrate.parity.result import Cause, Finding, ModuleVerdict, Report
+from msmigrate.parity.run import CAUSES, FAILED, diagnose, read_causes, read_failed, write_causes
+from msmigrate.parity.verdict import Verdict
+from msmigrate.training.recipe import reader as recipes
 
 RECIPE = Path(__file__).parent.parent / "tiny.yaml"
 CAUSE = Cause("forward", "bn1", "ln-eps", "eps is another", "write eps", "at 0.4 of the noise", 0.4, float("inf"))

@@ -18,10 +18,10 @@ from msmigrate.parity.diagnosis.torch_alone import Given, copied
 from msmigrate.parity.diagnosis.torch_modules import explained
 from msmigrate.parity.diagnosis.torch_specimen import Specimen, Subject, noise_of
 from msmigrate.parity.diagnosis.torch_wired import Wired
-from msmigrate.parity.findings import ModuleVerdict
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.replay.calls import Recording
-from msmigrate.parity.replay.torch_calls import record
+from msmigrate.parity.replay.module_calls import Recording
+from msmigrate.parity.replay.torch_replay import record
+from msmigrate.parity.result import ModuleVerdict
+from msmigrate.parity.verdict import Verdict
 from torch import nn
 from torch_module_cases import Holder, computing, exercise, specimen, x
 

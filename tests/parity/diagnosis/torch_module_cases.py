@@ -22,10 +22,10 @@ from msmigrate.parity.diagnosis.torch_modules import ESTIMATE, VERBS, explained
 from msmigrate.parity.diagnosis.torch_not_finite import VERB as NOT_FINITE
 from msmigrate.parity.diagnosis.torch_specimen import Specimen, Subject, noise_of
 from msmigrate.parity.diagnosis.torch_training_modes import named_by_mode
-from msmigrate.parity.findings import Cause, ModuleVerdict
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.replay.calls import Recording
-from msmigrate.parity.replay.torch_calls import record
+from msmigrate.parity.replay.module_calls import Recording
+from msmigrate.parity.replay.torch_replay import record
+from msmigrate.parity.result import Cause, ModuleVerdict
+from msmigrate.parity.verdict import Verdict
 from torch import nn
 
 Plant = Callable[[nn.Module], Any]

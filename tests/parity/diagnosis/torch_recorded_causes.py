@@ -14,11 +14,11 @@ from pathlib import Path
 import torch
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.diagnosis.context import Context
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.start import WEIGHTS
-from msmigrate.parity.worker import Options
-from msmigrate.train import recipe as recipes
-from msmigrate.train.models import torch_models
+from msmigrate.parity.options import Options
+from msmigrate.parity.run_folder import WEIGHTS
+from msmigrate.parity.verdict import Verdict
+from msmigrate.training.models import torch_models
+from msmigrate.training.recipe import reader as recipes
 
 EXPLAINERS = ("torch_data", "torch_init", "torch_forward_pass", "torch_loss", "torch_gradients", "torch_update")
 

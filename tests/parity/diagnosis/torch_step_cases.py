@@ -23,18 +23,18 @@ from unittest.mock import patch
 import numpy as np
 import torch
 import torch.nn.functional as F
-from msmigrate.parity import record, torch_worker
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.diagnosis.optimizer_formulas import run
-from msmigrate.parity.initial import add_initial_values
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.start import MINDSPORE
-from msmigrate.parity.torch_side import TorchSide
+from msmigrate.parity.initial_distributions import add_initial_values
+from msmigrate.parity.options import Options
+from msmigrate.parity.record import recorder, torch_worker
+from msmigrate.parity.record.torch_runner import TorchSide
+from msmigrate.parity.run_folder import MINDSPORE
 from msmigrate.parity.trace import TraceWriter
-from msmigrate.parity.worker import Options
-from msmigrate.train.recipe import Recipe
-from msmigrate.train.step import torch_step
+from msmigrate.parity.verdict import Verdict
+from msmigrate.training.recipe.schema import Recipe
+from msmigrate.training.step import torch_step
 from torch import nn
 
 EXPLAINERS = ("torch_data", "torch_init", "torch_forward_pass", "torch_loss", "torch_gradients", "torch_update")
@@ -282,17 +282,17 @@ def mindspore(case: Case, options: Options, model: nn.Module, inputs: Any) -> No
     theirs = copy.deepcopy(model)
     case.start(theirs)
     with case.during():
-        record.record_data(torch_worker.data_batches(recipe, options.steps), writer)
+        recorder.record_data(torch_worker.data_batches(recipe, options.steps), writer)
         add_initial_values(
             writer,
             options.init_seeds,
             lambda seed: {n: case.drawn(n, v) for n, v in torch_worker.initial_values(options, seed + 7).items()},
         )
         side = TorchSide(recipe, theirs, torch.float32, 1)
-        record.record_start(side, writer)
-        record.record_evaluation(side, inputs, writer)
-        record.record_steps(side, inputs, writer, "MindSpore", sides=True)
-        record.record_probes(side, inputs, writer)
+        recorder.record_start(side, writer)
+        recorder.record_evaluation(side, inputs, writer)
+        recorder.record_steps(side, inputs, writer, "MindSpore", sides=True)
+        recorder.record_probes(side, inputs, writer)
     writer.close()
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from msmigrate.parity.build_result import module_verdicts
 from msmigrate.parity.compare import Traces, compare
-from msmigrate.parity.findings import Finding, ModuleVerdict
-from msmigrate.parity.replay.verdicts import module_verdicts
+from msmigrate.parity.result import Finding, ModuleVerdict
 from msmigrate.parity.trace import ALONE
 
 HERE = Path(__file__).parent

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindspore import Tensor, nn, ops
-from msmigrate.train.models import mindspore_models
+from msmigrate.training.models import mindspore_models
 
 
 def linear(inputs: int, outputs: int) -> nn.Dense:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from msmigrate.parity.findings import Finding
-from msmigrate.parity.judge import Verdict
-from msmigrate.parity.replay.calls import FOLDER, Call, Module, Writer
-from msmigrate.parity.replay.outcome import Outcome
-from msmigrate.parity.start import MINDSPORE_REPLAY
+from msmigrate.parity.replay.module_calls import FOLDER, Call, Module, Outcome, Writer
+from msmigrate.parity.result import Finding
+from msmigrate.parity.run_folder import MINDSPORE_REPLAY
 from msmigrate.parity.trace import ALONE, TraceWriter
+from msmigrate.parity.verdict import Verdict
 
 MODULES = [
     Module("", "Net", ("block", "fc"), ("block.conv.weight",)),

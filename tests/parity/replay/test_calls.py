@@ -13,19 +13,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msmigrate.errors import BadTrace
-from msmigrate.parity.replay.calls import (
+from msmigrate.parity.replay.module_calls import (
     FILE,
     FOLDER,
     Call,
     Module,
     Recording,
+    Stored,
+    Unsupported,
     Writer,
+    decoded,
+    encoded,
+    flat,
     label,
     parse_label,
+    rebuilt,
     relative,
     state_name,
 )
-from msmigrate.parity.replay.values import Stored, Unsupported, decoded, encoded, flat, rebuilt
 from recordings import run
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from cases import CASES, QUICK
-from msmigrate.parity.judge import RATIO, Verdict
-from msmigrate.parity.replay.calls import FOLDER, Recording
+from msmigrate.parity.replay.module_calls import FOLDER, Recording
+from msmigrate.parity.verdict import RATIO, Verdict
 
 EVERY = [name if name in QUICK else pytest.param(name, marks=pytest.mark.full) for name in CASES]
 Of = Callable[[str], Any]

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from msmigrate.train.models import torch_models
+from msmigrate.training.models import torch_models
 from torch import Tensor, nn
 
 

@@ -21,8 +21,8 @@ from flat_values import flat, weights_for
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.model_spec import parse
 from msmigrate.migrate.simplified.torch_install import tie_weights
-from msmigrate.migrate.source.torch_builder import builder
 from msmigrate.migrate.source.torch_reached import report
+from msmigrate.migrate.torch_models import builder
 
 
 def ran(spec: str, folder: Path, name: str) -> None:

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from msmigrate.migrate.formats.source import open_source
+from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.tensor_names import entries
 from msmigrate.migrate.source.assembling import Source, assemble
 from msmigrate.migrate.source.facts import Facts
-from msmigrate.migrate.to_mindspore import entries
 
 STOPPED = 3  # as in mindspore_worker.py
 HERE = Path(__file__).parent

@@ -1,0 +1,127 @@
+"""Convert-ckpt, inspect."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..printable import echo, json_line
+from ..workflows.checkpoints import _write_map, own_model
+from .inputs import MINDSPORE_MODEL, NAME_MAP, OPTIMIZER, TORCH_MODEL
+from .options import Size, mappings_option
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command("convert-ckpt")
+@click.argument("source", metavar="SRC")
+@click.argument("destination", metavar="DST", required=False)
+@click.option("--to", type=click.Choice(["torch", "mindspore"]), help="Whose names DST gets.  [default: the other's]")
+@click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
+@click.option(
+    "--model", metavar="SPEC", type=TORCH_MODEL, help="The torch model, to learn the class that owns each tensor."
+)
+@click.option(
+    "--into",
+    metavar="SPEC",
+    type=MINDSPORE_MODEL,
+    help="A MindSpore net that must be filled: every parameter, nothing left over.",
+)
+@click.option("--map", "name_map", metavar="FILE", type=NAME_MAP, help="What modules are called in MindSpore (YAML).")
+@click.option("--write-map", metavar="FILE", type=FILE, help="Write such a map for the net of --into, and no DST.")
+@mappings_option
+@click.option("--dtype", metavar="DTYPE", help="Cast what is floating-point to float64, float32, float16 or bfloat16.")
+@click.option("--training", is_flag=True, help="Convert optimizer, schedule, loss scale and moving average too.")
+@click.option(
+    "--optimizer",
+    metavar="SPEC",
+    type=OPTIMIZER,
+    help="With --training: the optimizer's class in torch, as torch.optim.AdamW, where the file fits several; or a "
+    "function that returns (model, optimizer), where the order of its parameters is not clear.",
+)
+@click.option("--max-shard-size", metavar="SIZE", type=Size(), help="Of each file in a folder.  [default: 5GB]")
+@click.option("--dry-run", is_flag=True, help="Print what would happen to every tensor, and write nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the plan (and the result) as JSON.")
+@click.option("--force", is_flag=True, help="Replace DST when it exists.")
+@click.option("--no-crc", "crc", is_flag=True, default=True, flag_value=False, help="Do not compare SRC's checksums.")
+def convert_ckpt(
+    source: str, destination: str | None, write_map: Path | None, dry_run: bool, as_json: bool, **options: Any
+) -> None:
+    """Convert a checkpoint from torch to MindSpore, or back, every tensor accounted for.
+
+    What SRC is, its content says. What DST becomes, its name says: .ckpt is MindSpore's; .pth, .pt and .bin are
+    torch's; .safetensors may be either's, and a name with a slash at its end is a folder of such files. A checkpoint
+    of one framework becomes one of the other; within one, with --to, it gets another format or --dtype.
+
+    Names go by the class that owns each tensor, as `msmigrate mappings` lists them. A .ckpt notes what only torch
+    has, so that the way back is complete; for one that MindSpore has saved, names and shapes tell the way, or
+    --model. Neither framework is loaded, and nothing in the checkpoint is run.
+
+    A net whose modules are called otherwise needs a --map: pairs of a pattern over torch's module paths and the path
+    in MindSpore, as parity-step takes and writes it too. --write-map guesses one by order and shapes, to be checked.
+
+    Where SRC has checksums, as torch's zip has of every storage, they are compared with what is copied: a single bit
+    that differs is bad input, unless you take the bytes as they are, with --no-crc.
+
+    SPEC is torchvision:NAME (--model), msmigrate:NAME (--into), FILE.py:FUNCTION or MODULE:FUNCTION, with constant
+    arguments if need be: 'torchvision:resnet50(num_classes=10)'. Naming a function runs it, in a process of its own.
+
+    Exit code: 0 converted, 2 bad input; the destination is then as it was before.
+    """
+    gc.disable()  # collecting garbage would take a tenth of a process this short
+
+    from ..migrate.checkpoint.convert import convert, make_plan
+    from ..reports.checkpoint import LateProgress, plan_json, plan_text, result_json, result_text
+
+    if options["into"] is not None and options["into"].startswith("msmigrate:"):
+        options["into"] = own_model(options["into"])
+    if write_map is not None:
+        if options["into"] is None or destination is not None:
+            raise click.UsageError("--write-map FILE needs the net of --into, and no DST.")
+        _write_map(source, write_map, options)
+        return
+    if dry_run:
+        writing = ("force", "crc", "max_shard_size")
+        plan = make_plan(source, destination, **{name: told for name, told in options.items() if name not in writing})
+        echo(json_line(plan_json(plan)) if as_json else plan_text(plan))
+        plan.check()
+        return
+    if destination is None:
+        raise click.UsageError("Missing argument 'DST' (only --dry-run goes without).")
+    with LateProgress() as progress:
+        result = convert(source, destination, progress=progress, **options)
+    echo(json_line(result_json(result)) if as_json else result_text(result))
+    gc.freeze()  # nor on the way out
+
+
+@click.command("inspect")
+@click.argument("path", metavar="FILE")
+@click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
+@mappings_option
+@click.option("--crc", is_flag=True, help="Read all of FILE and compare its checksums.")
+@click.option("--all", "whole", is_flag=True, help="List all tensors, not the first twenty.")
+@click.option("--json", "as_json", is_flag=True, help="Print as JSON, with all tensors.")
+def inspect(path: str, key: str | None, crc: bool, whole: bool, as_json: bool) -> None:
+    """Show what a checkpoint holds: its tensors, their layers, and all else in it, none of it loaded or run.
+
+    FILE is any that convert-ckpt reads: of torch, of MindSpore, safetensors, or a folder of files with an index.
+
+    Of a checkpoint of `msmigrate train` whose recipe names a file of source it says which, whether that has changed
+    since, and the --trust-source with which predict, eval, export and serve import it.
+
+    Exit code: 0 printed, 2 a file that cannot be read, or whose checksums are not those of its bytes.
+    """
+    gc.disable()
+
+    from ..migrate.checkpoint.inspect_file import inspect_file
+    from ..reports.checkpoint import inspect_json, show_inspection
+
+    facts = inspect_file(path, key, crc=crc)
+    if as_json:
+        echo(json_line(inspect_json(facts)))
+    else:
+        show_inspection(facts, whole=whole)
+    gc.freeze()

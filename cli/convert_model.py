@@ -1,0 +1,68 @@
+"""`msmigrate convert-model`: parse, one library call, exit code."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .inputs import CHECKPOINT, READABLE, TORCH_MODEL
+from .options import mappings_option
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command("convert-model")
+@click.argument("model", metavar="MODEL", type=TORCH_MODEL)
+@click.argument("shapes", metavar="[SHAPE]…", nargs=-1)
+@click.option("-o", "--out", metavar="FILE.py", type=FILE, required=True, help="The new file of MindSpore source.")
+@click.option(
+    "--weights", metavar="FILE", type=CHECKPOINT, help="Trained torch weights.  [default: MODEL as it is made]"
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Under which MODEL is made."
+)
+@click.option("--no-proof", is_flag=True, help="Do not run parity-step on the pair.")
+@click.option("--recipe", metavar="FILE", type=READABLE, help="The loss and the optimizer of the step that is proven.")
+@click.option("--batch", type=click.IntRange(1), default=4, show_default=True, help="Examples of a proven step.")
+@click.option("--steps", type=click.IntRange(1, 100), default=3, show_default=True, help="Steps that are proven.")
+@click.option(
+    "--mode",
+    type=click.Choice(["pynative", "graph"]),
+    default="pynative",
+    show_default=True,
+    help="graph: prove the compiled step too.",
+)
+@click.option("--no-replay", is_flag=True, help="Do not run every module alone.")
+@click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="End a framework that is silent so long.")
+@click.option("--html", metavar="FILE", type=FILE, help="Write parity-step's page, too.")
+@click.option("--report", metavar="FILE", type=FILE, help="Write parity-step's findings as JSON.")
+@mappings_option
+@click.option("--json", "as_json", is_flag=True, help="Print what was written and the verdict as JSON.")
+@click.option("--force", is_flag=True, help="Replace FILE.py and FILE.ckpt when they exist.")
+def convert_model(**options: Any) -> None:
+    """Write a torch model as MindSpore source, convert its weights, and prove that both are the same model.
+
+    MODEL is one of these; SHAPE is an input of it, 1x3x224x224 or 1x16:int64, once for each, where MODEL does not
+    bring its inputs or they are not of the usual size:
+
+    \b
+      torchvision:convnext_tiny, timm:vit_tiny_patch16_224    built without trained weights
+      FILE.py:FUNCTION, MODULE:FUNCTION                       a function that returns a model, or (model, inputs)
+
+    The model runs once in evaluation and once in training mode, and what ran is written: a Cell for each class, with
+    the original names, arguments and loops. The new file imports MindSpore alone. The weights go to FILE.ckpt beside
+    it, every tensor accounted for, and are loaded into the new net. Then parity-step runs on the pair, on random inputs
+    like those that MODEL ran on.
+
+    What has no counterpart in MindSpore is listed with its place and raises NotImplementedError in the new file.
+
+    Naming a function runs it, and the model that it returns.
+
+    Exit code: 0 parity, 1 mismatch, unproven or something could not be written, 2 bad input.
+    """
+    from ..workflows.convert_model import Asked, run
+
+    sys.exit(run(Asked(**options)))

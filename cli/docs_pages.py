@@ -1,0 +1,179 @@
+"""Write a page for each command, from the command itself and from docs/commands/examples.yaml.
+
+`python -m msmigrate.cli.docs_pages docs/commands` writes the pages anew: NAME.md for each command, and README.md, their
+list. It imports no framework.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .group import cli
+
+EXAMPLES = "examples.yaml"
+INDEX = "README.md"
+WIDTH = 110  # of the usage line, as -h is printed at most
+FROM = "Generated from the command by `python -m msmigrate.cli.docs_pages docs/commands`; do not edit."
+EXIT_CODE = re.compile(r"(?P<code>\d) (?P<means>.+?)(?=, \d |\.$)")
+
+
+def commands(command: click.Command = cli, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that does something, with the words that call it; groups are taken apart."""
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            yield from commands(command.commands[name], (*words, name))
+    else:
+        yield words, command
+
+
+def pages(examples: dict[str, list[dict[str, str]]]) -> dict[str, str]:
+    """The file name and the text of every page. examples: by the words of a command, each with run, out, and says."""
+    written = {f"{'-'.join(words)}.md": _page(words, command, examples) for words, command in commands()}
+    return {INDEX: _index(), **written}
+
+
+def _index() -> str:
+    lines = ["# The commands", "", FROM, "", "| command | |", "|---|---|"]
+    for words, command in commands():
+        lines.append(f"| [`{' '.join(words)}`]({'-'.join(words)}.md) | {_cell(_paragraphs(command)[0])} |")
+    lines += [
+        "",
+        "`msmigrate NAME -h` prints the same at once. Ctrl-C ends every command with exit code 130, SIGTERM with",
+    ]
+    lines += ["143, SIGHUP with 129; none of them leaves a process or a temporary folder."]
+    return "\n".join(lines) + "\n"
+
+
+def _page(words: tuple[str, ...], command: click.Command, examples: dict[str, list[dict[str, str]]]) -> str:
+    name = " ".join(words)
+    context = _context(words, command)
+    first, *others = _paragraphs(command)
+    described = [text for text in others if not text.startswith("Exit code:")]
+    parts = [f"# msmigrate {name}", FROM, _escaped(first), _code(" ".join(_usage(context)), "")]
+    parts += [text if text.startswith("```") else _escaped(text) for text in described]
+    parts += ["## Options", _options(command, context), "## Exit codes", _exit_codes(others)]
+    parts += [part for number, example in enumerate(examples.get(name, [])) for part in _example(number, example)]
+    parts.append(f"All commands: [{INDEX}]({INDEX}).")
+    return "\n\n".join(parts) + "\n"
+
+
+def _context(words: tuple[str, ...], command: click.Command) -> click.Context:
+    """The context that gives `Usage: msmigrate data stats …` and the options that every command has."""
+    context = click.Context(cli, info_name="msmigrate", help_option_names=["-h", "--help"])
+    for word in words[:-1]:
+        context = click.Context(click.Group(word), info_name=word, parent=context)
+    return click.Context(command, info_name=words[-1], parent=context)
+
+
+def _usage(context: click.Context) -> list[str]:
+    return [context.command_path, *context.command.collect_usage_pieces(context)]
+
+
+def _paragraphs(command: click.Command) -> list[str]:
+    """The help text, a paragraph an entry; what click is told to leave as it is becomes a block of code."""
+    found = []
+    for text in re.split(r"\n\s*\n", textwrap.dedent(command.help or "").strip()):
+        if text.lstrip().startswith("\b"):
+            found.append(_code(textwrap.dedent(text.lstrip().removeprefix("\b").strip("\n")), "text"))
+        else:
+            found.append(" ".join(text.split()))
+    return found
+
+
+def _options(command: click.Command, context: click.Context) -> str:
+    rows = ["| option | |", "|---|---|"]
+    for parameter in command.get_params(context):
+        record = parameter.get_help_record(context)
+        if isinstance(parameter, click.Option) and record is not None:  # the text above explains the arguments
+            rows.append(f"| `{_cell(record[0], code=True)}` | {_cell(record[1])} |")
+    return "\n".join(rows)
+
+
+def _exit_codes(paragraphs: list[str]) -> str:
+    """The codes that the help text names, one a row; raises ValueError where it names none."""
+    text = next((text for text in paragraphs if text.startswith("Exit code:")), "")
+    if not text:
+        raise ValueError("the help has no paragraph of the form `Exit code: 0 done, 2 bad input.`")
+    found = [match.groupdict() for match in EXIT_CODE.finditer(text)]
+    return "\n".join(["| code | |", "|---|---|", *(f"| {one['code']} | {_cell(one['means'])} |" for one in found)])
+
+
+def _example(number: int, example: dict[str, str]) -> Iterator[str]:
+    if number == 0:
+        yield "## Examples"
+    yield example["says"].strip()
+    prompt = "\n".join(f"$ {line}" for line in example["run"].strip().splitlines())
+    yield _code("\n".join(part for part in (prompt, example.get("out", "").rstrip()) if part), "text")
+
+
+def _code(text: str, language: str) -> str:
+    return f"```{language}\n{text}\n```"
+
+
+def _escaped(text: str) -> str:
+    """Plain text in Markdown: stars, bars and angle brackets stay what they are; between backticks they do anyway."""
+    parts = text.split("`")
+    return "`".join(re.sub(r"([*<|])", r"\\\1", part) if place % 2 == 0 else part for place, part in enumerate(parts))
+
+
+def _cell(text: str, *, code: bool = False) -> str:
+    """The text in one cell of a table."""
+    plain = " ".join(text.split())
+    return plain.replace("|", "\\|") if code else _escaped(plain)
+
+
+def read(folder: Path) -> dict[str, list[dict[str, str]]]:
+    """The examples of a folder of pages."""
+    import yaml
+
+    found: dict[str, list[dict[str, str]]] = yaml.safe_load((folder / EXAMPLES).read_text(encoding="utf-8"))
+    return found
+
+
+def called(text: str) -> Iterator[list[str]]:
+    """The words of every call of msmigrate in shell lines, without its own name, up to a pipe or a redirection.
+
+    What stands in brackets, `[--map FILE]`, counts.
+    """
+    for line in re.sub(r"\[(-[^\]]*)\]", r"\1", text.replace("\\\n", " ")).splitlines():
+        lexer = shlex.shlex(line.strip().removeprefix("$ "), posix=True, punctuation_chars="|&;<>")
+        lexer.commenters, lexer.whitespace_split = "#", True
+        try:
+            words = [word if set(word) - set("|&;<>") else None for word in lexer]
+        except ValueError:  # a line of output, with an apostrophe in it
+            continue
+        if words[:1] == ["msmigrate"]:
+            yield [word for word in words[1 : words.index(None) if None in words else None] if word is not None]
+
+
+def parses(words: list[str]) -> str:
+    """Why click would not take these words after `msmigrate`, or an empty text; nothing is run, no file opened."""
+    command: click.Command = cli
+    context = click.Context(cli, info_name="msmigrate", help_option_names=["-h", "--help"])
+    while isinstance(command, click.Group) and words:
+        if words[0] not in command.commands:
+            return f"{context.command_path} has no command {words[0]!r}"
+        command = command.commands[words[0]]
+        context = click.Context(command, info_name=words[0], parent=context)
+        words = words[1:]
+    try:
+        left = command.make_parser(context).parse_args(list(words))[1]
+    except click.UsageError as error:
+        return f"{context.command_path}: {error.format_message()}"
+    return f"{context.command_path} takes no {' '.join(left)}" if left else ""
+
+
+if __name__ == "__main__":
+    from ..atomic_files import write_whole
+
+    place = Path(sys.argv[1])
+    for name, text in pages(read(place)).items():
+        write_whole(text, place / name)

@@ -1,0 +1,151 @@
+"""The words of a command line that name something to be read: types of options and arguments, each checked as it is
+parsed, by reading alone, so that no framework starts for what is not there.
+
+What a command writes has the plain type click.Path; a test holds every command to that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import BadInput, MsmigrateError
+
+
+class Input(click.ParamType):
+    """A word that `check` accepts, or refuses by raising one of msmigrate's errors; what it raises then names the
+    option."""
+
+    def __init__(self, name: str, check: Callable[[str], object], kind: type = Path) -> None:
+        self.name, self.check, self.kind = name, check, kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if not self._used(ctx):
+            return self.kind(value)
+        try:
+            self.check(str(value))
+        except MsmigrateError as error:
+            option = f"{max(param.opts, key=len)}: " if isinstance(param, click.Option) else ""
+            raise type(error)(f"{option}{error}") from None
+        return self.kind(value)
+
+    def _used(self, ctx: click.Context | None) -> bool:
+        """Whether this word is for the side that runs here."""
+        return True
+
+
+class OfSide(Input):
+    """One that a recording of the other framework alone does not use, and that need not be on its machine."""
+
+    def __init__(self, framework: str, name: str, check: Callable[[str], object], kind: type = Path) -> None:
+        super().__init__(name, check, kind)
+        self.framework = framework
+
+    def _used(self, ctx: click.Context | None) -> bool:
+        side = None if ctx is None else ctx.params.get("framework")
+        return side in (None, self.framework)
+
+
+def _model(framework: str) -> Callable[[str], None]:
+    def check(word: str) -> None:
+        from ..training.models.model_names import check_spec
+
+        check_spec(word, framework)
+
+    return check
+
+
+def _checkpoint(word: str, *, for_torch: bool = False) -> None:
+    from ..migrate.checkpoint.formats.detect_format import check_checkpoint
+
+    path = Path(word).expanduser()
+    if not path.is_dir():
+        _file(str(path))
+    check_checkpoint(str(path), for_torch=for_torch)
+
+
+def _net(word: str) -> None:
+    """A checkpoint or a MindIR; of a folder the command says which file in it is meant."""
+    if Path(word).suffix.lower() == ".mindir":
+        _file(word)
+    elif not Path(word).is_dir():
+        _checkpoint(word)
+
+
+def _batch(word: str) -> None:
+    from ..parity.record.batch_file import check_batch
+
+    check_batch(Path(word))
+
+
+def _map(word: str) -> None:
+    from ..migrate.checkpoint.name_map import read_rules
+
+    read_rules(Path(word))
+
+
+def _recipe_or_model(word: str) -> None:
+    from ..migrate.model_spec import names_a_model
+
+    _model("torch")(word) if names_a_model(Path(word)) else _file(word)
+
+
+def _exported(word: str) -> None:
+    """A model that a recipe may name, or a function that makes a Cell."""
+    from ..training.models.model_names import ZOOS
+
+    place, colon, _ = word.partition("(")[0].partition(":")
+    if colon:
+        _model("torch" if place in ZOOS else "mindspore")(word)
+
+
+def _optimizer(word: str) -> None:
+    if not all(part.isidentifier() for part in word.split(".")):
+        _model("torch")(word)
+
+
+def _images(word: str) -> None:
+    from ..training.inference import source_at
+
+    source_at(word)
+
+
+def _file(word: str) -> None:
+    from ..input_files import unreadable
+
+    why = f"{word} is a folder, not a file" if Path(word).is_dir() else unreadable(word)
+    if why is not None:
+        raise BadInput(why)
+
+
+def _report(word: str) -> None:
+    try:
+        _file(word)
+    except BadInput as error:
+        raise BadInput(f"{error}; make it with msmigrate parity-step RECIPE --json {Path(word).name}") from None
+
+
+def _file_or_folder(word: str) -> None:
+    if not Path(word).is_dir():
+        _file(word)
+
+
+TORCH_MODEL = OfSide("torch", "model", _model("torch"), str)
+MINDSPORE_MODEL = OfSide("mindspore", "model", _model("mindspore"), str)
+EXPORTED_MODEL = Input("model", _exported, str)
+RECIPE_OR_MODEL = Input("recipe", _recipe_or_model)
+OPTIMIZER = Input("optimizer", _optimizer, str)
+CHECKPOINT = Input("checkpoint", _checkpoint)
+TORCH_WEIGHTS = OfSide("torch", "checkpoint", partial(_checkpoint, for_torch=True))
+NET = Input("checkpoint", _net)
+BATCH_FILE = OfSide("torch", "batch", _batch)
+NAME_MAP = Input("map", _map)
+READABLE = Input("file", _file)
+PARITY_REPORT = Input("report", _report)
+FILE_OR_FOLDER = Input("path", _file_or_folder)
+IMAGES = Input("images", _images, str)
+READ_FIRST = Input("file", lambda word: None)  # its command reads it before anything else, and says what is wrong

@@ -1,0 +1,67 @@
+"""Options shared by commands, and `options_of(Model)`: click options from a pydantic model."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+UNITS = {
+    prefix + more: base**power
+    for power, prefix in enumerate(("", "k", "M", "G", "T"))
+    for more, base in (("", 1000), ("i", 1024))
+    if prefix or not more
+}
+
+
+class Size(click.ParamType):
+    """A number of bytes such as 5GB (10⁹), 500MB or 2GiB (2³⁰)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kKMGT]i?)?B?", str(value))
+        if found is None:
+            self.fail(f"{value!r} is no size such as 5GB or 500MB.", param, ctx)
+        return int(float(found[1]) * UNITS[(found[2] or "").replace("K", "k")])
+
+
+VARIABLE = "MSMIGRATE_MAPPINGS"
+
+
+def _in_force(context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]) -> None:
+    """Put the files in force for this process and its workers, and check them, so that no worker has to complain."""
+    before = os.environ.get(VARIABLE)
+    if not files and not before:
+        return
+
+    from ..mappings import table, user_files
+
+    context.call_on_close(lambda: _back(before))
+    user_files.use(files)
+    for kind in {row.kind for row in table.own_rows()}:
+        table.load(kind)
+
+
+def _back(before: str | None) -> None:
+    """Leave the environment as it was: a program may call several commands in one process."""
+    if before is None:
+        os.environ.pop(VARIABLE, None)
+    else:
+        os.environ[VARIABLE] = before
+
+
+def mappings_option(function: Any) -> Any:
+    """Add --mappings to a command."""
+    return click.option(
+        "--mappings",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        expose_value=False,
+        callback=_in_force,
+        help="Rows of your own for the mapping table (YAML); may be repeated.  [env: MSMIGRATE_MAPPINGS]",
+    )(function)

@@ -1,0 +1,317 @@
+"""The worker: build the net and its inputs, run it, write the file; where a refused operator stands.
+
+    python -m msmigrate.deploy.mindspore_export_worker FOLDER
+
+FOLDER holds export.json, a Job; inputs, outputs, the exported file and facts.json go there.
+"""
+
+from __future__ import annotations
+
+from ..training import mindspore_environment
+
+mindspore_environment.prepare()
+
+import io  # noqa: E402
+import json  # noqa: E402
+import re  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Callable  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import mindspore  # noqa: E402
+import numpy as np  # noqa: E402
+from mindspore import Tensor, nn  # noqa: E402
+from PIL import Image  # noqa: E402
+
+from ..errors import BadInput, BadRecipe, Unsupported  # noqa: E402
+from ..parity.align.model_structure import flat  # noqa: E402
+from ..training.data.mindspore_pipeline import Prepare  # noqa: E402
+from ..training.data.sources import open_source  # noqa: E402
+from ..training.inference import Told, images_of, preparation  # noqa: E402
+from ..training.mindspore_inference_worker import NO_KEY, batches, loaded, use  # noqa: E402
+from ..training.models.model_names import num_classes  # noqa: E402
+from ..training.worker_events import serve  # noqa: E402
+from .mindspore_lowering import FOR_DYNAMIC, FOR_ONNX, functions_for_onnx, rewrite  # noqa: E402
+from .onnx_graph import StandIns  # noqa: E402
+from .options import FACTS, INPUTS, MINDIR, MORE, OTHER, REQUEST, Job, in_batches, read_key, save, shape_of  # noqa: E402
+from .output_files import ONNX_WHOLE, beside, graph_of  # noqa: E402
+
+NET, MOVED = "net.npz", "moved{}.npz"  # the net's outputs, and those with its numbers moved by rounding
+RUNS = 2
+EPS = float(np.finfo(np.float32).eps)
+
+
+def export(job: Job, folder: Path, told: Told) -> None:
+    """Carry out one job. Raises Unsupported for what cannot be exported, and what reading the weights raises."""
+    told({"doing": "building the net"})
+    use("CPU", 0)
+    net = loaded(job.request)
+    inputs, batch, words = inputs_of(job)
+    save(folder / INPUTS, inputs)
+    told({"doing": "running the net"})
+    outputs = in_batches(lambda arrays: _run(net, arrays), inputs, batch)
+    if not outputs:
+        raise BadInput("the net returns no tensor")
+    save(folder / NET, outputs)
+    if job.noise:
+        told({"doing": "measuring how the net rounds"})
+        for run in range(RUNS):
+            save(folder / MOVED.format(run), _moved(net, inputs, batch, run))
+    marks = StandIns()
+    rewritten = []
+    if job.form != MINDIR:
+        functions_for_onnx(marks)
+        rewritten = rewrite(net, FOR_ONNX, marks)
+    elif job.dynamic:
+        rewritten = rewrite(net, FOR_DYNAMIC, marks)
+    told({"doing": f"exporting {job.form}"})
+    file = write(net, job, inputs, batch, folder)
+    facts: dict[str, Any] = {
+        "file": file.name,
+        "batch": batch,
+        "inputs": words,
+        "shapes": [[batch, *array.shape[1:]] for array in inputs],
+        "dtypes": [str(array.dtype) for array in inputs],
+        "outputs": [list(array.shape[1:]) for array in outputs],
+        "rewritten": rewritten,
+        "stand_ins": marks.as_json(),
+        "versions": {"mindspore": mindspore.__version__, "numpy": np.__version__},
+    }
+    (folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
+
+
+def _run(net: nn.Cell, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    try:
+        return [output.asnumpy() for output in flat(net(*map(Tensor, arrays)), Tensor)]
+    except (RuntimeError, TypeError, ValueError) as error:
+        shapes = " and ".join("×".join(map(str, array.shape)) for array in arrays)
+        raise BadInput(f"the net does not run on {shapes}: {first_line(error)}") from None
+
+
+def _moved(net: nn.Cell, inputs: list[np.ndarray], batch: int, seed: int) -> list[np.ndarray]:
+    """The outputs where every weight and input is off by up to one unit of float32's rounding, drawn for each number.
+
+    So every layer's results are off by about what a sum in another order makes of them. The net is as before
+    afterwards.
+    """
+    random = np.random.default_rng(seed)
+    kept = [(parameter, parameter.asnumpy().copy()) for parameter in net.get_parameters()]
+    for parameter, array in kept:
+        if array.dtype == np.float32:
+            parameter.set_data(Tensor(_off(array, random)))
+    moved = [_off(array, random) if array.dtype == np.float32 else array for array in inputs]
+    outputs = in_batches(lambda arrays: _run(net, arrays), moved, batch)
+    for parameter, array in kept:
+        parameter.set_data(Tensor(array))
+    return outputs
+
+
+def _off(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    return (array * (1.0 + EPS * random.uniform(-1.0, 1.0, array.shape))).astype(np.float32)
+
+
+def main(folder: Path) -> int:
+    """Carry out the job in a folder; returns the exit code."""
+
+    def work(told: Told) -> None:
+        export(Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8")), folder, told)
+
+    return serve(work, "MindSpore")
+
+
+EXAMPLES = 4  # at least so many are run
+MADE_UP = ((480, 640), (333, 517))  # sizes of two images: what is made of both alike is the size that a net takes
+
+
+def inputs_of(job: Job) -> tuple[list[np.ndarray], int, str]:
+    """The inputs (M, …), how many examples make a batch, and the words for what they are; M is a multiple of it.
+
+    Raises BadInput where nothing says which inputs the net takes, and what preparing images raises.
+    """
+    told = [shape_of(text) for text in job.shapes]
+    if job.request.images is not None:
+        images = prepared(job)
+        if told and told[0][0][1:] != images.shape[1:]:
+            raise BadInput(f"--input {job.shapes[0]}: the images are prepared as {_words(images.shape[1:])}")
+        batch = job.batch or (told[0][0][0] if told else 1)
+        short = -len(images) % batch
+        arrays = [np.concatenate([images, np.repeat(images[-1:], short, axis=0)])]
+        return arrays, batch, f"{len(images)} image{'s' * (len(images) > 1)}"
+    if not told:
+        told = [((1, *size_of_images(job)), "float32")]
+    batch = job.batch or told[0][0][0]
+    count = batch * -(-EXAMPLES // batch)
+    random = np.random.default_rng(0)
+    arrays = [_drawn(random, (count, *shape[1:]), dtype) for shape, dtype in told]
+    return (
+        arrays,
+        batch,
+        f"{count} drawn input{'s' * (count > 1)} ({' and '.join(_words(a.shape[1:]) for a in arrays)})",
+    )
+
+
+def prepared(job: Job) -> np.ndarray:
+    """The images, float32 (M, C, H, W), as the recipe prepares them for evaluation."""
+    source = images_of(job.request)
+    prepare = Prepare(preparation(job.request.recipe), source.mode)
+    ready = batches(source, prepare, size=len(source), workers=job.request.recipe.data.workers, skip=False)
+    return next(iter(ready)).images
+
+
+def size_of_images(job: Job) -> tuple[int, ...]:
+    """The shape of one image as the recipe prepares it: the same of whatever image, or that of its own data's first."""
+    recipe, mode = job.request.recipe, job.request.mode or "RGB"
+    prepare = Prepare(preparation(recipe), mode)
+    try:
+        shapes = {prepare(encoded(size), NO_KEY).shape for size in MADE_UP}
+        if len(shapes) == 1:
+            return shapes.pop()
+        classes = num_classes(recipe.model.name, recipe.model.args)
+        first = open_source(recipe.data.source, classes, training=False)[0]
+        return Prepare(preparation(recipe), first.mode)(np.frombuffer(first.data, dtype=np.uint8), NO_KEY).shape
+    except (BadInput, RuntimeError, ValueError, TypeError) as error:
+        said = f" ({error})" if isinstance(error, BadInput) and not isinstance(error, BadRecipe) else ""
+        raise BadInput(
+            f"nothing says which size of images the net takes{said}: add --input SHAPE, or --images"
+        ) from None
+
+
+def encoded(size: tuple[int, int]) -> np.ndarray:
+    """The bytes of a made-up image, uint8 (N,)."""
+    buffer = io.BytesIO()
+    Image.fromarray(np.random.default_rng(0).integers(0, 256, (*size, 3), dtype=np.uint8)).save(buffer, "png")
+    return np.frombuffer(buffer.getvalue(), dtype=np.uint8)
+
+
+def _drawn(random: np.random.Generator, shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Normal numbers, or for whole ones zeros and ones: every embedding has these."""
+    if dtype == "float32":
+        return random.standard_normal(shape, dtype=np.float32)
+    return random.integers(0, 2, shape).astype(dtype)
+
+
+def _words(shape: Any) -> str:
+    return "×".join(map(str, shape)) or "numbers"
+
+
+MISSING = (
+    re.compile(r"Can not find key (\w+) in convert map"),
+    re.compile(r"currently the (\w+) operator in your model is not support"),
+    re.compile(r"(?:Unsupported|unsupported|not supported)[^\n]*?operator:? (\w+)"),
+)
+LONGEST = 300
+
+
+def operator_in(text: str) -> str | None:
+    """The operator that MindSpore's error is about, if it names one."""
+    return next((found[1] for pattern in MISSING if (found := pattern.search(text))), None)
+
+
+def of_operator(net: nn.Cell, given: list[Tensor], operator: str, folder: Path) -> list[str]:
+    """The modules in which an operator stands, as `features.0: HSwish`; empty where that cannot be told."""
+    from mindspore.train import mind_ir_pb2
+
+    file = folder / "places.mindir"
+    try:
+        mindspore.export(net, *given, file_name=str(file), file_format="MINDIR")
+        model = mind_ir_pb2.ModelProto()
+        model.ParseFromString(file.read_bytes())
+    except Exception:  # this is only for the words of an error
+        return []
+    nodes = [node for graph in (model.graph, *model.functions) for node in graph.node]
+    scopes = [node.domain for node in nodes if re.fullmatch(rf"REF::{operator}(:\d+)?", node.op_type)]
+    return list(dict.fromkeys(place(scope) for scope in scopes))
+
+
+def place(scope: str) -> str:
+    """`Default/features-SequentialCell/0-HSwish/HSwish-op3` as `features.0: HSwish`."""
+    parts = [part.partition("-") for part in scope.split("/")[1:-1]]
+    if not parts:
+        return "the net's own construct"
+    return f"{'.'.join(name for name, _, _ in parts)}: {parts[-1][2]}"
+
+
+def first_line(error: Exception) -> str:
+    """What an error of MindSpore's says first; the rest is for those who wrote it."""
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = next((line for line in lines if line and not line.startswith("-")), type(error).__name__)
+    return said[:LONGEST]
+
+
+def write(net: nn.Cell, job: Job, inputs: list[np.ndarray], batch: int, folder: Path) -> Path:
+    """Export the net, always in evaluation mode, into a folder; returns the file.
+
+    An ONNX file that is to have an open batch is exported with a second size of batches, too. Raises Unsupported that
+    names the operator and where it stands.
+    """
+    net.set_train(False)
+    given = [Tensor(array[:batch]) for array in inputs]
+    if job.form == MINDIR:
+        return _mindir(net, job, given, folder)
+    file = _onnx(net, job, given, folder)
+    if job.dynamic:
+        (folder / OTHER).mkdir()
+        more = [Tensor(np.zeros((batch + MORE, *array.shape[1:]), array.dtype)) for array in inputs]
+        _onnx(net, job, more, folder / OTHER)
+    return file
+
+
+def _mindir(net: nn.Cell, job: Job, given: list[Tensor], folder: Path) -> Path:
+    file = folder / f"{job.stem}.mindir"
+    if job.dynamic:
+        given = [Tensor(shape=[None, *one.shape[1:]], dtype=one.dtype) for one in given]
+    options: dict[str, Any] = {}
+    if job.key_file is not None:
+        options = {"enc_key": read_key(job.key_file, job.enc_mode), "enc_mode": job.enc_mode}
+    _try(
+        lambda: mindspore.export(net, *given, file_name=str(file), file_format="MINDIR", **options),
+        lambda error: Unsupported(
+            f"MindSpore cannot export this net as mindir{' with an open batch' * job.dynamic}: {first_line(error)}"
+        ),
+    )
+    if not file.exists():  # a graph alone, and what it reads from a folder beside it
+        graph_of(file).rename(file)
+        for part in beside(file).iterdir():
+            part.chmod(0o600)
+    file.chmod(0o600)
+    return file
+
+
+def _onnx(net: nn.Cell, job: Job, given: list[Tensor], folder: Path) -> Path:
+    """Above what one file holds, MindSpore's other exporter, which leaves a file for each parameter."""
+    file = folder / f"{job.stem}.onnx"
+    size = sum(parameter.nbytes for parameter in net.get_parameters())
+
+    def export() -> None:
+        if size > ONNX_WHOLE:
+            mindspore.onnx.export(net, *given, file_name=str(file))
+        else:
+            mindspore.export(net, *given, file_name=str(file), file_format="ONNX")
+
+    _try(export, lambda error: _cannot(net, given, folder, error))
+    file.chmod(0o600)
+    return file
+
+
+def _try(export: Callable[[], None], told: Callable[[Exception], Unsupported]) -> None:
+    try:
+        export()
+    except (RuntimeError, TypeError, ValueError, AttributeError) as error:
+        raise told(error) from None
+
+
+def _cannot(net: nn.Cell, given: list[Tensor], folder: Path, error: Exception) -> Unsupported:
+    operator = operator_in(str(error))
+    if operator is None:
+        return Unsupported(f"MindSpore cannot export this net as onnx: {first_line(error)}")
+    at = of_operator(net, given, operator, folder)
+    where = f" ({', '.join(at[:3])}{f' and {len(at) - 3} more' if len(at) > 3 else ''})" if at else ""
+    return Unsupported(
+        f"MindSpore's ONNX exporter has no converter for {operator}{where}, and msmigrate knows no equal form; "
+        "--format mindir takes it"
+    )
+
+
+if __name__ == "__main__":
+    mindspore_environment.leave(main(Path(sys.argv[1])))

@@ -1,0 +1,104 @@
+"""The exported file and its external data, put in place together.
+
+MindSpore writes the parameters of a MindIR into a folder of their own when they have more than 1 GiB, and names it for
+the file; loading finds it by that name beside the file. A protobuf message ends at 2 GiB, and with it an ONNX file;
+ONNX knows external data for that.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ..atomic_files import atomic_file, check_destination, folder_beside, out_of_the_way
+from ..errors import BadDestination
+
+ONNX_WHOLE = 2**31 - 2**26  # bytes of parameters that one file holds, the graph having room beside them
+MARK, FOLDER, DATA = "_graph", "_variables", ".data"  # in names
+
+
+def stem_for(out: Path) -> str:
+    """What the names of a file and of what lies beside it begin with: MindSpore takes no others than these letters."""
+    return re.sub(r"[^0-9a-zA-Z_.-]", "_", out.stem) or "model"
+
+
+def graph_of(mindir: Path) -> Path:
+    """Under which name MindSpore writes the graph of a large net, which may have any other."""
+    return mindir.with_name(f"{mindir.stem}{MARK}{mindir.suffix}")
+
+
+def beside(file: Path) -> Path:
+    """What belongs to a MindIR or ONNX file if its net is large: a folder, or a file of external data."""
+    return file.with_name(stem_for(file) + (f"{file.suffix}{DATA}" if file.suffix == ".onnx" else FOLDER))
+
+
+def total(file: Path) -> int:
+    """Bytes of a file and what lies beside it."""
+    there = beside(file)
+    parts = there.iterdir() if there.is_dir() else [there] if there.exists() else []
+    return file.stat().st_size + sum(part.stat().st_size for part in parts)
+
+
+OURS = re.compile(r"data_\d+")  # what MindSpore calls the files in the folder of a large MindIR
+
+
+def check(out: Path, source: Path, *, force: bool) -> Path:
+    """Where the file goes. Raises BadDestination where it, or what may lie beside it, cannot be written."""
+    target = check_destination(out, source, force=force)
+    there = beside(target)
+    if not there.exists():
+        return target
+    if not force:
+        raise BadDestination(f"{there} exists, where a large net's numbers go; pass --force to replace it")
+    if there.is_dir() is not (target.suffix == ".mindir") or there.is_symlink() or _strange(there):
+        raise BadDestination(
+            f"{there} is where a large net's numbers go, and no export wrote it: --force does not replace it"
+        )
+    return target
+
+
+def _strange(there: Path) -> bool:
+    return there.is_dir() and any(not OURS.fullmatch(path.name) or not path.is_file() for path in there.iterdir())
+
+
+def place(file: Path, target: Path, *, force: bool) -> None:
+    """Copy what was verified to where it goes. Raises BadDestination, and then nothing has changed."""
+    with (
+        _placed_beside(beside(file), beside(target)),
+        atomic_file(target, force=force) as descriptor,
+        file.open("rb") as source,
+        open(descriptor, "wb", closefd=False) as new,
+    ):
+        shutil.copyfileobj(source, new)
+
+
+@contextmanager
+def _placed_beside(made: Path, there: Path) -> Iterator[None]:
+    """Have what lies beside a file in its place; what was there before comes back where the block fails."""
+    if not made.exists():
+        yield
+        return
+    try:
+        with folder_beside(there) as temporary:
+            new = temporary / "new"
+            _copy(made, new)
+            with out_of_the_way(there):
+                new.rename(there)
+                yield
+    except OSError as error:
+        raise BadDestination(f"cannot write {there}: {error.strerror or error}") from error
+
+
+def _copy(made: Path, new: Path) -> None:
+    """With the permissions that new files get, and on the disk when it returns."""
+    if made.is_dir():
+        new.mkdir()
+    for part in made.iterdir() if made.is_dir() else (made,):
+        path = new / part.name if made.is_dir() else new
+        shutil.copyfile(part, path)
+        with path.open("rb") as written:
+            os.fsync(written.fileno())

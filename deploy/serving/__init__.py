@@ -1,0 +1,1 @@
+"""Answer requests: msmigrate's own server, and a servable for MindSpore Serving."""

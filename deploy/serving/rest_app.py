@@ -1,0 +1,222 @@
+"""The web application: MindSpore Serving's REST paths, answers and errors, and /health.
+
+Requests are read by threads. Those that wait to be read hold no more than HELD times the bytes of the largest one, and
+those that are read at one time no more than that one, since what is made of them takes many times their bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import Executor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ...errors import BadInput
+from ..options import VERSION
+from .batching import Batches, TooMany
+from .rest_values import instances_of, plain, values_of
+
+AGAIN = 1  # seconds after which a client that was sent away may ask again
+CLOSED = {"Connection": "close"}  # what has been sent of the request is not read
+HELD = 4
+LONGEST_PATH = 1000  # characters
+PATH = re.compile(r"(?P<name>[^/:]+)(?:/version/(?P<version>[^/:]+))?:(?P<method>[^/:]+)")
+
+
+@dataclass(frozen=True)
+class Method:
+    """What can be asked: the names of inputs and outputs, and what is done before and after the net.
+
+    ready: values of one instance -> the net's inputs, raises BadInput. finish: the net's outputs for it -> as many
+    values as there are outputs.
+    """
+
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+    ready: Callable[[list[Any]], Any]
+    finish: Callable[[Any], Sequence[Any]]
+
+
+def answer(content: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A response in JSON."""
+    return respond(written(content), status, headers)
+
+
+def respond(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """A response whose JSON is written."""
+    return Response(body, status, headers, "application/json")
+
+
+def written(content: dict[str, Any]) -> bytes:
+    """JSON; half a character, which a client may have sent, as its escape."""
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "backslashreplace")
+
+
+def failure(message: str, status: int, headers: dict[str, str] | None = None) -> Response:
+    """A response to a request that failed as a whole."""
+    return answer({"error_msg": message}, status, headers)
+
+
+def application(
+    name: str, methods: dict[str, Method], batches: Batches, workers: Executor, most_bytes: int
+) -> Starlette:
+    """The application for one model. workers: threads that read requests and prepare instances."""
+    held, reading = Room(HELD * most_bytes), Room(most_bytes)
+
+    async def ready_of(body: bytes, method: Method) -> list[Any]:
+        """What is ready of each instance, or the error in its place. Raises BadInput and TooMany."""
+        loop = asyncio.get_running_loop()
+        instances = await loop.run_in_executor(workers, instances_of, body)
+        batches.check_room(len(instances))
+        prepared = [loop.run_in_executor(workers, partial(_prepared, method, each)) for each in instances]
+        return await asyncio.gather(*prepared)
+
+    async def ask(request: Request) -> Response:
+        method = _method(request, name, methods)
+        try:
+            async with held.of() as share:
+                body = await _body(request, most_bytes, share)
+                async with reading.of(len(body)):
+                    ready = await ready_of(body, method)
+                del body
+            futures = iter(batches.submit([each for each in ready if not isinstance(each, BadInput)]))
+        except BadInput as error:
+            return failure(str(error), 400)
+        except TooMany:
+            return failure("too many requests are waiting", 503, {"Retry-After": str(AGAIN), **CLOSED})
+        found = [each if isinstance(each, BadInput) else await next(futures) for each in ready]
+        del ready
+        loop = asyncio.get_running_loop()
+        texts = [await loop.run_in_executor(workers, partial(_text, method, each)) for each in found]
+        return respond(b'{"instances":[' + b",".join(texts) + b"]}")
+
+    async def health(request: Request) -> Response:
+        counts = {"batches": batches.batches, "instances": batches.instances, "waiting": batches.waiting}
+        return answer({"status": "ok", "model": name, "version": VERSION, "methods": [*methods], **counts})
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        batches.start()
+        yield
+        await batches.stop()
+
+    routes = [
+        Route("/model/{asked:path}", ask, methods=["POST"]),
+        Route("/health", health, methods=["GET"]),
+    ]
+    handlers: Any = {HTTPException: _said, Exception: _failed}
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers)
+
+
+def _method(request: Request, name: str, methods: dict[str, Method]) -> Method:
+    """The method that a path names. Raises HTTPException 404."""
+    path = request.path_params["asked"]
+    found = PATH.fullmatch(path) if len(path) <= LONGEST_PATH else None
+    if found is None:
+        raise HTTPException(404)
+    asked = {key: text for key, text in found.groupdict().items() if text is not None}
+    if asked["name"] != name:
+        raise HTTPException(404, f"there is no model of that name here; this is {name}")
+    if asked.get("version", str(VERSION)) != str(VERSION):
+        raise HTTPException(404, f"there is no version of that number; this is {VERSION}")
+    if asked["method"] not in methods:
+        raise HTTPException(404, f"{name} has no method of that name; it has {', '.join(methods)}")
+    return methods[asked["method"]]
+
+
+class Room:
+    """So many bytes that all requests share."""
+
+    def __init__(self, size: int) -> None:
+        self._left = size
+        self._turn, self._freed = asyncio.Lock(), asyncio.Event()
+
+    @asynccontextmanager
+    async def of(self, size: int = 0) -> AsyncIterator[Callable[[int], None]]:
+        """Have room for so many bytes while the block runs, for which this waits in the order of asking.
+
+        What is given takes so many more, or raises TooMany where they are not left.
+        """
+        taken = 0
+
+        def take(more: int) -> None:
+            nonlocal taken
+            if more > self._left:
+                raise TooMany
+            self._left -= more
+            taken += more
+
+        async with self._turn:
+            while size > self._left:
+                self._freed.clear()
+                await self._freed.wait()
+            take(size)
+        try:
+            yield take
+        finally:
+            self._left += taken
+            self._freed.set()
+
+
+async def _body(request: Request, most: int, take: Callable[[int], None]) -> bytes:
+    """The whole body, for which `take` is asked for room. Raises what that does, and HTTPException 413 as soon as the
+    body is known to be too large."""
+    length = request.headers.get("content-length", "0")
+    parts, size = [], 0
+    too_large = HTTPException(413, f"a request may have {most} bytes", CLOSED)
+    if length.isascii() and length.isdigit() and int(length[:20]) > most:
+        raise too_large
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > most:
+                raise too_large
+            take(len(part))
+            parts.append(part)
+    except ClientDisconnect:
+        raise BadInput("the client is gone") from None
+    return b"".join(parts)
+
+
+def _prepared(method: Method, instance: Any) -> Any:
+    """What is ready of an instance, or why it is not: whatever that is, it is this instance's alone."""
+    try:
+        return method.ready(values_of(instance, method.inputs))
+    except BadInput as error:
+        return error
+    except Exception as error:
+        print(f"an instance failed: {type(error).__name__}: {error}", file=sys.stderr)
+        return BadInput("the instance cannot be prepared; the server's log says why")
+
+
+def _text(method: Method, found: Any) -> bytes:
+    """An instance's outputs as JSON, or why there are none."""
+    try:
+        if isinstance(found, BadInput):
+            raise found
+        outputs = method.finish(found)
+        return written({key: plain(value) for key, value in zip(method.outputs, outputs, strict=True)})
+    except BadInput as error:
+        return written({"error_msg": str(error)})
+
+
+async def _said(request: Request, error: HTTPException) -> Response:
+    return failure(str(error.detail), error.status_code, dict(error.headers or {}))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    print(f"{type(error).__name__}: {error}", file=sys.stderr)
+    return failure("the model failed; the server's log says why", 500)

@@ -1,0 +1,129 @@
+"""Which net is exported: its weights for MindSpore, how images are prepared for it, and the torch model it is of."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import Ambiguous, BadInput, MsmigrateError
+from ..migrate import model_spec
+from ..migrate.checkpoint.convert import convert
+from ..training import inference as requests
+from ..training import inference as subjects
+from ..training.inference import NetOptions, Request, Subject, image_files
+from ..training.models import model_names
+from ..training.models.converted_models import torch_spec
+from ..training.recipe.schema import Model
+from .options import Asked, Job, shape_of
+
+MOST_IMAGES = 32
+
+
+class Net(NamedTuple):
+    """The job of the MindSpore process, and the torch model it is held against.
+
+    torch: its name, None where there is none or torch is not installed. state: its weights. notes: what a reader of the
+    verdict has to know.
+    """
+
+    job: Job
+    subject: Subject
+    torch: str | None
+    state: Path | None
+    notes: list[str]
+
+
+def settle(asked: Asked, folder: Path) -> Net:
+    """Settle what is exported; a torch checkpoint is converted into `folder`, and so are weights for the torch model.
+
+    Raises what reading the checkpoint and the recipe raises, and BadInput for options that do not fit together.
+    """
+    notes: list[str] = []
+    if asked.torch is not None:
+        model_spec.parse(asked.torch)
+    subject = subject_of(asked, folder, notes)
+    if asked.torch is not None and subject.net is None:
+        raise BadInput("--torch names the torch model of a Cell of your own; that of a recipe's model is known")
+    torch = asked.torch if subject.net is not None else _spec(subject.recipe.model)
+    if torch is not None and find_spec("torch") is None:
+        notes.append("torch is not installed, so nothing was held against it")
+        torch = None
+    state = _state(asked, subject, torch, folder, notes) if torch is not None else None
+    job = job_of(asked, subject)
+    count = len(job.request.images or ())
+    if asked.images is not None and count == MOST_IMAGES:
+        notes.append(f"of the images, the first {MOST_IMAGES} were run")
+    job = job.model_copy(update={"noise": state is None})
+    return Net(job, subject, torch if state is not None else None, state, notes)
+
+
+def subject_of(asked: Asked, folder: Path, notes: list[str]) -> Subject:
+    """What the checkpoint is, and how images are prepared for it."""
+    shapes = [shape_of(text)[0] for text in asked.shapes]
+    side = (shapes[0][-1] if len(shapes[0]) == 4 else subjects.SIDE) if shapes else None
+    hint = "add --input SHAPE, or --recipe FILE"
+    options = NetOptions(asked.model, asked.recipe, asked.trust, asked.ema, asked.torch, side, hint)
+    subject = subjects.subject(asked.checkpoint, options, folder)
+    if subject.assumed and asked.prepares:
+        raise BadInput("--format serving prepares images as a recipe says: give --recipe FILE in place of --model")
+    if subject.assumed and asked.images is not None:
+        notes.append("images were prepared as for torchvision's classifiers; --recipe FILE says otherwise")
+    if subject.foreign is not None and asked.torch is None:
+        notes.append(
+            f"nothing was held against torch: the checkpoint says that its model has {subject.foreign}; --torch SPEC"
+        )
+    return subject
+
+
+def job_of(asked: Asked, subject: Subject) -> Job:
+    """What the MindSpore process has to make. Raises BadInput for images that are not there."""
+    images = image_files([asked.images]) if asked.images is not None else []
+    request = Request(
+        recipe=subject.recipe,
+        weights=subject.weights,
+        shown=str(asked.checkpoint),
+        net=subject.net,
+        ema=asked.ema,
+        images=images[:MOST_IMAGES] or None,
+        mode=requests.own_mode(subject.recipe),
+        target="CPU",
+    )
+    return Job(
+        request=request,
+        form="onnx" if asked.form == "onnx" else "mindir",
+        shapes=list(asked.shapes),
+        batch=asked.batch,
+        dynamic=asked.dynamic,
+        key_file=asked.key_file,
+        stem=asked.stem,
+        enc_mode=asked.enc_mode,  # type: ignore[arg-type] # pydantic checks it
+    )
+
+
+def _spec(model: Model) -> str:
+    """The torch model of a recipe's."""
+    return torch_spec(model.name if model_names.is_zoo(model.name) else f"msmigrate:{model.name}", model.args)
+
+
+def _state(asked: Asked, subject: Subject, torch: str, folder: Path, notes: list[str]) -> Path | None:
+    """The weights as a state dict for the torch model: the user's own file, rewritten so that nothing in it can run,
+    or the MindSpore checkpoint converted back."""
+    if asked.ema:
+        notes.append("nothing was held against torch: the moving average is the MindSpore run's own")
+        return None
+    state = folder / "torch.pth"
+    source = asked.checkpoint if subject.torch else subject.weights
+    model = None if torch.startswith("msmigrate:") else torch
+    try:
+        try:
+            convert(source, state, to="torch")
+        except Ambiguous:
+            convert(source, state, to="torch", model=model)
+    except MsmigrateError as error:
+        state.unlink(missing_ok=True)
+        if asked.torch is not None:
+            raise
+        notes.append(f"nothing was held against torch: {error}")
+        return None
+    return state

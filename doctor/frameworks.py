@@ -1,0 +1,199 @@
+"""Whether MindSpore and torch start; targets, launcher, cache server, the user's own rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from ..errors import MsmigrateError
+from ..migrate.model_spec import ask_worker
+from ..training import device_targets
+from ..training.device_targets import Targets
+from .finding import OK, PROBLEM, WARNING, Finding
+from .machine import Machine, python_on_path
+from .packages import Packages
+
+SECONDS = 300  # an import over a network drive may take minutes; one that takes longer hangs
+DRIVERS = {"Ascend": ("davinci*", "davinci_manager"), "GPU": ("nvidia[0-9]*", "nvidiactl")}  # below /dev
+
+
+def ask_mindspore() -> Targets:
+    """Import MindSpore in a process and ask for its targets; raises MsmigrateError."""
+    return device_targets.ask(seconds=SECONDS)
+
+
+def ask_torch() -> dict[str, Any]:
+    """Import torch and torchvision in a process and try them; raises MsmigrateError."""
+    return ask_worker("torch_probe_worker", [], "importing torch", SECONDS)
+
+
+@dataclass(frozen=True)
+class Frameworks:
+    """How the frameworks are asked."""
+
+    mindspore: Callable[[], Targets] = ask_mindspore
+    torch: Callable[[], dict[str, Any]] = ask_torch
+
+
+def findings(
+    machine: Machine, packages: Packages, frameworks: Frameworks, target: str | None = None
+) -> Iterator[Finding]:
+    """Start both at once. target: the one that is wanted; without it, one that can be used is enough."""
+    mindspore = _asked(frameworks.mindspore) if packages.folder("mindspore", "mindspore") else None
+    torch = _asked(frameworks.torch) if packages.version("torch") else None
+    if mindspore is not None:
+        yield from _mindspore(mindspore.result(), machine, packages, target)
+    if torch is not None:
+        yield _torch(torch.result(), machine, packages)
+
+
+def _asked(ask: Callable[[], Any]) -> Future[Any]:
+    """The answer, or the error that came in its place, once it is there."""
+    answer: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            answer.set_result(ask())
+        except MsmigrateError as error:
+            answer.set_result(error)
+        except BaseException as error:
+            answer.set_exception(error)
+
+    Thread(target=work, daemon=True).start()  # which an interruption does not wait for, as it does for a pool's
+    return answer
+
+
+def _mindspore(
+    answer: Targets | MsmigrateError, machine: Machine, packages: Packages, wanted: str | None
+) -> Iterator[Finding]:
+    again = machine.install(packages.ours().get("mindspore", "mindspore"), options="--force-reinstall")
+    if isinstance(answer, MsmigrateError):
+        yield Finding("mindspore starts", PROBLEM, str(answer), *_remedy(packages, again))
+        return
+    installed = packages.version("mindspore")
+    if answer.version != installed:
+        change = "Another MindSpore stands before it, in PYTHONPATH or in this folder; take it away."
+        yield Finding("mindspore starts", WARNING, f"{answer.version} is imported, {installed} installed", change)
+    else:
+        yield Finding("mindspore starts", OK, f"{answer.version} is imported")
+    for name in device_targets.TARGETS:
+        yield _target(name, answer, machine, wanted, again)
+
+
+def _remedy(packages: Packages, command: str) -> tuple[str, str]:
+    """What to do about a framework that does not start: nothing yet, where its requirements do not hold."""
+    return ("Mend what the lines above name first.", "") if packages.unmet() else ("Install it again.", command)
+
+
+def _target(name: str, answer: Targets, machine: Machine, wanted: str | None, again: str) -> Finding:
+    count = answer.devices.get(name, 0)
+    check = f"target {name}"
+    if count:
+        default = "; the default" if answer.default == name else ""
+        devices = "" if name == "CPU" else f"{count} device{'s' * (count > 1)}"
+        return Finding(check, OK, f"can be used{f': {devices}' * bool(devices)}{default}")
+    said = f"cannot be used: {answer.missing.get(name, 'no device')}"
+    remedy = device_targets.REMEDY.get(name, "install MindSpore again")
+    change = f"{remedy[0].upper()}{remedy[1:]}."
+    if name == wanted or name == "CPU":
+        return Finding(check, PROBLEM, said, change, again if name == "CPU" else "")
+    driver = next((path.name for pattern in DRIVERS[name] for path in sorted(machine.dev.glob(pattern))), None)
+    if driver is not None and wanted is None:
+        return Finding(check, WARNING, f"{said}, though {machine.dev / driver} is there", change)
+    return Finding(check, OK, f"not on this machine: {answer.missing.get(name, 'no device')}")
+
+
+def _torch(answer: dict[str, Any] | MsmigrateError, machine: Machine, packages: Packages) -> Finding:
+    ours = packages.ours()
+    both = machine.install(ours.get("torch", "torch"), ours.get("torchvision", "torchvision"))
+    check = "torch starts"
+    if isinstance(answer, MsmigrateError):
+        return Finding(check, PROBLEM, str(answer), *_remedy(packages, f"{both} --force-reinstall"))
+    if answer["numpy"]:
+        change = "Install a NumPy that both frameworks take."
+        command = machine.install(ours.get("numpy", "numpy<2"))
+        return Finding(check, PROBLEM, f"torch makes no NumPy array: {answer['numpy']}", change, command)
+    if answer["torchvision"] is None and packages.version("torchvision"):
+        change = "Install a pair that fits together."
+        return Finding(check, PROBLEM, f"torchvision does not work with it: {answer['problem']}", change, both)
+    return Finding(check, OK, f"{answer['torch']} is imported, torchvision {answer['torchvision']} works with it")
+
+
+def tool_findings(machine: Machine, packages: Packages) -> Iterator[Finding]:
+    """The launcher, the Python it would start, the cache server, and the files of MSMIGRATE_MAPPINGS."""
+    if packages.version("mindspore"):
+        yield launcher(machine, packages)
+    yield python(machine)
+    if packages.version("mindspore"):
+        yield cache(machine, packages)
+    yield from own_rows()
+
+
+def _again(machine: Machine, packages: Packages) -> str:
+    return machine.install(packages.ours().get("mindspore", "mindspore"), options="--force-reinstall --no-deps")
+
+
+def launcher(machine: Machine, packages: Packages) -> Finding:
+    """msrun, which starts the processes of `train --nproc`: there, and with an interpreter that is there."""
+    from ..training.run.launch_command import msrun
+
+    try:
+        script = Path(msrun()[-1])
+    except MsmigrateError as error:
+        command = _again(machine, packages)
+        return Finding("launcher", WARNING, str(error), "Only `train --nproc` needs it.", command)
+    try:
+        first = script.read_bytes()[:300].split(b"\n")[0].decode(errors="replace")
+    except OSError as error:
+        first = f"#!{script}: {error.strerror}"
+    interpreter = Path(first.removeprefix("#!").strip().split(" ")[0])
+    if first.startswith("#!") and not interpreter.exists():
+        found = f"{script} wants {interpreter}, which is not there: the environment was moved"
+        return Finding("launcher", WARNING, found, "Install it again.", _again(machine, packages))
+    return Finding("launcher", OK, str(script))
+
+
+def python(machine: Machine) -> Finding:
+    """msrun executes the `python` of PATH, not the interpreter that it is run with."""
+    prefix = python_on_path(machine)
+    if prefix == machine.prefix:
+        return Finding("python on PATH", OK, f"this one, of {prefix}")
+    which = "no `python` that starts" if prefix is None else f"that of {prefix}"
+    found = f"{which}; msmigrate puts its own first when it starts msrun, by hand msrun would fail"
+    command = f"export PATH={machine.executable.parent}:$PATH"
+    return Finding("python on PATH", WARNING, found, "Before msrun is called by hand:", command)
+
+
+def cache(machine: Machine, packages: Packages) -> Finding:
+    """The server behind `data.cache`."""
+    from ..training.data.dataset_cache import program
+
+    try:
+        return Finding("dataset cache", OK, program()[0])
+    except MsmigrateError as error:
+        return Finding("dataset cache", WARNING, str(error), "Or install MindSpore again.", _again(machine, packages))
+
+
+def own_rows() -> Iterator[Finding]:
+    """The files of rows that the environment puts in force: a wrong one stops every command that reads the table."""
+    from ..mappings import user_files
+
+    paths = user_files.paths()
+    if not paths:
+        return
+    from ..mappings import table
+
+    named = ", ".join(map(str, paths))
+    try:
+        count = len(table.own_rows())
+        for kind in {row.kind for row in table.own_rows()}:
+            table.load(kind)
+    except MsmigrateError as error:
+        command = f"unset {user_files.VARIABLE}"
+        yield Finding(user_files.VARIABLE, PROBLEM, str(error), "Mend the file, or go without:", command)
+        return
+    yield Finding(user_files.VARIABLE, OK, f"{count} row{'s' * (count != 1)} of {named}")

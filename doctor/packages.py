@@ -1,0 +1,303 @@
+"""Installed versions against what is required."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from packaging.requirements import InvalidRequirement, Requirement
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import InvalidVersion, Version
+
+from .. import __version__
+from .finding import OK, PROBLEM, WARNING, Finding
+from .machine import Machine
+
+US = "msmigrate"
+NOT_OURS = ("test",)  # extras that nobody needs who only uses msmigrate
+
+
+@dataclass(frozen=True)
+class Unmet:
+    """A requirement that does not hold. name: of the package wanted. by: who wants it. there: its version, or None."""
+
+    name: str
+    wanted: str
+    by: str
+    there: str | None
+
+
+class Packages:
+    """The packages on a search path (sys.path by default), each read when asked for."""
+
+    def __init__(self, path: list[str] | None = None) -> None:
+        self._path = path
+        self._found: dict[str, list[metadata.Distribution]] = {}
+
+    def all(self, name: str) -> list[metadata.Distribution]:
+        """Every installation of a package that is whole, the one that Python imports first."""
+        name = canonicalize_name(name)
+        if name not in self._found:
+            found = metadata.distributions(name=name, path=sys.path if self._path is None else self._path)
+            self._found[name] = [one for one in found if "\nVersion:" in f"\n{one.read_text('METADATA') or ''}"]
+        return self._found[name]
+
+    def version(self, name: str) -> str | None:
+        """The version that Python imports, or None."""
+        found = self.all(name)
+        return found[0].version if found else None
+
+    def twice(self, name: str) -> list[str]:
+        """The versions whose metadata lie in one folder, where more than one does: an update that broke off."""
+        found = {(Path(str(one.locate_file(""))).resolve(), one.version): None for one in self.all(name)}
+        folders = [folder for folder, _ in found]  # each once: a search path may name a folder twice
+        return [version for folder, version in found if folders.count(folder) > 1]
+
+    def requires_python(self, name: str) -> str | None:
+        """The Pythons that a package is for, as its metadata have it."""
+        found = self.all(name)
+        there = found and "Requires-Python" in found[0].metadata
+        return found[0].metadata["Requires-Python"] if there else None
+
+    def folder(self, name: str, module: str) -> Path | None:
+        """Where a package's module lies."""
+        found = self.all(name)
+        return Path(str(found[0].locate_file(module))) if found else None
+
+    def requirements(self, name: str, extras: frozenset[str] = frozenset()) -> Iterator[Requirement]:
+        """What a package requires on this platform, with these extras."""
+        found = self.all(name)
+        for line in (found[0].requires or []) if found else []:
+            try:
+                requirement = Requirement(line)
+            except InvalidRequirement:  # an old package, whose requirement pip would not understand either
+                continue
+            marker = requirement.marker
+            if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
+                yield requirement
+
+    def ours(self) -> dict[str, str]:
+        """What msmigrate itself requires: name -> requirement, as pip takes it. Without extras."""
+        return {canonicalize_name(item.name): plain(item) for item in self.requirements(US)}
+
+    def optional(self) -> dict[str, tuple[str, str]]:
+        """What msmigrate uses where it is there: name -> (extra, requirement)."""
+        found: dict[str, tuple[str, str]] = {}
+        extras = self.all(US)[0].metadata.get_all("Provides-Extra") if self.all(US) else None
+        for extra in extras or []:
+            if extra not in NOT_OURS:
+                for item in self.requirements(US, frozenset({extra})):
+                    if canonicalize_name(item.name) not in (*self.ours(), US):
+                        found.setdefault(canonicalize_name(item.name), (extra, plain(item)))
+        return found
+
+    def unmet(self) -> list[Unmet]:
+        """What msmigrate requires, and what that requires in its turn, as far as it does not hold."""
+        found: list[Unmet] = []
+        waiting = [(US, frozenset[str]())]
+        for name, (_, requirement) in self.optional().items():
+            there = self.version(name)
+            if there is not None:
+                waiting.append((name, frozenset()))
+                if not holds(Requirement(requirement), there):
+                    found.append(Unmet(name, requirement, US, there))
+        seen = set(waiting)
+        while waiting:
+            name, extras = waiting.pop(0)
+            for item in self.requirements(name, extras):
+                wanted = canonicalize_name(item.name)
+                there = self.version(wanted)
+                if there is None or not holds(item, there):
+                    found.append(Unmet(wanted, plain(item), name, there))
+                following = (wanted, frozenset(item.extras))
+                if there is not None and following not in seen:
+                    seen.add(following)
+                    waiting.append(following)
+        return [*{(one.name, one.by): one for one in found}.values()]
+
+
+def plain(requirement: Requirement) -> str:
+    """`numpy>=1.26,<2`: without its marker, and in the order in which it is read."""
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    limits = sorted(map(str, requirement.specifier), key=lambda limit: (limit[0] == "<", limit))
+    return f"{requirement.name}{extras}{','.join(limits)}"
+
+
+def holds(requirement: Requirement, version: str) -> bool:
+    """Whether an installed version is one that is wanted; a pre-release that somebody installed counts."""
+    try:
+        return requirement.specifier.contains(Version(version), prereleases=True)
+    except InvalidVersion:
+        return False
+
+
+SHOWN = ("mindspore", "numpy", "torch", "torchvision", "onnx")  # each in a line; the others together
+ALSO_MINDSPORE = ("mindspore-ascend", "mindspore-gpu", "mindspore-cpu", "mindspore-dev")  # install the same folder
+PAIR = ("torch", "torchvision")
+PYTHONS = ">=3.10,<3.13"  # those of msmigrate, where its own metadata are not there
+SYSTEMS = {"linux": ("x86_64", "aarch64")}  # where MindSpore's wheels and msmigrate's workers run
+COMPILED = re.compile(r"_c_expression\.(.+)")
+# what a version that is not wanted does, where it was measured
+BREAKS = {
+    ("numpy", "2"): "MindSpore 2.10 is built against NumPy 1.x: under 2 a tensor + np.float32 is an ImportError, "
+    "a mean over np.int64 a TypeError, at some later line",
+}
+
+
+def findings(machine: Machine, packages: Packages) -> Iterator[Finding]:
+    """Python, msmigrate, each of SHOWN, what is optional, and all other requirements."""
+    unmet = packages.unmet()
+    yield _python(machine, packages)
+    yield _ourselves(machine, packages)
+    for name in SHOWN:
+        yield _package(name, machine, packages, [one for one in unmet if one.name == name])
+    for name, (extra, requirement) in packages.optional().items():
+        yield _optional(name, extra, requirement, machine, packages, [one for one in unmet if one.name == name])
+    yield _others(machine, packages, [one for one in unmet if one.name not in (*SHOWN, *packages.optional())])
+
+
+def _python(machine: Machine, packages: Packages) -> Finding:
+    """The version against msmigrate's and MindSpore's metadata, and the platform against MindSpore's wheels."""
+    here = f"{machine.python} at {machine.executable}, {machine.system} {machine.architecture}"
+    for name in (US, "mindspore"):
+        wanted = packages.requires_python(name) or (PYTHONS if name == US else "")
+        try:
+            fits = machine.python in SpecifierSet(wanted, prereleases=True)
+        except InvalidSpecifier:
+            continue
+        if not fits:
+            what = f"{name} {packages.version(name) or __version__} is for Python {wanted}"
+            change = "Make an environment with Python 3.11, and install msmigrate there."
+            return Finding("python", PROBLEM, f"{here}; {what}", change, "python3.11 -m venv .venv")
+    if machine.architecture not in SYSTEMS.get(machine.system, ()):
+        change = "Use Linux on x86_64 or aarch64, for which MindSpore has wheels."
+        return Finding("python", PROBLEM, here, change)
+    return Finding("python", OK, here)
+
+
+def _ourselves(machine: Machine, packages: Packages) -> Finding:
+    installed = packages.version(US)
+    if installed is None:
+        change = "Install it, so that pip keeps what it requires: from its clone,"
+        return Finding(
+            US, WARNING, f"{__version__}, run from its folder and not installed", change, machine.install(".")
+        )
+    if installed != __version__:
+        change = "Install the one that runs: from its clone,"
+        return Finding(US, WARNING, f"{__version__} runs, but {installed} is installed", change, machine.install("."))
+    return Finding(US, OK, __version__)
+
+
+def _package(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
+    """One of SHOWN: installed once, whole, as it is required, and compiled for this Python."""
+    version, wanted = packages.version(name), packages.ours().get(name, name)
+    if name == "mindspore":
+        others = [other for other in ALSO_MINDSPORE if packages.version(other)]
+        if others and version is not None:
+            names = " ".join([name, *others])
+            change = "Remove all of them, then install one: each has overwritten files of the others."
+            command = f"{machine.pip} uninstall -y {names} && {machine.install(wanted)}"
+            return Finding(name, PROBLEM, f"{' and '.join([name, *others])} are both installed", change, command)
+    if version is None:
+        return Finding(
+            name, PROBLEM, "not installed", f"Install {name}.", _with_numpy(wanted, machine=machine, packages=packages)
+        )
+    twice = packages.twice(name)
+    if twice:
+        change = "An update broke off; install it again."
+        command = machine.install(wanted, options="--force-reinstall --no-deps")
+        return Finding(name, PROBLEM, f"installed twice, as {' and '.join(twice)}", change, command)
+    if unmet:
+        return _misfit(name, machine, packages, unmet)
+    return (_compiled(machine, packages) if name == "mindspore" else None) or _builds(
+        name, version, machine, packages
+    ) or Finding(name, OK, version)  # fmt: skip
+
+
+def _misfit(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
+    """A version that somebody does not want: msmigrate itself first, for the others follow from it."""
+    first = min(unmet, key=lambda one: one.by != US)
+    found = f"{first.there or 'not installed'}, but {first.by} {packages.version(first.by)} wants {first.wanted}"
+    why = BREAKS.get((name, str(first.there).split(".")[0]), "")
+    ours = packages.ours()
+    both = dict.fromkeys([*([ours.get(first.by, first.by)] * (first.by != US)), ours.get(name, first.wanted)])
+    change = f"Install {'one' if len(both) == 1 else 'versions'} that fit{'s' * (len(both) == 1)}."
+    return Finding(name, PROBLEM, f"{found}{f': {why}' * bool(why)}", change, machine.install(*both))
+
+
+def _compiled(machine: Machine, packages: Packages) -> Finding | None:
+    """MindSpore's own library is of one Python: a folder that another Python's pip has filled does not load."""
+    folder = packages.folder("mindspore", "mindspore")
+    wanted = packages.ours().get("mindspore", "mindspore")
+    libraries = [] if folder is None else sorted(path.name for path in folder.glob("_c_expression.*"))
+    command = machine.install(wanted, options="--force-reinstall --no-deps")
+    version = packages.version("mindspore")
+    if not libraries:
+        change = "Its files are gone or damaged; install it again."
+        return Finding("mindspore", PROBLEM, f"{version}, without its library in {folder}", change, command)
+    if f"_c_expression{machine.extension}" in libraries or "_c_expression.so" in libraries:
+        return None
+    built = COMPILED.sub(r"\1", libraries[0])
+    found = f"{version}, compiled as {built}, and this Python loads {machine.extension.lstrip('.')}"
+    return Finding("mindspore", PROBLEM, found, "Install the wheel of this Python.", command)
+
+
+def _builds(name: str, version: str, machine: Machine, packages: Packages) -> Finding | None:
+    """torch and torchvision of different builds (+cpu, +cu126): torchvision's operators do not load."""
+    versions = {one: packages.version(one) or "" for one in PAIR}
+    labels = {one: text.partition("+")[2] for one, text in versions.items()}
+    if name != "torchvision" or not all(labels.values()) or len(set(labels.values())) == 1:
+        return None
+    found = f"{version}, but torch is {versions['torch']}: not of the same build"
+    change = f"Install torchvision from the index that torch's +{labels['torch']} came from; or both anew:"
+    both = [packages.ours().get(one, one) for one in PAIR]
+    return Finding(name, PROBLEM, found, change, machine.install(*both, options="--force-reinstall"))
+
+
+def _optional(
+    name: str, extra: str, requirement: str, machine: Machine, packages: Packages, unmet: list[Unmet]
+) -> Finding:
+    version = packages.version(name)
+    if version is None:
+        return Finding(name, OK, f"not installed; only msmigrate[{extra}] wants it: {machine.install(requirement)}")
+    if unmet:
+        first = unmet[0]
+        found = f"{version}, but {first.by} wants {first.wanted}"
+        return Finding(name, WARNING, found, "Install one that fits.", machine.install(requirement))
+    return Finding(name, OK, version)
+
+
+def _others(machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
+    """The packages that are not shown one by one, and what all of them require in their turn."""
+    ours = packages.ours()
+    if not ours:
+        return Finding("others", WARNING, "unknown: msmigrate is not installed, so nothing says what it requires")
+    if not unmet:
+        names = ", ".join(f"{name} {packages.version(name)}" for name in sorted(set(ours) - set(SHOWN)))
+        return Finding("others", OK, names)
+    said = "; ".join(f"{one.by} wants {one.wanted}, {one.there or 'nothing'} is there" for one in unmet[:3])
+    more = f"; and {len(unmet) - 3} more" if len(unmet) > 3 else ""
+    needed = dict.fromkeys(text for one in unmet for text in _needed(one, ours))
+    return Finding(
+        "others",
+        PROBLEM,
+        said + more,
+        "Install what is missing.",
+        _with_numpy(*needed, machine=machine, packages=packages),
+    )
+
+
+def _with_numpy(*wanted: str, machine: Machine, packages: Packages) -> str:
+    """The command that installs these, and leaves NumPy below 2: without a word, pip takes the newest for them."""
+    numpy = [packages.ours()["numpy"]] if "numpy" in packages.ours() else []
+    return machine.install(*dict.fromkeys([*wanted, *numpy]))
+
+
+def _needed(one: Unmet, ours: dict[str, str]) -> list[str]:
+    wants = [] if one.by == US or one.there is None else [ours.get(one.by, one.by)]
+    return [*wants, ours.get(one.name, one.wanted)]

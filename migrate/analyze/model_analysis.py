@@ -1,0 +1,218 @@
+"""Analyse one model or ONNX file: operators, costs, the one-line verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ...errors import BadInput
+from ...input_files import unreadable
+from ...mappings.onnx_operators import onnx_operators
+from .. import model_spec
+from ..model_spec import ask_worker
+from .operators import BY_HAND, COMPOSED, NO_ROW, Operator, operators
+
+
+def analyze(target_name: str, *, mode: str, target: str, inputs: Sequence[str] = ()) -> Analysis:
+    """Analyse `torchvision:NAME`, `timm:NAME`, `FILE_OR_MODULE:FUNCTION` or a file of ONNX.
+
+    Raises BadInput for what names no model or is no ONNX file, WorkerFailed when the model's own code fails.
+    """
+    if target_name.endswith(".onnx") or (":" not in target_name and Path(target_name).exists()):
+        if inputs:
+            raise BadInput("--input is for models of torch: a file of ONNX says its own inputs")
+        # MOVED
+
+        return analyze_onnx(target_name, mode=mode, target=target)
+    if ":" not in target_name:
+        raise BadInput(
+            f"{target_name!r} names no model and no file: write torchvision:NAME, timm:NAME, FILE.py:FUNCTION, "
+            "MODULE:FUNCTION, model.onnx, or train.py"
+        )
+    report = model_spec.ask("analyze.torch_operators_worker", target_name, "the analysis of", *inputs)
+    spec = model_spec.parse(target_name)
+    name = spec.name if spec.place in ("torchvision", "timm") else target_name
+    return torch_analysis(name, report, operators(report["uses"], mode, target), mode, target)
+
+
+PATIENCE = 120.0  # seconds
+
+
+def analyze_onnx(path: str, *, mode: str, target: str) -> Analysis:
+    """Read the file and judge its operators; raises BadInput for what is no model of ONNX, or not all of one."""
+    if (why := unreadable(path)) is not None:
+        raise BadInput(why)
+    report = ask_worker("analyze.onnx_worker", [path], path, PATIENCE)
+    return Analysis(
+        name=path,
+        kind="ONNX",
+        mode=mode,
+        target=target,
+        operators=tuple(_judged(report["nodes"], mode, target)),
+        costs=report["costs"],
+        inputs=report["inputs"],
+        device="not run",
+        notes=("the operators were read, with no arguments: the calls to write are for you to make",),
+        versions=report["versions"],
+    )
+
+
+def _judged(nodes: list[Mapping[str, Any]], mode: str, target: str) -> list[Operator]:
+    """One operator for each row; ONNX's own names where there is no row."""
+    found: dict[str, Operator] = {}
+    for node in nodes:
+        entry = onnx_operators().get(node["op"]) if not node["domain"] else None
+        if entry is not None and entry.folds:
+            continue
+        name = entry.row(node["axes"]) if entry is not None else None
+        one = _operator(node, name, mode, target)
+        if entry is not None:
+            one = _with_changes(one, [_refused(node, attribute, entry.remedy) for attribute in _unlike(node, entry)])
+        before = found.get(one.torch)
+        found[one.torch] = one if before is None else _together(before, one)
+    return list(found.values())
+
+
+def _operator(node: Mapping[str, Any], name: str | None, mode: str, target: str) -> Operator:
+    ours = f"{node['domain']}::{node['op']}" if node["domain"] else f"onnx::{node['op']}"
+    use = {
+        "name": name or ours,
+        "kind": "module",
+        "args": [],
+        "kwargs": {},
+        "eval": node["calls"],
+        "train": 0,
+        "paths": node["places"],
+        "lines": (),
+        "owners": (),
+    }
+    (judged,) = operators([use], mode, target)
+    if judged.way == NO_ROW:
+        return replace(judged, torch=name or ours, kind="ONNX", why=f"the mapping table has no row of it ({ours})")
+    return replace(judged, call=None)
+
+
+def _unlike(node: Mapping[str, Any], entry: Any) -> list[str]:
+    return [name for name, values in entry.refuse.items() if node["attributes"].get(name) in values]
+
+
+def _refused(node: Mapping[str, Any], attribute: str, remedy: str | None) -> str:
+    return f"{node['op']} with {attribute}={node['attributes'][attribute]}: {remedy}"
+
+
+def _with_changes(operator: Operator, changes: list[str]) -> Operator:
+    if not changes or operator.missing:
+        return operator
+    return replace(operator, way=BY_HAND, changes=(*operator.changes, *changes))
+
+
+def _together(one: Operator, other: Operator) -> Operator:
+    """Two groups of nodes of the same row: counts and places added, the worse way of the two."""
+    return replace(
+        one,
+        way=other.way if other.missing or other.way == BY_HAND else one.way,
+        calls=one.calls + other.calls,
+        places=tuple(dict.fromkeys((*one.places, *other.places))),
+        changes=tuple(dict.fromkeys((*one.changes, *other.changes))),
+    )
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What `msmigrate analyze` found in a model.
+
+    costs: parameters, parameter_bytes, flops and activation_bytes, None where that could not be told.
+    """
+
+    name: str
+    kind: str  # torch or ONNX
+    mode: str
+    target: str
+    operators: tuple[Operator, ...]
+    costs: Mapping[str, int | None]
+    inputs: str
+    family: str = ""
+    device: str = "meta"
+    never_ran: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> list[Operator]:
+        """The operators without a counterpart."""
+        return [operator for operator in self.operators if operator.missing]
+
+    @property
+    def pitfalls(self) -> dict[str, list[str]]:
+        """The faults that its rows warn of -> the operators whose rows do."""
+        found: dict[str, list[str]] = {}
+        for operator in self.operators:
+            for fault in operator.pitfalls:
+                found.setdefault(fault, []).append(operator.torch)
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """One line: whether the model moves, and how its operators do."""
+        if not self.operators:
+            return f"{self.name}: nothing ran that the mapping table could speak of"
+        lacking = self.missing
+        total = _count(len(self.operators), "operator")
+        if not lacking:
+            return f"{self.name} moves: {total}, {self._ways()}{self._basis()}"
+        names = ", ".join(_reason(operator) for operator in lacking[:3])
+        more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
+        return f"{self.name} does not move yet: {len(lacking)} of {total} missing: {names}{more}"
+
+    def _ways(self) -> str:
+        composed = [operator for operator in self.operators if operator.way == COMPOSED]
+        by_hand = [operator for operator in self.operators if operator.way == BY_HAND]
+        direct = len(self.operators) - len(composed) - len(by_hand)
+        if direct == len(self.operators):
+            return "all direct"
+        parts = [f"{direct} direct"] if direct else []
+        parts += [f"{len(composed)} composed ({_names(composed)})"] if composed else []
+        parts += [f"{len(by_hand)} with a change by hand ({_names(by_hand)})"] if by_hand else []
+        return ", ".join(parts)
+
+    def _basis(self) -> str:
+        if self.target != "CPU":
+            return f" (from documentation: nothing ran on {self.target})"
+        unmeasured = [operator for operator in self.operators if not operator.measured]
+        return f" ({_names(unmeasured)}: documented, not run)" if unmeasured else ""
+
+
+def torch_analysis(name: str, report: Mapping[str, Any], operators: list[Operator], mode: str, target: str) -> Analysis:
+    """Put together what the worker reported of a torch model and how its operators were judged."""
+    return Analysis(
+        name=name,
+        kind="torch",
+        mode=mode,
+        target=target,
+        operators=tuple(operators),
+        costs=report["costs"],
+        inputs=report["inputs"],
+        family=report["family"],
+        device=report["device"],
+        never_ran=tuple(report["never_ran"]),
+        notes=tuple(report["notes"]),
+        versions=report["versions"],
+    )
+
+
+def _reason(operator: Operator) -> str:
+    if operator.way == NO_ROW:
+        return f"{operator.torch} (no row)"
+    value, told, _ = (operator.why or "").partition(" has no counterpart in ")
+    return f"{operator.torch} ({f'with {value}' if told else 'no counterpart'})"
+
+
+def _names(operators: list[Operator]) -> str:
+    names = ", ".join(operator.torch for operator in operators[:3])
+    return f"{names} and {len(operators) - 3} more" if len(operators) > 3 else names
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

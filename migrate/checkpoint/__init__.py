@@ -1,0 +1,1 @@
+"""Convert, make_plan, inspect_file by name."""

@@ -1,0 +1,296 @@
+"""`msmigrate convert-ckpt`: a checkpoint of one framework becomes one of the other, without either of them.
+
+Three steps: read what the source holds (formats/source.py), settle what becomes of every tensor (settle.py), then move
+byte ranges into the new file (formats/byte_copy.py), which appears only when it is complete (formats/atomic_file.py).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ...atomic_files import atomic_file, check_destination
+from ...errors import BadCheckpoint, BadInput, MsmigrateError, Unsupported
+from . import model_checks
+from .build_plan import check_dtype, settle
+from .computed_tensors import Constants, Maker, number
+from .formats.byte_copy import Losses, Progress, read_range
+from .formats.checksums import compared
+from .formats.detect_format import open_source
+from .formats.reader import Checkpoint, Source, Tensor
+from .model_checks import under_own_names
+from .name_map import Names, read_rules
+from .output_format import Form, check_growth, check_not_read, check_room, check_shards, form
+from .parametrizations import folded
+from .plan import Entry, Plan
+
+if TYPE_CHECKING:
+    from .name_map import Inferred
+
+
+STATE = ("optimizer.*", "ema.*", "msmigrate.*")  # what a checkpoint of `msmigrate train` has beside the net's tensors
+
+
+class Options(NamedTuple):
+    """What a conversion may be told.
+
+    key: where the state dict stands in the file, when that is ambiguous. model: names the torch model (see model_spec)
+    whose classes own the tensors. into: names a MindSpore net that must be filled exactly. to: whose names the new file
+    gets, "torch" or "mindspore", by default the other's. dtype: floating-point tensors are cast to it. training: the
+    state of optimizer, schedule, loss scale and moving average goes along. optimizer: names torch's class, where the
+    file does not tell it, or a function that returns (model, optimizer), where the order of parameters is not clear.
+    max_shard_size: the most bytes of tensors in one file of a folder. name_map: a file that says how torch's modules
+    are called in MindSpore (see name_map.py).
+    """
+
+    key: str | None = None
+    model: str | None = None
+    into: str | None = None
+    to: str | None = None
+    dtype: str | None = None
+    training: bool = False
+    optimizer: str | None = None
+    max_shard_size: int | None = None
+    name_map: Path | None = None
+
+
+class Result(NamedTuple):
+    """A finished conversion: the plan, where it went, the file's size, the seconds it took, and what casts lost."""
+
+    plan: Plan
+    destination: str
+    size: int
+    seconds: float
+    losses: Losses
+
+
+def make_plan(
+    source: str | Path,
+    destination: str | Path | None = None,
+    *,
+    key: str | None = None,
+    model: str | None = None,
+    into: str | None = None,
+    to: str | None = None,
+    dtype: str | None = None,
+    training: bool = False,
+    optimizer: str | None = None,
+    name_map: Path | None = None,
+) -> Plan:
+    """Settle what a conversion would do, without writing.
+
+    destination: its name says the format; by default MindSpore's `.ckpt`, or torch's `.pth` from a MindSpore file. The
+    others as in Options. Raises BadCheckpoint, BadDestination, Ambiguous, BadInput, WorkerFailed; refusals of single
+    tensors are entries of the plan.
+    """
+    options = Options(key, model, into, to, dtype, training, optimizer, name_map=name_map)
+    with open_source(str(source)) as opened, _settled(opened, destination, options) as (plan, _, _):
+        return plan
+
+
+def convert(
+    source: str | Path,
+    destination: str | Path,
+    *,
+    key: str | None = None,
+    model: str | None = None,
+    into: str | None = None,
+    to: str | None = None,
+    dtype: str | None = None,
+    training: bool = False,
+    optimizer: str | None = None,
+    max_shard_size: int | None = None,
+    name_map: Path | None = None,
+    force: bool = False,
+    crc: bool = True,
+    progress: Progress | None = None,
+) -> Result:
+    """Convert `source` to `destination`, whose name says the format; the others as in Options.
+
+    A folder gets files of at most `max_shard_size` bytes of tensors each, by default 5 GB, and an index. crc: compare
+    the checksums that the source has of what is read. `progress` is called with the bytes written so far and the size
+    of the file, or of all files. Raises BadDestination, BadCheckpoint, Ambiguous, Unsupported; whatever happens, the
+    destination is complete or untouched.
+    """
+    started = time.perf_counter()
+    if form(destination, "torch", None).folder:  # a name that nobody knows is refused before anything is read
+        from ...atomic_files import check_folder
+
+        target = check_folder(Path(destination), [Path(source)], force=force)
+    else:
+        target = check_destination(Path(destination), Path(source), force=force)
+    losses = Losses()
+    options = Options(key, model, into, to, dtype, training, optimizer, max_shard_size, name_map)
+    with (
+        open_source(str(source)) as opened,
+        _settled(opened, destination, options) as (plan, chosen, constants),
+        ExitStack() as at_last,
+    ):
+        plan.check()
+        check_not_read(target, [file.name for file in opened.files])
+        check_shards(destination, chosen.folder, plan.nbytes, max_shard_size)
+        check_growth(opened.path, sum(os.fstat(file).st_size for file in opened.descriptors), plan.nbytes)
+        check_room(target, plan.nbytes)
+        content = [entry.piece for entry in plan.written]
+        sources = [*opened.descriptors, *constants.descriptors]
+        record = None if plan.record is None else dict(plan.record)
+        names = plan.framework
+        finish = at_last.enter_context(compared(opened, lambda: _sources(plan))) if crc else None
+        if chosen.folder:
+            from .formats.sharded import MAX_SHARD, write_folder
+
+            size = write_folder(
+                *(target, sources, content),
+                most=max_shard_size or MAX_SHARD,
+                framework=names,
+                record=record,
+                progress=progress,
+                losses=losses,
+                force=force,
+                finish=finish,
+            )
+        else:
+            with ExitStack() as at_end, atomic_file(target, force=force) as output:
+                size = chosen.writer.write(
+                    sources, output, content, framework=names, record=record, progress=progress, losses=losses
+                )
+                chosen.writer.verify(output, str(target), content)
+                if finish is not None:
+                    finish()
+                if plan.into is not None and plan.parameters is not None:
+                    from .model_checks import check_loads, linked
+
+                    check_loads(at_end.enter_context(linked(output, target)), plan.into, plan.filled)
+    return Result(plan, str(destination), size, time.perf_counter() - started, losses)
+
+
+def inferred_map(source: str | Path, into: str, *, key: str | None = None, model: str | None = None) -> Inferred:
+    """How the modules of a torch checkpoint seem to be called in a MindSpore net, for the user to check.
+
+    Raises BadCheckpoint, Ambiguous, BadInput, WorkerFailed.
+    """
+    from .name_map import infer
+
+    with open_source(str(source)) as opened:
+        checkpoint = opened.checkpoint(key)
+    if checkpoint.framework != "torch":
+        raise BadInput(f"{source} is MindSpore's: --write-map pairs a torch checkpoint with the net of --into")
+    owners = checkpoint.owners
+    if model is not None:
+        owners = model_checks.torch_model(str(source), checkpoint, model, []).owners
+    shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
+    return infer(shapes, owners, model_checks.mindspore_net(into)[0])
+
+
+def _sources(plan: Plan) -> dict[str, Tensor]:
+    """The tensors that the entries are made from."""
+    return {entry.name: entry.tensor for entry in plan.entries if entry.tensor is not None}
+
+
+@contextmanager
+def _settled(
+    opened: Source, destination: str | Path | None, options: Options
+) -> Iterator[tuple[Plan, Form, Constants]]:
+    """The plan, the format it is for, and the file of what no source holds, which lasts as long as this."""
+    check_dtype(options.dtype)
+    checkpoint = opened.checkpoint(options.key)
+    if destination is None:
+        destination = "plan.pth" if checkpoint.framework == "mindspore" and options.to != "mindspore" else "plan.ckpt"
+    chosen = form(destination, checkpoint.framework, options.to)
+    notes: list[str] = []
+    model = net = None
+    own: dict[str, str] = {}
+    if options.model is not None:
+        model = model_checks.torch_model(opened.path, checkpoint, options.model, notes)
+    elif checkpoint.owners is not None:
+        model = model_checks.own_classes(checkpoint.owners)
+    if options.into is not None:
+        net, own = model_checks.mindspore_net(options.into)
+    with Constants(len(opened.files)) as constants:
+        maker = Maker(
+            tensor=opened.tensor,
+            number=lambda tensor: number([*opened.descriptors, *constants.descriptors], tensor),
+            constant=constants.add,
+            weights=opened.weights,
+        )
+        dropped: list[Entry] = []
+        if (checkpoint.framework, chosen.holder.framework) == ("torch", "mindspore"):
+            try:
+                owners = None if model is None else model.owners
+                checkpoint, dropped, remarks = folded(checkpoint, owners, *constants.arrays(opened.descriptors))
+            except MsmigrateError as error:
+                raise type(error)(f"{opened.path}: {error}") from None
+            notes += remarks
+        beside, read = _beside(opened, checkpoint, chosen, options, maker, notes)
+        others = {name: what for name, what in checkpoint.others.items() if name not in read}
+        checkpoint = checkpoint._replace(others=others)
+        plan = settle(
+            opened.path,
+            checkpoint,
+            chosen.holder,
+            model=model,
+            net=net,
+            into=options.into,
+            names=None if options.name_map is None else Names(read_rules(options.name_map)),
+            dtype=options.dtype,
+            beside=[*dropped, *beside],
+            constant=constants.add_integer,
+            read=maker.number,
+        )
+        plan = under_own_names(plan, own)
+        if options.training and chosen.holder.framework == "torch":
+            plan = plan._replace(record=_back(opened, plan, maker))
+            others = {name: what for name, what in plan.checkpoint.others.items() if name not in STATE}
+            plan = plan._replace(checkpoint=plan.checkpoint._replace(others=others))
+        yield plan._replace(notes=[*notes, *plan.notes]), chosen, constants
+
+
+def _beside(
+    opened: Source, checkpoint: Checkpoint, chosen: Form, options: Options, maker: Maker, notes: list[str]
+) -> tuple[list[Entry], set[str]]:
+    """The training state of a torch checkpoint as entries, where it is asked for, and the keys it stood under."""
+    if not options.training:
+        if options.optimizer is not None:
+            raise BadInput("--optimizer tells of the optimizer's state, which only --training converts: add that")
+        return [], set()
+    if checkpoint.framework == chosen.holder.framework:
+        raise Unsupported("--training takes the state from one framework to the other, and both are the same here")
+    if checkpoint.framework != "torch":
+        if options.optimizer is not None:
+            raise BadInput(f"--optimizer tells of a torch file's state; {opened.path} is MindSpore's, which names it")
+        return [], set()
+    from .training_state import parameters_of, training_state
+
+    told = model_checks.told_optimizer(options.optimizer)
+    try:
+        found = training_state(
+            checkpoint.training or {}, parameters_of(checkpoint.tensors), told.groups, maker, told.classes
+        )
+    except MsmigrateError as error:
+        raise type(error)(f"{opened.path}: {error}") from None
+    if not found.entries:
+        raise BadCheckpoint(
+            f"{opened.path} holds no training state (optimizer, schedule, loss scale, moving average): its weights "
+            "alone are converted without --training, and begin a run as the recipe's model.checkpoint"
+        )
+    notes += found.notes
+    return found.entries, found.read
+
+
+def _back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:
+    """What stands beside the weights in a torch file."""
+    from .training_state import training_back
+
+    shapes = {entry.target: entry.target_shape or () for entry in plan.written if entry.target is not None}
+
+    def read(tensor: Tensor) -> bytes:
+        return b"".join(read_range(opened.descriptors[file], offset, length) for offset, length, file in tensor.spans)
+
+    try:
+        return training_back(plan.checkpoint.training or {}, shapes, maker, read)
+    except MsmigrateError as error:
+        raise type(error)(f"{opened.path}: {error}") from None

@@ -1,0 +1,221 @@
+"""torch.save's file, zip and from before 1.6: where the pickle and each storage stand.
+
+    magic number, protocol version, sys_info     a pickle each, to know the file by
+    the objects                                  a pickle with references to storages
+    the keys of the storages                     a pickled list
+    for each key, in this order                  the number of elements (int64, little-endian), and their bytes
+
+So every storage is a byte range of the file. The layout is that of `torch/serialization.py`, `_legacy_save`.
+
+    NAME/data.pkl      the objects, with references to storages
+    NAME/byteorder     "little" or "big" (since torch 2.1; little before)
+    NAME/data/KEY      the raw bytes of one storage
+
+Members are stored, never compressed, so every storage is a byte range of the file. The layout is that of
+`torch/csrc/inline_container` (caffe2/serialize).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import zlib
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+from ....errors import BadCheckpoint, Unsupported
+from . import restricted_pickle
+from .pickled import Storage
+from .pth_tensors import storage_item_size
+from .pth_weights import TorchSource
+from .reader import ByteRange, Checksum, read_at, shown
+from .restricted_pickle import Loaded
+from .zip_directory import directory
+
+MAGIC = 0x1950A86A20F9469CFC6C
+BEGINNING = re.compile(  # protocol, perhaps a frame, and the magic number as a LONG1
+    rb"\x80[\x02-\x05](\x95.{8})?\x8a\n" + re.escape(MAGIC.to_bytes(10, "little")) + rb"\.", re.DOTALL
+)
+VERSION = 1001
+HEADER = 4096  # bytes that each of the first three pickles fits in
+SIZES = {"short": (2,), "int": (4,), "long": (4, 8)}  # of the machine that wrote the file
+COUNT = struct.Struct("<q")
+
+
+def begins(head: bytes) -> bool:
+    """Whether the first bytes of a file are those of such a file."""
+    return BEGINNING.match(head) is not None
+
+
+class TorchLegacy(TorchSource):
+    """An open checkpoint file; raises BadCheckpoint when it is not such a file, Unsupported for a big-endian one."""
+
+    format = "torch before 1.6"
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        super().__init__(path, [file])
+        self.size = os.fstat(file.fileno()).st_size
+        magic = self._pickle(0, HEADER)
+        version = self._pickle(magic.end, HEADER)
+        system = self._pickle(version.end, HEADER)
+        if magic.value != MAGIC or version.value != VERSION or type(system.value) is not dict:
+            raise BadCheckpoint(f"{path} begins as a file from before torch 1.6 and goes on as none")
+        if system.value.get("little_endian") is False:
+            raise Unsupported(f"{path} was written on a big-endian machine; load and save it again on another")
+        sizes = system.value.get("type_sizes")
+        if system.value.get("little_endian") is not True or not _usual(sizes):
+            raise BadCheckpoint(f"{path} was written on a machine whose numbers are of unknown sizes")
+        self.content = self._pickle(system.end, restricted_pickle.MAX_PICKLE)
+        keys = self._pickle(self.content.end, restricted_pickle.MAX_PICKLE, restricted_pickle.MAX_MEMORY // 4)
+        self.storages = self._storages(keys)
+
+    def load(self) -> Loaded:
+        return self.content
+
+    def storage(self, key: str) -> ByteRange:
+        if key not in self.storages:
+            raise BadCheckpoint(f"{self.path} lacks its storage {shown(key)}; the file is incomplete")
+        return self.storages[key]
+
+    def _pickle(self, start: int, limit: int, memory: int | None = None) -> Loaded:
+        """The pickle that begins at `start`, with its end counted from the start of the file."""
+        data = read_at(self.files[0], self.path, start, limit)
+        try:
+            found = restricted_pickle.read(data, legacy=True, memory=memory)
+        except (BadCheckpoint, Unsupported) as error:
+            cut = f", unless it is larger than {limit:,} bytes, which none needs to be" if len(data) == limit else ""
+            raise type(error)(f"{self.path}: {error}{cut}") from None
+        return found._replace(end=start + found.end)
+
+    def _storages(self, keys: Loaded) -> Mapping[str, ByteRange]:
+        """Where each storage's bytes stand; raises BadCheckpoint unless they fill the file to its end."""
+        known = self.content.storages
+        listed = keys.value
+        if (
+            type(listed) is not list
+            or not all(isinstance(key, str) for key in listed)
+            or sorted(listed) != sorted(known)
+        ):
+            raise BadCheckpoint(f"{self.path}: the storages at its end are not those that its tensors refer to")
+        found: dict[str, ByteRange] = {}
+        at = keys.end
+        for key in listed:
+            length = self._length(key, known[key], at)
+            found[key] = ByteRange(at + COUNT.size, length)
+            at += COUNT.size + length
+        if at != self.size:
+            raise BadCheckpoint(f"{self.path} holds {self.size - at:,} bytes after its last storage; it is damaged")
+        return found
+
+    def _length(self, key: str, storage: Storage, at: int) -> int:
+        """The bytes of the storage whose count stands at an offset."""
+        count = read_at(self.files[0], self.path, at, COUNT.size)
+        try:
+            length = storage.numel * storage_item_size(storage.kind)
+        except Unsupported as error:
+            raise Unsupported(f"{self.path}: {error}") from None
+        if len(count) < COUNT.size or at + COUNT.size + max(length, 0) > self.size:
+            raise BadCheckpoint(f"{self.path} ends within its storage {shown(key)}: truncated; fetch it again")
+        if length < 0 or COUNT.unpack(count)[0] != storage.numel:
+            raise BadCheckpoint(
+                f"{self.path}: its storage {shown(key)} is not as large as its tensors say; the file is damaged"
+            )
+        return length
+
+
+def _usual(sizes: Any) -> bool:
+    return sizes is None or (
+        type(sizes) is dict and all(sizes.get(name, usual[0]) in usual for name, usual in SIZES.items())
+    )
+
+
+LOCAL_HEADER = struct.Struct("<4s22xHH")  # signature, …, length of the name, length of the extra field
+
+
+class TorchZip(TorchSource):
+    """An open checkpoint file; raises BadCheckpoint when it is not such a zip."""
+
+    format = "torch zip"
+
+    def __init__(self, path: str, file: BinaryIO) -> None:
+        super().__init__(path, [file])
+        self.file = file
+        self.size = os.fstat(file.fileno()).st_size
+        self.members = directory(file, path)
+        self.root = self._root()
+        self.ranges: dict[str, ByteRange] = {}  # of the members that were asked for
+        self._check_byteorder()
+
+    def _root(self) -> str:
+        """Return the folder inside the zip, with its slash."""
+        roots = [name[: -len("data.pkl")] for name in self.members if name.endswith("/data.pkl")]
+        roots = [root for root in roots if root.count("/") == 1]
+        if len(roots) != 1:
+            raise BadCheckpoint(f"{self.path} is a zip without torch's data.pkl; it was not written by torch.save")
+        if f"{roots[0]}constants.pkl" in self.members:
+            raise Unsupported(f"{self.path} is a TorchScript archive; save model.state_dict() with torch.save instead")
+        return roots[0]
+
+    def _check_byteorder(self) -> None:
+        name = f"{self.root}byteorder"
+        if name in self.members and self.read(name, limit=16) != b"little":
+            raise Unsupported(f"{self.path} was written on a big-endian machine; load and save it again on another")
+
+    def range(self, name: str) -> ByteRange:
+        """Return the byte range of a stored member; raises BadCheckpoint when it is missing or cannot be one."""
+        if name in self.ranges:
+            return self.ranges[name]
+        member = self.members.get(name)
+        if member is None:
+            raise BadCheckpoint(f"{self.path} lacks its member {shown(name)}; the file is incomplete")
+        if not member.plain:
+            raise BadCheckpoint(
+                f"{self.path}: the member {shown(name)} is compressed or encrypted; torch.save stores members as they "
+                "are, so the file was packed again by another tool"
+            )
+        header = self._at(member.at, LOCAL_HEADER.size)
+        if len(header) == LOCAL_HEADER.size:
+            signature, name_length, extra_length = LOCAL_HEADER.unpack(header)
+            offset = member.at + LOCAL_HEADER.size + name_length + extra_length
+            if signature == b"PK\x03\x04" and offset + member.size <= self.size:
+                self.ranges[name] = ByteRange(offset, member.size)
+                return self.ranges[name]
+        raise BadCheckpoint(f"{self.path}: the member {shown(name)} reaches past the end of the file or is damaged")
+
+    def storage(self, key: str) -> ByteRange:
+        """Return the byte range of a storage; raises BadCheckpoint when the file lacks it."""
+        return self.range(f"{self.root}data/{key}")
+
+    def read(self, name: str, limit: int) -> bytes:
+        """Return a small member whole; raises BadCheckpoint when it is larger than `limit` or its checksum is off."""
+        offset, length, _ = self.range(name)
+        if length > limit:
+            raise BadCheckpoint(
+                f"{self.path}: the member {shown(name)} holds {length:,} bytes, at most {limit:,} make sense"
+            )
+        data = self._at(offset, length)
+        if len(data) != length:
+            raise BadCheckpoint(f"{self.path} became shorter while it was read")
+        if self.members[name].checksum not in (0, zlib.crc32(data)):  # 0: torch was told not to compute checksums
+            raise BadCheckpoint(f"{self.path}: the checksum of {shown(name)} is wrong; the file is damaged")
+        return data
+
+    def _at(self, offset: int, length: int) -> bytes:
+        return read_at(self.file, self.path, offset, length)
+
+    def load(self) -> Loaded:
+        data = self.read(f"{self.root}data.pkl", restricted_pickle.MAX_PICKLE)
+        try:
+            return restricted_pickle.read(data)
+        except (BadCheckpoint, Unsupported) as error:
+            raise type(error)(f"{self.path}: {error}") from None
+
+    def checksums(self, *, whole: bool = False) -> list[Checksum]:
+        start = f"{self.root}data/"
+        names = self.members if whole else self.ranges
+        return [
+            Checksum(self.range(name), self.members[name].checksum, name)
+            for name in names
+            if name.startswith(start) and self.members[name].checksum
+        ]

@@ -1,0 +1,209 @@
+"""What a checkpoint holds, whatever its format: tensors as checked views of byte ranges, none of them loaded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, BinaryIO, NamedTuple
+
+from ....errors import BadCheckpoint
+from ....input_files import open_regular
+
+ITEM_SIZES = {  # bytes of one element, by torch's name of the dtype
+    name: size
+    for size, names in {
+        16: "complex128",
+        8: "float64 int64 uint64 complex64",
+        4: "float32 int32 uint32 complex32",
+        2: "float16 bfloat16 int16 uint16",
+        1: "bool int8 uint8 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu float4_e2m1fn_x2",
+    }.items()
+    for name in names.split()
+}
+MAX_NAME = 1000  # letters
+MAX_TENSORS = 250_000  # of one checkpoint, and other entries beside them; a small file could name any number
+MAX_RANK = 64
+MAX_DIM = 1 << 48
+
+Shape = tuple[int, ...]
+
+
+class ByteRange(NamedTuple):
+    """Where bytes stand: in which of the source's files (by its number), and where in it."""
+
+    offset: int
+    length: int
+    file: int = 0
+
+
+class Checksum(NamedTuple):
+    """What the CRC-32 of a byte range is to be, and what the range is called in the file."""
+
+    range: ByteRange
+    crc: int
+    name: str
+
+
+class Tensor(NamedTuple):
+    """One tensor of a checkpoint: a checked view of bytes.
+
+    `spans` one after another cover the elements from the first to the last one that the view touches; only a format
+    that cuts large tensors has more than one. `strides` count elements. For a contiguous tensor the spans hold exactly
+    nbytes, which can be copied as they are. Equal tensors are the same bytes, seen in the same way.
+    """
+
+    dtype: str
+    shape: Shape
+    strides: Shape
+    spans: tuple[ByteRange, ...]
+
+    @property
+    def item_size(self) -> int:
+        return ITEM_SIZES[self.dtype]
+
+    @property
+    def nbytes(self) -> int:
+        return product(self.shape) * self.item_size
+
+    @property
+    def contiguous(self) -> bool:
+        """Whether the elements lie one after another in row-major order."""
+        expected = 1
+        for size, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
+            if size != 1 and stride != expected:
+                return 0 in self.shape
+            expected *= size
+        return True
+
+
+class Checkpoint(NamedTuple):
+    """The state dict inside a checkpoint, by its names in the module (prefixes of wrappers taken off).
+
+    framework: whose names these are, "torch" or "mindspore". format: of the file, in words. refused: for entries that
+    cannot be read as a tensor, the reason. wrapper: the key it was found under. prefix: what was taken off every name.
+    others: what else the file holds, what -> a short description. owners: module path -> its class and that class's
+    bases, where the file tells. record: what the conversion that made this file has noted for the way back (see
+    record.py). training: what stands beside the weights of a training checkpoint, inert, by its key in the file.
+    """
+
+    framework: str
+    format: str
+    tensors: Mapping[str, Tensor]
+    refused: Mapping[str, str]
+    wrapper: str | None = None
+    prefix: str = ""
+    others: Mapping[str, str] = {}
+    owners: Mapping[str, tuple[str, ...]] | None = None
+    record: Mapping[str, Any] | None = None
+    training: Mapping[str, Any] | None = None
+
+
+class Piece(NamedTuple):
+    """One tensor as it is to be written: under which name, in which dtype and shape, from what."""
+
+    name: str
+    dtype: str
+    shape: Shape
+    tensor: Tensor
+
+    @property
+    def nbytes(self) -> int:
+        return product(self.shape) * ITEM_SIZES[self.dtype]
+
+
+class Source:
+    """An open checkpoint, of one file or several; use it as a context manager.
+
+    `files` are the open files, to whose numbers byte ranges refer.
+    """
+
+    def __init__(self, path: str, files: list[BinaryIO]) -> None:
+        self.path, self.files = path, files
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in self.files:
+            file.close()
+
+    @property
+    def descriptors(self) -> list[int]:
+        return [file.fileno() for file in self.files]
+
+    def checkpoint(self, key: str | None = None) -> Checkpoint:
+        """What the file holds (under `key`, where more than one state dict is in it), contents unread.
+
+        Raises BadCheckpoint when it is damaged or there is no state dict, Ambiguous when two could be meant,
+        Unsupported for what msmigrate does not read.
+        """
+        raise NotImplementedError
+
+    def checksums(self, *, whole: bool = False) -> list[Checksum]:
+        """The checksums that the file has of what was described so far, or of all of it; none in most formats."""
+        return []
+
+    def tensor(self, value: Any) -> Tensor:
+        """Describe an inert tensor of `Checkpoint.training`; raises BadCheckpoint for what is none, or is damaged."""
+        if isinstance(value, Tensor):
+            return value
+        raise BadCheckpoint(f"{self.path}: a tensor was expected in the training state")
+
+    def weights(self, value: Any) -> Mapping[Any, Any]:
+        """The entries of an inert state dict of `Checkpoint.training`; raises BadCheckpoint for what is none."""
+        if type(value) is dict:
+            return value
+        raise BadCheckpoint(f"{self.path}: a state dict was expected in the training state")
+
+
+def open_file(path: str) -> BinaryIO:
+    """Open a regular file for reading; raises BadCheckpoint, also for a pipe, at which opening would wait for ever."""
+    try:
+        return open_regular(path)
+    except OSError as error:
+        raise BadCheckpoint(f"cannot read {path}: {error.strerror}") from None
+
+
+def read_at(file: BinaryIO, path: str, offset: int, length: int) -> bytes:
+    """Up to `length` bytes from an offset; raises BadCheckpoint when the disk cannot read."""
+    try:
+        return os.pread(file.fileno(), length, offset)
+    except OverflowError:  # an offset that no file has
+        return b""
+    except OSError as error:
+        raise BadCheckpoint(f"cannot read {path}: {error.strerror}") from None
+
+
+def check_name(path: str, name: object) -> str:
+    """The name, if it can be one of a tensor: printable, and no part between dots empty; raises BadCheckpoint."""
+    if not isinstance(name, str) or not name.isprintable() or len(name) > MAX_NAME or ".." in f".{name}.":
+        raise BadCheckpoint(f"{path}: {ascii(name)[:80]} is no name of a tensor")
+    return name
+
+
+def check_count(path: str, count: int) -> None:
+    """Raise BadCheckpoint where there are more entries than any checkpoint has."""
+    if count > MAX_TENSORS:
+        raise BadCheckpoint(f"{path} has {count:,} entries among its tensors; a checkpoint has at most {MAX_TENSORS:,}")
+
+
+def row_major(shape: Shape) -> Shape:
+    """The strides of a contiguous tensor."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def product(shape: Shape) -> int:
+    """How many elements a shape has."""
+    total = 1
+    for size in shape:
+        total *= size
+    return total
+
+
+def shown(name: str) -> str:
+    """A name from the file, safe to print on one line."""
+    return name if name.isprintable() and len(name) <= 200 else ascii(name)[:200]

@@ -1,0 +1,199 @@
+"""`msmigrate inspect`: what a file holds, told from its structure; no tensor is loaded and nothing is imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from ...errors import Ambiguous, BadCheckpoint, MsmigrateError
+from ...input_files import json_value
+from . import infer_layers, tensor_names
+from .formats.checksums import compare
+from .formats.detect_format import open_source
+from .formats.metadata import RUN
+from .formats.pth_weights import TorchSource, is_module, read
+from .formats.reader import Checkpoint, Source, Tensor, product, read_at
+from .infer_layers import AFFINE_NORM, BATCH_NORM, BATCH_NORM_3D, EMBEDDING, LINEAR, PRELU, RMS_NORM, Family
+from .plan import OWN
+from .stored_source import StoredSource, stored_source
+
+UNKNOWN = "no layer known"
+LARGEST_NOTE = 1 << 20  # bytes of what a training run notes of itself
+MOST = 20  # state dicts that are looked at in one file
+# In MindSpore, a Linear has another name, and the tensors of these have.
+CELLS = {LINEAR: "Dense"}
+OTHER_NAMES = {BATCH_NORM, BATCH_NORM_3D, AFFINE_NORM, EMBEDDING, PRELU, RMS_NORM}
+
+
+class Sum(NamedTuple):
+    """How much some tensors are: how many, their elements and bytes."""
+
+    tensors: int
+    elements: int
+    nbytes: int
+
+
+class Group(NamedTuple):
+    """The tensors under one top-level module, and the classes that its modules seem to be of, each with their number.
+
+    `name` is empty for the tensors that stand in no module.
+    """
+
+    name: str
+    sum: Sum
+    classes: Mapping[str, int]
+
+
+class Facts(NamedTuple):
+    """What a file holds.
+
+    size: bytes of all its files, `files` their number. checkpoint: None where two state dicts could be meant; then
+    `ambiguous` says so and `nested` has them, key -> how much. classes: of the module that each tensor belongs to, as
+    the file or the structure tells, by the tensor's name. dtypes: how much of each. tied: groups of names of the same
+    bytes, seen in the same way; in `total` and `dtypes` such bytes count once. compared: bytes whose checksums are
+    right, where that was wanted. source: the file of source that the training run names of which it is.
+    """
+
+    path: str
+    format: str
+    size: int
+    files: int
+    checkpoint: Checkpoint | None
+    classes: Mapping[str, str] = {}
+    total: Sum = Sum(0, 0, 0)
+    dtypes: Mapping[str, Sum] = {}
+    groups: Sequence[Group] = ()
+    tied: Sequence[Sequence[str]] = ()
+    nested: Mapping[str, Sum] = {}
+    ambiguous: str | None = None
+    compared: int | None = None
+    source: StoredSource | None = None
+
+
+def inspect_file(path: str | Path, key: str | None = None, *, crc: bool = False) -> Facts:
+    """What the file at `path` holds, under `key` where more than one state dict is in it.
+
+    Where no key is given and two could be meant, or the key is none of several, the facts list them instead. crc: read
+    all of the file and compare its checksums. Raises BadCheckpoint, Unsupported for a file that cannot be read, and
+    BadCheckpoint for one that is damaged.
+    """
+    with open_source(str(path)) as source:
+        size = sum(os.fstat(file.fileno()).st_size for file in source.files)
+        try:
+            checkpoint = source.checkpoint(key)
+        except (Ambiguous, BadCheckpoint) as error:
+            nested = _nested(source) if isinstance(error, Ambiguous) or key is not None else {}
+            if len(nested) < 2:
+                raise
+            called = source.format if isinstance(source, TorchSource) else ""
+            return Facts(str(path), called, size, len(source.files), None, nested=nested, ambiguous=str(error))
+        compared = compare(source, lambda: checkpoint.tensors, whole=True) if crc else None
+        found = _facts(str(path), size, len(source.files), checkpoint)
+        return found._replace(compared=compared, source=_named(source, checkpoint))
+
+
+def _named(source: Source, checkpoint: Checkpoint) -> StoredSource | None:
+    """The file of source that the note of a training run names; None where there is no note that can be read."""
+    noted = (checkpoint.training or {}).get(RUN)
+    if not isinstance(noted, Tensor) or noted.nbytes > LARGEST_NOTE:
+        return None
+    content = b"".join(read_at(source.files[span.file], source.path, span.offset, span.length) for span in noted.spans)
+    try:
+        run = json_value(content)
+    except ValueError:
+        return None
+    return stored_source(run) if isinstance(run, dict) else None
+
+
+def _nested(source: Source) -> dict[str, Sum]:
+    """The state dicts under the keys of the file, and how much each is."""
+    found: dict[str, Sum] = {}
+    if not isinstance(source, TorchSource):
+        return found
+    loaded = source.load()
+    if type(loaded.value) is not dict or loaded.refused:
+        return found
+    held = loaded.value.items()
+    keys = [key for key, value in held if isinstance(key, str) and (type(value) is dict or is_module(value))]
+    for key in [key for key in keys if key.isprintable()][:MOST]:
+        try:
+            found[key] = _sum(read(source, loaded, key).tensors.values())
+        except MsmigrateError:
+            continue
+    return found
+
+
+def _facts(path: str, size: int, files: int, checkpoint: Checkpoint) -> Facts:
+    tensors = checkpoint.tensors
+    classes = _classes(checkpoint)
+    groups: dict[str, list[str]] = {}
+    names: dict[Tensor, list[str]] = {}
+    dtypes: dict[str, list[Tensor]] = {}
+    for name, tensor in tensors.items():
+        top, dot, _ = name.partition(".")
+        groups.setdefault(top if dot else "", []).append(name)
+        names.setdefault(tensor, []).append(name)
+    once = list(names)
+    once += [tensor for tensor, held in names.items() if not tensor.nbytes for _ in held[1:]]
+    for tensor in once:
+        dtypes.setdefault(tensor.dtype, []).append(tensor)
+    return Facts(
+        path,
+        checkpoint.format,
+        size,
+        files,
+        checkpoint,
+        classes,
+        _sum(once)._replace(tensors=len(tensors)),
+        {dtype: _sum(held) for dtype, held in dtypes.items()},
+        [Group(top, _sum(map(tensors.__getitem__, held)), _counted(held, classes)) for top, held in groups.items()],
+        [held for tensor, held in names.items() if len(held) > 1 and tensor.nbytes],
+    )
+
+
+def _sum(tensors: Iterable[Tensor]) -> Sum:
+    held = list(tensors)
+    return Sum(len(held), sum(product(tensor.shape) for tensor in held), sum(tensor.nbytes for tensor in held))
+
+
+def _counted(names: Iterable[str], classes: Mapping[str, str]) -> dict[str, int]:
+    """The classes of the modules that these tensors belong to, each with the number of its modules."""
+    modules = {infer_layers.split(name)[0]: classes[name] for name in names}
+    counts: dict[str, int] = {}
+    for label in modules.values():
+        counts[label] = counts.get(label, 0) + 1
+    return counts
+
+
+def _classes(checkpoint: Checkpoint) -> dict[str, str]:
+    """Tensor -> the class of the module that it belongs to."""
+    shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
+    ways = tensor_names.by_structure(shapes) if checkpoint.framework == "mindspore" else {}
+    told = checkpoint.owners or {}
+    found: dict[str, str] = {}
+    for module in infer_layers.modules({**shapes, **dict.fromkeys(checkpoint.refused, ())}):
+        for leaf in module.leaves:
+            name = f"{module.path}.{leaf}" if module.path else leaf
+            way = ways.get(name)
+            if module.path in told:
+                found[name] = told[module.path][0].removeprefix("torch.nn.")
+            elif isinstance(way, MsmigrateError):
+                said = str(way).removeprefix("it may belong to ")
+                found[name] = said.replace(", or to ", " or ").replace(", or be ", " or ")
+            elif way is not None and way.owner != OWN:
+                found[name] = way.owner
+            else:
+                found[name] = _label(module.families, checkpoint.framework)
+    return found
+
+
+def _label(families: Sequence[Family] | None, framework: str) -> str:
+    """The classes that tensors under torch's names tell."""
+    if families is None:
+        return OWN
+    if framework == "mindspore":
+        labels = [CELLS.get(family, family.label) for family in families if family not in OTHER_NAMES]
+        return " or ".join(labels) or OWN
+    return " or ".join(family.label for family in families) or UNKNOWN

@@ -1,0 +1,240 @@
+"""Build the torch model that is named, and the inputs that it runs on.
+
+torchvision:NAME    of torchvision, on inputs of the size of its published weights
+timm:NAME           of timm, on inputs of the size that timm notes for it
+FILE.py:FUNCTION    whatever the function returns: a model, or a model and its inputs
+"""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..errors import BadInput
+from .model_spec import Spec, function
+
+IMAGE = (1, 3, 224, 224)
+FRAMES = 16  # of a clip
+SIDE = 320  # pixels of an image to find something in
+PROPOSALS = 50  # of places where something may be
+# the families of torchvision whose models look at values, and so cannot run without any
+DETECTION = "detection"
+FAMILIES = ("detection", "optical_flow", "quantization", "segmentation", "video")
+# where a model is built and where it runs: without values at all; built with those that its Python looks at, such as
+# the rates of its layers, but without its weights
+WAYS = (("meta", "meta"), ("cpu", "meta"))
+
+
+class Inputs(NamedTuple):
+    """What a model is called with in each mode, and the words for it."""
+
+    eval: tuple[Any, ...]
+    train: tuple[Any, ...]
+    said: str
+    chosen: bool  # by msmigrate, not told by the user
+    kwargs: Mapping[str, Any] = {}
+
+
+def build(spec: Spec) -> Any:
+    """Build the model, or what the user's function returns; raises BadInput for a name that nobody knows."""
+    if spec.place == "torchvision":
+        import torchvision
+
+        _known(spec.name, torchvision.models.list_models(), "torchvision")
+        none = {"weights": None}
+        if "weights_backbone" in _parameters(torchvision.models.get_model_builder(spec.name)):
+            none["weights_backbone"] = None
+        return torchvision.models.get_model(spec.name, *spec.args, **{**none, **spec.kwargs})
+    if spec.place == "timm":
+        timm = load_timm()
+        _known(spec.name, timm.list_models(), "timm")
+        return timm.create_model(spec.name, *spec.args, **{"pretrained": False, **spec.kwargs})
+    return function(spec)(*spec.args, **spec.kwargs)
+
+
+@contextmanager
+def empty_weights() -> Iterator[None]:
+    """Let no module that is built inside the block hold a weight or a buffer in memory: they go to the meta device."""
+    module = torch.nn.Module
+    register_parameter, register_buffer = module.register_parameter, module.register_buffer
+
+    def parameter(self: torch.nn.Module, name: str, param: torch.nn.Parameter | None) -> None:
+        register_parameter(self, name, param)
+        held = self._parameters[name]
+        if type(held) is torch.nn.Parameter and not held.is_meta:  # one that is shared stays the same one
+            self._parameters[name] = torch.nn.Parameter(held.data.to("meta"), requires_grad=held.requires_grad)
+
+    def buffer(self: torch.nn.Module, name: str, tensor: torch.Tensor | None, persistent: bool = True) -> None:
+        register_buffer(self, name, tensor, persistent)
+        if tensor is not None:
+            self._buffers[name] = tensor.to("meta")
+
+    module.register_parameter, module.register_buffer = parameter, buffer
+    try:
+        yield
+    finally:
+        module.register_parameter, module.register_buffer = register_parameter, register_buffer
+
+
+def twice(value: Any) -> Any:
+    """Two images for one: a list of images twice as long, a batch twice as large."""
+    if isinstance(value, list):
+        return value * 2
+    return pytree.tree_map_only(torch.Tensor, lambda tensor: torch.cat((tensor, tensor)), value)
+
+
+def load_timm() -> Any:
+    """Import timm; raises BadInput where it is not installed."""
+    try:
+        import timm
+    except ModuleNotFoundError as error:
+        if error.name != "timm":
+            raise
+        raise BadInput("timm is not installed; pip install timm") from None
+    return timm
+
+
+def split(made: Any) -> tuple[torch.nn.Module, Any]:
+    """Take apart what a function returned: the model, and the inputs or None; raises BadInput for anything else."""
+    model, inputs = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
+    if not isinstance(model, torch.nn.Module):
+        got = f"a tuple of {len(made)}" if isinstance(made, tuple) else type(made).__name__
+        raise BadInput(f"it returns {got}, not a torch.nn.Module, nor (model, inputs)")
+    return model, inputs
+
+
+def family(spec: Spec) -> str:
+    """What kind of model it is, as the coverage table groups them."""
+    if spec.place != "torchvision":
+        return spec.place
+    import torchvision
+
+    module = torchvision.models.get_model_builder(spec.name).__module__
+    return next((name for name in FAMILIES if f".{name}." in module), "classification")
+
+
+def looks_at_values(spec: Spec) -> bool:
+    """Whether a model is known not to run without values."""
+    try:
+        return spec.place == "torchvision" and family(spec) == DETECTION
+    except ValueError:
+        return False  # torchvision has no such name
+
+
+def inputs_for(spec: Spec, model: torch.nn.Module, told: tuple[str, ...], returned: Any) -> Inputs:
+    """Choose what the model runs on: told shapes, else what its function returned, else what suits its family."""
+    if told:
+        tensors = tuple(_told(text) for text in told)
+        return Inputs(tensors, tensors, " and ".join(told), chosen=False)
+    if returned is not None:
+        if isinstance(returned, Mapping):
+            return Inputs((), (), "the inputs that it returns", chosen=False, kwargs=dict(returned))
+        given = tuple(returned) if isinstance(returned, (tuple, list)) else (returned,)
+        return Inputs(given, given, "the inputs that it returns", chosen=False)
+    if spec.place == "torchvision":
+        return _torchvision(spec.name, family(spec), model)
+    shape = (1, *_timm_size(model)) if spec.place == "timm" else IMAGE
+    return _images(shape)
+
+
+def _images(*shapes: tuple[int, ...]) -> Inputs:
+    tensors = tuple(torch.rand(shape) for shape in shapes)
+    return Inputs(tensors, tensors, " and ".join("×".join(map(str, shape)) for shape in shapes), chosen=True)
+
+
+def _timm_size(model: torch.nn.Module) -> tuple[int, ...]:
+    settings = getattr(model, "pretrained_cfg", None) or getattr(model, "default_cfg", None) or {}
+    return tuple(settings.get("input_size") or IMAGE[1:])
+
+
+def _torchvision(name: str, kind: str, model: Any) -> Inputs:
+    if kind == DETECTION:
+        if model.transform.fixed_size is None:  # it would enlarge every image to 800 pixels, and take as much longer
+            model.transform.min_size, model.transform.max_size = (SIDE,), SIDE
+        if hasattr(model, "rpn"):  # and the head runs on each of a thousand proposals
+            model.rpn._pre_nms_top_n = model.rpn._post_nms_top_n = {"training": PROPOSALS, "testing": PROPOSALS}
+        return _detection(name)
+    if kind == "optical_flow":
+        return _images((1, 3, 368, 496), (1, 3, 368, 496))
+    size = getattr(model, "image_size", None)  # one that only takes images of one size, such as a ViT, says so
+    height, width = (size, size) if isinstance(size, int) else _crop(name)
+    if kind == "video":
+        return _images((1, 3, FRAMES, height, width))
+    return _images((1, 3, height, width))
+
+
+def _crop(name: str) -> tuple[int, int]:
+    """The height and width to which the transforms of a model's published weights bring an image."""
+    import torchvision
+
+    try:
+        transforms = torchvision.models.get_model_weights(name).DEFAULT.transforms()
+    except (AttributeError, ValueError):
+        return IMAGE[2], IMAGE[3]
+    size = getattr(transforms, "crop_size", None) or getattr(transforms, "resize_size", None) or IMAGE[2:]
+    size = [size] if isinstance(size, int) else list(size)
+    return int(size[0]), int(size[-1])
+
+
+def _detection(name: str) -> Inputs:
+    """One image, and what there is to find in it: a box, its class, its mask and its keypoints."""
+    target: dict[str, torch.Tensor] = {
+        "boxes": torch.tensor([[40.0, 40.0, 200.0, 240.0]], device="cpu"),
+        "labels": torch.tensor([1], device="cpu"),
+    }
+    if "mask" in name:
+        target["masks"] = torch.ones((1, SIDE, SIDE), dtype=torch.uint8, device="cpu")
+    if "keypoint" in name:
+        target["keypoints"] = torch.tensor([[[100.0, 120.0, 1.0]] * 17], device="cpu")
+    image = torch.rand((3, SIDE, SIDE), device="cpu")
+    return Inputs(([image],), ([image], [target]), f"a list of one 3×{SIDE}×{SIDE}", chosen=True)
+
+
+def _told(text: str) -> torch.Tensor:
+    """Make the tensor of `1x3x224x224` or `1x16:int64`; raises BadInput."""
+    shape, _, dtype = text.partition(":")
+    kind = getattr(torch, dtype or "float32", None)
+    try:
+        sizes = tuple(int(size) for size in shape.replace("×", "x").split("x")) if shape else ()
+    except ValueError:
+        sizes = (-1,)
+    if not isinstance(kind, torch.dtype) or any(size < 0 for size in sizes):
+        raise BadInput(f"--input {text}: expected sizes and perhaps a dtype, as in 1x3x224x224 or 1x16:int64")
+    try:
+        if kind.is_floating_point:
+            return torch.rand(sizes, dtype=kind)
+        return torch.ones(sizes, dtype=kind)
+    except (RuntimeError, TypeError) as error:
+        raise BadInput(f"--input {text}: {' '.join(str(error).split())[:200]}") from None
+
+
+def _known(name: str, names: list[str], place: str) -> None:
+    if name not in names and name.partition(".")[0] not in names:
+        near = difflib.get_close_matches(name, names, n=3)
+        hint = f"; did you mean {', '.join(near)}?" if near else f"; {place}.list_models() names them"
+        raise BadInput(f"{place} has no model {name}{hint}")
+
+
+def _parameters(builder: Callable[..., Any]) -> set[str]:
+    import inspect
+
+    return set(inspect.signature(builder).parameters)
+
+
+def quietly() -> None:
+    """Keep the model's warnings off the screen: they are for those who train it."""
+    warnings.simplefilter("ignore")
+
+
+def builder(spec: Spec) -> Callable[[], Any]:
+    """A function that makes the model anew; a user's file is imported once. Raises BadInput."""
+    if spec.place in ("torchvision", "timm"):
+        return lambda: build(spec)
+    found = function(spec)
+    return lambda: found(*spec.args, **spec.kwargs)

@@ -1,0 +1,286 @@
+"""Match, Alignment, Scope; alignment.json read and written; the map to edit.
+
+In this order, each step only for what the ones before left open: the user's map; equal names whose classes and shapes
+agree; the order of execution, with classes and shapes; the only candidate of its class and shape. Containers go by the
+layers they span. What these cannot decide is asked, not guessed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ...errors import BadInput
+from ...input_files import read_json
+from ...migrate.checkpoint.name_map import write_rules
+from ..options import Options, wait_for
+from .layers import Layers, torch_class
+from .model_structure import Structure, file, parent, read
+
+
+def everything(torch: Structure) -> Alignment:
+    """A model aligned with itself: what torch can record as long as nothing is known of the MindSpore net."""
+    layers = Layers(torch)
+    return Alignment(
+        tuple(Match(module.path, module.path, NAME, CERTAIN) for module in torch.modules),
+        tuple((call.path, call.call, call.path, call.call) for call in layers.calls),
+        {
+            name: Tensor(name, torch_class(torch.by_path[parent(name)].kind), held.shape, NAME, CERTAIN)
+            for name, held in torch.tensors().items()
+        },
+        counts={torch.framework: {path: count for path, count in layers.count.items() if count > 1}},
+    )
+
+
+MAP, NAME, ORDER, ONLY, SPAN = "map file", "same name", "order, type and shape", "type and shape", "the layers inside"
+CERTAIN, LIKELY = "certain", "likely"
+
+
+@dataclass(frozen=True)
+class Match:
+    """Two modules, by path, that are the same; how that was found, and how sure it is."""
+
+    torch: str
+    mindspore: str
+    how: str
+    sure: str
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Where a torch parameter or buffer is in the MindSpore net: its path there, the torch class of its layer, its
+    shape in torch, and how that was found."""
+
+    mindspore: str
+    owner: str
+    shape: tuple[int, ...]
+    how: str
+    sure: str
+
+
+@dataclass(frozen=True)
+class Left:
+    """What has no counterpart and need not have one: a module without tensors of its own, or a constant."""
+
+    framework: str
+    name: str
+    why: str
+
+
+class Lack(str, Enum):
+    """In what a tensor is not the same in both nets."""
+
+    MISSING = "missing"  # torch alone has it
+    CONSTANT = "constant"  # MindSpore has it as a plain Tensor, which is no Parameter
+    SHARED = "shared"  # MindSpore has one with another of its parameters, torch one for each
+    EXTRA = "extra"  # MindSpore alone has it
+    UNSHARED = "unshared"  # torch has one with another of its parameters, MindSpore one for each
+    FROZEN = "frozen"  # it trains in torch alone
+    TRAINS = "trains"  # it trains in MindSpore alone
+    SHAPE = "shape"  # it has another shape
+
+
+IN_TORCH_ALONE = (Lack.MISSING, Lack.CONSTANT, Lack.SHARED)
+IN_MINDSPORE_ALONE = (Lack.EXTRA, Lack.UNSHARED)
+
+
+@dataclass(frozen=True)
+class Unlike:
+    """A tensor that the two nets do not both have alike: a mismatch that is known before anything runs.
+
+    name: what it is recorded as, torch's where torch has it; mindspore: its path in MindSpore's net, of a plain Tensor
+    too, empty where it has none; owner: the torch class of its layer, or MindSpore's where torch has none; module: the
+    outermost module (torch path, else MindSpore's) that one side lacks with all its tensors, empty where both have its
+    layer; within: the torch path of the innermost module around it that both have; text: what is wrong, with the place
+    in the user's file; fix: what to write in MindSpore.
+    """
+
+    lack: Lack
+    name: str
+    mindspore: str
+    owner: str
+    module: str
+    within: str
+    text: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What both sides can record, given what the user's functions brought."""
+
+    image_gradient: bool = True
+    optimizer_state: bool = True
+    rates: bool = True
+    given_gradients: bool = True
+    given_logits: bool = True
+
+
+ALL = Scope()
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The whole of it.
+
+    calls: (torch path, call, MindSpore path, call) of the layers that run; parameters: torch state name -> Tensor, in
+    the torch model's order; classes: how many the torch model tells apart; logits: the shape of its output; ask: what
+    has to be settled by a map first; unlike: the tensors that the two nets do not both have alike; counts: framework ->
+    path -> how often a layer runs in one pass, where that is not once; identity: a recipe's own models, whose names are
+    equal.
+    """
+
+    modules: tuple[Match, ...] = ()
+    calls: tuple[tuple[str, int, str, int], ...] = ()
+    parameters: Mapping[str, Tensor] = field(default_factory=dict)
+    left: tuple[Left, ...] = ()
+    classes: int = 0
+    logits: tuple[int, ...] = ()
+    scope: Scope = ALL
+    ask: tuple[str, ...] = ()
+    unlike: tuple[Unlike, ...] = ()
+    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    identity: bool = False
+
+    def mindspore_path(self, torch_path: str) -> str | None:
+        """The Cell that is this torch module, None where there is none."""
+        if self.identity:
+            return torch_path
+        return next((m.mindspore for m in self.modules if m.torch == torch_path), None)
+
+    def torch_path(self, mindspore_path: str) -> str | None:
+        """The torch module that is this Cell, None where there is none."""
+        if self.identity:
+            return mindspore_path
+        return next((m.torch for m in self.modules if m.mindspore == mindspore_path), None)
+
+    @cached_property
+    def _torch_calls(self) -> dict[tuple[str, int], tuple[str, int]]:
+        return {(theirs, their_call): (ours, our_call) for ours, our_call, theirs, their_call in self.calls}
+
+    @cached_property
+    def _compared(self) -> set[tuple[str, int]]:
+        return {(ours, our_call) for ours, our_call, _, _ in self.calls}
+
+    def torch_call(self, mindspore_path: str, call: int) -> tuple[str, int] | None:
+        """The torch path and call of a layer's call; None where it has no counterpart.
+
+        Micro-batches pass one after the other, so calls go on counting.
+        """
+        if self.identity:
+            return mindspore_path, call
+        passes, call = divmod(call, self._count("mindspore", mindspore_path))
+        found = self._torch_calls.get((mindspore_path, call))
+        return None if found is None else (found[0], found[1] + passes * self._count("torch", found[0]))
+
+    def compared(self, torch_path: str, call: int) -> bool:
+        """Whether this call of a torch layer has a counterpart."""
+        return self.identity or (torch_path, call % self._count("torch", torch_path)) in self._compared
+
+    @cached_property
+    def lacks(self) -> dict[str, Unlike]:
+        """Name -> what is not alike about that tensor."""
+        return {each.name: each for each in self.unlike}
+
+    @cached_property
+    def torch_names(self) -> frozenset[str]:
+        """The tensors that torch records: what has a counterpart, or should have one."""
+        return frozenset([*self.parameters, *(each.name for each in self.unlike if each.lack in IN_TORCH_ALONE)])
+
+    def alike(self, name: str) -> bool:
+        """Whether both nets train this parameter, in one shape: what is given to both is given to such ones alone."""
+        return name not in self.lacks
+
+    def other_shape(self, name: str) -> bool:
+        """Whether a tensor's counterpart has another shape, which holds none of its values."""
+        return name in self.lacks and self.lacks[name].lack is Lack.SHAPE
+
+    def _count(self, framework: str, path: str) -> int:
+        return self.counts.get(framework, {}).get(path, 1)
+
+
+IDENTITY = Alignment(identity=True)
+
+ALIGNMENT = "alignment.json"
+FORMAT = 2
+
+
+def _logits(torch: Structure) -> tuple[int, ...]:
+    return torch.outputs[0] if len(torch.outputs) == 1 else ()
+
+
+def scope(torch: Structure, mindspore: Structure) -> Scope:
+    """What both sides can record."""
+    own = {*torch.own, *mindspore.own}
+    step, optimizer = "step" in own, "optimizer" in own
+    return Scope(
+        image_gradient=not (torch.tokens or step),
+        optimizer_state=not optimizer,
+        rates=not optimizer,
+        given_gradients=True,
+        given_logits=len(torch.outputs) == 1 and len(mindspore.outputs) == 1,
+    )
+
+
+def read_alignment(options: Options) -> Alignment:
+    """The run's alignment, waiting for the parent to write it; the identity for a recipe's own models.
+
+    Raises BadInput for a file that is no alignment.
+    """
+    if options.pair is None:
+        return IDENTITY
+    if options.alone:  # of a net that is elsewhere nothing is known: everything may have a counterpart
+        torch = read(file(options.folder, "torch"))
+        return replace(everything(torch), logits=_logits(torch), scope=scope(torch, torch))
+    path = wait_for(options.folder / ALIGNMENT)
+    try:
+        document = read_json(path)
+        if document.pop("format") != FORMAT:
+            raise ValueError("another format")
+        return _alignment(document)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadInput(f"{path}: is no alignment: {' '.join(str(error).split())[:300]}") from None
+
+
+def _alignment(document: dict[str, Any]) -> Alignment:
+    modules = tuple(Match(**fields) for fields in document["modules"])
+    calls = tuple((ours, k, theirs, their_k) for ours, k, theirs, their_k in document["calls"])
+    parameters = {n: Tensor(**{**f, "shape": tuple(f["shape"])}) for n, f in document["parameters"].items()}
+    left = tuple(Left(**fields) for fields in document["left"])
+    unlike = tuple(Unlike(**{**fields, "lack": Lack(fields["lack"])}) for fields in document["unlike"])
+    logits, classes = tuple(document["logits"]), document["classes"]
+    texts = [text for m in modules for text in asdict(m).values()] + [c[0] for c in calls] + [c[2] for c in calls]
+    texts += [text for name, t in parameters.items() for text in (name, t.mindspore, t.owner, t.how, t.sure)]
+    texts += [str(text) if isinstance(text, Lack) else text for each in unlike for text in vars(each).values()]
+    counts = [n for c in calls for n in (c[1], c[3])] + [*logits, classes]
+    counts += [n for tensor in parameters.values() for n in tensor.shape]
+    repeated = {str(side): dict(paths) for side, paths in document["counts"].items()}
+    if not all(type(n) is int and n > 0 for paths in repeated.values() for n in paths.values()):
+        raise ValueError("a layer runs so many times that it is no number")
+    flags = document["scope"]
+    if not all(type(text) is str for text in texts) or not all(type(n) is int and n >= 0 for n in counts):
+        raise ValueError("a name is no text, or a number is none")
+    if not all(type(flag) is bool for flag in flags.values()):
+        raise ValueError("the scope is not made of true and false")
+    return Alignment(modules, calls, parameters, left, classes, logits, Scope(**flags), (), unlike, repeated)
+
+
+def write_map(folder: Path, path: Path) -> None:
+    """Write the alignment of a run as a map to edit. Raises BadInput."""
+    try:
+        document = read_json(folder / ALIGNMENT)
+        found = _alignment({key: value for key, value in document.items() if key != "format"})
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadInput(f"{folder / ALIGNMENT}: is no alignment: {' '.join(str(error).split())[:300]}") from None
+    pairs = [(m.torch, m.mindspore, f"{m.how}, {m.sure}") for m in found.modules if m.torch and m.mindspore]
+    below = {m.torch for m in found.modules}
+    pairs += [
+        (name, t.mindspore, f"{t.how}, {t.sure}")
+        for name, t in found.parameters.items()
+        if name.rpartition(".")[0] not in below
+    ]
+    write_rules(path, pairs)

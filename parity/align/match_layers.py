@@ -1,0 +1,432 @@
+"""Find the alignment: map, names, order of execution, the only candidate; refuse what is open.
+
+Needleman and Wunsch's algorithm (1970) without a cost of gaps: a call that has no partner (a ReLU that one side writes
+as a function) costs nothing, and a pair counts by how well its two calls fit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Container, Iterator, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import Ambiguous, BadInput
+from ...migrate.checkpoint import name_map
+from ...migrate.checkpoint.name_map import Rule, read_rules
+from ..options import Options
+from .alignment import (
+    ALIGNMENT,
+    CERTAIN,
+    FORMAT,
+    LIKELY,
+    MAP,
+    NAME,
+    ONLY,
+    ORDER,
+    SPAN,
+    Alignment,
+    Match,
+    _logits,
+    scope,
+)
+from .ambiguities import confirmed, doubts
+from .layers import CONTAINERS, Layer, Layers, alike, base_score, closed, fits, torch_class
+from .model_structure import Structure, file, join, parent, read
+from .tensors import Calls as tensors_Calls
+from .tensors import Crossed
+from .unlike import unlike
+
+FORCED = 1000.0
+
+
+def align(torch: Structure, mindspore: Structure, rules: list[Rule]) -> Alignment:
+    """Align two structures. Raises BadInput for a map that does not fit; what cannot be settled stands in `ask`, what
+    one side has otherwise or not at all in `unlike`."""
+    return _Aligner(torch, mindspore, rules).align()
+
+
+class _Aligner:
+    def __init__(self, torch: Structure, mindspore: Structure, rules: list[Rule]) -> None:
+        self.torch, self.mindspore = torch, mindspore
+        self.ours, self.theirs = Layers(torch), Layers(mindspore)
+        if one := closed(self.ours, self.theirs):
+            self.ours, self.theirs = Layers(torch, one), Layers(mindspore, one)
+        names = {m.path: True for m in torch.modules if m.path} | dict.fromkeys(torch.tensors(), False)
+        self.mapped = name_map.apply(rules, names, {m.path for m in mindspore.modules} | set(mindspore.tensors()))
+        self.pairs: dict[str, tuple[str, str, str]] = {}  # torch path -> MindSpore path, how, how sure
+        self.taken: set[str] = set()
+
+    def align(self) -> Alignment:
+        for path, target in self.mapped.items():
+            if path in self.torch.by_path and target in self.mindspore.by_path:
+                self._pair(path, target, MAP, CERTAIN)
+        for path in self._trusted():
+            if path not in self.pairs and path not in self.taken:
+                self._pair(path, path, NAME, CERTAIN)
+        calls = self._whole_blocks(self._in_order())
+        self._leftovers(calls)
+        self._same_place(calls)
+        ask = doubts(self.ours, self.theirs, self.pairs, calls)
+        for path in confirmed(self.ours, self.theirs, self.pairs, calls):
+            target, how, _ = self.pairs.get(path, ("", "", ""))
+            if how == ORDER:
+                self.pairs[path] = (target, how, CERTAIN)
+        for ours, theirs in match_containers(
+            self.ours, self.theirs, calls, {p: t for p, (t, _, _) in self.pairs.items()}
+        ):
+            if ours not in self.pairs and theirs not in self.taken:
+                self._pair(ours, theirs, SPAN, CERTAIN if ours == "" else LIKELY)
+        crossed = Crossed(self.ours, self.theirs, self.pairs, self.mapped)
+        order = {call.path: call.entered for call in reversed(self.torch.calls)}
+        modules = sorted(self.pairs, key=lambda path: (order.get(path, 1 << 60), self.torch.position[path]))
+        return Alignment(
+            tuple(Match(path, *self.pairs[path]) for path in modules),
+            tuple(calls),
+            crossed.parameters,
+            tuple(crossed.left(calls)),
+            ask=(*ask, *crossed.ask()),
+            unlike=tuple(unlike(crossed)),
+            counts={
+                side.structure.framework: {path: count for path, count in side.count.items() if count > 1}
+                for side in (self.ours, self.theirs)
+            },
+        )
+
+    def _pair(self, ours: str, theirs: str, how: str, sure: str) -> None:
+        self.pairs[ours] = (theirs, how, sure)
+        self.taken.add(theirs)
+
+    # by name
+
+    def _trusted(self) -> list[str]:
+        """Paths that both sides have, with classes and tensors that agree.
+
+        A number counts as a name only where everything in its list agrees: in a Sequential that lacks a layer on one
+        side, what follows has another's number.
+        """
+        fit = {path for path in self.torch.by_path if path in self.mindspore.by_path and self._agree(path)}
+        tensors = [
+            m.path for s in (self.torch, self.mindspore) for m in s.modules if any(h.trains for h in m.tensors.values())
+        ]
+        wrong = {path for path in tensors if path not in fit}
+        shifted = set()
+        for path in wrong:
+            while path:
+                # behind the end of the other side's list nothing has another's number
+                if path.rpartition(".")[2].isdigit() and self._both_have(path):
+                    shifted.add(parent(path))
+                path = parent(path)
+        # free layers do not say where they belong: a list whose layers differ in class is shifted too
+        for path in (p for p in self.torch.by_path if p in self.mindspore.by_path and p not in fit):
+            if path.rpartition(".")[2].isdigit() and not any(c.path == path for c in self.ours.containers):
+                shifted.add(parent(path))
+        return [path for path in self.torch.by_path if path in fit and not _numbered(path, shifted)]
+
+    def _both_have(self, path: str) -> bool:
+        return path in self.torch.by_path and path in self.mindspore.by_path
+
+    def _agree(self, path: str) -> bool:
+        ours, theirs = self.torch.by_path[path], self.mindspore.by_path[path]
+        layer, its = self.ours.by_path.get(path), self.theirs.by_path.get(path)
+        if (layer is None) != (its is None):
+            return False
+        if layer is None or its is None:
+            trained = [name for name, held in ours.tensors.items() if held.trains]
+            return all(
+                name in theirs.tensors and fits(ours.tensors[name].shape, theirs.tensors[name].shape)
+                for name in trained
+            )
+        if not layer.tensors and self.ours.count[path] != self.theirs.count[path]:
+            return False
+        return base_score(layer, its) >= 4.0
+
+    # by order
+
+    def _in_order(self) -> tensors_Calls:
+        """Pair layer calls by the order of execution, what is paired already kept; then the calls of crossing pairs."""
+        ours, theirs = self.ours, self.theirs
+        cache: dict[tuple[object, ...], float] = {}
+
+        def score(i: int, j: int) -> float:
+            path, its = ours.calls[i].path, theirs.calls[j].path
+            if path in self.pairs or its in self.taken:
+                return FORCED if path in self.pairs and self.pairs[path][0] == its else 0.0
+            a, b = ours.by_path[path], theirs.by_path[its]
+            key = (a.kind, b.kind, a.held, b.held, a.shape == b.shape)
+            if key not in cache:
+                cache[key] = base_score(a, b)
+            points = cache[key]
+            if points and ours.count[path] != theirs.count[its]:
+                points *= 0.9
+            if points and a.tensors:  # what comes next tells branches apart that begin alike
+                points += _likeness(ours.branch(ours.calls[i]), theirs.branch(theirs.calls[j]))
+            if points and path.rpartition(".")[2] == its.rpartition(".")[2]:
+                points += 0.25
+            return points
+
+        n, m = len(ours.calls), len(theirs.calls)
+        start = 0  # what begins alike needs no table
+        while (
+            start < min(n, m) and score(start, start) == FORCED and ours.calls[start].call == theirs.calls[start].call
+        ):
+            start += 1
+        found = [(i, i) for i in range(start)]
+        found += [
+            (start + i, start + j)
+            for i, j in align_sequence(n - start, m - start, lambda i, j: score(start + i, start + j))
+        ]
+        calls = [(ours.calls[i].path, ours.calls[i].call, theirs.calls[j].path, theirs.calls[j].call) for i, j in found]
+        calls = self._settled(calls)
+        for path, (its, _, _) in self.pairs.items():  # pairs whose order differs: their calls in turn
+            count = min(ours.count.get(path, 0), theirs.count.get(its, 0))
+            if count and not any(call[0] == path for call in calls):
+                calls += [(path, k, its, k) for k in range(count)]
+        return calls
+
+    def _settled(self, calls: tensors_Calls) -> tensors_Calls:
+        """Enter what order found; a layer with tensors is one layer, so its calls must all say the same."""
+        kept = []
+        partner: dict[str, set[str]] = {}
+        for path, _, its, _ in calls:
+            partner.setdefault(path, set()).add(its)
+            partner.setdefault("\0" + its, set()).add(path)
+        signatures = [layer.signature for layer in self.ours.by_path.values()]
+        for call in calls:
+            path, _, its, _ = call
+            free = not self.ours.by_path[path].tensors and not self.theirs.by_path[its].tensors
+            if not free and (len(partner[path]) > 1 or len(partner["\0" + its]) > 1):
+                continue
+            kept.append(call)
+            if path not in self.pairs and its not in self.taken:
+                alone = signatures.count(self.ours.by_path[path].signature) == 1
+                self._pair(path, its, ORDER, CERTAIN if alone and not free else LIKELY)
+        return kept
+
+    def _whole_blocks(self, calls: tensors_Calls) -> tensors_Calls:
+        """Where one side has fewer blocks of one build, order may pair the beginning of one block and the end of the
+        next with the halves of a single one: the other half is taken from the block that it begins with."""
+        moved = self._moved({path: its for path, _, its, _ in calls}, self.ours, self.pairs)
+        calls = [(moved.get(path, path), k, its, its_k) for path, k, its, its_k in calls]
+        for path, new in moved.items():
+            self.pairs[new] = self.pairs.pop(path)
+        moved = self._moved({its: path for path, _, its, _ in calls}, self.theirs, self.taken)
+        for path, (its, how, sure) in self.pairs.items():
+            if its in moved:
+                self.pairs[path] = (moved[its], how, sure)
+        self.taken = {its for its, _, _ in self.pairs.values()}
+        return [(path, k, moved.get(its, its), its_k) for path, k, its, its_k in calls]
+
+    def _moved(self, partner: Mapping[str, str], layers: Layers, paired: Container[str]) -> dict[str, str]:
+        """Path of a layer -> its twin in the block that the rest of its partner's block is paired with."""
+        by_order = {path: its for path, its in partner.items() if self._how(path, its) == ORDER}
+        blocks: dict[str, str] = {}
+        moved: dict[str, str] = {}
+        for path, its in by_order.items():
+            for depth in range(path.count("."), 0, -1):  # the outermost block decides
+                block, rest = _split(path, depth)
+                main = blocks.setdefault(_split(its, depth)[0], block)
+                twin, one = join(main, rest), layers.by_path[path]
+                other = layers.by_path.get(twin)
+                if twin == path or other is None or twin in paired or twin in moved.values():
+                    continue
+                if (other.kind, other.held, layers.count[twin]) == (one.kind, one.held, layers.count[path]):
+                    moved[path] = twin
+                    break
+        return moved
+
+    def _how(self, path: str, its: str) -> str:
+        return self.pairs.get(path, self.pairs.get(its, ("", "", "")))[1]
+
+    def _leftovers(self, calls: tensors_Calls) -> None:
+        """Layers with tensors that order left over: the only ones of their class and shapes belong together."""
+        ours = [*self._left(self.ours, self.pairs).values()]
+        theirs = [*self._left(self.theirs, self.taken).values()]
+        for layer in ours:
+            fit = [its for its in theirs if base_score(layer, its) > 0]
+            back = [o for o in ours if fit and base_score(o, fit[0]) > 0]
+            if len(fit) == 1 and len(back) == 1:
+                self._pair_calls(layer.path, fit[0].path, ONLY, calls)
+
+    def _same_place(self, calls: tensors_Calls) -> None:
+        """Layers with tensors of other shapes than their counterparts: they have one name, or stand between the same
+        layers, where all that are left are of one class each after the other, or they alone are of theirs."""
+        for path, layer in self._left(self.ours, self.pairs).items():
+            its = self.theirs.by_path.get(path)
+            if its is not None and path not in self.taken and alike(layer.kind, its.kind):
+                self._pair_calls(path, path, NAME, calls)
+        partner = {ours: theirs for ours, _, theirs, _ in calls}
+        mine = self._gaps(self.ours, {path: path for path in partner}, self.pairs)
+        their = self._gaps(self.theirs, {theirs: ours for ours, theirs in partner.items()}, self.taken)
+        for place, left in mine.items():
+            other = their.get(place, [])
+            kinds = [torch_class(self.ours.by_path[path].kind) for path in left]
+            their_kinds = [torch_class(self.theirs.by_path[path].kind) for path in other]
+            for i, (path, kind) in enumerate(zip(left, kinds, strict=True)):
+                if kinds == their_kinds:
+                    self._pair_calls(path, other[i], ORDER, calls)
+                elif kinds.count(kind) == their_kinds.count(kind) == 1:
+                    self._pair_calls(path, other[their_kinds.index(kind)], ORDER, calls)
+
+    @staticmethod
+    def _left(layers: Layers, paired: Container[str]) -> dict[str, Layer]:
+        return {path: layer for path, layer in layers.by_path.items() if path not in paired and layer.tensors}
+
+    def _gaps(self, layers: Layers, partner: Mapping[str, str], paired: Container[str]) -> dict[object, list[str]]:
+        """The paired layers before and behind, under torch's names -> the layers with tensors that are left there."""
+        known = [partner.get(call.path, "") for call in layers.calls]
+        before, behind = ["", *itertools.accumulate(known, _latest)], ["", *itertools.accumulate(known[::-1], _latest)]
+        first = {call.path: i for i, call in reversed([*enumerate(layers.calls)])}
+        found: dict[object, list[str]] = {}
+        for path in sorted(self._left(layers, paired), key=lambda path: first[path]):
+            found.setdefault((before[first[path]], behind[len(known) - 1 - first[path]]), []).append(path)
+        return found
+
+    def _pair_calls(self, ours: str, theirs: str, how: str, calls: tensors_Calls) -> None:
+        self._pair(ours, theirs, how, LIKELY)
+        count = min(self.ours.count[ours], self.theirs.count[theirs])
+        calls += [(ours, k, theirs, k) for k in range(count)]
+
+
+def _split(path: str, depth: int) -> tuple[str, str]:
+    """A path without its last `depth` parts after the first one, and these."""
+    parts = path.split(".")
+    return ".".join(parts[:-depth]), ".".join(parts[-depth:])
+
+
+def _latest(one: str, other: str) -> str:
+    return other or one
+
+
+def _likeness(one: tuple[object, ...], other: tuple[object, ...]) -> float:
+    """Up to 0.5 for two branches: by how far they agree, and more if they end together."""
+    common = 0
+    while common < min(len(one), len(other)) and one[common] == other[common]:
+        common += 1
+    return 0.05 * common + 0.2 * (common == len(one) == len(other))
+
+
+def _numbered(path: str, shifted: set[str]) -> bool:
+    """Whether a number on the way to this path is one of a list that is shifted."""
+    while path:
+        if path.rpartition(".")[2].isdigit() and parent(path) in shifted:
+            return True
+        path = parent(path)
+    return False
+
+
+Calls = list[tuple[str, int, str, int]]
+
+
+def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """(torch path, MindSpore path) of containers whose paired layer calls are the same; the models always are.
+
+    Of containers around one set of calls, one inside the other, the outer goes with the outer; where one side has more
+    of them, plain lists are left out first, then what has no namesake.
+    """
+    yield "", ""
+    number = {(path, k): i for i, (path, k, _, _) in enumerate(calls)}
+    their_number = {(path, k): i for i, (_, _, path, k) in enumerate(calls)}
+    mine, its = _spans(ours, number), _spans(theirs, their_number)
+    for span, paths in mine.items():
+        free = [path for path in paths if path and path not in pairs]
+        other = [path for path in its.get(span, []) if path and path not in pairs.values()]
+        if not span or not free or not other:
+            continue
+        if len(free) != len(other):
+            own, its_own = _no_lists(ours, free), _no_lists(theirs, other)
+            free, other = (own or free, its_own or other)
+        if len(free) != len(other):
+            names = {path.rpartition(".")[2]: path for path in other}
+            both = [(path, names[path.rpartition(".")[2]]) for path in free if path.rpartition(".")[2] in names]
+            yield from both or [(free[0], other[0])]
+            continue
+        yield from zip(free, other, strict=True)
+
+
+def _no_lists(layers: Layers, paths: list[str]) -> list[str]:
+    return [path for path in paths if torch_class(layers.structure.by_path[path].kind) not in CONTAINERS]
+
+
+def _spans(layers: Layers, number: dict[tuple[str, int], int]) -> dict[frozenset[int], list[str]]:
+    """Set of paired layer calls -> the containers around just these, the outer first."""
+    spans: dict[str, set[int]] = {}
+    numbered = [(call.entered, number.get((call.path, call.call))) for call in layers.calls]
+    for container in layers.containers:
+        found = spans.setdefault(container.path, set())
+        found.update(n for entered, n in numbered if n is not None and container.entered < entered < container.left)
+    by_span: dict[frozenset[int], list[str]] = {}
+    for path, span in spans.items():  # in order of entering: the outer comes first
+        by_span.setdefault(frozenset(span), []).append(path)
+    return by_span
+
+
+LARGEST = 30_000_000  # cells of the table
+
+
+def align_sequence(n: int, m: int, score: Callable[[int, int], float]) -> list[tuple[int, int]]:
+    """Pairs (i, j), i < n and j < m, both ascending, of the highest total score; a pair needs a score above 0.
+
+    Equal ends are taken off first: score(i, j) must be what it is whatever else is paired. Of pairings that are
+    equally good, the one that pairs earlier calls first. Raises ValueError for sequences too long for the table.
+    """
+    best = [[score(i, j) for j in range(m)] for i in range(n)] if n * m <= LARGEST else None
+    if best is None:
+        raise ValueError(f"{n} and {m} calls are too many to align")
+    table = np.zeros((n + 1, m + 1))
+    for i in range(n - 1, -1, -1):
+        row, below, scores = table[i], table[i + 1], best[i]
+        right = 0.0
+        for j in range(m - 1, -1, -1):
+            value = max(right, float(below[j]))
+            if scores[j] > 0:
+                value = max(value, scores[j] + float(below[j + 1]))
+            row[j] = right = value
+    pairs = []
+    i = j = 0
+    while i < n and j < m:
+        if best[i][j] > 0 and table[i, j] == best[i][j] + table[i + 1, j + 1]:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif table[i, j] == table[i + 1, j]:
+            i += 1
+        else:
+            j += 1
+    return pairs
+
+
+MOST = 3  # of what is not alike, in one message
+
+
+def settle(folder: Path, options: Options) -> None:
+    """Align the two structures that lie in `folder`, and leave alignment.json there.
+
+    Raises Ambiguous for what the user has to settle by a map, BadInput for models that have nothing in common.
+    """
+    if options.pair is None:
+        return
+    rules = read_rules(options.pair.map_file)
+    torch, mindspore = read(file(folder, "torch")), read(file(folder, "mindspore"))
+    found = align(torch, mindspore, rules)
+    check(found)
+    classes = torch.outputs[0][1] if torch.outputs and len(torch.outputs[0]) > 1 else 0
+    found = replace(found, classes=classes, logits=_logits(torch), scope=scope(torch, mindspore))
+    partial = folder / f"{ALIGNMENT}.partial"
+    partial.write_text(json.dumps({"format": FORMAT, **asdict(found)}, indent=1), encoding="utf-8")
+    partial.replace(folder / ALIGNMENT)
+
+
+def check(found: Alignment) -> None:
+    """Raise Ambiguous where only the user can say which is which, BadInput where nothing at all corresponds."""
+    if found.ask:
+        more = f" (and {len(found.ask) - 1} more such groups)" if len(found.ask) > 1 else ""
+        raise Ambiguous(f"{found.ask[0]}{more}")
+    if found.unlike and not any(not found.other_shape(name) for name in found.parameters):
+        shown = "; ".join(each.text for each in found.unlike[:MOST])
+        raise BadInput(
+            f"the two models have nothing in common that could be compared: {shown}: name the two that belong "
+            "together, or say what corresponds with --map"
+        )

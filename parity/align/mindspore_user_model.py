@@ -1,0 +1,333 @@
+"""The user's MindSpore net: built, described, given weights, stepped."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Parameter, Tensor, nn, ops
+from mindspore import dtype as mstype
+from safetensors import SafetensorError
+from safetensors.numpy import load_file
+
+from ...errors import BadInput, BadTrace, Unsupported
+from ...migrate.model_spec import function, parse
+from ...training.models import mindspore_models
+from ...training.models.mindspore_parameter_names import Canonical
+from ...training.recipe.schema import Recipe
+from ...training.step.mindspore_step import StepResult, TrainStep
+from ..options import Options, recipe_of, wait_for
+from ..record.batches import Images, read_inputs
+from ..record.messages import announce
+from ..run_folder import INPUTS, START
+from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, Lack
+from .layers import layer_class
+from .made_at import made_at
+from .model_structure import Held, Module, Structure, Watch, few, file, flat, join, read
+from .user_model import Given, checked, given, run_users, single, takes_optimizer, without_optimizer
+
+PERIOD = 101
+FLOATS = (mstype.float16, mstype.bfloat16, mstype.float32, mstype.float64)
+
+
+def output_loss(outputs: Any, labels: Tensor) -> Tensor:
+    """The loss of what the net returned."""
+    distances = [_distance(x) for x in _flat(outputs) if x.dtype in FLOATS]
+    return ops.stack(distances).mean()
+
+
+def _distance(x: Tensor) -> Tensor:
+    x = ops.cast(x, mstype.float32)
+    fixed = ops.cast(ops.arange(x.size) % PERIOD, mstype.float32) / PERIOD
+    return ((x.reshape(-1) - fixed) ** 2).mean() / 2
+
+
+def _flat(value: Any) -> list[Tensor]:
+    """The tensors in a nest of tuples, lists and dicts, in order; this is compiled too."""
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    found = []
+    if isinstance(value, (tuple, list)):
+        for item in value:
+            found += _flat(item)
+    return found
+
+
+def build(options: Options) -> Given:
+    """The recipe's net, or what the user's function returns, with a loss of all outputs where the pair asks for one.
+
+    Raises BadInput and WorkerFailed.
+    """
+    taken = _build(options)
+    if options.pair is not None and options.pair.outputs and taken.loss is None and taken.step is None:
+        return replace(taken, loss=output_loss)
+    return taken
+
+
+def _build(options: Options) -> Given:
+    if options.pair is None:
+        model = options.recipe.model
+        return Given(mindspore_models.of_recipe(model))
+    where = f"--mindspore {options.pair.mindspore}"
+    spec = parse(options.pair.mindspore)
+    if spec.place == "msmigrate":
+        return Given(mindspore_models.build(spec.name, *spec.args, **spec.kwargs))
+    if spec.place == "mindcv":
+        return given(run_users(where, lambda: _of_mindcv(spec.name, spec.args, spec.kwargs)), nn.Cell, where)
+    return given(run_users(where, lambda: function(spec)(*spec.args, **spec.kwargs)), nn.Cell, where)
+
+
+def _of_mindcv(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        mindcv = importlib.import_module("mindcv.models")
+    except ModuleNotFoundError:
+        raise BadInput("mindcv is not installed here: pip install mindcv") from None
+    if not mindcv.is_model(name):
+        raise BadInput(f"mindcv has no model {name}")
+    return mindcv.create_model(name, *args, **kwargs)
+
+
+def tensors(images: Images) -> tuple[Tensor, ...]:
+    """The net's arguments."""
+    return tuple(Tensor(array) for array in (images if isinstance(images, tuple) else (images,)))
+
+
+def describe(taken: Given, images: Images, batch: int) -> Structure:
+    """Run the net once in training mode on two examples, and say what it consists of and in which order it runs.
+
+    Its running statistics move; the starting weights take their place afterwards.
+    """
+    net, watch = taken.model, Watch()
+    arrays = images if isinstance(images, tuple) else (images,)
+    inputs = tensors(few(arrays, batch))
+    with ExitStack() as hooks:
+        for path, cell in net.cells_and_names():
+            hooks.callback(cell.register_forward_pre_hook(_entering(watch, path)).remove)
+            hooks.callback(cell.register_forward_hook(_leaving(watch, path)).remove)
+        net.set_train(True)
+        outputs = run_users("the MindSpore net", lambda: _run(net, inputs))
+    shapes = tuple((batch, *x.shape[1:]) for x in outputs)
+    tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
+    return Structure("mindspore", _modules(net), watch.in_order(), shapes, tuple(taken.parts), tokens)
+
+
+def _run(net: nn.Cell, inputs: tuple[Tensor, ...]) -> list[Tensor]:
+    outputs = flat(net(*inputs), Tensor)
+    for output in outputs:
+        output.asnumpy()  # errors arrive when a value is asked for
+    return outputs
+
+
+def _modules(net: nn.Cell) -> tuple[Module, ...]:
+    found = []
+    seen: dict[int, str] = {}  # a weight that several cells share is the first one's, as in torch
+    cells = dict(net.cells_and_names())
+    for path, cell in cells.items():
+        held = dict(cell.parameters_and_names(expand=False))
+        shared = {name: seen[id(one)] for name, one in held.items() if id(one) in seen}
+        new = {name: one for name, one in held.items() if name not in shared}
+        seen |= {id(one): join(path, name) for name, one in new.items()}
+        own = {n: _held(one, bool(one.requires_grad), made_at(cells, join(path, n))) for n, one in new.items()}
+        plain = {n: one for n, one in vars(cell).items() if isinstance(one, Tensor) and not isinstance(one, Parameter)}
+        attributes = {n: _held(one, False, made_at(cells, join(path, n))) for n, one in plain.items()}
+        buffers = tuple(name for name, each in own.items() if not each.trains)
+        kind, made = layer_class(type(cell).mro()), made_at(cells, path)
+        by_batch = getattr(cell, "use_batch_statistics", None) is True
+        found.append(Module(path, kind, own, buffers, made, attributes, by_batch, shared))
+    return tuple(found)
+
+
+def _held(tensor: Tensor, trains: bool, made: str) -> Held:
+    return Held(tuple(tensor.shape), trains, str(tensor.dtype).lower(), made)
+
+
+def _entering(watch: Watch, path: str) -> Any:
+    def hook(_: nn.Cell, inputs: tuple[Any, ...]) -> None:
+        watch.enter(path, [x.asnumpy() for x in flat(inputs, Tensor)])
+
+    return hook
+
+
+def _leaving(watch: Watch, path: str) -> Any:
+    def hook(_: nn.Cell, __: tuple[Any, ...], output: Any) -> None:
+        watch.leave(path, output.asnumpy() if isinstance(output, Tensor) else None)
+
+    return hook
+
+
+def held(net: nn.Cell, alignment: Alignment) -> list[Canonical]:
+    """The net's parameters and buffers that have a counterpart, under torch's names, in the torch model's order; then
+    those that train and have none."""
+    paths = dict(paths_and_parameters(net))
+    wanted = {name: (t.mindspore, t.owner) for name, t in alignment.parameters.items()}
+    wanted |= {each.name: (each.mindspore, each.owner) for each in alignment.unlike if each.lack in IN_MINDSPORE_ALONE}
+    gone = [path for path, _ in wanted.values() if path not in paths]
+    if gone:
+        raise BadInput(f"the MindSpore net has no {gone[0]} now: its function makes another net each time")
+    found = []
+    for name, (path, owner) in wanted.items():
+        tensor = None if alignment.other_shape(name) else alignment.parameters.get(name)
+        shape = tuple(paths[path].shape) if tensor is None else tensor.shape
+        found.append(Canonical(name, owner, paths[path], shape))
+    return found
+
+
+def paths_and_parameters(net: nn.Cell) -> list[tuple[str, Parameter]]:
+    """Attribute path -> parameter; a parameter's own name drops `moving_` on a stand-alone norm."""
+    return [
+        (f"{path}.{name}" if path else name, parameter)
+        for path, cell in net.cells_and_names()
+        for name, parameter in cell.parameters_and_names(expand=False)
+    ]
+
+
+def begin(options: Options) -> Given:
+    """Make the net, and leave its structure in the folder once the torch side has left its inputs there."""
+    mindspore.set_seed(options.recipe.seed)
+    taken = build(options)
+    wait_for(options.folder / INPUTS)
+    inputs = read_inputs(options.folder, recipe_of(options, classes_of(options)))
+    structure = describe(taken, inputs.images[0], len(inputs.labels[0]))
+    structure.write(options.folder)
+    announce("structure")
+    whole = next(call for call in structure.calls if not call.path)
+    return replace(taken, plain=whole.output is not None)
+
+
+def classes_of(options: Options) -> int:
+    """How many classes the torch model of a pair tells apart; 0 without one, for a recipe's model says itself."""
+    if options.pair is None:
+        return 0
+    output = read(wait_for(file(options.folder, "torch"))).outputs
+    return output[0][1] if output and len(output[0]) > 1 else 1
+
+
+def load_start(net: nn.Cell, options: Options, alignment: Alignment) -> None:
+    """Put the starting weights in place, each where the alignment says; the init stage compares what the net holds.
+
+    Raises BadTrace where the file is damaged or a shape cannot hold the values.
+    """
+    path = wait_for(options.folder / START)
+    try:
+        arrays = load_file(path)
+    except (OSError, SafetensorError, ValueError) as error:
+        raise BadTrace(f"{path}: {' '.join(str(error).split())[:300]}") from None
+    for one in held(net, alignment):
+        array = arrays.get(one.name)
+        alone = array is None and one.name not in alignment.parameters
+        if alone or alignment.other_shape(one.name):
+            continue  # it keeps its own values, and is a finding
+        if array is None or array.size != one.parameter.size:
+            got = "is not there" if array is None else f"has shape {list(array.shape)}"
+            raise BadTrace(f"{path}: {one.name} {got}; expected one of {list(one.parameter.shape)}")
+        values = np.array(array, order="C").reshape(one.parameter.shape)
+        one.parameter.set_data(Tensor(values).astype(one.parameter.dtype))
+
+
+def initial_values(options: Options, alignment: Alignment, seed: int) -> dict[str, np.ndarray]:
+    """Trainable parameters of a net newly drawn from `seed`, by torch's names, and what trains in torch alone."""
+    mindspore.set_seed(seed)
+    net = build(options).model
+    frozen = {each.name for each in alignment.unlike if each.lack is Lack.FROZEN}
+    drawn = (c for c in held(net, alignment) if c.parameter.requires_grad or c.name in frozen)
+    return {c.name: c.parameter.asnumpy() for c in drawn}
+
+
+TORCH_TRAINS = (*IN_TORCH_ALONE, Lack.FROZEN)
+
+
+class PairStep(TrainStep):
+    """The recipe's step, with the user's loss, optimizer or whole step in place of its own."""
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        net: nn.Cell,
+        taken: Given,
+        held: list[Canonical],
+        alignment: Alignment = IDENTITY,
+        **options: Any,
+    ) -> None:
+        self.taken = taken
+        self._torch_alone = {each.name: each.owner for each in alignment.unlike if each.lack in TORCH_TRAINS}
+        self._plain, self._own_loss, self._many = taken.plain, taken.loss is not None, False
+        self._paths = paths_and_parameters(net)
+        # as net.trainable_params() has them, which is what people give an optimizer, and their own step counts on
+        place = {id(parameter): i for i, (_, parameter) in reversed([*enumerate(self._paths)])}
+        held = sorted(held, key=lambda each: place[id(each.parameter)])
+        super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, net, held=held, **options)
+        if taken.loss is not None:
+            self.loss_function = taken.loss
+
+    def _make_optimizer(self, trainable: list[Canonical], others: Mapping[str, str] = MappingProxyType({})) -> Any:
+        """The user's optimizer, else the recipe's."""
+        made = self.taken.optimizer
+        if made is None:
+            return super()._make_optimizer(trainable, self._torch_alone)
+        given = [each.parameter for each in trainable]
+        optimizer = run_users("the MindSpore optimizer", lambda: made(given))
+        if not callable(optimizer):
+            raise BadInput(f"the MindSpore optimizer is {type(optimizer).__name__}: expected one of mindspore's")
+        known = {id(parameter) for _, parameter in self._paths}
+        for parameter in getattr(optimizer, "parameters", ()):
+            if id(parameter) not in known:
+                raise BadInput(
+                    f"the MindSpore optimizer holds {parameter.name}, which is no parameter of the compared net: make "
+                    "its groups of the parameters that its function is given"
+                )
+        return optimizer
+
+    def __call__(self, images: Any, labels: Tensor) -> StepResult:
+        """Run one step; images: what the net takes, a tuple where that is several tensors."""
+        if self.taken.step is None:
+            if not self._plain and not self._own_loss:
+                single((), Tensor, "MindSpore")
+            self._many = isinstance(images, tuple)
+            if self._many and self.recipe.accumulate > 1:
+                raise Unsupported("accumulate is recorded for models with one input: leave it out of the recipe")
+            return run_users("the MindSpore training step", lambda: super(PairStep, self).__call__(images, labels))
+        step, net = self.taken.step, self.net
+        given = (net, self.optimizer) if takes_optimizer(step) else (net,)
+        found = checked(run_users("the MindSpore step", lambda: step(*given, images, labels)), Tensor, "MindSpore")
+        known = {id(weight): name for name, weight in zip(self.names, self.weights, strict=True)}
+        names = {path: known[id(parameter)] for path, parameter in self._paths if id(parameter) in known}
+        grads = found.get("grads")
+        if not isinstance(grads, dict) or not grads or not grads.keys() <= names.keys():
+            unknown = [str(name) for name in grads if name not in names] if isinstance(grads, dict) else []
+            what = f"'grads' with {unknown[0]!r}, which no parameter that trains is called" if unknown else "no 'grads'"
+            raise BadInput(f"the MindSpore step returns {what}: return {{parameter path: gradient}}")
+        self.steps += 1
+        self._advance()
+        return StepResult(found["loss"], found["logits"], {names[n]: g for n, g in grads.items()}, None)
+
+    def _forward(self, images: Any, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        # plain attributes and no raise: this is compiled too
+        if self._many:
+            output = self.net(*images)
+        elif self.image_gradient:
+            output = self.net(ops.cast(images, self._images))
+        else:
+            output = self.net(images)
+        logits = ops.cast(output if self._plain else _first(output), mstype.float32)
+        loss = self.loss_function(output if self._own_loss else logits, labels)
+        scaled = loss / self._parts if self._parts > 1 else loss
+        if self.scaler is not None:
+            scaled = scaled * self.scaler.scale
+        return scaled, loss, logits
+
+
+def _first(output: Any) -> Any:
+    """The first tensor of a nest of tuples, lists and dicts."""
+    while not isinstance(output, Tensor):
+        if isinstance(output, dict):
+            output = list(output.values())
+        output = output[0]
+    return output

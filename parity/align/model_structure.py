@@ -1,0 +1,252 @@
+"""A model as its modules, tensors and calls, as each framework tells it; values followed by content.
+
+Each worker runs its model once in evaluation mode and leaves structure-FRAMEWORK.json: every module with its class,
+parameters and buffers in definition order, and every call of a module with the shape of what came out. Tensors that
+flow are numbered by content, so that two calls which got the same values can be told from two in a row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadInput
+from ...input_files import read_json
+from ...printable import quoted
+
+
+@dataclass
+class Watch:
+    """Collects the calls of one evaluation pass; `enter` and `leave` come from a framework's hooks, with arrays."""
+
+    calls: list[Call] = field(default_factory=list)
+    _open: list[tuple[str, int, int, tuple[int, ...]]] = field(default_factory=list)
+    _count: dict[str, int] = field(default_factory=dict)
+    _numbers: dict[bytes, int] = field(default_factory=dict)
+    _clock: int = 0
+
+    def enter(self, path: str, inputs: list[np.ndarray]) -> None:
+        """A module begins on these tensors."""
+        call = self._count.get(path, 0)
+        self._count[path] = call + 1
+        self._open.append((path, call, self._tick(), tuple(self._number(array) for array in inputs)))
+
+    def leave(self, path: str, output: np.ndarray | None) -> None:
+        """The module that began last ends; output: the tensor it returned, None where it was not a single one."""
+        while self._open:  # a module that was left by an exception has no output
+            name, call, entered, inputs = self._open.pop()
+            if name == path:
+                number = None if output is None else self._number(output)
+                shape = None if output is None else tuple(output.shape)
+                self.calls.append(Call(path, call, entered, self._tick(), inputs, number, shape))
+                return
+
+    def in_order(self) -> tuple[Call, ...]:
+        """The calls in the order in which they began."""
+        return tuple(sorted(self.calls, key=lambda call: call.entered))
+
+    def _tick(self) -> int:
+        self._clock += 1
+        return self._clock - 1
+
+    def _number(self, array: np.ndarray) -> int:
+        digest = hashlib.sha1(np.ascontiguousarray(array).data, usedforsecurity=False).digest()
+        return self._numbers.setdefault(digest, len(self._numbers))
+
+
+def flat(value: Any, kind: type) -> list[Any]:
+    """The tensors (objects of `kind`) in a nest of tuples, lists and dicts, in order."""
+    if isinstance(value, kind):
+        return [value]
+    if isinstance(value, dict):
+        return [found for item in value.values() for found in flat(item, kind)]
+    if isinstance(value, (list, tuple)):
+        return [found for item in value for found in flat(item, kind)]
+    return []
+
+
+def few(inputs: tuple[np.ndarray, ...], batch: int) -> tuple[np.ndarray, ...]:
+    """Two examples of a batch: enough to see a structure; all of it where the inputs do not share their first axis."""
+    if all(array.ndim and len(array) == batch for array in inputs):
+        return tuple(array[:2] for array in inputs)
+    return inputs
+
+
+FORMAT = 2
+SIDES = ("torch", "mindspore")
+Shape = tuple[int, ...]
+
+
+def file(folder: Path, framework: str) -> Path:
+    """Where a framework's structure lies in a run's folder."""
+    return folder / f"structure-{framework}.json"
+
+
+@dataclass(frozen=True)
+class Held:
+    """One parameter or buffer of a module: its shape, whether it trains, and where in the user's file it is made."""
+
+    shape: Shape
+    trains: bool
+    dtype: str = "float32"
+    made: str = ""
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module: dotted path ("" is the model), class name, and its own tensors by own name, in definition order;
+    where in the user's file it is made; the tensors that it holds as plain attributes, which nobody trains or loads;
+    whether it is a norm that goes by the batch's statistics in evaluation too; the parameters that it shares, by own
+    name, with the dotted name under which they stand."""
+
+    path: str
+    kind: str
+    tensors: Mapping[str, Held] = field(default_factory=dict)
+    buffers: tuple[str, ...] = ()  # which of the tensors torch holds as buffers
+    made: str = ""
+    attributes: Mapping[str, Held] = field(default_factory=dict)
+    by_batch: bool = False
+    shared: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a module: when it was entered and left (one counter for all), the numbers of the tensors that came
+    in and of the one that went out, and that one's shape (None: no single tensor went out)."""
+
+    path: str
+    call: int
+    entered: int
+    left: int
+    inputs: tuple[int, ...] = ()
+    output: int | None = None
+    shape: Shape | None = None
+
+
+@dataclass(frozen=True)
+class Structure:
+    """A model as one framework tells it. outputs: shapes of the tensors the model returns; own: the parts of the step
+    that the user's function brought; tokens: whether the first input has no gradient."""
+
+    framework: str
+    modules: tuple[Module, ...]
+    calls: tuple[Call, ...]
+    outputs: tuple[Shape, ...]
+    own: tuple[str, ...] = ()
+    tokens: bool = False
+
+    @cached_property
+    def by_path(self) -> dict[str, Module]:
+        """Path -> module."""
+        return {module.path: module for module in self.modules}
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """Path -> place in definition order."""
+        return {module.path: i for i, module in enumerate(self.modules)}
+
+    def tensors(self) -> dict[str, Held]:
+        """Dotted name -> tensor, for all parameters and buffers, in definition order."""
+        return {join(m.path, name): held for m in self.modules for name, held in m.tensors.items()}
+
+    def write(self, folder: Path) -> None:
+        """Leave it in a run's folder; it appears whole."""
+        target = file(folder, self.framework)
+        partial = target.with_suffix(".partial")
+        partial.write_text(json.dumps({"format": FORMAT, **asdict(self)}, indent=1), encoding="utf-8")
+        partial.replace(target)
+
+
+def join(path: str, name: str) -> str:
+    """A dotted name: `layer1.0` and `weight` are `layer1.0.weight`; the model's own path is empty."""
+    return f"{path}.{name}" if path and name else path or name
+
+
+def parent(path: str) -> str:
+    """The path of the module that holds this one."""
+    return path.rpartition(".")[0]
+
+
+def read(path: Path) -> Structure:
+    """Read a structure that a worker (or anyone) wrote. Raises BadInput."""
+    try:
+        document = read_json(path)
+        if document.get("format") != FORMAT:
+            raise ValueError(f"format {quoted(document.get('format'))}; this msmigrate reads {FORMAT}")
+        return _structure(document)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
+        raise BadInput(f"{path}: is no structure of a model: {' '.join(reason.split())[:300]}") from None
+
+
+def _structure(document: dict[str, Any]) -> Structure:
+    modules = []
+    for fields in document["modules"]:
+        tensors, attributes = (
+            {
+                _text(name): Held(
+                    _shape(held["shape"]), _flag(held["trains"]), _text(held["dtype"]), _text(held["made"])
+                )
+                for name, held in fields[key].items()
+            }
+            for key in ("tensors", "attributes")
+        )
+        buffers = tuple(_text(name) for name in fields["buffers"])
+        path, kind, made = (_text(fields[key]) for key in ("path", "kind", "made"))
+        shared = {_text(name): _text(other) for name, other in fields["shared"].items()}
+        modules.append(Module(path, kind, tensors, buffers, made, attributes, _flag(fields["by_batch"]), shared))
+    calls = []
+    for fields in document["calls"]:
+        output, shape = fields["output"], fields["shape"]
+        calls.append(
+            Call(
+                _text(fields["path"]),
+                _count(fields["call"]),
+                _count(fields["entered"]),
+                _count(fields["left"]),
+                tuple(_count(n) for n in fields["inputs"]),
+                None if output is None else _count(output),
+                None if shape is None else _shape(shape),
+            )
+        )
+    paths = [module.path for module in modules]
+    if len(set(paths)) != len(paths) or "" not in paths or not {call.path for call in calls} <= set(paths):
+        raise ValueError("modules are listed twice, or called without being listed")
+    if len({(call.path, call.call) for call in calls}) != len(calls):
+        raise ValueError("one call is listed twice")
+    outputs = tuple(_shape(shape) for shape in document["outputs"])
+    own = tuple(_text(part) for part in document["own"])
+    return Structure(
+        _text(document["framework"]), tuple(modules), tuple(calls), outputs, own, _flag(document["tokens"])
+    )
+
+
+def _text(value: Any) -> str:
+    if type(value) is not str:
+        raise ValueError(f"{str(value)[:80]!r} is no text")
+    return value
+
+
+def _count(value: Any) -> int:
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{str(value)[:80]!r} is no count")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if type(value) is not bool:
+        raise ValueError(f"{str(value)[:80]!r} is neither true nor false")
+    return value
+
+
+def _shape(value: Any) -> Shape:
+    if type(value) is not list:
+        raise ValueError(f"{str(value)[:80]!r} is no shape")
+    return tuple(_count(n) for n in value)

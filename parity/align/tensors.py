@@ -1,0 +1,197 @@
+"""Which tensor of the MindSpore net is which of the torch model's, given which modules are the same."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+
+from .alignment import CERTAIN, LIKELY, MAP, NAME, Left, Tensor
+from .layers import USUAL, Layers, alike, crossing, fits, row_of, torch_class
+from .model_structure import Held, join, parent
+
+STATISTICS = ("running_mean", "running_var", USUAL["running_mean"], USUAL["running_var"])
+
+Calls = list[tuple[str, int, str, int]]
+
+
+class Crossed:
+    """The tensors that cross, and those that do not.
+
+    pairs: torch path -> MindSpore path, how and how sure, for the modules; mapped: what the user's map says of names.
+    parameters: torch name -> its counterpart; unfit: those whose counterpart has another shape.
+    """
+
+    def __init__(
+        self,
+        ours: Layers,
+        theirs: Layers,
+        pairs: Mapping[str, tuple[str, str, str]],
+        mapped: Mapping[str, str],
+    ) -> None:
+        self.ours, self.theirs, self.pairs, self.mapped = ours, theirs, pairs, mapped
+        self.torch, self.mindspore = ours.structure, theirs.structure
+        self.mine, self.its = self.torch.tensors(), self.mindspore.tensors()
+        self.taken = {target for target, _, _ in pairs.values()}
+        self.unfit: set[str] = set()
+        self.parameters = self._parameters()
+
+    def _parameters(self) -> dict[str, Tensor]:
+        ours, theirs = self.mine, self.its
+        found: dict[str, Tensor] = {}
+        used: set[str] = set()
+
+        def enter(name: str, target: str, how: str, sure: str) -> None:
+            if name not in found and target not in used:
+                owner = torch_class(self.torch.by_path[parent(name)].kind)
+                found[name] = Tensor(target, owner, ours[name].shape, how, sure)
+                used.add(target)
+                if not self._fit(name, target):
+                    self.unfit.add(name)
+
+        for name, target in self.mapped.items():
+            if name in ours and target in theirs:
+                enter(name, target, MAP, CERTAIN)
+        for path, (its, how, sure) in self.pairs.items():
+            mine, other, kind, their_kind = self._both(path, its)
+            for own, target in crossing(mine, other, kind, their_kind).items():
+                enter(join(path, own), join(its, target), how, sure)
+        for name in ours:
+            if name in theirs and (ours[name].trains or theirs[name].trains) and self._fit(name, name):
+                enter(name, name, NAME, CERTAIN)
+        # then the only one of its shape, first among those that train on both sides
+        for some in (all, any):
+            rest = [n for n, h in ours.items() if n not in found and (h.trains or some is any) and not self.state(n)]
+            free = [n for n, h in theirs.items() if n not in used and (h.trains or some is any) and not statistic(n)]
+            for name in rest:
+                fit = [
+                    n
+                    for n in free
+                    if n not in used and self._fit(name, n) and some([ours[name].trains, theirs[n].trains])
+                ]
+                same = [n for n in rest if n not in found and fits(ours[n].shape, ours[name].shape)]
+                if len(fit) == 1 and len(same) == 1 and not self._paired(name, fit[0]):
+                    enter(name, fit[0], "the only one of its shape", LIKELY)
+        for path, (its, how, _) in self.pairs.items():
+            for own, target in self._of_other_shapes(path, its, found, used).items():
+                enter(join(path, own), join(its, target), how, LIKELY)
+        return {name: found[name] for name in ours if name in found}
+
+    def _fit(self, name: str, target: str) -> bool:
+        """Whether a torch tensor's elements fill a MindSpore one, by its layer's row or as they are."""
+        ours, theirs = self.mine[name].shape, self.its[target].shape
+        row = row_of(self.torch.by_path[parent(name)].kind)
+        verbs = [state.verb for state in (row.state if row else ()) if state.torch == name.rpartition(".")[2]]
+        return any(fits(ours, theirs, verb) for verb in (None, *verbs))
+
+    def _of_other_shapes(
+        self, path: str, its: str, found: Mapping[str, Tensor], used: Container[str]
+    ) -> dict[str, str]:
+        """Own torch name -> own MindSpore name of what is the same in a pair of modules but for its shape: by its name,
+        or the only one that is left over."""
+        mine, other, kind, their_kind = self._both(path, its)
+        mine = {own: held for own, held in mine.items() if join(path, own) not in found}
+        other = {own: held for own, held in other.items() if join(its, own) not in used}
+        row = row_of(kind) if alike(kind, their_kind) else None
+        names = {**USUAL, **{s.torch: s.mindspore for s in (row.state if row else ()) if s.torch and s.mindspore}}
+        pairs = {}
+        for own, held in mine.items():
+            target = next((name for name in (own, names.get(own, "")) if name in other), None)
+            if target is not None and (held.trains or other[target].trains):
+                pairs[own] = target
+        rest = [own for own, held in mine.items() if held.trains and own not in pairs]
+        free = [own for own, held in other.items() if held.trains and own not in pairs.values()]
+        if len(rest) == len(free) == 1 and len(mine[rest[0]].shape) == len(other[free[0]].shape):
+            pairs[rest[0]] = free[0]
+        return pairs
+
+    def _paired(self, name: str, target: str) -> bool:
+        """Whether the owners of two tensors are known to be other modules' counterparts."""
+        ours, theirs = parent(name), parent(target)
+        return (ours in self.pairs and self.pairs[ours][0] != theirs) or (
+            theirs in self.taken and ours not in self.pairs
+        )
+
+    def _both(self, path: str, its: str) -> tuple[dict[str, Held], dict[str, Held], str, str]:
+        """The tensors of a pair of modules: all below them where they are layers, else their own."""
+        ours, theirs = self.torch.by_path[path], self.mindspore.by_path[its]
+        layer, their_layer = self.ours.by_path.get(path), self.theirs.by_path.get(its)
+        mine = layer.tensors if layer is not None else ours.tensors
+        other = their_layer.tensors if their_layer is not None else theirs.tensors
+        return dict(mine), dict(other), ours.kind, theirs.kind
+
+    def ask(self) -> list[str]:
+        """One question for each group of tensors that could be each other's, with nothing to tell them apart by."""
+        rest, free = self.missing(), self.extra()
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for name in rest:
+            fit = tuple(n for n in free if self._fit(name, n) and not self._paired(name, n))
+            if fit:
+                groups.setdefault(fit, []).append(name)
+        found = []
+        for its, mine in groups.items():
+            lines = [f"- {{torch: '{re.escape(a)}', mindspore: '{b}'}}" for a, b in zip(mine, its, strict=False)]
+            found.append(
+                f"torch's {_listed(mine, self.mine)} and MindSpore's {_listed(its, self.its)} have equal shapes, and "
+                "nothing says which is which: write it into a map and give it with --map; in the order in which they "
+                f"are defined it would be: {'; '.join(lines)}"
+            )
+        return found
+
+    def missing(self) -> list[str]:
+        """The tensors of torch's that need a counterpart and have none: what trains, and running statistics."""
+        return [n for n, h in self.mine.items() if n not in self.parameters and (h.trains or self.state(n))]
+
+    def extra(self) -> list[str]:
+        """The tensors of MindSpore's that are nobody's counterpart and should not be there: what trains, and running
+        statistics by which a norm goes whose counterpart has none."""
+        used = {tensor.mindspore for tensor in self.parameters.values()}
+        norms = {its for path, (its, _, _) in self.pairs.items() if self._by_batch_alone(path, its)}
+        return [
+            name
+            for name, held in self.its.items()
+            if name not in used and (held.trains or (statistic(name) and parent(name) in norms))
+        ]
+
+    def _by_batch_alone(self, path: str, its: str) -> bool:
+        """Whether torch's norm keeps no statistics, and goes by the batch's in evaluation too, and MindSpore's not."""
+        row = row_of(self.torch.by_path[path].kind)
+        kept = [state.torch for state in (row.state if row else ()) if state.torch and statistic(state.mindspore or "")]
+        there = any(name in self.torch.by_path[path].tensors for name in kept)
+        return bool(kept) and not there and not self.mindspore.by_path[its].by_batch
+
+    def state(self, name: str) -> bool:
+        """Whether a tensor that does not train is one that its layer's row lets cross, as running statistics are."""
+        row = row_of(self.torch.by_path[parent(name)].kind)
+        own = name.rpartition(".")[2]
+        return not self.mine[name].trains and any(s.torch == own and s.mindspore for s in (row.state if row else ()))
+
+    def left(self, calls: Calls) -> Iterable[Left]:
+        """Modules and constants without a counterpart; that is no fault, but no comparison either."""
+        done = {(path, k) for path, k, _, _ in calls}
+        for layers, framework, mine in (
+            (self.ours, "torch", done),
+            (self.theirs, "mindspore", {(path, k) for _, _, path, k in calls}),
+        ):
+            for path in layers.by_path:
+                if not any((path, k) in mine for k in range(layers.count[path])):
+                    kind = layers.by_path[path].kind
+                    yield Left(framework, path or "(model)", kind)
+        used = {tensor.mindspore for tensor in self.parameters.values()}
+        for name, held in self.mine.items():
+            own = row_of(self.torch.by_path[parent(name)].kind)
+            dropped = own is not None and any(s.torch == name.rpartition(".")[2] for s in own.state)
+            if name not in self.parameters and not held.trains and not dropped:
+                yield Left("torch", name, "a constant")
+        extra = set(self.extra())
+        for name, held in self.its.items():
+            if name not in used and not held.trains and name not in extra:
+                yield Left("mindspore", name, "a constant")
+
+
+def statistic(name: str) -> bool:
+    """Whether a tensor is called as running statistics are, in either framework: it is nobody's weight."""
+    return name.rpartition(".")[2] in STATISTICS
+
+
+def _listed(names: Sequence[str], tensors: Mapping[str, Held]) -> str:
+    return ", ".join(f"{name} {list(tensors[name].shape)}" for name in names)

@@ -1,0 +1,301 @@
+"""The user's torch model: built, described, stepped.
+
+The mean over all floating tensors of half the mean square of their distance from fixed numbers between 0 and 1, so that
+no gradient is zero and none is another's. mindspore_user_model.py is the same in MindSpore.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from safetensors.numpy import save_file
+from torch import nn
+
+from ...errors import BadInput, Unsupported
+from ...migrate import torch_models as torch_zoo
+from ...migrate.model_spec import Spec, parse
+from ...migrate.simplified.torch_install import for_training
+from ...training.models import torch_models
+from ...training.recipe.schema import Recipe
+from ...training.step import torch_step
+from ...training.step.torch_step import StepResult, TrainStep, build_loss
+from ..options import Options, batch_file, recipe_of
+from ..record.batch_file import read_batches
+from ..record.batches import Images, write_inputs
+from ..record.batches import Inputs as record_Inputs
+from ..record.messages import announce
+from ..run_folder import START
+from .layers import layer_class
+from .model_structure import Held, Module, Structure, Watch, few, flat, join
+from .user_model import Given, checked, first, given, run_users, single, takes_optimizer, without_optimizer
+
+PERIOD = 101  # elements after which the numbers come again
+
+
+def output_loss(outputs: Any, labels: torch.Tensor) -> torch.Tensor:
+    """The loss of what the model returned. Raises BadInput where no floating tensor is in it."""
+    found = [x for x in flat(outputs, torch.Tensor) if x.is_floating_point()]
+    if not found:
+        raise BadInput(f"the torch model returns {type(outputs).__name__} without a floating tensor")
+    return torch.stack([_distance(x) for x in found]).mean()
+
+
+def _distance(x: torch.Tensor) -> torch.Tensor:
+    fixed = (torch.arange(x.numel()) % PERIOD).to(x.dtype) / PERIOD
+    return ((x.reshape(-1) - fixed) ** 2).mean() / 2
+
+
+ZOOS = ("torchvision", "timm")
+ANY = 100_000  # classes of the first batch, whose images alone are used
+
+
+def build(options: Options) -> Given:
+    """The recipe's model, or what the user's function returns, with a loss of all outputs where the pair asks for one.
+
+    Raises BadInput and WorkerFailed.
+    """
+    taken = _build(options)
+    if options.pair is not None and options.pair.outputs and taken.loss is None and taken.step is None:
+        return replace(taken, loss=output_loss)
+    return taken
+
+
+def _build(options: Options) -> Given:
+    if options.pair is None:
+        model = options.recipe.model
+        return Given(torch_models.build(model.name, **model.args))
+    where = f"--torch {options.pair.torch}"
+    spec = parse(options.pair.torch)
+    if spec.place == "msmigrate":
+        return Given(torch_models.build(spec.name, *spec.args, **spec.kwargs))
+    taken = given(run_users(where, lambda: _of_theirs(spec)), nn.Module, where)
+    for_training(taken.model)
+    return taken
+
+
+def _of_theirs(spec: Spec) -> Any:
+    if spec.place not in ZOOS:
+        return torch_zoo.build(spec)
+    with warnings.catch_warnings():  # GoogLeNet and Inception announce a new default
+        warnings.simplefilter("ignore")
+        return torch_zoo.build(spec)
+
+
+def tensors(images: Images, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, ...]:
+    """The model's arguments: floating ones in `dtype`, whole numbers as they are."""
+    arrays = images if isinstance(images, tuple) else (images,)
+    found = [torch.from_numpy(array) for array in arrays]
+    return tuple(x.to(dtype) if x.is_floating_point() else x for x in found)
+
+
+def describe(taken: Given, images: Images, batch: int) -> Structure:
+    """Run a copy once in training mode on two examples, and say what the model consists of and how it runs.
+
+    In training mode, for then a model may have more outputs, and layers that lead to them.
+    """
+    model, watch = copy.deepcopy(taken.model), Watch()
+    arrays = images if isinstance(images, tuple) else (images,)
+    inputs = tensors(few(arrays, batch))
+    for path, module in model.named_modules():
+        module.register_forward_pre_hook(_entering(watch, path), with_kwargs=True)
+        module.register_forward_hook(_leaving(watch, path))
+    with torch.no_grad():
+        outputs = run_users("the torch model", lambda: model.train()(*inputs))
+    shapes = tuple((batch, *x.shape[1:]) for x in flat(outputs, torch.Tensor))
+    tokens = len(arrays) > 1 or arrays[0].dtype.kind != "f"
+    return Structure("torch", _modules(model), watch.in_order(), shapes, tuple(taken.parts), tokens)
+
+
+def _modules(model: nn.Module) -> tuple[Module, ...]:
+    found = []
+    seen: dict[int, str] = {}  # a weight that several modules share is the first one's, as in named_parameters()
+    for path, module in model.named_modules():
+        held = dict(module.named_parameters(recurse=False, remove_duplicate=False))
+        shared = {name: seen[id(p)] for name, p in held.items() if id(p) in seen}
+        new = {name: p for name, p in held.items() if name not in shared}
+        seen |= {id(p): join(path, name) for name, p in new.items()}
+        own = {name: _held(p, p.requires_grad) for name, p in new.items()}
+        buffers = {name: _held(b, False) for name, b in module.named_buffers(recurse=False)}
+        kind = layer_class(type(module).mro())
+        found.append(Module(path, kind, {**own, **buffers}, tuple(buffers), shared=shared))
+    return tuple(found)
+
+
+def _held(tensor: torch.Tensor, trains: bool) -> Held:
+    return Held(tuple(tensor.shape), trains, str(tensor.dtype).removeprefix("torch."))
+
+
+def _entering(watch: Watch, path: str) -> Any:
+    def hook(_: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        watch.enter(path, [_numpy(x) for x in flat((args, kwargs), torch.Tensor)])
+
+    return hook
+
+
+def _leaving(watch: Watch, path: str) -> Any:
+    def hook(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
+        watch.leave(path, _numpy(output) if isinstance(output, torch.Tensor) else None)
+
+    return hook
+
+
+def begin(options: Options, draw: Callable[[Recipe], record_Inputs]) -> tuple[Given, record_Inputs]:
+    """Make the model and the batches, and leave the model's structure and the inputs in the folder.
+
+    draw: the recipe's batches, for a recipe that knows how many classes there are; until the model has run once,
+    nobody does.
+    """
+    recipe = options.step_recipe
+    torch.manual_seed(recipe.seed)
+    taken = build(options)
+    path = batch_file(options)
+    if path is not None:
+        each, labels = read_batches(path, options.steps)
+        images: list[Images] = [x if len(x) > 1 else x[0] for x in each]
+    else:
+        first = draw(recipe_of(options, ANY))
+        images, labels = first.images, first.labels
+    structure = describe(taken, images[0], len(labels[0]))
+    output = structure.outputs[0] if structure.outputs else ()
+    classes = output[1] if len(output) > 1 else 1
+    inputs = record_Inputs(images, labels, classes) if path is not None else draw(recipe_of(options, classes))
+    structure.write(options.folder)
+    write_inputs(options.folder, inputs)
+    announce("structure")
+    return taken, inputs
+
+
+def write_start(model: nn.Module, options: Options) -> None:
+    """Leave the starting weights for MindSpore, under torch's names; they go in through the alignment."""
+    # a weight that two modules share under both names: the net may have two
+    held = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers())}
+    arrays = {name: _numpy(tensor).copy() for name, tensor in held.items()}
+    partial = options.folder / f"{START}.partial"
+    save_file(arrays, partial)
+    partial.replace(options.folder / START)
+
+
+def _numpy(tensor: torch.Tensor) -> np.ndarray:
+    array: np.ndarray = tensor.detach().contiguous().numpy()
+    return array
+
+
+Inputs: TypeAlias = "torch.Tensor | tuple[torch.Tensor, ...]"
+
+
+class PairStep(TrainStep):
+    """The recipe's step, with the user's loss, optimizer or whole step in place of its own."""
+
+    def __init__(self, recipe: Recipe, model: nn.Module, taken: Given) -> None:
+        self.taken = taken
+        super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, model)
+        if taken.loss is not None:
+            self.loss_function = taken.loss
+        if taken.optimizer is not None:
+            made = taken.optimizer
+            self.optimizer = run_users("the torch optimizer", lambda: made(list(self.parameters.values())))
+            if not isinstance(self.optimizer, torch.optim.Optimizer):
+                raise BadInput(f"the torch optimizer is {type(self.optimizer).__name__}: expected torch.optim's")
+            self._take_over(dict(taken.model.named_parameters()))
+
+    def _take_over(self, original: dict[str, nn.Parameter]) -> None:
+        """Let the optimizer hold this step's parameters where the user's function put those of their own model into
+        its groups, by their names: each precision steps a copy.
+
+        Raises BadInput for parameters of any other model.
+        """
+        own = dict(self.model.named_parameters())
+        copies = {id(parameter): own[name] for name, parameter in original.items()}
+        copies |= {id(parameter): parameter for parameter in own.values()}
+        for group in self.optimizer.param_groups:
+            if not all(id(parameter) in copies for parameter in group["params"]):
+                raise BadInput(
+                    "the torch optimizer holds a parameter that is none of the compared model's: make its groups of "
+                    "the parameters that its function is given"
+                )
+            group["params"] = [copies[id(parameter)] for parameter in group["params"]]
+
+    def __call__(self, images: Inputs, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
+        """Run one step; images: what the model takes, a tuple where that is several tensors."""
+        if self.taken.step is None:
+            return super().__call__(images, labels, image_gradient)
+        step, model = self.taken.step, self.model
+        model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        given = (model, self.optimizer) if takes_optimizer(step) else (model,)
+        found = checked(run_users("the torch step", lambda: step(*given, images, labels)), torch.Tensor, "torch")
+        grads = found.get("grads") or {n: p.grad for n, p in self.parameters.items() if p.grad is not None}
+        unknown = [name for name in grads if name not in self.parameters]
+        if unknown or not grads:
+            what = f"a gradient of {unknown[0]!r}, which no parameter is called" if unknown else "no gradients"
+            raise BadInput(f"the torch step returns {what}: return 'grads', by the model's parameter names")
+        self.steps += 1
+        self._advance("step")
+        return StepResult(
+            found["loss"].detach(), found["logits"].detach(), {n: g.detach() for n, g in grads.items()}, None
+        )
+
+    def gradients(self, images: Inputs, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
+        """The first half of the step, for inputs of any kind."""
+        self.model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        inputs = images if isinstance(images, tuple) else (images,)
+        if image_gradient:
+            inputs = tuple(x.detach().clone().requires_grad_(x.is_floating_point()) for x in inputs)
+        parts, scale = self.recipe.accumulate, self.loss_scale
+        total = torch.zeros((), dtype=next(self.model.parameters()).dtype)
+        outputs = []
+        for x, y in zip(chunks(inputs, parts), labels.chunk(parts), strict=True):
+            output = forward(self.recipe, self.model, x)
+            if self.taken.loss is None:
+                single(output, torch.Tensor, "torch")
+            loss = run_users("the torch loss", partial(self.loss_function, output, y))
+            if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+                raise BadInput("the torch loss returns no single number")
+            loss = loss.reshape(())
+            (loss / parts * scale).backward()
+            total += loss.detach() / parts
+            outputs.append(first(output, torch.Tensor))
+        grads = self.unscaled()
+        image_grad = inputs[0].grad / scale if image_gradient and inputs[0].grad is not None else None
+        return StepResult(total, torch.cat(outputs).detach(), grads, image_grad)
+
+
+def replay_loss(recipe: Recipe, taken: Given | None) -> Callable[[Any, torch.Tensor], torch.Tensor]:
+    """The loss whose gradients flow back into the modules that then run alone: the user's, else the recipe's.
+
+    Of a step that the user wrote nobody knows the loss; any does, for both sides are given the same gradients.
+    """
+    if taken is not None and taken.loss is not None:
+        return taken.loss
+    loss = build_loss(recipe, torch.float32)
+    if taken is None or taken.step is None:
+        return loss
+    return lambda output, labels: loss(first(output, torch.Tensor), labels)
+
+
+def make_step(recipe: Recipe, model: nn.Module, taken: Given | None) -> TrainStep:
+    """The recipe's step, or a pair's."""
+    return TrainStep(recipe, model) if taken is None else PairStep(recipe, model, taken)
+
+
+def chunks(inputs: tuple[torch.Tensor, ...], parts: int) -> Iterator[tuple[torch.Tensor, ...]]:
+    """The inputs of each micro-batch."""
+    return zip(*(x.chunk(parts) for x in inputs), strict=True)
+
+
+def forward(recipe: Recipe, model: nn.Module, inputs: tuple[torch.Tensor, ...]) -> Any:
+    """The model's output in the precision that the recipe says. Raises Unsupported for O2 and O3 with tokens."""
+    amp = recipe.amp
+    if len(inputs) == 1 and inputs[0].is_floating_point() and amp is not None:
+        return torch_step.forward(amp, model, inputs[0])
+    if amp is None or amp.level == "O0" or next(model.parameters()).dtype != torch.float32:
+        return run_users("the torch model", lambda: model(*inputs))
+    raise Unsupported("mixed precision is recorded for models with one floating input: leave amp out of the recipe")

@@ -1,0 +1,362 @@
+"""From a folder of traces to a Report: findings, module verdicts, hints, notes.
+
+Such modules differ when each runs alone, and grossly. But a net in which some module computes something grossly else
+does not agree end to end, in every layer's output, every gradient and every update, to within rounding. So where
+nothing differs end to end, what differs grossly alone was not the same thing to begin with: it gets no verdict, and
+says why. A small difference alone stays a failure, for that is what rounding hides end to end.
+
+The deepest failing modules are at fault: a container that fails while all that is in it pass, or that hands on the
+wrong tensor (its wiring), has a fault of its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import BadTrace, UnknownRow
+from ..mappings import table
+from ..mappings.rows import Fault
+from ..training.code_digest import code_digest, file_digest
+from ..training.recipe.schema import Recipe
+from .align import unlike
+from .align.alignment import LIKELY, Alignment, read_alignment
+from .compare import Traces, compare, declared
+from .compared_draws import Compared
+from .diagnosis import unlike_causes
+from .graph_mode import GRAPH, Compiled, judge_compiled
+from .options import Options
+from .record import resume
+from .replay.module_calls import FOLDER, WIRING, Module, Outcome, Recording, parse_label
+from .result import Finding, MadeWith, ModuleVerdict, Report
+from .run_folder import MINDSPORE_REPLAY
+from .trace import ALONE, Trace
+from .verdict import Unjudged, Verdict
+
+GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below
+CLEAR = 10.0  # and so many times what was allowed end to end
+NEEDED = {("forward", "eval"), ("forward", "train"), ("gradients", "parameters")}
+STEP = ("forward", "loss", "gradients", "update")
+WHY = "built otherwise, for nothing differs end to end: "
+
+
+def built_otherwise(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings, in which gross differences of modules that ran alone have no verdict where the step has parity."""
+    step = [f for f in findings if f.stage in STEP and f.part not in (ALONE, WIRING)]
+    seen = {(f.stage, f.part) for f in step}
+    if not seen >= NEEDED or any(f.verdict is not Verdict.PASS for f in step if (f.stage, f.part) in NEEDED):
+        return list(findings)
+    if any(f.verdict is Verdict.FAIL for f in step):
+        return list(findings)
+    allowed = max((f.allowed or 0.0 for f in step if (f.stage, f.part) in NEEDED and _has_size(f)), default=0.0)
+    gross = max(GROSS, CLEAR * allowed)
+    return [_judged(f, gross) for f in findings]
+
+
+def _has_size(finding: Finding) -> bool:
+    """Whether the tensor is more than rounding: the gradient of a bias before a norm is not."""
+    return finding.noise is not None and finding.noise < 1.0
+
+
+def _judged(finding: Finding, gross: float) -> Finding:
+    if finding.part not in (ALONE, WIRING) or finding.verdict is not Verdict.FAIL:
+        return finding
+    if finding.error is not None and finding.error < gross:
+        return finding
+    return replace(finding, verdict=Verdict.NONE, why=WHY + finding.why, unjudged=Unjudged.BUILT_OTHERWISE)
+
+
+def image_notes(reference: Trace, mindspore: Trace) -> list[str]:
+    """How far such images are from torchvision's, for the report; nothing where there are none."""
+    found = [
+        np.abs(mindspore.array(key).astype(np.float64) - reference.array(key)).ravel() / level
+        for key, entry in mindspore.entries.items()
+        if entry.name == "images" and (level := declared(mindspore, entry)) is not None
+        if key in reference.entries and reference.entries[key].shape == entry.shape
+    ]
+    if not found:
+        return []
+    levels = np.concatenate(found)
+    return [
+        f"data.fast_transforms: MindSpore's images are {levels.mean():.1f} of 255 grey levels from torchvision's on "
+        f"average and {levels.max():.0f} at most; the step was compared on torchvision's"
+    ]
+
+
+# the words the fault table uses for where a fault shows first
+SHOWS = {
+    "data": ("data",),
+    "init": ("load", "init", "state"),
+    "forward": ("forward", "load"),
+    "loss": ("loss",),
+    "gradients": ("grad", "gradients"),
+    "update": ("update", "buffers", "schedule", "state"),
+}
+MOST = 4
+
+
+def hints(first: Finding | None, recipe: Recipe) -> list[str]:
+    """Known faults of the layer, loss, optimizer or transforms at the first divergence, one line each."""
+    if first is None:
+        return []
+    found = {fault.id: fault for name in _rows_in_charge(first, recipe) for fault in _pitfalls(name, first.stage)}
+    return [f"{fault.symptom}: {fault.fix} [{fault.id}]" for fault in list(found.values())[:MOST]]
+
+
+def _rows_in_charge(first: Finding, recipe: Recipe) -> list[str]:
+    if first.stage == "data":
+        return [part.name for part in recipe.data.transforms]
+    if first.stage == "loss":
+        return [recipe.loss.name]
+    if first.part.endswith("buffers"):
+        return ["BatchNorm2d"]
+    if first.stage == "update":
+        return [recipe.optimizer.name, *([recipe.schedule.name] if recipe.schedule else [])]
+    return [first.module] if first.module else []
+
+
+def _pitfalls(name: str, stage: str) -> list[Fault]:
+    try:
+        row = table.row(name)
+    except UnknownRow:
+        return []
+    faults = table.faults()
+    return [faults[i] for i in row.pitfalls if i in faults and set(faults[i].shows_in) & set(SHOWS[stage])]
+
+
+NOTED = 5  # notes on modules that a report spells out
+
+
+def report(
+    recipe_file: Path, options: Options, seconds: float | None = None, digests: tuple[str, str | None] | None = None
+) -> Report:
+    """Compare the traces that lie in options.folder.
+
+    digests: of the recipe and its checkpoint, as they were noted; None: they are taken of the files.
+    """
+    traces = Traces.load(options.folder)
+    versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
+    narrowing = options.narrowing
+    findings, alignment = compare(traces, narrowing), read_alignment(options)
+    if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
+        findings = unlike.explained(built_otherwise(findings), alignment)
+    draws = Compared.of([traces.alone[0].about, traces.matched[0].about], traces.mindspore.about, str(options.folder))
+    findings = [finding for finding in draws.judged(findings) if finding.stage in narrowing.stages]
+    modules = module_verdicts(options.folder, findings)
+    alone = bool(modules) or not any(stage in narrowing.stages for stage in ("forward", "gradients", "update"))
+    amp = options.recipe.amp
+    compiled = Compiled([], [])
+    if (options.folder / GRAPH).exists():
+        half = amp is not None and amp.level != "O0"
+        compiled = judge_compiled(options.folder, traces, findings, half, narrowing)
+    checkpoint = options.checkpoint
+    if digests is None:
+        digests = options.recipe.digest, file_digest(checkpoint) if checkpoint is not None else None
+    kinks = _kinks(traces)
+    made_with = MadeWith(
+        code_digest(),
+        digests[1],
+        options.steps if "update" in narrowing.stages else len(kinks["matched"]),
+        options.step_batch,
+    )
+    findings = [*findings, *unlike.explained(compiled.findings, alignment)]
+    failed = any(finding.verdict is Verdict.FAIL for finding in findings)
+    if narrowing.modules:  # a module without parameters has nothing in the init stage, by its nature
+        there = {finding.stage for finding in findings}
+        narrowing = replace(narrowing, stages=tuple(s for s in narrowing.stages if s in there) or narrowing.stages)
+    found = Report(
+        str(recipe_file),
+        digests[0],
+        versions,
+        findings,
+        [
+            *pair_notes(alignment),
+            *_size(options),
+            *resume.notes(options.continue_from, traces.mindspore.about),
+            *_notes(kinks),
+            *image_notes(traces.alone[0], traces.mindspore),
+            *draws.notes,
+            *compiled.notes,
+            *_about_modules(modules, amp is not None and amp.level != "O0"),
+            *(["no module ran alone, so faults are placed by where they first show"] if not alone else []),
+        ],
+        seconds=seconds,
+        made_with=made_with,
+        causes=unlike_causes.explain(alignment) if failed else [],
+        modules=modules,
+        narrowing=narrowing,
+    )
+    found.hints.extend(hints(found.first_divergence, options.recipe))
+    return found
+
+
+def _size(options: Options) -> list[str]:
+    """What to know about the size of the compared steps, where it is not the recipe's."""
+    if options.step_batch == options.recipe.data.batch:
+        return []
+    return [f"steps of {options.step_batch} images were compared; the recipe's batch is {options.recipe.data.batch}"]
+
+
+def _kinks(traces: Traces) -> dict[str, list[int]]:
+    """How many elements were moved over to MindSpore's side of a kink, and how many were not, by step."""
+    about = traces.matched[0].about.get("kinks")
+    kinks: dict[str, list[int]] = about if isinstance(about, dict) else {}
+    counts = [kinks.get(kind) for kind in ("matched", "differing")]
+    if not all(isinstance(count, list) and all(type(n) is int for n in count) for count in counts):
+        raise BadTrace(f"{traces.matched[0].folder / 'trace.json'}: does not say which kinks were matched")
+    return kinks
+
+
+def _notes(kinks: dict[str, list[int]]) -> list[str]:
+    """What a reader has to know about how the reference was taken."""
+    notes = []
+    if sum(kinks["matched"]):
+        notes.append(
+            f"at {_elements(kinks['matched'])} rounding alone decides a ReLU or max-pool; the reference took "
+            "MindSpore's side there"
+        )
+    if sum(kinks["differing"]):
+        notes.append(f"at {_elements(kinks['differing'])} a ReLU or max-pool differs by more than rounding")
+    return notes
+
+
+def _about_modules(modules: list[ModuleVerdict], half: bool) -> list[str]:
+    """What to know of the modules that ran alone."""
+    noted = [module for module in modules if module.note]
+    found = [f"{module.name or '(model)'}: {module.note}" for module in noted[:NOTED]]
+    if len(noted) > NOTED:
+        found.append(f"{len(noted) - NOTED} more modules have a note of this kind; --json FILE has all")
+    if modules and half:
+        found.append("modules ran alone in float32; the step itself in the recipe's precision")
+    return found
+
+
+def _elements(counts: list[int]) -> str:
+    """Counts by step as people read them."""
+    if len(counts) == 1:
+        return "1 element" if counts == [1] else f"{counts[0]} elements"
+    return f"{', '.join(map(str, counts))} elements (steps 1 to {len(counts)})"
+
+
+MOST_NAMES = 5
+
+
+def pair_notes(alignment: Alignment) -> list[str]:
+    """How the pair was aligned, what has no counterpart, and what is not compared because of it."""
+    if alignment.identity:
+        return []
+    how = Counter(match.how for match in alignment.modules)
+    likely = [match for match in alignment.modules if match.sure == LIKELY]
+    found = [
+        f"{len(alignment.modules)} modules and {len(alignment.parameters)} tensors were aligned: "
+        + ", ".join(f"{count} by {name}" for name, count in how.most_common())
+        + (f"; {len(likely)} of them likely rather than certain" if likely else "")
+    ]
+    for framework, name in (("torch", "torch's"), ("mindspore", "MindSpore's")):
+        left = [left for left in alignment.left if left.framework == framework]
+        if left:
+            shown = ", ".join(f"{one.name} ({one.why})" for one in left[:MOST_NAMES])
+            more = f" and {len(left) - MOST_NAMES} more" if len(left) > MOST_NAMES else ""
+            found.append(f"without a counterpart, and so not compared alone, of {name}: {shown}{more}")
+    scope = alignment.scope
+    without = {
+        "the gradient of the input": scope.image_gradient,
+        "optimizer state": scope.optimizer_state,
+        "learning rates and weight decays": scope.rates,
+        "the loss on given logits": scope.given_logits,
+    }
+    lacks = [name for name, there in without.items() if not there]
+    if lacks:
+        found.append(f"not recorded for this pair: {', '.join(lacks)}")
+    return found
+
+
+def module_verdicts(folder: Path, findings: Iterable[Finding]) -> list[ModuleVerdict]:
+    """One verdict for each module that torch's step called, in execution order; empty where nothing was replayed.
+
+    folder: of the run, with the recording and MindSpore's replay; findings: what `compare` found. Raises BadTrace for a
+    damaged recording or trace.
+    """
+    if not (folder / FOLDER).exists():
+        return []
+    recording = Recording.open(folder / FOLDER)
+    outcome = Outcome.of(Trace(folder / MINDSPORE_REPLAY))
+    alone: dict[str, list[Finding]] = {}
+    wiring: dict[str, list[Finding]] = {}
+    for finding in findings:
+        called, _, tensor = finding.name.rpartition(" ")
+        if finding.part == ALONE:
+            alone.setdefault(parse_label(called)[0], []).append(finding)
+        elif finding.part == WIRING:
+            at = _giver(recording, outcome, called) if tensor.startswith("input") else parse_label(called)[0]
+            wiring.setdefault(at, []).append(finding)
+    failing = {path for family in (alone, wiring) for path, found in family.items() if _failed(found)}
+    asked = {call.path for call in recording.calls.values() if outcome.asked(call.label)}
+    order: dict[str, int] = {}
+    for i, call in enumerate(recording.calls.values()):
+        order.setdefault(call.path, i)
+    return [
+        _verdict(recording, outcome, recording.modules[path], i, alone.get(path, []), wiring.get(path, []), failing)
+        for path, i in order.items()
+        if path in alone or path in wiring or path in asked
+    ]
+
+
+def _giver(recording: Recording, outcome: Outcome, called: str) -> str:
+    """The path of the module that decides what reaches a call: the innermost around it that was wired."""
+    call = recording.calls.get(called)
+    if call is None:  # MindSpore alone called it
+        return parse_label(called)[0].rpartition(".")[0]
+    for _ in recording.calls:  # not for ever, whatever the file says
+        call = recording.calls.get(call.caller) if call.caller is not None else None
+        if call is None:
+            return ""
+        if call.path not in outcome.unwired:
+            return call.path
+    return ""
+
+
+def _verdict(
+    recording: Recording,
+    outcome: Outcome,
+    module: Module,
+    order: int,
+    alone: list[Finding],
+    wiring: list[Finding],
+    failing: set[str],
+) -> ModuleVerdict:
+    found = [*alone, *wiring]
+    path, inside = module.path, [each.path for each in recording.inside(module.path) if each.path != module.path]
+    first = next((f for f in found if f.verdict is Verdict.FAIL), None)
+    if first is not None:
+        verdict = Verdict.FAIL
+    else:
+        passed = sum(f.verdict is Verdict.PASS for f in alone)
+        verdict = Verdict.PASS if alone and 2 * passed >= len(alone) else Verdict.NONE
+    ratios = [f.ratio for f in found if f.ratio is not None]
+    reasons = [why for name, why in outcome.left_out.items() if parse_label(name)[0] == path]
+    notes = [f"did not run alone: {reasons[0]}"] if reasons else []
+    notes += [outcome.notes[path]] if path in outcome.notes else []
+    own = _failed(wiring) or (_failed(alone) and not any(each in failing for each in inside))
+    unknown = [name for name in outcome.left_out if parse_label(name)[0] in inside] if own else []
+    notes += [f"{unknown[0]} in it did not run alone, and may be the one"] if unknown and not _failed(wiring) else []
+    return ModuleVerdict(
+        path,
+        module.kind,
+        outcome.cells.get(path, ""),
+        verdict,
+        own,
+        path.count(".") + 1 if path else 0,
+        order,
+        max(ratios, default=None),
+        f"{first.place}: {first.why}" if first else "",
+        "; ".join(notes),
+    )
+
+
+def _failed(findings: Iterable[Finding]) -> bool:
+    return any(finding.verdict is Verdict.FAIL for finding in findings)

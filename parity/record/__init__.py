@@ -1,0 +1,1 @@
+"""Record one step in one framework."""

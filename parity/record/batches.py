@@ -1,0 +1,110 @@
+"""The batches that both sides are fed: from the recipe or from the user's file; written by torch's worker, read by
+all.
+
+start.pth            the starting weights; the parent turns them into start.ckpt with convert-ckpt itself
+start.safetensors    the same for a pair of the user's own, under torch's names: they go in through the alignment
+inputs.safetensors   images{i} float32 (N, C, H, W), labels{i} int64 (N,) or float32 (N, K), for each step; mixed, where
+                     the recipe mixes batches
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+from ...training.data.random_draws import Key, Mix, batch_generator, draw_mix
+from ...training.data.sample import Sample
+from ...training.data.sources import samples
+from ...training.models.model_names import num_classes
+from ...training.recipe.schema import Recipe
+from ..align.alignment import ALL, Scope
+from ..run_folder import INPUTS
+
+Images = np.ndarray | tuple[np.ndarray, ...]  # what a model takes; several inputs only where the user's own does
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The batches that every side is fed: images[i] (N, C, H, W) and labels[i] of step i + 1; number of classes.
+
+    logits: the shape of the model's output, where it is not (N, classes). scope: what both sides can record.
+    """
+
+    images: list[Images]
+    labels: list[np.ndarray]
+    classes: int
+    logits: tuple[int, ...] = ()
+    scope: Scope = ALL
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch as a framework's own data code makes it: images (N, C, H, W) and class labels (N,); where the recipe
+    mixes batches, also the mixed images and the soft targets (N, K)."""
+
+    images: np.ndarray
+    labels: np.ndarray
+    mixed: np.ndarray | None = None
+    soft: np.ndarray | None = None
+
+
+def classes(recipe: Recipe) -> int:
+    """How many classes the recipe's model tells apart."""
+    return num_classes(recipe.model.name, recipe.model.args)
+
+
+def step_samples(recipe: Recipe, steps: int) -> list[list[Sample]]:
+    """The encoded images of each step."""
+    return samples(recipe.data.source, recipe.data.batch, steps, recipe.seed, classes(recipe))
+
+
+def step_keys(recipe: Recipe, step: int) -> list[Key]:
+    """What the random transforms of step `step`, counted from 0, draw from: the position among all steps' images."""
+    first = step * recipe.data.batch
+    return [(recipe.seed, 0, first + i) for i in range(recipe.data.batch)]
+
+
+def step_mix(recipe: Recipe, step: int, shape: tuple[int, ...]) -> Mix | None:
+    """How the batch of step `step`, counted from 0, of this shape (N, C, H, W) is mixed; None without mixup."""
+    if recipe.mixup is None:
+        return None
+    return draw_mix(recipe.mixup, batch_generator(recipe.seed, 0, step), shape)
+
+
+def targets(recipe: Recipe, labels: np.ndarray) -> np.ndarray:
+    """What the loss takes for these class labels (N,) of a batch that is not mixed: themselves, or one-hot float32
+    rows (N, K)."""
+    if not recipe.one_hot:
+        return labels
+    rows: np.ndarray = np.eye(classes(recipe), dtype=np.float32)[labels]
+    return rows
+
+
+def write_inputs(folder: Path, inputs: Inputs) -> None:
+    """Store the batches for the other sides."""
+    arrays = {
+        f"images{i}{f'.{k}' if k else ''}": np.ascontiguousarray(x)
+        for i, images in enumerate(inputs.images)
+        for k, x in enumerate(images if isinstance(images, tuple) else (images,))
+    }
+    arrays |= {f"labels{i}": y for i, y in enumerate(inputs.labels)}
+    partial = folder / f"{INPUTS}.partial"  # whoever waits for it must not see half of it
+    save_file(arrays, partial, metadata={"classes": str(inputs.classes)})
+    partial.replace(folder / INPUTS)
+
+
+def read_inputs(folder: Path, recipe: Recipe) -> Inputs:
+    """The batches that the torch worker stored."""
+    arrays = load_file(folder / INPUTS)
+    steps = sum(name.startswith("labels") for name in arrays)
+    places = [1 + sum(name.startswith(f"images{i}.") for name in arrays) for i in range(steps)]
+    images: list[Images] = [
+        arrays[f"images{i}"]
+        if places[i] == 1
+        else (arrays[f"images{i}"], *(arrays[f"images{i}.{k}"] for k in range(1, places[i])))
+        for i in range(steps)
+    ]
+    return Inputs(images, [arrays[f"labels{i}"] for i in range(steps)], classes(recipe))

@@ -1,0 +1,330 @@
+"""A MindSpore net with its step, as the recorder drives it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, nn, ops
+
+from ...mappings import table
+from ...training.models.mindspore_parameter_names import canonical_parameters
+from ...training.recipe.schema import Recipe
+from ...training.step.mindspore_step import TrainStep
+from ...training.step.mindspore_step_state import completed
+from ..align.alignment import IDENTITY, Alignment
+from ..align.mindspore_user_model import PairStep, tensors
+from ..align.mindspore_user_model import held as held_of
+from ..align.model_structure import flat
+from ..align.user_model import Paired
+from .batches import Images
+from .kinks import BY_INPUT
+from .mindspore_kinks import function_choices
+from .mindspore_randomness import BRANCHES, CompiledDraws, fixed
+from .randomness import Draws
+from .recorder import Arrays, LeafOutput, Seen, StepArrays
+from .resume import position
+from .step_starts import StepStart
+
+
+def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
+    """Give the step the state of the converted file; what is worth knowing of it. Raises BadCheckpoint."""
+    whole, notes = completed(step, given, position(given, step.recipe).steps_per_epoch)
+    step.load_state(whole)
+    return notes
+
+
+class MindSporeSide:
+    """A MindSpore net at the starting weights, with the step that the recipe describes and training runs.
+
+    names: MindSpore path -> torch path of a layer that draws random numbers, where the two differ. paired: of a pair
+    of the user's own, what they brought besides the net, and what corresponds; every name is torch's then too.
+    continued: the tensors of the converted training checkpoint that the step goes on from; notes: what is worth knowing
+    of it.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        net: nn.Cell,
+        names: Mapping[str, str] | None = None,
+        paired: Paired | None = None,
+        continued: Arrays | None = None,
+    ) -> None:
+        self.recipe = recipe
+        self.net = net
+        self.paired = paired
+        self.continued = continued
+        self.notes: list[str] = []
+        self.alignment = paired.alignment if paired is not None else IDENTITY
+        self._shapes = {n: t.shape for n, t in self.alignment.parameters.items() if not self.alignment.other_shape(n)}
+        self.names = {m.mindspore: m.torch for m in self.alignment.modules} if names is None and paired else names
+        self.draws: list[Draws] = []  # what each pass drew, but for compiled ones
+        self.compiled: CompiledDraws | None = None  # while the step is compiled
+        self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
+        self._start = {c.name: c.parameter.asnumpy().copy() for c in self.held}
+        self.restart()
+
+    def restart(self) -> None:
+        """Back to the starting weights with a new optimizer and schedule, or those of the checkpoint to go on from."""
+        for held in self.held:
+            held.parameter.copy_(
+                Tensor(self._start[held.name])
+            )  # what is compiled never sees what set_data puts in place
+        vars(self).pop("train_step", None)  # with the optimizer's state, before there is another
+        paired, mode = self.paired, "pynative" if self.compiled is None else "graph"
+        self.train_step = (
+            TrainStep(self.recipe, self.net, mode, image_gradient=True)
+            if paired is None
+            else PairStep(
+                self.recipe,
+                self.net,
+                paired.given,
+                self.held,
+                self.alignment,
+                mode=mode,
+                image_gradient=self.alignment.scope.image_gradient,
+            )
+        )
+        if self.continued is not None:
+            self.notes = go_on(self.train_step, self.continued)
+
+    def begin(self, start: StepStart | None) -> None:
+        """Hold the weights and buffers of `start`: as what is compiled, with an optimizer state of its own."""
+        values = {} if start is None else start.values
+        for held in self.held:
+            if held.name in values:
+                held.parameter.copy_(Tensor(values[held.name].reshape(held.parameter.shape)))
+
+    def parameters(self) -> Arrays:
+        """Trainable parameters as they are now."""
+        return self._as_torch({c.name: c.parameter for c in self.held if c.parameter.requires_grad})
+
+    def alike(self, name: str) -> bool:
+        """Whether both frameworks train this parameter, in one shape."""
+        return self.alignment.alike(name)
+
+    def buffers(self) -> Arrays:
+        """What torch holds as buffers and MindSpore as parameters without gradient."""
+        return self._as_torch({c.name: c.parameter for c in self.held if not c.parameter.requires_grad})
+
+    def evaluate(self, images: Images, seen: Seen) -> None:
+        """A forward pass in evaluation mode."""
+        self.net.set_train(False)
+        with self._fixed(Draws(0)), leaf_outputs(self.net, seen, self.alignment):
+            output = self.net(*tensors(images))
+            for tensor in flat(output, Tensor):
+                tensor.asnumpy()
+
+    def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
+        """One training step, an epoch of its own; `seen` is told of every leaf module's output."""
+        self.net.set_train(True)
+        inputs, y = tensors(images), self._labels(labels)
+        x = inputs if len(inputs) > 1 else inputs[0]
+        with (
+            self.compiled.taking(self.train_step) if self.compiled else self._fixed(self._next_draws()),
+            leaf_outputs(self.net, seen, self.alignment) if seen else nullcontext(),
+            self._functions(seen) if seen and self.compiled is None else nullcontext(),
+        ):
+            result = self.train_step(x, y)
+        self.train_step.end_epoch()
+        order = [held.name for held in self.held if held.parameter.requires_grad and held.name in result.grads]
+        grads = self._as_torch({name: result.grads[name] for name in order})
+        finite = None if result.finite is None else bool(result.finite)
+        image_grad = None if result.image_grad is None else result.image_grad.asnumpy()
+        return StepArrays(result.loss.asnumpy(), result.logits.asnumpy(), grads, image_grad, finite)
+
+    def loss_scaling(self) -> Arrays:
+        """The loss scale and the count of good steps in force; empty without a loss scale."""
+        scaler = self.train_step.scaler
+        if scaler is None:
+            return {}
+        count = scaler.growth_tracker.asnumpy().astype(np.int64)
+        return {"scale": scaler.scale.asnumpy().reshape(1), "good steps": count.reshape(1)}
+
+    def ema(self) -> Arrays:
+        """The moving average of parameters and buffers; empty without one."""
+        return self._as_torch(self.train_step.ema())
+
+    def average(self, values: Arrays, update: int) -> None:
+        """Take one update of the moving average alone, with these parameters."""
+        average = self.train_step.average
+        assert average is not None
+        for held in self.held:
+            if held.name in values:
+                held.parameter.copy_(Tensor(values[held.name].reshape(held.parameter.shape)))
+        average.prepare(update)
+        average()
+
+    def optimizer_state(self) -> Mapping[str, Arrays]:
+        """State key -> name -> tensor, under torch's names."""
+        if not self.alignment.scope.optimizer_state:
+            return {}
+        state = self.train_step.optimizer_state()
+        return {key: self._as_torch(held) for key, held in state.items()}
+
+    def hyperparameters(self) -> Arrays:
+        """Name -> [learning rate, weight decay] of its next update."""
+        if not self.alignment.scope.rates:
+            return {}
+        rates, decays = self.train_step.learning_rates(), self.train_step.weight_decays()
+        return {name: np.array([rates[name], decays[name]]) for name in rates}
+
+    def apply(self, grads: Arrays) -> None:
+        """Clip and apply these unscaled gradients."""
+        with fixed(self.net, self._next_draws(), self.names):  # there are optimizers that add noise
+            self.train_step.apply(self._given(grads))
+        self.train_step.end_epoch()
+
+    def clipped(self, grads: Arrays) -> Arrays:
+        """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
+        found = given_to_optimizer(self.train_step, self._given(grads))
+        return self._as_torch({name: grad for name, grad in found.items() if name in grads})
+
+    def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
+        """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty for a step of the
+        user's own."""
+        if self.paired is not None and self.paired.given.step is not None:
+            return {}
+        found = accumulated(self.train_step, parts)
+        return self._as_torch({name: grad for name, grad in found.items() if name in parts[0]})
+
+    def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The loss of given logits, and its gradient by them."""
+        with fixed(self.net, self._next_draws(), self.names):
+            value, gradient = mindspore.value_and_grad(self.train_step.loss_function, 0)(
+                Tensor(logits), self._labels(labels)
+            )
+        return value.asnumpy(), gradient.asnumpy()
+
+    def _next_draws(self) -> Draws:
+        return Draws(self.train_step.steps + 1)
+
+    def _fixed(self, draws: Draws) -> AbstractContextManager[Draws]:
+        """Draw these, and keep what was drawn."""
+        self.draws.append(draws)
+        return fixed(self.net, draws, self.names)
+
+    def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """A batch as this framework holds it."""
+        return [x.asnumpy() for x in tensors(images)], self._labels(labels).asnumpy()
+
+    def _functions(self, seen: Seen) -> AbstractContextManager[None]:
+        """Tell `seen` of the sides that ReLUs take which are function calls."""
+        paths = ((self.alignment.torch_path(path), cell) for path, cell in self.net.cells_and_names())
+        classes = layer_classes()
+        cells = {path: (cell, classes.get(type(cell).__name__)) for path, cell in paths if path is not None}
+
+        def keep(name: str, call: int, kind: str, made: np.ndarray) -> None:
+            seen(LeafOutput(name, call, kind, made, made=made))
+
+        return function_choices(cells, keep)
+
+    def _given(self, grads: Arrays) -> dict[str, Tensor]:
+        """These gradients for every weight of the step; zeros for those of which none is given."""
+        weights = zip(self.train_step.names, self.train_step.weights, strict=True)
+        return {
+            name: Tensor(grads[name].reshape(weight.shape)) if name in grads else ops.zeros_like(weight)
+            for name, weight in weights
+        }
+
+    def _as_torch(self, tensors: Mapping[str, Tensor]) -> Arrays:
+        """The values in torch's shapes, which alignment says where the net's are others (axes of 1)."""
+        arrays = {name: tensor.asnumpy() for name, tensor in tensors.items()}
+        shapes = {name: self._shapes.get(name, array.shape) for name, array in arrays.items()}
+        return {n: a.reshape(shapes[n]) if a.size == math.prod(shapes[n]) else a for n, a in arrays.items()}
+
+    @staticmethod
+    def _labels(labels: np.ndarray) -> Tensor:
+        return Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
+
+
+def layer_classes() -> dict[str, str]:
+    """Torch's class names of MindSpore's layers, by MindSpore's."""
+    return {row.mindspore.rsplit(".", 1)[-1]: row.short for row in table.rows("layer") if row.mindspore}
+
+
+@contextmanager
+def leaf_outputs(net: nn.Cell, seen: Seen, alignment: Alignment = IDENTITY) -> Iterator[None]:
+    """Tell `seen` of every childless Cell's output (of a pair: of every layer that has a counterpart), under torch's
+    names and class names. PyNative only: in Graph mode hooks on Cells silently never fire."""
+    classes = layer_classes()
+    calls: dict[str, int] = {}
+
+    def hook_for(name: str) -> object:
+        def hook(cell: nn.Cell, inputs: tuple[Tensor, ...], output: object) -> None:
+            call = calls.get(name, 0)
+            calls[name] = call + 1
+            torch = alignment.torch_call(name, call)
+            if isinstance(output, Tensor) and torch is not None:
+                kind = classes.get(type(cell).__name__)
+                source = inputs[0].asnumpy() if kind in BY_INPUT else None
+                seen(LeafOutput(*torch, kind, output.asnumpy(), source))
+
+        return hook
+
+    layers = {path for _, _, path, _ in alignment.calls}
+    # a model zoo's DropPath has a Dropout inside, torch's has none: what leaves the branch is compared
+    branches = [f"{name}." for name, cell in net.cells_and_names() if type(cell).__name__ in BRANCHES]
+    handles = [
+        cell.register_forward_hook(hook_for(name))
+        for name, cell in net.cells_and_names()
+        if (
+            (not cell.cells() or f"{name}." in branches) and not name.startswith(tuple(branches))
+            if alignment.identity
+            else name in layers
+        )
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def _replaced(step: TrainStep, **values: Any) -> Iterator[None]:
+    """Within this block the step has other attributes; only in PyNative mode does it look."""
+    kept = {name: getattr(step, name) for name in values}
+    for name, value in values.items():
+        setattr(step, name, value)
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            setattr(step, name, value)
+
+
+def given_to_optimizer(step: TrainStep, grads: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What the optimizer is called with when the step applies these unscaled gradients; empty where it is not."""
+    calls: list[Any] = []
+    with _replaced(step, optimizer=calls.append):
+        step.apply(dict(grads))
+    return dict(zip(step.names, calls[0], strict=False)) if calls else {}  # behind its own stand those it leaves alone
+
+
+def accumulated(step: TrainStep, parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, Tensor]:
+    """The unscaled gradients of a step whose micro-batches have these, (name -> gradient) each.
+
+    The loss of a micro-batch is the sum over all weights of weight times given gradient, which the step divides,
+    scales and differentiates as it does any other.
+    """
+    given = iter(parts)
+
+    def loss(logits: Tensor, labels: Tensor) -> Tensor:
+        grads = next(given)
+        total = ops.zeros((), mindspore.float32)
+        weights = {n: weight for n, weight in zip(step.names, step.weights, strict=True) if n in grads}
+        for name, weight in weights.items():
+            total = total + (ops.cast(weight, mindspore.float32) * Tensor(grads[name].reshape(weight.shape))).sum()
+        return total
+
+    count = len(parts)
+    images = Tensor(np.zeros((count, 1), np.float32))
+    labels = Tensor(np.zeros((count,), np.int32))
+    with _replaced(step, net=lambda x: ops.cast(x, mindspore.float32) * 1.0, loss_function=loss):
+        return dict(step(images, labels).grads)

@@ -1,0 +1,216 @@
+"""The worker: MindSpore's trace of a run, compiled too where asked.
+
+    python -m msmigrate.parity.record.mindspore_worker RECIPE FOLDER [--steps N] [--init-seeds N] [--sample N]
+
+FOLDER holds start.ckpt and inputs.safetensors, or gets them while this worker starts up.
+"""
+
+from __future__ import annotations
+
+from ...training import mindspore_environment
+
+mindspore_environment.prepare()
+
+import os  # noqa: E402
+import traceback  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+from contextlib import contextmanager  # noqa: E402
+from dataclasses import replace  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import mindspore  # noqa: E402
+import numpy as np  # noqa: E402
+from mindspore import nn  # noqa: E402
+
+from ...training.data import mindspore_pipeline, random_draws  # noqa: E402
+from ...training.data.mindspore_pipeline import FastPrepare, grey_level  # noqa: E402
+from ...training.models import mindspore_models  # noqa: E402
+from ...training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from ...training.recipe.schema import Recipe  # noqa: E402
+from .. import compared_draws, run_folder  # noqa: E402
+from ..align import mindspore_user_model  # noqa: E402
+from ..align.alignment import read_alignment  # noqa: E402
+from ..align.mindspore_user_model import begin, classes_of  # noqa: E402
+from ..align.user_model import Paired  # noqa: E402
+from ..graph_mode import FAILED, GRAPH, UNFIXED  # noqa: E402
+from ..initial_distributions import add_initial_values  # noqa: E402
+from ..narrowing import WHOLE, Narrowing  # noqa: E402
+from ..options import Options, batch_file, recipe_of, run, wait_for  # noqa: E402
+from ..replay.mindspore_replay import replay  # noqa: E402
+from ..replay.module_calls import FILE as RECORDING  # noqa: E402
+from ..replay.module_calls import FOLDER as REPLAY  # noqa: E402
+from ..run_folder import CHECKPOINT, INPUTS, MINDSPORE  # noqa: E402
+from ..trace import TraceWriter  # noqa: E402
+from . import resume  # noqa: E402
+from .batches import Batch, Inputs, classes, read_inputs, step_keys, step_mix, step_samples  # noqa: E402
+from .messages import progress  # noqa: E402
+from .mindspore_randomness import CompiledDraws, NotFixed  # noqa: E402
+from .mindspore_runner import MindSporeSide  # noqa: E402
+from .recorder import (  # noqa: E402
+    record_data,
+    record_evaluation,
+    record_given,
+    record_parts,
+    record_probes,
+    record_start,
+    record_steps,
+)
+from .step_starts import StepStarts  # noqa: E402
+
+
+def record_compiled(
+    side: MindSporeSide,
+    inputs: Inputs,
+    folder: Path,
+    about: dict[str, Any],
+    sample: int | None,
+    narrowing: Narrowing = WHOLE,
+) -> None:
+    """Take the same steps as `side` did in PyNative mode, compiled, into folder/mindspore-graph, each with the weights
+    that it began with then.
+
+    What does not compile, or draws random numbers that cannot be fixed, is said in the head of the trace.
+    """
+    folder = folder.resolve()
+    writer = TraceWriter(folder / GRAPH, {**about, "mode": "graph"}, sample, narrowing)
+    compiled = CompiledDraws(side.net, side.draws, side.recipe.accumulate)
+    if compiled.outside:
+        writer.about[UNFIXED] = compiled.outside
+        writer.close()
+        return
+    with compiled.installed(), within(folder):
+        side.compiled = compiled
+        try:
+            side.restart()
+            record_steps(side, inputs, writer, "MindSpore, compiled", starts=StepStarts(folder), begin=True)
+        except NotFixed as error:
+            writer.about[UNFIXED] = [str(error)]
+        except Exception as error:  # whatever a compiler says of a user's net, whose PyNative step has run
+            traceback.print_exc()
+            writer.about[FAILED] = said(error)
+        finally:
+            side.compiled = None
+            side.restart()
+    writer.close()
+
+
+def said(error: Exception) -> str:
+    """What an error says before it lists places in MindSpore's C++; its class and these where it says nothing else."""
+    text = str(error)
+    places = " ".join(line for line in text.splitlines() if not line.startswith("-"))
+    return " ".join(text.split("\n-----")[0].split())[:300] or f"{type(error).__name__} {places.strip()[:300]}".strip()
+
+
+@contextmanager
+def within(folder: Path) -> Iterator[None]:
+    """Within this block `folder` is the working directory: a compiler that fails leaves rank_0/om there."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def main(options: Options) -> None:
+    """Record what needs no starting weights first, then wait for them."""
+    folder = options.folder
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    given = begin(options) if options.pair is not None else None
+    recipe = recipe_of(options, classes_of(options))
+    writer = TraceWriter(folder / MINDSPORE, about(options.recipe), options.sample, options.narrowing)
+    if writer.wants("data") and batch_file(options) is None:
+        progress("MindSpore: data")
+        record_data(data_batches(recipe, options.steps), writer)
+    paired = Paired(given, read_alignment(options)) if given is not None else None
+    if writer.wants("init") and not recipe.model.checkpoint:
+        progress("MindSpore: initial distributions")
+        add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
+    net = mindspore_models.of_recipe(recipe.model) if given is None else given.model
+    progress("MindSpore: waiting for the starting weights")
+    if paired is None:
+        load_start(net, str(wait_for(folder / CHECKPOINT)))
+    else:
+        mindspore_user_model.load_start(net, options, paired.alignment)
+    wait_for(folder / INPUTS)
+    inputs = read_inputs(folder, recipe)
+    start = None if options.continue_from is None else resume.read(folder)
+    side = MindSporeSide(recipe, net, paired=paired, continued=start)
+    writer.about = {**writer.about, resume.NOTES: side.notes}
+    if paired is not None:
+        inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
+        if writer.wants("data") and batch_file(options) is not None:
+            for step, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
+                record_given(step, *side.batch(images, labels), writer)
+    if writer.wants("init", "update"):
+        record_start(side, writer)
+    progress("MindSpore: evaluation forward pass")
+    record_evaluation(side, inputs, writer)
+    takes_steps = options.narrowing.takes_steps
+    if takes_steps or writer.wants("forward"):
+        record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
+    writer.about = {**writer.about, **compared_draws.about(side.draws)}
+    progress("MindSpore: loss and optimizer on given values")
+    record_probes(side, inputs, writer)
+    record_parts(side, writer)
+    writer.close()
+    if options.mode == "graph" and takes_steps:
+        record_compiled(side, inputs, folder, about(options.recipe), options.sample, options.narrowing)
+    if options.replays:
+        progress("MindSpore: waiting for what torch's modules were given")
+        wait_for(folder / REPLAY / RECORDING)
+        side.restart()
+        names = None if paired is None else {match.torch: match.mindspore for match in paired.alignment.modules}
+        # alone, a layer whose weight is another one's has it under its own name
+        held = side.held if paired is not None else canonical_parameters(net, every_name=True)
+        replay(folder, net, held, about(options.recipe), options.narrowing, names, options.sample)
+
+
+def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
+    """The batch of each step through MindSpore's dataset pipeline, and mixed where the recipe says so."""
+    batches = []
+    fast: dict[str, Any] = {"kind": FastPrepare} if recipe.data.fast_transforms else {}
+    for step, samples in enumerate(step_samples(recipe, steps)):
+        images, labels = mindspore_pipeline.batch(samples, recipe.data.transforms, step_keys(recipe, step), **fast)
+        mix = step_mix(recipe, step, images.shape)
+        if mix is None or recipe.mixup is None:
+            batches.append(Batch(images, labels))
+            continue
+        soft = random_draws.soft_targets(labels, mix, classes(recipe), recipe.mixup.label_smoothing)
+        batches.append(Batch(images, labels, random_draws.mix_images(images, mix), soft))
+    return batches
+
+
+def about(recipe: Recipe) -> dict[str, object]:
+    """The head of the trace: who recorded it, on what, from which recipe."""
+    return {
+        "framework": "mindspore",
+        "versions": {"mindspore": mindspore.__version__, "numpy": np.__version__},
+        "dtype": "float32",
+        "device": str(mindspore.get_context("device_target")).lower(),
+        "seed": recipe.seed,
+        "recipe": recipe.digest,
+        **({run_folder.KEY: grey_level(recipe.data.transforms)} if recipe.data.fast_transforms else {}),
+    }
+
+
+def initial_values(options: Options, seed: int, paired: Paired | None) -> dict[str, np.ndarray]:
+    """Trainable parameters of a new net drawn from `seed`, by torch state_dict name."""
+    if paired is not None:
+        return mindspore_user_model.initial_values(options, paired.alignment, seed)
+    mindspore.set_seed(seed)
+    net = mindspore_models.of_recipe(options.recipe.model)
+    return {c.name: c.parameter.asnumpy() for c in canonical_parameters(net) if c.parameter.requires_grad}
+
+
+def load_start(net: nn.Cell, checkpoint: str) -> None:
+    """Load the converted starting weights, as a user would; the init stage then compares what the net really holds.
+
+    load_param_into_net's own report is not used: it strips prefixes, loads, and still lists the value as not loaded.
+    """
+    mindspore.load_param_into_net(net, mindspore.load_checkpoint(checkpoint), strict_load=True)
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,252 @@
+"""The same random numbers in both frameworks, so that a step that draws can be compared at all.
+
+The two frameworks' generators can be seeded but not made to agree, and MindSpore's dropout does not even repeat itself
+within a process. So under parity whatever draws takes its numbers from here: uniform or normal ones, by the canonical
+name of the module that draws, how often it has drawn such numbers in the step, and the step. What it makes of them,
+with its own rate, its own scaling and its own code, remains the framework's. Two modules are equal then if and only if
+they compute the same.
+
+Every other distribution is made of these two, in one way in both frameworks: a Bernoulli trial succeeds where the
+uniform number is below its probability, whole numbers are `floor(u · n)`, a permutation is the order of uniform
+numbers. So `rand(n) < p` in one framework is `bernoulli(p)` in the other.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+ROOT = "(model)"  # the name of the model itself, where it draws outside any submodule
+OUTSIDE = "(step)"  # the name of the loss and of all else that is no part of the model
+UNIFORM, NORMAL = "uniform", "normal"
+# Beyond so many numbers two of them may be equal; below, none are: two that tie are sorted as each framework likes
+DISTINCT = 1 << 15
+FEW = 500.0  # the rate up to which a Poisson distribution is counted out
+LEVELS = 1 << 23  # uniform numbers lie between these, so that none is 0, whose logarithm is infinite
+# Classes and functions that keep `x` where `floor(keep + rand)` is 1, or where `rand > rate`, as many a repository does
+DROPS = re.compile(r"_*(drop_?path|stochastic_?depth|drop_?connect|drop_?out)_*", re.IGNORECASE)
+# Files whose lines are not the user's
+HERE = Path(__file__).parent.parent
+NOT_THEIRS = ("<", str(Path(re.__file__).parent.parent), str(HERE), str(HERE.parent / "training"))
+LIBRARIES = "site-packages"
+
+
+class Place(NamedTuple):
+    """Who draws: the canonical name of the innermost module at work; whether what it keeps is where plain uniform
+    numbers are large, which turns them round, for a trial succeeds where they are small; the user's file and line."""
+
+    name: str
+    turned: bool = False
+    line: str = ""
+
+
+class Draw(NamedTuple):
+    """One draw: who drew, numbers of which kind and shape, and the share that it drops where it is a mask."""
+
+    who: Place
+    kind: str
+    shape: tuple[int, ...]
+    rate: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The module that drew."""
+        return self.who.name
+
+
+@dataclass
+class Draws:
+    """The numbers of one pass.
+
+    taken: what was drawn, in order. outside: by which functions was drawn what could not be fixed, and by whom.
+    states: of NumPy's and Python's own generators, a digest of where they stood in the end, where they were used.
+    """
+
+    step: int
+    taken: list[Draw] = field(default_factory=list)
+    outside: dict[str, Place] = field(default_factory=dict)
+    states: dict[str, str] = field(default_factory=dict)
+    calls: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def uniform(self, who: Place, shape: tuple[int, ...]) -> np.ndarray:
+        """Float32 numbers of `shape` between 0 and 1, neither included, for the next call of a module."""
+        return self._next(Draw(who, UNIFORM, tuple(shape)))
+
+    def normal(self, who: Place, shape: tuple[int, ...]) -> np.ndarray:
+        """Float32 numbers of `shape` from the standard normal distribution."""
+        return self._next(Draw(who, NORMAL, tuple(shape)))
+
+    def trials(self, who: Place, chances: np.ndarray) -> np.ndarray:
+        """Whether each trial succeeds, bool, in the shape of its chances."""
+        found: np.ndarray = self.base(who, chances.shape) < chances
+        return found
+
+    def keep(self, who: Place, shape: tuple[int, ...], rate: float) -> np.ndarray:
+        """Which elements of `shape` the next call of a module keeps, bool: each with probability 1 - rate. Nothing is
+        drawn where all or none are."""
+        rate = round(rate, 12)  # 1 - (1 - 0.1) is not 0.1
+        if not 0.0 < rate < 1.0:
+            return np.full(shape, rate < 1.0)
+        return kept(self.base(who, shape, rate), rate)
+
+    def integers(self, who: Place, shape: tuple[int, ...], low: int, high: int) -> np.ndarray:
+        """Int64 whole numbers of `shape` from [low, high)."""
+        drawn, count = self.base(who, shape), high - low
+        # in float32, as who writes floor(rand · n) has them
+        scaled = drawn * np.float32(count) if count <= LEVELS else drawn.astype(np.float64) * count
+        return low + np.minimum(np.floor(scaled).astype(np.int64), count - 1)
+
+    def permutation(self, who: Place, count: int) -> np.ndarray:
+        """Int64 numbers below `count` in a random order."""
+        return np.argsort(self.base(who, (count,)), kind="stable")
+
+    def exponential(self, who: Place, shape: tuple[int, ...]) -> np.ndarray:
+        """Float64 numbers of `shape` from the exponential distribution of rate 1."""
+        found: np.ndarray = -np.log(self.base(who, shape).astype(np.float64))
+        return found
+
+    def choices(self, who: Place, weights: np.ndarray, count: int, replacement: bool) -> np.ndarray:
+        """Int64 indices (…, count) into the last dimension of `weights` (…, K), by their weights.
+
+        One alone is drawn in the same way whether it would be put back or not.
+        """
+        weights = weights.astype(np.float64)
+        if count == 1 or not replacement:
+            raced = weights / self.exponential(who, weights.shape)
+            return np.argsort(-raced, axis=-1, kind="stable")[..., :count]
+        drawn = self.base(who, (*weights.shape[:-1], count)).astype(np.float64)
+        ends = np.cumsum(weights, axis=-1)
+        drawn *= ends[..., -1:]
+        found = (drawn[..., None] >= ends[..., None, :]).sum(-1)
+        return np.minimum(found, weights.shape[-1] - 1)
+
+    def poisson(self, who: Place, rates: np.ndarray) -> np.ndarray:
+        """Float64 counts in the shape of `rates`, from the Poisson distribution."""
+        rates = rates.astype(np.float64)
+        drawn = self.base(who, rates.shape).astype(np.float64)
+        # far from zero it is nearly normal, and that nearly logistic
+        found = np.maximum(np.round(rates + np.sqrt(rates) * np.log(drawn / (1.0 - drawn)) / 1.702), 0.0)
+        few = rates < FEW
+        left, chance, count = drawn, np.where(few, np.exp(-rates), 1.0), np.zeros(rates.shape)
+        while (over := left >= chance).any():
+            left = np.where(over, left - chance, left)
+            count += over
+            chance = np.where(over, chance * rates / np.maximum(count, 1.0), chance)
+            if (chance[over] == 0.0).any():  # all that is left is rounding
+                break
+        return np.where(few, count, found)
+
+    def restart(self) -> None:
+        """Begin the pass anew: what draws next takes the numbers of the first call."""
+        self.taken.clear()
+        self.calls.clear()
+        np.random.seed(self.step)
+        random.seed(self.step)
+
+    def base(self, who: Place, shape: tuple[int, ...], rate: float | None = None) -> np.ndarray:
+        """Uniform numbers for what another distribution is made of."""
+        return self._next(Draw(who._replace(turned=False), UNIFORM, tuple(shape), rate))
+
+    def _next(self, draw: Draw) -> np.ndarray:
+        call = self.calls[draw.name, draw.kind]
+        self.calls[draw.name, draw.kind] += 1
+        self.taken.append(draw)
+        return numbers(draw, call, self.step)
+
+    @contextmanager
+    def libraries(self) -> Iterator[None]:
+        """Within this block NumPy's and Python's own generators draw the same in both frameworks."""
+        kept = np.random.get_state(), random.getstate()
+        self.restart()
+        before = _states()
+        try:
+            yield
+            self.states |= {name: now for name, now in _states().items() if now != before[name]}
+        finally:
+            np.random.set_state(kept[0])
+            random.setstate(kept[1])
+
+
+def uniform(name: str, call: int, step: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Float32 numbers of `shape` between 0 and 1, that depend on nothing but the arguments.
+
+    The numbers fill the shape row by row, so a mask of shape (N, 1, 1) is one of (N, 1, 1, 1), and attention weights
+    of (N·heads, L, S) are those of (N, heads, L, S).
+    """
+    generator = _generator(name, call, step, 0)
+    size = int(np.prod(shape, dtype=np.int64))
+    levels = _levels(generator, size)
+    while 1 < size <= DISTINCT:
+        _, first = np.unique(levels, return_index=True)
+        if first.size == size:
+            break
+        again = np.delete(np.arange(size), first)
+        levels[again] = _levels(generator, again.size)
+    levels += np.float32(0.5)
+    levels /= np.float32(LEVELS)
+    return levels.reshape(shape)
+
+
+def _levels(generator: np.random.Generator, size: int) -> np.ndarray:
+    levels = generator.random(size, dtype=np.float32)
+    levels *= np.float32(LEVELS)
+    return np.floor(levels, out=levels)
+
+
+def normal(name: str, call: int, step: int, shape: tuple[int, ...]) -> np.ndarray:
+    """Float32 numbers of `shape` from the standard normal distribution, that depend on nothing but the arguments."""
+    return _generator(name, call, step, 1).standard_normal(shape, dtype=np.float32)
+
+
+def numbers(draw: Draw, call: int, step: int) -> np.ndarray:
+    """The numbers of a module's draw, float32; call: how often it has drawn numbers of that kind before."""
+    found = (normal if draw.kind == NORMAL else uniform)(draw.name, call, step, draw.shape)
+    return 1 - found if draw.who.turned else found
+
+
+def kept(drawn: np.ndarray, rate: float) -> np.ndarray:
+    """What a mask of this drop rate keeps, bool."""
+    found: np.ndarray = drawn < round(1.0 - rate, 12)
+    return found
+
+
+def _generator(name: str, call: int, step: int, kind: int) -> np.random.Generator:
+    return np.random.Generator(np.random.Philox(key=[zlib.crc32(name.encode()), step], counter=[0, 0, call, kind]))
+
+
+def _states() -> dict[str, str]:
+    numpy: Any = np.random.get_state()
+    said = {"numpy.random": repr((numpy[1].tobytes(), numpy[2:])), "random": repr(random.getstate())}
+    return {name: f"{zlib.crc32(text.encode()):08x}" for name, text in said.items()}
+
+
+def place(names: Mapping[int, str]) -> Place:
+    """Who is drawing, by the Python stack; names: id of a module -> its canonical name."""
+    frame: FrameType | None = sys._getframe(1)
+    drops: bool | None = None
+    name, line = OUTSIDE, ""
+    while frame is not None:
+        code, module = frame.f_code, frame.f_locals.get("self")
+        owner = type(module).__name__
+        if not line and not code.co_filename.startswith(NOT_THEIRS) and LIBRARIES not in code.co_filename:
+            line = f"{Path(code.co_filename).name}, line {frame.f_lineno}"
+        if drops is None and "bernoulli" in f"{code.co_name} {owner}".lower():
+            drops = False  # it compares as every trial does
+        if drops is None and (DROPS.fullmatch(code.co_name) or DROPS.fullmatch(owner)):
+            drops = True
+        if id(module) in names:
+            name = names[id(module)]
+            break
+        frame = frame.f_back
+    return Place(name, bool(drops), line)

@@ -1,0 +1,363 @@
+"""What is recorded, in which order, of any Runner; the parts of a step on given values.
+
+In the step itself a fault here shows as wrong weights, behind everything else that is wrong there. (The optimizer, the
+loss and the moving average on given values are in record.py.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ...training.recipe.schema import Recipe
+from ..trace import SIDES_STAGE, TraceWriter
+from . import injected_values
+from .batches import Batch, Images, Inputs
+from .kinks import choice
+from .messages import progress
+from .step_starts import StepStart, StepStarts
+
+
+def kept(array: np.ndarray) -> np.ndarray:
+    """A copy of the values, in half the memory where they are float32's in a float64 array, as all starting weights
+    are."""
+    if array.dtype == np.float64:
+        short = array.astype(np.float32)
+        if np.array_equal(short, array, equal_nan=True):
+            return short
+    return array.copy()
+
+
+def change(now: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """now - before, exactly: the difference of two float32 values is rounded to float64 only."""
+    return np.subtract(now, before, dtype=np.float64)
+
+
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class LeafOutput:
+    """What a leaf module gave: its dotted name, how often it had run before, its torch class name (None: no row in
+    the mapping table), its output, and its input where the class is one of BY_INPUT.
+    made: of a function call, which has no output of its own to compare, the choice alone."""
+
+    name: str
+    call: int
+    module: str | None
+    output: np.ndarray
+    input: np.ndarray | None = None
+    made: np.ndarray | None = None
+
+
+Seen = Callable[[LeafOutput], None]
+
+
+@dataclass(frozen=True)
+class StepArrays:
+    """What one step computed: the loss (scalar), the logits (N, K), gradients by state_dict name, the images' gradient
+    (N, C, H, W; None where the model's input has none), and whether the gradients were all finite (None: no loss scale,
+    so nobody looks)."""
+
+    loss: np.ndarray
+    logits: np.ndarray
+    grads: Arrays
+    image_grad: np.ndarray | None
+    finite: bool | None = None
+
+
+class Side(Protocol):
+    """One framework holding a model at the starting weights; names are torch's, arrays are the framework's dtypes."""
+
+    def parameters(self) -> Arrays:
+        """Trainable parameters as they are now."""
+
+    def alike(self, name: str) -> bool:
+        """Whether both frameworks train this parameter, in one shape: such ones alone are given gradients."""
+
+    def buffers(self) -> Arrays:
+        """Buffers that cross (running statistics) as they are now."""
+
+    def evaluate(self, images: Images, seen: Seen) -> None:
+        """A forward pass in evaluation mode."""
+
+    def step(self, images: Images, labels: np.ndarray, seen: Seen | None) -> StepArrays:
+        """One training step, an epoch of its own, so that a schedule that moves once an epoch moves; `seen` is told of
+        every leaf module's output."""
+
+    def loss_scaling(self) -> Arrays:
+        """The loss scale and the count of good steps in force; empty without a loss scale."""
+
+    def ema(self) -> Arrays:
+        """The moving average of parameters and buffers that cross; empty without one."""
+
+    def average(self, values: Arrays, update: int) -> None:
+        """Take the given update (from 1) of the moving average alone, with these parameters."""
+
+    def optimizer_state(self) -> Mapping[str, Arrays]:
+        """State key -> name -> tensor."""
+
+    def hyperparameters(self) -> Arrays:
+        """Name -> [learning rate, weight decay] of its next update."""
+
+    def restart(self) -> None:
+        """Back to the starting weights with a new optimizer and schedule."""
+
+    def begin(self, start: StepStart | None) -> None:
+        """Go on from what MindSpore's side held before this step; None: from what this side holds."""
+
+    def apply(self, grads: Arrays) -> None:
+        """Clip and apply these unscaled gradients: the second half of a step alone."""
+
+    def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The loss of given logits, and its gradient by them."""
+
+
+def record_data(batches: Sequence[Batch], writer: TraceWriter) -> None:
+    """The batch of each step, before and after mixing."""
+    for i, batch in enumerate(batches, 1):
+        writer.add("data", f"step{i}", "images", batch.images)
+        writer.add("data", f"step{i}", "labels", batch.labels)
+        if batch.mixed is not None and batch.soft is not None:
+            writer.add("data", f"step{i}", "mixed images", batch.mixed)
+            writer.add("data", f"step{i}", "soft targets", batch.soft)
+
+
+def record_given(step: int, inputs: Sequence[np.ndarray], labels: np.ndarray, writer: TraceWriter) -> None:
+    """The batch of a step, from a file of the user's, as the framework holds it."""
+    for k, array in enumerate(inputs):
+        writer.add("data", f"step{step}", f"images{f'.{k}' if k else ''}", array)
+    writer.add("data", f"step{step}", "labels", labels)
+
+
+def record_start(side: Side, writer: TraceWriter) -> None:
+    """The weights and buffers as the framework holds them, with digests: they have to be equal to the bit."""
+    for name, array in {**side.parameters(), **side.buffers()}.items():
+        writer.add("init", "values", name, array, digest=True)
+
+
+def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
+    """Every leaf module's output in evaluation mode."""
+    if writer.wants("forward"):
+        side.evaluate(inputs.images[0], lambda leaf: add_output(writer, "eval", leaf))
+        writer.flush("forward", "eval")
+
+
+def record_steps(
+    side: Side,
+    inputs: Inputs,
+    writer: TraceWriter,
+    label: str,
+    sides: bool = False,
+    starts: StepStarts | None = None,
+    begin: bool = False,
+) -> None:
+    """Train for len(inputs.images) steps: losses, the gradients of the first step that was not skipped because of an
+    overflow, what each step that was not skipped changed, and the last one, and what the loss scale did.
+
+    With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. starts: where
+    what the side holds before each step is kept or, to `begin` with, taken from. No more steps are taken than what the
+    writer wants needs.
+    """
+    updates, gradients = writer.wants("update"), writer.wants("gradients")
+    start: dict[str, np.ndarray] = {}
+    rates: dict[str, list[np.ndarray]] = {}
+    taken = False  # whether any step has updated the weights
+    for i, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
+        progress(f"{label}: training step {i} of {len(inputs.images)}")
+        if starts is not None and begin:
+            side.begin(starts.of(i))
+        elif starts is not None:
+            starts.keep(side, i)
+        if updates and not start:
+            start = {name: kept(array) for name, array in {**side.parameters(), **side.buffers()}.items()}
+        for name, values in side.hyperparameters().items():
+            rates.setdefault(name, []).append(values)
+        result = side.step(images, labels, _step_outputs(writer, i) if sides else None)
+        if sides:
+            writer.flush("forward", "train")
+            writer.flush(SIDES_STAGE, f"step{i}")
+        # what a later step computes is what the updates before it led to
+        stage, part = ("loss", "step1") if i == 1 else ("update", f"step{i} loss")
+        writer.add(stage, part, "logits", result.logits)
+        writer.add(stage, part, "loss", result.loss)
+        _loss_scaling(side, writer, i, result)
+        last = i == len(inputs.images)
+        # gradients that overflowed can be compared with nothing: those of the first step that was not skipped
+        updated = result.finite is not False
+        first = not taken and (updated or last)
+        taken = taken or updated
+        if first and (gradients or updates):
+            for name in reversed(list(result.grads)):  # the backward pass reaches the last layer first
+                writer.add("gradients", "parameters", name, result.grads[name])
+            if result.image_grad is not None:
+                writer.add("gradients", "images", "images", result.image_grad)
+        if updates and (updated or last):
+            _update(side, writer, f"step{i}", start)
+            start = {}  # what a step changed is judged beside what it began with
+        del result  # or its gradients last until the next step's are there
+        if not updates and (first or not gradients):
+            break
+    for name, pairs in rates.items():
+        writer.add("update", "learning rate and weight decay", name, np.stack(pairs))
+
+
+def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
+    """The loss on given logits, and the optimizer on given gradients, from the starting weights."""
+    if inputs.scope.given_logits and writer.wants("loss"):
+        shape = inputs.logits or (len(inputs.labels[0]), inputs.classes)
+        value, gradient = side.loss(injected_values.logits(*shape), inputs.labels[0])
+        writer.add("loss", "given logits", "loss", value)
+        writer.add("loss", "given logits", "logits.grad", gradient)
+    if not writer.wants("update"):
+        return
+    side.restart()
+    start = {name: kept(array) for name, array in side.parameters().items()}
+    shapes = {name: array.shape for name, array in start.items() if side.alike(name)}
+    for i in range(injected_values.STEPS):
+        side.apply(injected_values.Gradients(shapes, i))
+    _update(side, writer, "given gradients", start, given=True)
+    if not side.ema():
+        return
+    # a moving average of weights that hardly move says little: here they jump
+    side.restart()
+    start = {name: array.copy() for name, array in side.ema().items()}
+    for i in range(1, injected_values.STEPS + 1):
+        side.average(
+            {name: injected_values.weights(name, array.shape, i) for name, array in side.parameters().items()}, i
+        )
+    for name, array in side.ema().items():
+        if name in side.parameters() and side.alike(name):
+            writer.add("update", "given weights ema", name, change(array, start[name]))
+    writer.flush("update", "given weights")
+
+
+def add_output(writer: TraceWriter, part: str, leaf: LeafOutput) -> None:
+    """Record one leaf module's output under stage forward."""
+    writer.add("forward", part, leaf.name, leaf.output, leaf.call, module=leaf.module)
+
+
+def _step_outputs(writer: TraceWriter, step: int) -> Seen:
+    def seen(leaf: LeafOutput) -> None:
+        if step == 1 and leaf.made is None:
+            add_output(writer, "train", leaf)
+        side = choice(leaf.module, leaf.output, leaf.input) if leaf.made is None else leaf.made
+        if side is not None:
+            writer.add(SIDES_STAGE, f"step{step}", leaf.name, side, leaf.call, module=leaf.module, whole=True)
+
+    return seen
+
+
+def _loss_scaling(side: Side, writer: TraceWriter, step: int, result: StepArrays) -> None:
+    """What the loss scale is after a step; whole numbers, so that they have to be equal."""
+    for name, value in side.loss_scaling().items():
+        writer.add("update", "loss scale", f"step{step} {name}", value)
+    if result.finite is not None:
+        writer.add("update", "loss scale", f"step{step} finite", np.array([result.finite], np.int64))
+
+
+def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, given: bool = False) -> None:
+    """What has changed since `start`, and the optimizer's state; given: by gradients that were given, to what both
+    frameworks train."""
+    for name, array in side.parameters().items():
+        if not given or side.alike(name):
+            writer.add("update", part, name, change(array, start[name]))
+    if not given:
+        for name, array in side.buffers().items():
+            writer.add("update", f"{part} buffers", name, change(array, start[name]))
+    for key, arrays in side.optimizer_state().items():
+        for name, array in arrays.items():
+            if not given or side.alike(name):
+                writer.add("update", f"{part} {key}", name, array)
+    for name, array in side.ema().items():
+        if not given or side.alike(name):
+            writer.add("update", f"{part} ema", name, array)
+    writer.flush("update", part)
+
+
+# norms of the given gradients, in units of the one that they are clipped to: some are left alone, some are not
+NORMS = (0.25, 0.999, 1.001, 3.0, 100.0)
+WHOLE = 3.0  # the norm at which every gradient is compared, besides all gradients' norms
+# what is wrong with the given gradients of each step: the scale shrinks, and starts to count anew
+OVERFLOWS = (0.0, 0.0, np.inf, 0.0, 0.0, np.nan, 0.0, -np.inf, np.inf, 0.0)
+
+
+class StepSide(Side, Protocol):
+    """A side whose step can be taken apart."""
+
+    recipe: Recipe
+
+    def clipped(self, grads: Arrays) -> Arrays:
+        """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
+
+    def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
+        """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty where a step of the
+        user's own does not say."""
+
+
+def record_parts(side: StepSide, writer: TraceWriter) -> None:
+    """Record those parts that the recipe has and the writer wants, from the starting weights; the weights move."""
+    recipe = side.recipe
+    if not any(side.alike(name) for name in side.parameters()):
+        return  # there is no gradient that could be given to both
+    if writer.wants("gradients") and (recipe.accumulate > 1 or side.loss_scaling()):
+        side.restart()
+        _accumulation(side, writer, recipe.accumulate)
+    if not writer.wants("update"):
+        return
+    if recipe.clip is not None:
+        side.restart()
+        _clipping(side, writer, recipe.clip.max_norm)
+    if side.loss_scaling():
+        side.restart()
+        _overflows(side, writer)
+
+
+def _given(side: Side, step: int) -> dict[str, np.ndarray]:
+    given = {name: array.shape for name, array in side.parameters().items() if side.alike(name)}
+    return {name: injected_values.gradient(name, shape, step) for name, shape in given.items()}
+
+
+def _accumulation(side: StepSide, writer: TraceWriter, parts: int) -> None:
+    """Every step takes micro-batches of its own: what a sum keeps of the step before shows in the last one."""
+    found: Arrays = {}
+    for step in range(injected_values.STEPS):
+        found = side.accumulated([_given(side, step * parts + part) for part in range(parts)])
+    for name in reversed(list(found)):
+        writer.add("gradients", "given micro-batches", name, found[name])
+    writer.flush("gradients", "given micro-batches")
+
+
+def _clipping(side: StepSide, writer: TraceWriter, max_norm: float) -> None:
+    for step, factor in enumerate(NORMS):
+        grads = _given(side, step)
+        norm = np.sqrt(sum(float(np.square(grad, dtype=np.float64).sum()) for grad in grads.values()))
+        share = np.float32(factor * max_norm / norm)
+        clipped = side.clipped({name: grad * share for name, grad in grads.items()})
+        norms = [
+            np.linalg.norm(array.astype(np.float64)) for array in (clipped[name] for name in grads if name in clipped)
+        ]
+        writer.add("update", "given norms", f"gradients' norms at {factor:g}", np.array(norms))
+        for name, array in clipped.items() if factor == WHOLE else ():
+            writer.add("update", "given norms", name, array)
+    writer.flush("update", "given norms")
+
+
+def _overflows(side: StepSide, writer: TraceWriter) -> None:
+    """Steps of given gradients, some of which are not finite: the scale after each, and the weights after all."""
+    start = {name: array.copy() for name, array in side.parameters().items()}
+    for step, wrong in enumerate(OVERFLOWS, 1):
+        grads = _given(side, step)
+        if wrong:
+            last = grads[list(grads)[-1]].reshape(-1)
+            last[-1] = wrong
+        side.apply(grads)
+        for name, value in side.loss_scaling().items():
+            writer.add("update", "given overflows scale", f"step{step} {name}", value)
+    for name, array in side.parameters().items():
+        if side.alike(name):
+            writer.add("update", "given overflows", name, change(array, start[name]))
+    writer.flush("update", "given overflows")

@@ -1,0 +1,226 @@
+"""Float64, float32, another memory layout, TF32 and half; rounding as MindSpore's kernels.
+
+Every module alone may stand within its noise while a net of fifty of them does not: an error that has one sign
+everywhere does not average out on its way. So one of the runs that measure the noise rounds as those kernels do, and
+what they explain of the distance further on is known instead of guessed.
+
+Such units (NVIDIA's and Huawei's alike) round the operands, multiply exactly and add up in float32. Here the operands
+are rounded where they reach the kernels, below autograd, so functional calls and the backward pass are met as well.
+What is not a product (norms, activations, a bias and its gradient) stays float32.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from ...mappings.kernels import Kernel, kernels
+from ..run_folder import TORCH32, TORCH32_OTHER, TORCH64
+
+
+@contextmanager
+def rounding_as_mindspore() -> Iterator[None]:
+    """Within this block the float32 results of the kernels in the table are as far off as MindSpore's."""
+    with _Rounding():
+        yield
+
+
+@cache
+def _by_operator() -> dict[Any, Kernel]:
+    """The operator -> its row; one that this torch does not have is left out."""
+    found = {}
+    for kernel in kernels():
+        _, name, overload = kernel.torch.split(".")
+        operator = getattr(getattr(torch.ops.aten, name, None), overload, None)
+        if operator is not None:
+            found[operator] = kernel
+    return found
+
+
+class _Rounding(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.draws = torch.Generator().manual_seed(0)  # its own: the model's draws stay as they are
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        result = func(*args, **(kwargs or {}))
+        kernel = _by_operator().get(func)
+        if kernel is None:
+            return result
+        if kernel.each_addition:
+            return self._summed(result, kernel, *args)
+        if isinstance(result, tuple):  # log_sigmoid_forward has a buffer beside its result
+            return (self._rounded(result[0], kernel), *result[1:])
+        return self._rounded(result, kernel)
+
+    def _rounded(self, exact: torch.Tensor, kernel: Kernel) -> torch.Tensor:
+        """The result with a distance of the measured size: an even part, and one that is drawn for each number."""
+        if exact.dtype != torch.float32:
+            return exact
+        spread = math.sqrt(max(kernel.distance**2 - kernel.bias**2, 0.0))
+        drawn = torch.randn(exact.shape, generator=self.draws, dtype=torch.float32)
+        return exact + exact * (drawn * spread + kernel.bias) + drawn * kernel.near_zero
+
+    def _summed(
+        self, exact: torch.Tensor, kernel: Kernel, terms: torch.Tensor, dims: Sequence[int] | None = None, *rest: Any
+    ) -> torch.Tensor:
+        """A sum over all dimensions but the last, as that of a bias's gradient is, with the rounding of its additions.
+
+        Each addition rounds in proportion to the sum so far, independently: the variances of these add up.
+        """
+        before = range(terms.ndim - 1)
+        if exact.dtype != torch.float32 or not before or sorted(d % terms.ndim for d in dims or ()) != [*before]:
+            return exact
+        so_far = terms.detach().reshape(-1, terms.shape[-1]).cumsum(0)
+        distance = kernel.distance * torch.linalg.vector_norm(so_far, dim=0).reshape(exact.shape)
+        return exact + distance * torch.randn(exact.shape, generator=self.draws, dtype=torch.float32)
+
+
+Precision = tuple[str, torch.dtype, int]  # trace name, dtype, variant
+
+CHANNELS_LAST, JIGGLED = 1, 2  # variants of TorchSide
+PRECISIONS: tuple[Precision, ...] = (
+    (TORCH32, torch.float32, 0),
+    (TORCH64, torch.float64, 0),
+    (TORCH32_OTHER, torch.float32, CHANNELS_LAST),
+)
+_CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by the number of axes; torch has no other
+_OTHER: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
+
+
+def try_layouts(model: nn.Module, *inputs: torch.Tensor) -> None:
+    """Find out whether the model runs in channels_last, where `x.view(…)` may fail that works on contiguous tensors.
+
+    inputs: a batch, any dtype; the model is left as it is.
+    """
+    trial = model_in_layout(copy.deepcopy(model).train(), channels_last=True)
+    given = [in_layout(x, channels_last=True) for x in inputs]
+    try:
+        with torch.no_grad():
+            trial(*given)
+        _OTHER[model] = CHANNELS_LAST
+    except RuntimeError:  # its own code, if it is at fault, fails in the ordinary layout too, and says so
+        _OTHER[model] = JIGGLED
+
+
+def precisions(model: nn.Module) -> tuple[Precision, ...]:
+    """The runs of this model: the second float32 one in channels_last, or with values half a unit off where the model
+    does not run so."""
+    other = _OTHER.get(model, CHANNELS_LAST)
+    return tuple((name, dtype, other if variant else 0) for name, dtype, variant in PRECISIONS)
+
+
+def in_layout(tensor: torch.Tensor, *, channels_last: bool) -> torch.Tensor:
+    """The tensor with its channels last in memory or contiguous: images (N, C, H, W) and clips (N, C, T, H, W).
+
+    Others have no such layout, and stay as they are.
+    """
+    if tensor.dim() not in _CHANNELS_LAST:
+        return tensor
+    return tensor.contiguous(memory_format=_CHANNELS_LAST[tensor.dim()] if channels_last else torch.contiguous_format)
+
+
+def model_in_layout(model: nn.Module, *, channels_last: bool) -> nn.Module:
+    """The model itself, its weights and buffers put into that layout: Module.to takes no model with both ranks."""
+    with torch.no_grad():
+        for tensor in [*model.parameters(), *model.buffers()]:
+            tensor.data = in_layout(tensor.data, channels_last=channels_last)
+    return model
+
+
+aten = torch.ops.aten
+FLOAT32_BITS = 23  # of its mantissa, besides the leading one
+# Bits of the mantissa where only that is shorter than float32's. tf32: NVIDIA's Ampere architecture whitepaper; hf32:
+# CANN documentation, ATC option --allow_hf32 ("mantissa precision (11 bits)"), to nearest even (SetHF32TransMode).
+MANTISSA = {"tf32": 10, "hf32": 11}
+DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16}
+# the operands of a product, by the kernel that computes it
+OPERANDS: dict[Any, tuple[int, ...]] = {
+    aten.convolution.default: (0, 1),
+    aten.mm.default: (0, 1),
+    aten.addmm.default: (1, 2),
+    aten.bmm.default: (0, 1),
+    aten.baddbmm.default: (1, 2),
+    aten.mv.default: (0, 1),
+    aten.addmv.default: (1, 2),
+    aten.dot.default: (0, 1),
+    aten._trilinear.default: (0, 1, 2),
+    # a whole recurrence in one kernel: what goes in is rounded, the states between its steps are not
+    aten.mkldnn_rnn_layer.default: (0, 1, 2, 5),
+    aten.mkldnn_rnn_layer_backward.default: (0, 1, 2, 5),
+}
+
+
+def shortened(values: torch.Tensor, name: str) -> torch.Tensor:
+    """float32 `values` (any shape) rounded to the format, to nearest even; what is not finite stays as it is.
+
+    name: fp32 (nothing changes), hf32, tf32, fp16 (above 65504 infinite) or bf16. Another dtype is left alone.
+    """
+    if values.dtype != torch.float32 or name == "fp32":
+        return values
+    if name in DTYPES:
+        return values.to(DTYPES[name]).to(torch.float32)
+    dropped = FLOAT32_BITS - MANTISSA[name]
+    bits = values.detach().view(torch.int32)
+    half = (1 << (dropped - 1)) - 1
+    rounded = (bits + half + ((bits >> dropped) & 1)) & ~((1 << dropped) - 1)
+    return torch.where(values.isfinite(), rounded.view(torch.float32), values)
+
+
+@contextmanager
+def computing_in(name: str) -> Iterator[None]:
+    """Within this block the operands of convolutions and matrix products are rounded to the format."""
+    if name == "fp32":
+        yield
+        return
+    with sdpa_kernel(SDPBackend.MATH), _Shortening(name):  # attention as the products that it is made of
+        yield
+
+
+def shortening(precisions: Iterable[Precision], name: str) -> Iterator[Precision]:
+    """Hand out the precisions to record in; while torch's other float32 run is at work, its operands are rounded.
+
+    That run is one of two that measure the noise, so the noise becomes the format's, whose rounding is far larger than
+    float32's; the other one still says what torch computes when nothing is shortened. It also rounds where MindSpore's
+    CPU kernels are measured to (torch_precision.py).
+    """
+    for precision in precisions:
+        _, dtype, variant = precision
+        if dtype == torch.float32 and variant:
+            with computing_in(name), rounding_as_mindspore():
+                yield precision
+        else:
+            yield precision
+
+
+class _Shortening(TorchDispatchMode):
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if func is aten.convolution_backward.default:
+            return self._convolution_backward(func, *args, **given)
+        operands = OPERANDS.get(func)
+        if operands is not None:
+            args = tuple(shortened(arg, self.name) if i in operands else arg for i, arg in enumerate(args))
+        return func(*args, **given)
+
+    def _convolution_backward(self, func: Callable[..., Any], gradient: Any, x: Any, weight: Any, *rest: Any) -> Any:
+        """The two products from rounded operands; the bias's gradient is a sum, and no product."""
+        *others, wanted = rest
+        short = [shortened(tensor, self.name) for tensor in (gradient, x, weight)]
+        by_x, by_weight, _ = func(*short, *others, [wanted[0], wanted[1], False])
+        by_bias = func(gradient, x, weight, *others, [False, False, True])[2] if wanted[2] else None
+        return by_x, by_weight, by_bias

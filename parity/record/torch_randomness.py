@@ -1,0 +1,236 @@
+"""Fix what a torch model draws: below autograd every way to draw a random number is one of a few operators.
+
+Caught are the operators, not the functions and classes that call them: so nn.Dropout, dropout inside an attention or
+between the layers of an LSTM, F.gumbel_softmax, torch.distributions, torchvision's StochasticDepth and timm's DropPath
+all keep their own code, rate and scaling. PyTorch marks the operators that draw: what is marked, moves its generator
+and is not answered here is told as what could not be fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+from torch.overrides import BaseTorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .randomness import ROOT, Draws, Place, place
+
+# what people call the operators that cannot be fixed, where that is not the operator's name
+PUBLIC = {
+    "_standard_gamma": "torch.distributions.Gamma, or one that is made of it,",
+    "_sample_dirichlet": "torch.distributions.Dirichlet or Beta",
+}
+
+
+@contextmanager
+def fixed(model: nn.Module, draws: Draws, shared: Container[str] | None = None) -> Iterator[Draws]:
+    """Within this block what draws takes `draws`; what could not be fixed shows in `draws.outside`.
+
+    shared: the modules that the other framework's model has, too, by dotted name, where it has not all: what another
+    module draws is the innermost shared one's around it.
+    """
+    # while functions are watched, nn.TransformerEncoderLayer and nn.MultiheadAttention run the modules inside them
+    with draws.libraries(), BaseTorchFunctionMode(), _Fixed(model, draws, shared):
+        yield draws
+
+
+class _Fixed(TorchDispatchMode):
+    """Answers the operators that draw from `draws`, and passes on every other one."""
+
+    def __init__(self, model: nn.Module, draws: Draws, shared: Container[str] | None) -> None:
+        super().__init__()
+        self.draws = draws
+        self.names = {id(m): name or ROOT for name, m in model.named_modules() if shared is None or name in shared}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        answer = ANSWERS.get(func.overloadpacket)
+        if answer is not None:
+            return answer(self, func, *args, **given)
+        if torch.is_inference_mode_enabled():  # there operators arrive here that are made of others
+            with self:
+                made = func.decompose(*args, **given)
+            if made is not NotImplemented:
+                return made
+        if torch.Tag.nondeterministic_seeded not in func.tags:
+            return func(*args, **given)
+        generator = given.get("generator") or torch.default_generator
+        before = generator.get_state()
+        found = func(*args, **given)
+        if not torch.equal(before, generator.get_state()):
+            name = func.overloadpacket.__name__
+            self.draws.outside.setdefault(PUBLIC.get(name, f"torch.{name}"), self.place())
+        return found
+
+    def place(self) -> Place:
+        """Who is drawing."""
+        return place(self.names)
+
+    def uniform(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Uniform numbers for the next call, float32."""
+        return torch.from_numpy(self.draws.uniform(self.place(), shape))
+
+    def normal(self, shape: tuple[int, ...]) -> torch.Tensor:
+        """Standard normal numbers for the next call, float32."""
+        return torch.from_numpy(self.draws.normal(self.place(), shape))
+
+    def trials(self, shape: tuple[int, ...], p: Any) -> torch.Tensor:
+        """Whether each trial succeeds, with probability p, a number or a tensor."""
+        if isinstance(p, torch.Tensor):
+            return torch.from_numpy(self.draws.trials(self.place(), p.double().expand(shape).numpy()))
+        return torch.from_numpy(self.draws.keep(self.place(), shape, 1.0 - p))
+
+
+def _filled(into: torch.Tensor, values: torch.Tensor | np.ndarray) -> torch.Tensor:
+    return into.copy_(values if isinstance(values, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(values)))
+
+
+def _made(func: Any, given: Any, options: dict[str, Any], dtype: torch.dtype | None = None) -> torch.Tensor:
+    """An empty tensor such as an operator would make: of a size, or like another tensor."""
+    out = options.pop("out", None)
+    if out is not None:
+        return out.resize_(tuple(given))
+    options.pop("generator", None)
+    if isinstance(given, torch.Tensor):
+        return torch.empty_like(given, **options)
+    if options.get("dtype") is None:
+        options["dtype"] = dtype or torch.get_default_dtype()
+    return torch.empty(tuple(given), **options)
+
+
+def _rand(fixed: _Fixed, func: Any, size: Any, **options: Any) -> torch.Tensor:
+    made = _made(func, size, options)
+    return _filled(made, fixed.uniform(tuple(made.shape)))
+
+
+def _randn(fixed: _Fixed, func: Any, size: Any, **options: Any) -> torch.Tensor:
+    made = _made(func, size, options)
+    return _filled(made, fixed.normal(tuple(made.shape)))
+
+
+def _randint(fixed: _Fixed, func: Any, *args: Any, **options: Any) -> torch.Tensor:
+    """([low,] high, size) or (like, [low,] high)."""
+    like = isinstance(args[0], torch.Tensor)
+    *limits, given = (*args[1:], args[0]) if like else args
+    low, high = (0, *limits) if len(limits) == 1 else limits
+    made = _made(func, given, options, torch.int64)
+    return _filled(made, fixed.draws.integers(fixed.place(), tuple(made.shape), int(low), int(high)))
+
+
+def _randperm(fixed: _Fixed, func: Any, n: int, **options: Any) -> torch.Tensor:
+    made = _made(func, (n,), options, torch.int64)
+    return _filled(made, fixed.draws.permutation(fixed.place(), n))
+
+
+def _normal(fixed: _Fixed, func: Any, mean: Any, std: Any = 1.0, size: Any = None, **options: Any) -> torch.Tensor:
+    tensors = [x for x in (mean, std) if isinstance(x, torch.Tensor)]
+    if tensors:
+        size = torch.broadcast_shapes(*(x.shape for x in tensors))
+        options.setdefault("dtype", torch.result_type(*tensors) if len(tensors) > 1 else tensors[0].dtype)
+    made = _made(func, size, options)
+    drawn = fixed.normal(tuple(made.shape)).to(made.dtype)
+    return _filled(made, mean + std * drawn)
+
+
+def _normal_(fixed: _Fixed, _: Any, into: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+    return _filled(into, mean + std * fixed.normal(tuple(into.shape)).to(into.dtype))
+
+
+def _log_normal_(fixed: _Fixed, _: Any, into: Any, mean: float = 1.0, std: float = 2.0, generator: Any = None) -> Any:
+    return _normal_(fixed, _, into, mean, std).exp_()
+
+
+def _uniform_(fixed: _Fixed, _: Any, into: Any, low: float = 0.0, high: float = 1.0, generator: Any = None) -> Any:
+    return _filled(into, fixed.uniform(tuple(into.shape)).to(into.dtype) * (high - low) + low)
+
+
+def _random_(fixed: _Fixed, func: Any, into: Any, *limits: Any, generator: Any = None) -> Any:
+    low, high = (0, *limits) if len(limits) == 1 else limits or (0, None)
+    if high is None:  # as large as the dtype can count
+        floats = into.is_floating_point()
+        high = round(2 / torch.finfo(into.dtype).eps) + 1 if floats else torch.iinfo(into.dtype).max + 1
+    return _filled(into, fixed.draws.integers(fixed.place(), tuple(into.shape), low, high))
+
+
+def _bernoulli(fixed: _Fixed, _: Any, input: Any, p: Any = None, generator: Any = None, out: Any = None) -> Any:
+    trials = fixed.trials(tuple(input.shape), input if p is None else p).to(input.dtype)
+    return trials if out is None else _filled(out.resize_(trials.shape), trials)
+
+
+def _bernoulli_(fixed: _Fixed, _: Any, into: Any, p: Any = 0.5, generator: Any = None) -> Any:
+    return _filled(into, fixed.trials(tuple(into.shape), p))
+
+
+def _exponential_(fixed: _Fixed, _: Any, into: Any, lambd: float = 1.0, generator: Any = None) -> Any:
+    drawn = torch.from_numpy(fixed.draws.base(fixed.place(), tuple(into.shape)))
+    return _filled(into, -drawn.to(into.dtype).log() / lambd)  # rounded as in the tensor's own precision
+
+
+def _geometric_(fixed: _Fixed, _: Any, into: Any, p: float, generator: Any = None) -> Any:
+    return _filled(into, np.ceil(fixed.draws.exponential(fixed.place(), tuple(into.shape)) / -np.log1p(-p)))
+
+
+def _cauchy_(fixed: _Fixed, _: Any, into: Any, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Any:
+    drawn = fixed.uniform(tuple(into.shape)).double()
+    return _filled(into, median + sigma * torch.tan(torch.pi * (drawn - 0.5)))
+
+
+def _multinomial(
+    fixed: _Fixed, _: Any, input: Any, count: int, replacement: bool = False, generator: Any = None, out: Any = None
+) -> Any:
+    chosen = torch.from_numpy(fixed.draws.choices(fixed.place(), input.double().numpy(), count, replacement))
+    return chosen if out is None else _filled(out.resize_(chosen.shape), chosen)
+
+
+def _poisson(fixed: _Fixed, _: Any, input: Any, generator: Any = None) -> torch.Tensor:
+    return torch.from_numpy(fixed.draws.poisson(fixed.place(), input.double().numpy())).to(input.dtype)
+
+
+def _rrelu(
+    fixed: _Fixed,
+    func: Any,
+    input: Any,
+    noise: Any,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    generator: Any = None,
+) -> Any:
+    """The slope of each element below zero goes into `noise`, which the backward pass reads."""
+    if not training:
+        return func(input, noise, lower, upper, False)
+    slopes = fixed.uniform(tuple(input.shape)).to(input.dtype) * (upper - lower) + lower
+    noise.copy_(torch.where(input <= 0, slopes, 1.0))
+    return input.mul_(noise) if func.overloadpacket is aten.rrelu_with_noise_ else input * noise
+
+
+aten = torch.ops.aten
+ANSWERS: dict[Any, Callable[..., Any]] = {
+    aten.rand: _rand,
+    aten.rand_like: _rand,
+    aten.randn: _randn,
+    aten.randn_like: _randn,
+    aten.randint: _randint,
+    aten.randint_like: _randint,
+    aten.randperm: _randperm,
+    aten.normal: _normal,
+    aten.normal_functional: _normal,
+    aten.normal_: _normal_,
+    aten.log_normal_: _log_normal_,
+    aten.uniform_: _uniform_,
+    aten.random_: _random_,
+    aten.bernoulli: _bernoulli,
+    aten.bernoulli_: _bernoulli_,
+    aten.exponential_: _exponential_,
+    aten.geometric_: _geometric_,
+    aten.cauchy_: _cauchy_,
+    aten.multinomial: _multinomial,
+    aten.poisson: _poisson,
+    aten.rrelu_with_noise: _rrelu,
+    aten.rrelu_with_noise_: _rrelu,
+}

@@ -1,0 +1,348 @@
+"""The worker: every torch trace of a run; fresh weights given the state of trained ones.
+
+python -m msmigrate.parity.record.torch_worker RECIPE FOLDER [--steps N] [--init-seeds N] [--sample N]
+"""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torchvision
+from torch import nn
+
+from ...errors import BadCheckpoint
+from ...migrate.checkpoint.formats.detect_format import check_before_torch
+from ...training.data import torch_pipeline
+from ...training.models import torch_models
+from ...training.recipe.schema import Recipe
+from ...training.step.parameter_groups import is_norm
+from .. import compared_draws
+from ..align.alignment import Lack, read_alignment
+from ..align.torch_user_model import begin, build, replay_loss, tensors, write_start
+from ..align.user_model import Paired
+from ..freed import give_back
+from ..initial_distributions import add_initial_values
+from ..options import Options, batch_file, recipe_of, run, wait_for
+from ..replay.torch_replay import record_step, replay
+from ..run_folder import MINDSPORE, MINDSPORE_REPLAY, TORCH32, WEIGHTS, matched
+from ..trace import Trace, TraceWriter
+from .batches import Batch, Images, Inputs, classes, step_keys, step_mix, step_samples, targets, write_inputs
+from .messages import announce, progress
+from .recorder import (
+    add_output,
+    record_data,
+    record_evaluation,
+    record_given,
+    record_parts,
+    record_probes,
+    record_start,
+    record_steps,
+)
+from .step_starts import StepStarts
+from .torch_kinks import KinkSides
+from .torch_precision import precisions, shortening, try_layouts
+from .torch_runner import TorchSide, continued_from
+
+
+def load_checkpoint(model: nn.Module, path: Path) -> None:
+    """Load a state dict, also under state_dict/model and with DDP's prefix; no code in the file is executed.
+
+    Raises BadCheckpoint for a file that cannot be read, is damaged or hostile, or is of another model.
+    """
+    check_before_torch(str(path))
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+        for key in ("state_dict", "model"):
+            found = found.get(key, found)
+        state = OrderedDict((name.removeprefix("module."), tensor) for name, tensor in found.items())
+        versions = getattr(found, "_metadata", None) or getattr(model.state_dict(), "_metadata", {})
+        versions = {re.sub(r"^module(\.|$)", "", name): each for name, each in versions.items()}
+        state.update(_counters(model, state))
+        vars(state)["_metadata"] = versions  # some models, as MNASNet, ask which version of them was saved
+        model.load_state_dict(state)
+    except Exception as error:
+        raise BadCheckpoint(f"{path}: does not load into the model: {' '.join(str(error).split())[:400]}") from error
+
+
+def _counters(model: nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The norms' counters of batches that a file has not, as the model has them.
+
+    MindSpore holds none, so a checkpoint of `msmigrate train` comes back without them, and so did torch's before 0.4.1.
+    Only a norm with momentum None, whose average is cumulative, computes with its counter: that one stays missing.
+    """
+    found = {}
+    for path, module in model.named_modules():
+        counter = getattr(module, "num_batches_tracked", None)
+        name = f"{path}.num_batches_tracked".lstrip(".")
+        if isinstance(counter, torch.Tensor) and name not in state and module.momentum is not None:
+            found[name] = counter
+    return found
+
+
+# the norm that ends a residual branch, by the block's class
+LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
+
+
+def main(options: Options) -> None:
+    """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
+    model, inputs, paired = record_start_of(options)
+    if options.replays:
+        record_calls(options, model, inputs, paired)
+    if not options.alone and options.narrowing.takes_steps:
+        give_back()
+        progress("torch: waiting for MindSpore's steps")
+        wait_for(options.folder / MINDSPORE / "trace.json")
+    torch.set_num_threads(threads)
+    record_matched(options, model, inputs, paired)
+    if options.replays and not options.alone:
+        record_replayed(options, model)
+
+
+def record_calls(options: Options, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
+    """Record what every module is given in the first step, for the replay of both sides."""
+    progress("torch: what every module is given")
+    recipe = options.step_recipe
+    loss = replay_loss(recipe, paired.given if paired is not None else None)
+    about_run = partial(about, options.recipe)
+    crossing = None if paired is None else paired.alignment.torch_names
+    first = inputs.images[0], inputs.labels[0]
+    backward = "gradients" in options.narrowing.stages
+    record_step(options.folder, model, loss, *first, about_run, recipe.accumulate, crossing, backward=backward)
+
+
+def record_replayed(options: Options, model: nn.Module) -> None:
+    """Wait for MindSpore's replay, and run every module alone in each precision."""
+    progress("torch: waiting for MindSpore's modules")
+    wait_for(options.folder / MINDSPORE_REPLAY / "trace.json")
+    runs = shortening(precisions(model), options.precision)
+    replay(options.folder, model, runs, partial(about, options.recipe), options.sample, progress, options.narrowing)
+
+
+def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]:
+    """Leave the starting weights and the inputs in the folder, and a trace for each precision of what one side can do
+    alone."""
+    recipe, folder = options.step_recipe, options.folder
+    progress("torch: model and data")
+    paired = None
+    if options.pair is None:
+        inputs = fed(recipe, data_batches(recipe, options.steps))
+        torch.manual_seed(recipe.seed)
+        model = torch_models.build(recipe.model.name, **recipe.model.args)
+        write_inputs(folder, inputs)
+    else:
+        given, inputs = begin(options, lambda recipe: fed(recipe, data_batches(recipe, options.steps)))
+        model, recipe = given.model, recipe_of(options, inputs.classes)
+    narrowing = options.narrowing
+    named = recipe.model.name if options.pair is None else options.pair.torch
+    narrowing.check((name for name, _ in model.named_modules()), named)  # of a recipe's own model it was known before
+    if recipe.model.checkpoint:
+        load_checkpoint(model, recipe.model.checkpoint)
+    else:
+        exercise(model, *tensors(inputs.images[-1]))
+    try_layouts(model, *tensors(inputs.images[-1]))
+    if options.pair is None:
+        torch.save(model.state_dict(), folder / WEIGHTS)
+        announce("start")
+    else:
+        write_start(model, options)
+        progress("torch: waiting for the alignment")
+        paired = Paired(given, read_alignment(options))
+        inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
+    start = continued_from(options)
+    for name, dtype, variant in shortening(precisions(model), options.precision):
+        writer = TraceWriter(folder / name, about(options.recipe, dtype), options.sample, narrowing)
+        side = TorchSide(recipe, model, dtype, variant, paired, start)
+        if name == TORCH32 and writer.wants("init", "update"):
+            record_start(side, writer)
+            if writer.wants("init") and not recipe.model.checkpoint:
+                progress("torch: initial distributions")
+                add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
+        record_alone(options, side, inputs, writer)
+        writer.close()
+        del side  # or two precisions' weights and states are held at once
+        give_back()
+    return model, inputs, paired
+
+
+def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
+    """Record the training steps in each precision, with MindSpore's choices where rounding decides; without a stage
+    that steps are taken for, the traces stay empty."""
+    takes_steps = options.narrowing.takes_steps
+    taken = Trace(options.folder / MINDSPORE) if takes_steps and not options.alone else None
+    recipe = recipe_of(options, inputs.classes)
+    amp = recipe.amp
+    half = (amp is not None and amp.level != "O0") or options.precision != "fp32"
+    decisions: list[bool] = []
+    start = continued_from(options)
+    for name, dtype, variant in shortening(precisions(model), options.precision):
+        sides = [KinkSides.of(taken, step, half) if taken else KinkSides({}) for step in range(1, options.steps + 1)]
+        side = TorchSide(recipe, model, dtype, variant, paired, start)
+        side.sides = list(sides)
+        side.train_step.decisions = list(decisions)
+        head, starts = about(options.recipe, dtype), None if options.alone else StepStarts(options.folder)
+        writer = TraceWriter(options.folder / matched(name), head, options.sample, options.narrowing)
+        if takes_steps:
+            record_steps(side, inputs, writer, name, starts=starts, begin=True)
+        # half precision overflows where float64 does not: the reference skips what float32's run skipped
+        decisions = decisions or list(side.taken)
+        sides = sides[: len(side.taken)]
+        counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
+        writer.about = {**writer.about, "kinks": counts, **compared_draws.about(side.draws)}
+        writer.close()
+        del side
+        give_back()
+
+
+def record_alone(options: Options, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
+    """Both forward passes; data, and loss and optimizer on given values, where a memory layout makes no difference."""
+    label = f"torch {writer.about['dtype']}"
+    progress(f"{label}: evaluation and training forward passes")
+    record_evaluation(side, inputs, writer)
+    if writer.wants("forward"):
+        side.forward(inputs.images[0], lambda leaf: add_output(writer, "train", leaf))
+    writer.about = {**writer.about, **compared_draws.about(side.draws)}
+    if side.variant:
+        return
+    if writer.wants("data"):
+        record_batches(options, side, inputs, writer)
+    progress(f"{label}: loss and optimizer on given values")
+    record_probes(side, inputs, writer)
+    record_parts(side, writer)
+
+
+def record_batches(options: Options, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
+    """The batch of each step: as the user's file has it, or as torchvision makes it in this side's precision."""
+    if batch_file(options) is not None:
+        for step, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
+            record_given(step, [x.numpy() for x in side.inputs(images)], labels, writer)
+    else:
+        with exact_transforms(side.dtype):
+            record_data(data_batches(recipe_of(options, inputs.classes), options.steps), writer)
+
+
+def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
+    """The batch of each step through torchvision, and mixed where the recipe says so; in torch's default dtype."""
+    batches = []
+    for step, samples in enumerate(step_samples(recipe, steps)):
+        images, labels = torch_pipeline.batch(samples, recipe.data.transforms, step_keys(recipe, step))
+        mix = step_mix(recipe, step, images.shape)
+        if mix is None or recipe.mixup is None:
+            batches.append(Batch(images, labels))
+            continue
+        mixed = torch_pipeline.mix_images(torch.from_numpy(images), mix)
+        smoothing, dtype = recipe.mixup.label_smoothing, torch.get_default_dtype()
+        soft = torch_pipeline.soft_targets(torch.from_numpy(labels), mix, classes(recipe), smoothing, dtype)
+        batches.append(Batch(images, labels, mixed.numpy(), soft.numpy()))
+    return batches
+
+
+def fed(recipe: Recipe, batches: list[Batch]) -> Inputs:
+    """What all sides' steps are fed: the batches as they leave the mixing."""
+    images: list[Images] = [batch.images if batch.mixed is None else batch.mixed for batch in batches]
+    labels = [targets(recipe, batch.labels) if batch.soft is None else batch.soft for batch in batches]
+    return Inputs(images, labels, classes(recipe))
+
+
+def about(recipe: Recipe, dtype: torch.dtype) -> dict[str, object]:
+    """The head of a trace: who recorded it, on what, from which recipe."""
+    return {
+        "framework": "torch",
+        "versions": {"torch": torch.__version__, "torchvision": torchvision.__version__, "numpy": np.__version__},
+        "dtype": str(dtype).removeprefix("torch."),
+        "device": "cpu",
+        "seed": recipe.seed,
+        "recipe": recipe.digest,
+    }
+
+
+def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
+    """Give a fresh model the state of one that has trained a little, in place.
+
+    Norm scales of one, shifts of zero and untouched running statistics hide swapped, undecayed and unread tensors, so
+    scales and shifts are moved at random, and running statistics come near those of `inputs` (images N, C, H, W). They
+    are moved away from them again: statistics that already are the step's batch's own do not move in it, whatever
+    their momentum, and `inputs` may be that very batch. A fresh ResNet also multiplies rounding with its depth, which
+    training soon ends: the residual branches get a quarter of their scale (measured on ResNet50: rounding in the logits
+    falls from 1e-5 to 7e-7 of their size, and the verdict sharpens with it).
+    """
+    with torch.no_grad():
+        norms = [m for m in model.modules() if is_norm(type(m).__name__) and getattr(m, "weight", None) is not None]
+        for norm in norms:
+            norm.weight += torch.rand_like(norm.weight) - 0.5
+            if getattr(norm, "bias", None) is not None:
+                norm.bias += 0.1 * torch.randn_like(norm.bias)
+        for block in model.modules():
+            last: Any = getattr(block, LAST_NORM.get(type(block).__name__, ""), None)
+            if getattr(last, "weight", None) is not None:  # others call their blocks so, too
+                last.weight *= 0.25
+        for parameter in model.parameters():
+            lift(parameter)
+        tracking = [m for m in model.modules() if isinstance(getattr(m, "running_var", None), torch.Tensor)]
+        momenta = [getattr(norm, "momentum", None) for norm in tracking]
+        for norm in tracking:
+            norm.momentum = 1.0
+        before = {name: buffer.clone() for name, buffer in model.named_buffers() if buffer.is_floating_point()}
+        model.train()
+        model(*inputs)
+        for norm, momentum in zip(tracking, momenta, strict=True):
+            norm.momentum = momentum
+        statistics = {id(each) for norm in tracking for each in (norm.running_mean, norm.running_var)}
+        for name, buffer in model.named_buffers():
+            if name in before and id(buffer) not in statistics and not torch.equal(buffer, before[name]):
+                buffer.lerp_(before[name], 0.3)  # another state that forward passes move: between two that it has had
+        for norm in tracking:
+            # the standard deviation, too, is the unit of the mean, which behind another norm no image moves
+            norm.running_mean += away(norm.running_mean, 0.1, 0.3) * norm.running_var.sqrt()
+            norm.running_var *= 1.0 + away(norm.running_var, 0.2, 0.4)
+
+
+def away(like: torch.Tensor, least: float, most: float) -> torch.Tensor:
+    """Random numbers of either sign whose size is between `least` and `most`, in the shape of `like`."""
+    return torch.empty_like(like).uniform_(least, most) * torch.randint_like(like, 2).mul_(2).sub_(1)
+
+
+def lift(parameter: nn.Parameter) -> None:
+    """Move a parameter that starts as one number throughout: a head of zeros lets no gradient through, and biases of
+    zeros or a layer scale of ones hide that they are swapped."""
+    if parameter.numel() > 1 and parameter.is_floating_point() and bool((parameter == parameter.flatten()[0]).all()):
+        parameter *= torch.rand_like(parameter) + 0.5
+        parameter += 0.02 * torch.randn_like(parameter) * (parameter == 0)
+
+
+def initial_values(options: Options, seed: int, paired: Paired | None = None) -> dict[str, np.ndarray]:
+    """Trainable parameters of a new model drawn from `seed`, by state_dict name, and what trains in MindSpore alone."""
+    torch.manual_seed(seed)
+    model = build(options).model
+    held = {**dict(model.named_buffers()), **dict(model.named_parameters())}
+    if paired is None:
+        names = {name for name, parameter in held.items() if parameter.requires_grad}
+    else:
+        names = {n for n, p in held.items() if p.requires_grad and n in paired.alignment.torch_names}
+        names |= {n for n, each in paired.alignment.lacks.items() if each.lack is Lack.TRAINS}
+    return {n: p.detach().numpy() for n, p in held.items() if n in names}
+
+
+@contextmanager
+def exact_transforms(dtype: torch.dtype) -> Iterator[None]:
+    """Within this block torchvision's ToTensor divides in `dtype`, so that float64 images are exact to float64."""
+    previous = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(previous)
+
+
+if __name__ == "__main__":
+    run(main)

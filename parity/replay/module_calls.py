@@ -1,0 +1,377 @@
+"""What torch's modules were given and gave: the folder replay/; which calls did not run alone, and why.
+
+    replay.json       the module tree, and every call of a module in the order in which the calls began
+    DIGEST.npy        one tensor each, named for its content, so that what several modules share is stored once
+
+A call's arguments and output keep their nesting (tuples, lists, dicts) and their constants; a tensor in them is named
+by its file. Anyone may have written the folder: it is checked as it is read, and nothing in it is ever executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadTrace
+from ...input_files import open_regular, read_json
+from ...printable import quoted
+from ..narrowing import MODEL
+from ..record.array_files import read_npy
+from ..trace import Trace
+
+FOLDER = "replay"
+FILE = "replay.json"
+FORMAT = 1
+WIRING = "wiring"  # the part of the pass in which every module's output is replaced by the recorded one
+
+
+@dataclass(frozen=True)
+class Module:
+    """One module of torch's tree: dotted name, class name, its children's dotted names, and the names of the
+    parameters that train and of the buffers that it and the modules in it hold, relative to it."""
+
+    path: str
+    kind: str
+    children: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    buffers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a module: which one of its calls (from 0), the label of the call in which it happened (None: the
+    step's own), the arguments, the output, and for each tensor of `flat(output)` the gradient that came back to it."""
+
+    path: str
+    number: int
+    caller: str | None
+    args: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    output: Value
+    gradients: tuple[Stored | None, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What its entries' names begin with."""
+        return label(self.path, self.number)
+
+    @property
+    def inputs(self) -> list[Stored]:
+        """Every tensor of the arguments, each once, in the order of the call."""
+        return list({stored.file: stored for stored in flat((self.args, self.kwargs))}.values())
+
+    @property
+    def unsupported(self) -> str:
+        """The class of an argument that cannot be kept, or nothing."""
+        return next((each.what for each in leaves((self.args, self.kwargs)) if isinstance(each, Unsupported)), "")
+
+
+def label(path: str, number: int) -> str:
+    """`layer1.0.relu#2`: the module's dotted name, and which of its calls when it is not the first."""
+    return f"{path or MODEL}#{number}" if number else path or MODEL
+
+
+def parse_label(text: str) -> tuple[str, int]:
+    """The dotted name and call number that `label` wrote."""
+    path, _, number = text.partition("#")
+    return "" if path == MODEL else path, int(number) if number.isdecimal() else 0
+
+
+def state_name(entry: str) -> str:
+    """The state_dict name that an entry's name `layer1.0.bn1#2 running_mean` speaks of."""
+    called, _, tensor = entry.rpartition(" ")
+    path = parse_label(called)[0]
+    return f"{path}.{tensor}" if path else tensor
+
+
+def tensor_name(kind: str, position: int) -> str:
+    """`output`, `output.1`, …: a call's tensors by position."""
+    return f"{kind}.{position}" if position else kind
+
+
+class Writer:
+    """Write a recording tensor by tensor; `close` makes it readable."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._there: set[str] = set()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def store(self, array: np.ndarray, needs_grad: bool = False) -> Stored:
+        """Put one tensor on disk, unless its like is there. Raises ValueError for a dtype that cannot be kept."""
+        if str(array.dtype) not in DTYPES:
+            raise ValueError(f"{array.dtype} tensors cannot be kept")
+        array = np.ascontiguousarray(array).reshape(array.shape)  # ascontiguousarray makes a scalar one-dimensional
+        name = digest(array)
+        if name not in self._there:
+            np.save(self.folder / f"{name}.npy", array, allow_pickle=False)
+            self._there.add(name)
+        return Stored(name, tuple(array.shape), str(array.dtype), needs_grad)
+
+    def close(self, modules: list[Module], calls: list[Call], about: dict[str, Any]) -> None:
+        """Write replay.json, last."""
+        document = {
+            "format": FORMAT,
+            **about,
+            "modules": [vars(module) for module in modules],
+            "calls": [{key: encoded(value) for key, value in vars(call).items()} for call in calls],
+        }
+        partial = self.folder / f"{FILE}.partial"
+        partial.write_text(json.dumps(document, indent=1), encoding="utf-8")
+        partial.replace(self.folder / FILE)
+
+
+@dataclass
+class Recording:
+    """A recording, opened for reading; tensors are read one at a time and checked against their digests."""
+
+    folder: Path
+    modules: dict[str, Module]
+    calls: dict[str, Call]  # by label, in the order in which they began
+    about: dict[str, Any]
+    _verified: set[str] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, folder: Path) -> Recording:
+        """Read FOLDER/replay.json. Raises BadTrace for what is missing or no recording."""
+        path = folder / FILE
+        try:
+            document = read_json(path)
+            if document.get("format") != FORMAT:
+                raise BadTrace(f"{path}: replay format {quoted(document.get('format'))}; this msmigrate reads {FORMAT}")
+            modules = {str(fields["path"]): _module(fields) for fields in document.pop("modules")}
+            calls = {call.label: call for call in (_call(fields, modules) for fields in document.pop("calls"))}
+        except (FileNotFoundError, NotADirectoryError):
+            raise BadTrace(f"{folder}: no {FILE}; the recording did not finish, or there is none") from None
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise BadTrace(f"{path}: cannot be read: {' '.join(str(error).split())[:300]}") from error
+        return cls(folder, modules, calls, document)
+
+    def array(self, stored: Stored) -> np.ndarray:
+        """One tensor. Raises BadTrace when it is missing or not what replay.json says."""
+        path = self.folder / f"{stored.file}.npy"
+        try:
+            with open_regular(path) as file:
+                array = read_npy(file, os.fstat(file.fileno()).st_size)
+        except Exception as error:  # NumPy's parser of headers has any kind
+            raise BadTrace(f"{path}: cannot be read: {' '.join(str(error).split())[:300]}") from error
+        if (array.shape, str(array.dtype)) != (stored.shape, stored.dtype):
+            raise BadTrace(f"{path}: is {array.dtype} {list(array.shape)}, not {stored.dtype} {list(stored.shape)}")
+        if stored.file not in self._verified:
+            if digest(array) != stored.file:
+                raise BadTrace(f"{path}: is damaged: its content is not what it is named for")
+            self._verified.add(stored.file)
+        return array
+
+    @property
+    def roots(self) -> list[Call]:
+        """The calls that the step itself made."""
+        return [call for call in self.calls.values() if call.caller is None]
+
+    def inside(self, path: str) -> list[Module]:
+        """The module of this name and every module in it, outermost first."""
+        return [module for name, module in self.modules.items() if relative(name, path) is not None]
+
+
+def relative(path: str, to: str) -> str | None:
+    """The dotted name `path` as seen from the module `to` ("" for itself); None where it lies outside."""
+    if not to or path == to:
+        return "" if path == to else path
+    return path[len(to) + 1 :] if path.startswith(f"{to}.") else None
+
+
+def _module(fields: Any) -> Module:
+    texts = [fields["path"], fields["kind"], *fields["children"], *fields["parameters"], *fields["buffers"]]
+    if not all(type(text) is str for text in texts):
+        raise ValueError(f"{str(fields)[:200]} is no module")
+    nested = (tuple(fields[key]) for key in ("children", "parameters", "buffers"))
+    return Module(fields["path"], fields["kind"], *nested)
+
+
+def _call(fields: Any, modules: dict[str, Module]) -> Call:
+    call = Call(**{key: decoded(value) for key, value in fields.items()})
+    if type(call.number) is not int or call.number < 0 or not (call.caller is None or type(call.caller) is str):
+        raise ValueError(f"{str(fields)[:200]} is no call")
+    if type(call.args) is not tuple or type(call.kwargs) is not dict or type(call.gradients) is not tuple:
+        raise ValueError(f"{str(fields)[:200]} is no call")
+    if call.path not in modules or not all(each is None or isinstance(each, Stored) for each in call.gradients):
+        raise ValueError(f"{str(fields)[:200]} is no call of a known module")
+    return call
+
+
+KEY = "replay"
+FAILED = "failed alone"  # in the head of a torch trace: label of a call -> what torch raised in that precision
+NOT_ASKED = "not asked for"
+LONGEST = 300
+
+
+@dataclass
+class Outcome:
+    """What MindSpore's replay left out and failed at.
+
+    left_out: label of a call that did not run alone -> why, which is no fault. errors: label -> what MindSpore raised,
+    which is one. unwired: path of a module that the teacher-forced pass ran as it is -> why. cells: torch path -> the
+    Cell's path and class. notes: torch path -> what to know of its replay, such as what was made deterministic.
+    """
+
+    left_out: dict[str, str] = field(default_factory=dict)
+    errors: dict[str, str] = field(default_factory=dict)
+    unwired: dict[str, str] = field(default_factory=dict)
+    cells: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, trace: Trace) -> Outcome:
+        """What a trace says. Raises BadTrace for nonsense."""
+        found = trace.about.get(KEY)
+        if (
+            not isinstance(found, dict)
+            or set(found) != set(cls.__dataclass_fields__)
+            or not all(map(_texts, found.values()))
+        ):
+            raise BadTrace(f"{trace.folder / 'trace.json'}: does not say which modules were replayed")
+        return cls(**found)
+
+    def asked(self, *labels: str | None) -> bool:
+        """Whether any of these calls is of a module that was to be replayed."""
+        return any(self.left_out.get(label) != NOT_ASKED for label in labels if label is not None)
+
+    def head(self) -> dict[str, Any]:
+        """What goes into the head of the trace."""
+        return {KEY: asdict(self)}
+
+
+def failed(trace: Trace) -> dict[str, str]:
+    """What a torch replay could not run, by label. Raises BadTrace for nonsense."""
+    found = trace.about.get(FAILED)
+    if not _texts(found):
+        raise BadTrace(f"{trace.folder / 'trace.json'}: does not say which modules failed alone")
+    return dict(found) if isinstance(found, dict) else {}
+
+
+def one_line(error: Exception) -> str:
+    """An exception as one line: its class and what it says before any C++ call stack."""
+    said = " ".join(str(error).split("----")[0].split())
+    return f"{type(error).__name__}: {said}"[:LONGEST]
+
+
+def _texts(found: Any) -> bool:
+    return isinstance(found, dict) and all(type(text) is str for pair in found.items() for text in pair)
+
+
+_DIGEST = re.compile(r"[0-9a-f]{32}")
+DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "bool")
+_DEEPEST = 100
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One tensor of the recording: the digest that names its file, shape and dtype (NumPy's names), and whether a
+    gradient by it was asked for."""
+
+    file: str
+    shape: tuple[int, ...]
+    dtype: str
+    needs_grad: bool = False
+
+    @property
+    def is_float(self) -> bool:
+        """Whether it has real numbers."""
+        return self.dtype.startswith("float")
+
+
+@dataclass(frozen=True)
+class Unsupported:
+    """An argument or output that is neither tensor nor constant nor a nest of these; `what` is its class."""
+
+    what: str
+
+
+Value = Any  # Stored | Unsupported | None | bool | int | float | str | list, tuple or dict of these
+
+
+def leaves(value: Value) -> Iterator[Value]:
+    """Everything in a nest that is no nest itself, in order."""
+    if isinstance(value, (list, tuple)):
+        for each in value:
+            yield from leaves(each)
+    elif isinstance(value, dict):
+        for each in value.values():
+            yield from leaves(each)
+    else:
+        yield value
+
+
+def flat(value: Value) -> list[Stored]:
+    """Every stored tensor in a nest, in order."""
+    return [each for each in leaves(value) if isinstance(each, Stored)]
+
+
+def rebuilt(value: Value, tensor: Callable[[Stored], Any]) -> Any:
+    """The nest with each stored tensor replaced by what `tensor` makes of it."""
+    if isinstance(value, Stored):
+        return tensor(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(rebuilt(each, tensor) for each in value)
+    if isinstance(value, dict):
+        return {key: rebuilt(each, tensor) for key, each in value.items()}
+    return value
+
+
+def digest(array: np.ndarray) -> str:
+    """32 hexadecimal digits that tell contiguous tensors apart by dtype, shape and content."""
+    found = hashlib.blake2b(f"{array.dtype}{array.shape}".encode(), digest_size=16)
+    found.update(array.reshape(-1).view(np.uint8).data)
+    return found.hexdigest()
+
+
+def encoded(value: Value) -> Any:
+    """A nest as JSON."""
+    if isinstance(value, Stored):
+        return {"tensor": [value.file, list(value.shape), value.dtype, value.needs_grad]}
+    if isinstance(value, Unsupported):
+        return {"unsupported": value.what}
+    if isinstance(value, (list, tuple)):
+        return {type(value).__name__: [encoded(each) for each in value]}
+    if isinstance(value, dict):
+        return {"dict": {key: encoded(each) for key, each in value.items()}}
+    return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def decoded(value: Any, depth: int = 0) -> Value:
+    """The nest that `encoded` wrote. Raises ValueError or TypeError for anything else."""
+    if depth > _DEEPEST:
+        raise ValueError("nested too deep")
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) is not dict or len(value) != 1:
+        raise ValueError(f"{str(value)[:100]} is no value")
+    ((kind, held),) = value.items()
+    if kind == "tensor":
+        return _stored(*held)
+    if kind == "float" and held in ("nan", "inf", "-inf"):
+        return float(held)
+    if kind == "unsupported" and type(held) is str:
+        return Unsupported(held)
+    if kind == "dict" and type(held) is dict:
+        return {key: decoded(each, depth + 1) for key, each in held.items()}
+    if kind in ("list", "tuple") and type(held) is list:
+        return {"list": list, "tuple": tuple}[kind](decoded(each, depth + 1) for each in held)
+    raise ValueError(f"{str(value)[:100]} is no value")
+
+
+def _stored(file: Any, shape: Any, dtype: Any, needs_grad: Any) -> Stored:
+    if type(file) is not str or not _DIGEST.fullmatch(file) or dtype not in DTYPES or type(needs_grad) is not bool:
+        raise ValueError(f"{str([file, shape, dtype])[:100]} is no tensor")
+    if type(shape) is not list or not all(type(size) is int and size >= 0 for size in shape):
+        raise ValueError(f"{str(shape)[:100]} is no shape")
+    return Stored(file, tuple(shape), dtype, needs_grad)

@@ -1,0 +1,226 @@
+"""What lies where in a run's folder: traces, inputs, run.json; two folders that belong together.
+
+run.json      which sides are there, how many steps of how many images, the pair, and what both sides have to share
+recipe.yaml   a copy of the recipe
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadDestination, BadInput, BadTrace
+from ..input_files import read_json
+from ..training.code_digest import file_digest
+from ..training.recipe import reader as recipes
+from .narrowing import Narrowing
+from .options import Options, Pair
+from .trace import sha256
+
+KEY = "grey_level"  # in the head of a trace whose images C++ resized: what one level comes to behind Normalize
+
+RUN, RECIPE = "run.json", "recipe.yaml"
+FORMAT = 1
+SIDES = ("torch", "mindspore", "both")
+
+
+@dataclass(frozen=True)
+class RunFile:
+    """side: one of SIDES; recipe: the file's name as it was given; alone: torch's side was recorded without
+    MindSpore's choices at kinks; shared: file name -> SHA-256 of what both sides start from; traces: the names of the
+    traces that were recorded; stages, modules: what they were narrowed to, if they were; recipe_digest,
+    checkpoint_digest: of the recipe, and of the file of weights that it names, where there was one. The folder may come
+    from anyone: what its recipe names is never opened."""
+
+    side: str
+    recipe: str
+    steps: int
+    batch: int | None
+    pair: dict[str, str | None] | None
+    alone: bool
+    shared: dict[str, str]
+    traces: list[str]
+    precision: str = "fp32"
+    stages: Sequence[str] = ()
+    modules: Sequence[str] = ()
+    recipe_digest: str | None = None
+    checkpoint_digest: str | None = None
+
+    def options(self, folder: Path) -> Options:
+        """The options that this was recorded with, for traces in `folder`. Raises what a bad recipe does."""
+        pair = None
+        if self.pair is not None:
+            pair = Pair(str(self.pair.get("torch")), str(self.pair.get("mindspore")))
+        recipe = recipes.load(folder / RECIPE)
+        return Options(
+            recipe,
+            folder,
+            self.steps,
+            batch=self.batch,
+            pair=pair,
+            precision=self.precision,
+            stages=self.stages,
+            modules=self.modules,
+        )
+
+    @property
+    def narrowing(self) -> Narrowing:
+        """What is judged. Raises BadInput for stages that nobody knows."""
+        return Narrowing.to(self.stages, self.modules)
+
+    def digest(self, folder: Path) -> str:
+        """The digest of the recipe in a recorded folder: as it was noted, where the recipe names a file of source.
+
+        Raises BadTrace where it was not noted, and what a bad recipe does.
+        """
+        recipe = recipes.load(folder / RECIPE)
+        if recipe.model.source is None:
+            return recipe.digest
+        if self.recipe_digest is None:
+            raise BadTrace(f"{folder / RUN}: does not say which recipe it is of; record it again with this msmigrate")
+        return self.recipe_digest
+
+
+def write(recipe_file: Path, options: Options, side: str, alone: bool = False) -> None:
+    """Leave run.json and the recipe in options.folder."""
+    folder, pair = options.folder, options.pair
+    files = [folder / name for name in (INPUTS, CHECKPOINT, START)]
+    shared = {file.name: sha256(file) for file in files if file.exists()}
+    names: dict[str, str | None] | None = None if pair is None else {"torch": pair.torch, "mindspore": pair.mindspore}
+    traces = sorted(file.parent.name for file in folder.glob("*/trace.json"))
+    checkpoint = options.checkpoint
+    run = RunFile(
+        side,
+        str(recipe_file),
+        options.steps,
+        options.batch,
+        names,
+        alone,
+        shared,
+        traces,
+        options.precision,
+        options.narrowing.stages,
+        options.narrowing.modules,
+        options.recipe.digest,
+        file_digest(checkpoint) if checkpoint is not None and checkpoint.is_file() else None,
+    )
+    shutil.copyfile(recipe_file, folder / RECIPE)
+    (folder / RUN).write_text(json.dumps({"format": FORMAT, **asdict(run)}, indent=1), encoding="utf-8")
+
+
+def read(folder: Path) -> RunFile:
+    """Read a folder's run.json. Raises BadTrace where there is none, or it says nonsense."""
+    try:
+        document = read_json(folder / RUN)
+        if document.pop("format", None) != FORMAT:
+            raise ValueError("another format; record it again with this msmigrate")
+        run = RunFile(**document)
+        _check(run)
+        gone = [name for name in run.traces if not (folder / name / "trace.json").exists()]
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadTrace(f"{folder}: no {RUN}; this is no recorded run, or the recording did not finish") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BadTrace(f"{folder / RUN}: cannot be read: {' '.join(str(error).split())[:300]}") from None
+    if gone:
+        raise BadTrace(f"{folder}: {gone[0]} was recorded, and is not there any more")
+    return run
+
+
+def _check(run: RunFile) -> None:
+    pair: Any = {} if run.pair is None else run.pair
+    sound = (
+        run.side in SIDES
+        and type(run.recipe) is str
+        and type(run.steps) is int
+        and 1 <= run.steps <= 100
+        and (run.batch is None or (type(run.batch) is int and run.batch > 0))
+        and type(run.alone) is bool
+        and isinstance(run.shared, dict)
+        and isinstance(pair, dict)
+        and isinstance(run.traces, list)
+        and all(type(name) is str and Path(name).name == name for name in run.traces)
+        and all(type(text) is str for item in run.shared.items() for text in item)
+        and all(text is None or type(text) is str for item in pair.items() for text in item)
+        and all(isinstance(each, (list, tuple)) for each in (run.stages, run.modules))
+        and all(type(text) is str for text in (*run.stages, *run.modules))
+        and all(text is None or type(text) is str for text in (run.recipe_digest, run.checkpoint_digest))
+    )
+    if not sound:
+        raise ValueError(f"{str(asdict(run))[:200]} describes no run")
+    try:
+        _ = run.narrowing
+    except BadInput as error:
+        raise ValueError(str(error)) from None
+
+
+def check_together(one: Path, other: Path) -> None:
+    """Raise BadTrace unless two recorded halves start from the same weights and batches of the same recipe."""
+    a, b = read(one), read(other)
+    if a.digest(one) != b.digest(other):
+        raise BadTrace(f"{one} and {other} are of different recipes: record both from the same one")
+    if (a.steps, a.batch, a.precision) != (b.steps, b.batch, b.precision):
+        raise BadTrace(f"{one} has {a.steps} steps, {other} {b.steps}, or other batches: record both alike")
+    check_narrowed_alike(one, a.narrowing, other, b.narrowing)
+    for name in (INPUTS, CHECKPOINT, START):
+        if a.shared.get(name) != b.shared.get(name):
+            raise BadTrace(
+                f"{one} and {other} do not share their {name}: record MindSpore's side with --with {one}, or torch's "
+                "again where it was first recorded"
+            )
+
+
+def check_narrowed_alike(one: Path, ours: Narrowing, other: Path, theirs: Narrowing) -> None:
+    """Raise BadTrace unless two halves were recorded for the same stages and modules."""
+    if ours != theirs:
+        raise BadTrace(
+            f"{one} was recorded for {ours.said()} and {other} for {theirs.said()}: record both with the same --stages "
+            "and --modules"
+        )
+
+
+def refuse_existing(out: Path) -> None:
+    """Raise BadInput for a folder that holds something, BadDestination is left to who writes."""
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise BadInput(f"{out} exists and is not empty: name another folder")
+
+
+WEIGHTS, CHECKPOINT, INPUTS = "start.pth", "start.ckpt", "inputs.safetensors"
+START = "start.safetensors"
+TORCH32, TORCH32_OTHER, TORCH64, MINDSPORE = "torch-fp32", "torch-fp32-other-layout", "torch-fp64", "mindspore-fp32"
+MINDSPORE_REPLAY = "mindspore-replay"  # every module alone; see replay/
+
+
+def matched(name: str) -> str:
+    """The trace whose ReLUs and max-pools chose as MindSpore's did where rounding decides."""
+    return f"{name}-matched"
+
+
+def replayed(name: str) -> str:
+    """The trace in which every module ran alone."""
+    return f"{name}-replay"
+
+
+LAST_TRACE = {"torch": matched(TORCH32_OTHER), "MindSpore": MINDSPORE}  # what a side has left when it ends
+LAST_REPLAY = {"torch": replayed(TORCH32_OTHER), "MindSpore": MINDSPORE_REPLAY}  # and when modules also run alone
+
+
+def claim(folder: Path) -> None:
+    """Make the folder, which must hold nothing yet. Raises BadInput."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        in_use = any(folder.iterdir())
+        if not in_use:
+            for name in LAST_TRACE:
+                _log(folder, name).touch()
+    except OSError as error:
+        raise BadDestination(f"{folder}: traces cannot be kept here: {error.strerror or error}") from error
+    if in_use:
+        raise BadInput(f"{folder} is not empty; traces of two runs would mix: name another folder")
+
+
+def _log(folder: Path, name: str) -> Path:
+    return folder / f"{name.lower()}.log"

@@ -1,0 +1,126 @@
+"""What the terminal and programs are told of a model that was written in MindSpore."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ..migrate.checkpoint.convert import Result
+from ..migrate.source.conversion import Written
+from ..migrate.source.scope import Problem
+from ..parity.result import Report
+from .checkpoint import bytes_text
+
+PACKAGES = ("site-packages", "dist-packages")
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What came of convert-model: the source, the weights where they were converted and loaded, the proof where there
+    is one, and why what is missing is."""
+
+    model: str
+    file: Path
+    written: Written
+    ckpt: Result | None = None
+    loaded: bool = False
+    report: Report | None = None
+    stopped: list[str] = field(default_factory=list)
+    proof: bool = True
+
+    @property
+    def sound(self) -> bool:
+        """Whether everything was written, and is the same where that was to be proven."""
+        whole = not self.written.problems and self.ckpt is not None and not self.stopped
+        return whole and (not self.proof or (self.report is not None and self.report.parity))
+
+
+def source_lines(model: str, file: Path, written: Written) -> list[str]:
+    """What was written, and the places that could not be, each with its place in torch's source."""
+    head = f"{file}: {_count(written.classes, 'class')}, {_count(written.lines, 'line')}"
+    lines = [f"{head}, from {model} as it runs on {written.inputs}"]
+    lines += [f"note: nothing could be learnt of {name}: {why}" for name, why in written.left.items()]
+    if written.problems:
+        count = len(written.problems)
+        raises = "raises" if count == 1 else "raise"
+        lines.append(f"{_count(count, 'place')} could not be written, and {raises} NotImplementedError:")
+        lines += [f"  {_place(problem)}{problem.text}" for problem in written.problems]
+    return lines
+
+
+def ckpt_line(result: Result, maker: str, *, loaded: bool) -> str:
+    """What went into the checkpoint, and whether MindSpore has read it back."""
+    checked = f"loaded into {maker} and read back to the bit" if loaded else "not loaded, for the source is not whole"
+    return f"{result.destination}: {_count(len(result.plan.written), 'tensor')}, {bytes_text(result.size)}, {checked}"
+
+
+def as_json(found: Converted) -> dict[str, Any]:
+    """All of it as plain values; parity has what the terminal shows, --report FILE all findings."""
+    written, result, report = found.written, found.ckpt, found.report
+    return {
+        "model": found.model,
+        "source": {
+            "file": str(found.file),
+            "function": written.maker,
+            "classes": written.classes,
+            "lines": written.lines,
+            "inputs": written.inputs,
+            "problems": [{"file": p.file, "line": p.line, "text": p.text} for p in written.problems],
+            "left": dict(written.left),
+        },
+        "checkpoint": None
+        if result is None
+        else {
+            "file": result.destination,
+            "tensors": len(result.plan.written),
+            "bytes": result.size,
+            "loaded": found.loaded,
+        },
+        "proof": None if report is None else _proof(report),
+        "stopped": found.stopped,
+        "sound": found.sound,
+    }
+
+
+def _proof(report: Report) -> Mapping[str, Any]:
+    stages = [
+        {
+            "stage": s.stage,
+            "verdict": s.verdict.value,
+            "passed": s.passed,
+            "failed": s.failed,
+            "undecided": s.undecided,
+            "median_ratio": s.median_ratio,
+            "max_ratio": s.max_ratio,
+        }
+        for s in report.stages
+    ]
+    first = report.first_divergence
+    return {
+        "parity": report.parity,
+        "stages": stages,
+        "first_divergence": None if first is None else {"place": first.place, "why": first.why},
+        "seconds": report.seconds,
+        "versions": dict(report.versions),
+    }
+
+
+def _place(problem: Problem) -> str:
+    """File and line, where it has one: what a function of the user's did to its model is in no source that ran."""
+    return f"{shown(problem.file)}:{problem.line}: " if problem.file else ""
+
+
+def shown(file: str) -> str:
+    """A file's path from here, or from where packages are installed."""
+    path = Path(file)
+    for folder in PACKAGES:
+        if folder in path.parts:
+            return str(Path(*path.parts[path.parts.index(folder) + 1 :]))
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
+
+
+def _count(number: int, noun: str) -> str:
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"

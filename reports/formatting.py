@@ -1,0 +1,56 @@
+"""Numbers, sizes, durations, counts, JSON text: one way to write each."""
+
+from __future__ import annotations
+
+import math
+
+DIGITS = 4  # significant digits that the page's data keeps: more than it shows, and half the bytes
+
+
+def shown(value: float | None) -> str:
+    """A number in a few characters: three digits, a power of ten where that is shorter; nothing for None and NaN."""
+    if value is None or math.isnan(value):
+        return ""
+    if math.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    if value == 0.0 or 0.01 <= abs(value) < 1000:
+        return f"{value:.3g}"
+    mantissa, _, exponent = f"{value:.1e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def times(value: float | None) -> str:
+    """A ratio for a sentence: 0.93, 12.8, 1,650, 710,000, 2.5e7."""
+    if value is None or math.isnan(value) or math.isinf(value) or not 1000 <= abs(value) < 1e6:
+        return shown(value)
+    return f"{float(f'{value:.3g}'):,.0f}"
+
+
+def packed(value: float | None) -> float | int | str | None:
+    """The number for JSON: four significant digits, whole numbers as such.
+
+    JSON has no infinity, so 'inf' stands for it; NaN becomes None.
+    """
+    if value is None or math.isnan(value):
+        return None
+    if math.isinf(value):
+        return "inf" if value > 0 else "-inf"
+    rounded = float(f"{value:.{DIGITS}g}")
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 2**53 else rounded
+
+
+def percent(share: float) -> str:
+    """A share of 1 as a percentage."""
+    return f"{share:.2%}" if math.isfinite(share) else "unknown"
+
+
+def clock_text(seconds: float) -> str:
+    """`42 s`, `3:20`, `5:03:20`, or `2 d 05:03`."""
+    whole_seconds = round(max(seconds, 0.0))
+    if whole_seconds < 60:
+        return f"{whole_seconds} s"
+    minutes, second = divmod(whole_seconds, 60)
+    hours, minute = divmod(minutes, 60)
+    if hours >= 48:
+        return f"{hours // 24} d {hours % 24:02}:{minute:02}"
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

@@ -1,0 +1,249 @@
+"""What workers are doing, on stderr: spinner, bar, a training run's live line."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+from rich.progress import Progress as Progress_
+from rich.text import Text
+
+from ..parity.run import Told as run_Told
+from ..training import device_targets
+from ..training.inference import WORKER, Request, infer
+from ..training.metrics import Results
+from ..training.run.run_log import number, whole
+from .formatting import clock_text, percent
+from .terminal import Console, TextColumn
+
+
+def doing(text: str) -> AbstractContextManager[object]:
+    """Show on stderr, where that is a terminal, what takes a while."""
+    console = Console(stderr=True)
+    return console.status(Text(text)) if console.is_terminal else nullcontext()
+
+
+class Progress:
+    """A bar on stderr, in a terminal; nothing elsewhere."""
+
+    def __init__(self) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self.bar = Bar(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty())
+        self.task = self.bar.add_task("", total=None)
+
+    def __enter__(self) -> Progress:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def start(self, total: int) -> None:
+        """So many models there are."""
+        self.bar.update(self.task, total=total)
+
+    def done(self, model: str) -> None:
+        """One of them has been analysed."""
+        self.bar.update(self.task, advance=1, description=model)
+
+
+def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = WORKER) -> Results:
+    """Carry the request out with a progress bar on stderr, where that is a terminal.
+
+    folder: the worker's own. Raises Unsupported for a target that this machine's MindSpore cannot use, before any
+    work, and what the worker raises.
+    """
+    if request.target not in (None, "CPU"):
+        device_targets.ask().check(str(request.target), request.recipe.train.device_id)
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress_(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task("starting MindSpore", total=None)
+
+        def told(event: dict[str, Any]) -> None:
+            if "done" in event:
+                progress.update(task, description="images", completed=event["done"], total=event["of"])
+            elif "doing" in event:
+                progress.update(task, description=str(event["doing"]))
+
+        return infer(request, folder, told, worker)
+
+
+@contextmanager
+def progressing(who: Sequence[str]) -> Iterator[run_Told]:
+    """Show on stderr what each framework is doing; on a terminal the lines stay in place."""
+    console = Console(stderr=True)
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.fields[who]:9}"),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+    )
+    with Progress_(*columns, console=console, disable=not console.is_terminal) as progress:
+        tasks = {name: progress.add_task("starting", who=name, total=None) for name in who}
+
+        def told(who: str, doing: str) -> None:
+            text = doing.split(": ", 1)[-1] if doing.startswith(who) else doing
+            for name in tasks if who == "both" else (who,):
+                progress.update(tasks[name], description=text)
+
+        yield told
+
+
+EVERY = 15.0  # seconds between two plain lines
+WAITING = 0.05  # share of the time spent waiting for data from which on a short line tells it
+
+
+class TrainingProgress:
+    """Shows the events of a run as they come; `told` is what launch.run calls.
+
+    console: where to, stderr as a rule. every: seconds between two lines about steps where it is no terminal.
+    """
+
+    def __init__(self, console: Console, every: float = EVERY, clock: Callable[[], float] = time.monotonic) -> None:
+        self.console = console
+        self.every = every
+        self.clock = clock
+        self._plan: dict[str, Any] = {}
+        self._last = -math.inf
+        self._step: dict[str, Any] = {}
+        self._shown: set[tuple[int, str]] = set()
+        self._bar = Progress_(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[facts]}"),
+            console=console,
+            disable=not console.is_terminal,
+            expand=True,
+            transient=True,  # the summary comes in its place
+        )
+        self._task = self._bar.add_task("starting", total=None, facts="")
+
+    def __enter__(self) -> TrainingProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+    def told(self, rank: int, event: dict[str, Any]) -> None:
+        """Show one event; warnings of every process, and the rest of the first one only."""
+        kind = event.get("event")
+        if kind == "warning" or (kind == "note" and rank == 0):
+            if (rank, str(event.get("text"))) in self._shown:
+                return
+            self._shown.add((rank, str(event.get("text"))))
+            self._say(rank, kind, str(event.get("text", "")))
+        elif rank == 0 and kind == "plan":
+            self._plan = event
+            total = event.get("steps")
+            first = event.get("first_step", 0)
+            self._bar.update(
+                self._task,
+                description="first step",
+                total=total if whole(total) else None,
+                completed=first if whole(first) else 0,
+            )
+        elif rank == 0 and kind == "step":
+            self._on_step(event)
+        elif rank == 0 and kind == "validation":
+            self._flush()
+            self._line(validation_text(event, self._plan.get("epochs")))
+
+    def _on_step(self, event: dict[str, Any]) -> None:
+        self._step = event
+        step = event.get("step")
+        self._bar.update(
+            self._task,
+            description=epoch_text(event, self._plan.get("epochs")),
+            completed=step if whole(step) else None,
+            facts=facts(event, self._plan.get("steps"), short=True),
+        )
+        if not self.console.is_terminal and self.clock() - self._last >= self.every:
+            self._flush()
+
+    def _flush(self) -> None:
+        """Print the newest step where no bar shows it."""
+        if self._step and not self.console.is_terminal:
+            self._last = self.clock()
+            self._line(
+                f"{epoch_text(self._step, self._plan.get('epochs'))}  {facts(self._step, self._plan.get('steps'))}"
+            )
+            self._step = {}
+
+    def _say(self, rank: int, kind: str, text: str) -> None:
+        who = f" (process {rank})" if rank else ""
+        mark = Text("warning", "yellow") if kind == "warning" else Text("note")
+        self._bar.console.print(mark.append(f"{who}: {' '.join(text.split())}", "default"), soft_wrap=True)
+
+    def _line(self, text: str) -> None:
+        self._bar.console.print(text, soft_wrap=True, highlight=False)
+
+
+def epoch_text(event: dict[str, Any], epochs: Any) -> str:
+    """`epoch 3/90`, counted from 1."""
+    epoch = event.get("epoch")
+    if not whole(epoch):
+        return "training"
+    return f"epoch {epoch + 1}" + (f"/{epochs}" if whole(epochs) else "")
+
+
+def facts(event: dict[str, Any], steps: Any, short: bool = False) -> str:
+    """Step, loss, learning rate, speed, share of the time spent waiting for data, and time left.
+
+    short: for a line of 80 columns that a bar shares; waiting is then told from WAITING on.
+    """
+    of = f"/{steps}" if whole(steps) else ""
+    parts = [f"{event.get('step')}{of}" if short else f"step {event.get('step')}{of}"]
+    parts.append(f"loss {number(event.get('loss')):.4g}")
+    values = {key: number(event.get(key)) for key in ("lr", "images_per_second", "waited", "seconds_left")}
+    if math.isfinite(values["lr"]):
+        parts.append(f"lr {values['lr']:.3g}")
+    if math.isfinite(values["images_per_second"]):
+        parts.append(f"{values['images_per_second']:.0f} img/s")
+    if values["waited"] >= (WAITING if short else 0):
+        parts.append(f"waiting {values['waited']:.0%}")
+    if math.isfinite(values["seconds_left"]):
+        parts.append(f"{clock_text(values['seconds_left'])} left")
+    return (" " if short else "  ").join(parts)
+
+
+def validation_text(event: dict[str, Any], epochs: Any) -> str:
+    """One line for a validation, with the moving average's accuracy where there is one."""
+    parts = [f"loss {number(event.get('loss')):.4g}"]
+    parts += [f"{name} {percent(number(event.get(key)))}" for name, key in (("top-1", "top1"), ("top-5", "top5"))]
+    ema = event.get("ema")
+    if isinstance(ema, dict):
+        parts.append(f"EMA top-1 {percent(number(ema.get('top1')))}")
+    return f"{epoch_text(event, epochs)}  validation: {', '.join(parts)}"
+
+
+Told = Callable[[int, int], None]
+
+
+@contextlib.contextmanager
+def _progress(doing: str) -> Iterator[Told]:
+    """A bar on stderr while the work goes on, if that is a terminal; gives what is called with (done, all)."""
+    console = Console(stderr=True)
+    columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress_(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+        task = progress.add_task(doing, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

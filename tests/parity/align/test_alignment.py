@@ -1,0 +1,419 @@
+"""Two models are aligned by the user's map, names, order and shapes; what these cannot decide is asked."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msmigrate.errors import Ambiguous, BadInput
+from msmigrate.migrate.checkpoint.name_map import read_rules, write_rules
+from msmigrate.parity.align.alignment import CERTAIN, LIKELY, MAP, NAME, ORDER, Alignment
+from msmigrate.parity.align.match_layers import align, check
+from msmigrate.parity.align.model_structure import Held, Structure
+from msmigrate.parity.build_result import pair_notes
+from structures import Layer, structure
+
+CHAIN = (
+    Layer("conv1", "Conv2d", "x", "a"),
+    Layer("bn1", "BatchNorm2d", "a", "b"),
+    Layer("relu", "ReLU", "b", "c"),
+    Layer("layer1.0.conv", "Conv2d", "c", "d"),
+    Layer("layer1.0.bn", "BatchNorm2d", "d", "e"),
+    Layer("relu", "ReLU", "e", "f"),
+    Layer("layer1.1.conv", "Conv2d", "f", "g"),
+    Layer("layer1.1.bn", "BatchNorm2d", "g", "h"),
+    Layer("fc", "Linear", "h", "y", 5, (2, 5)),
+)
+FOREIGN = {
+    "conv1": "stem",
+    "bn1": "norm",
+    "relu": "act",
+    "layer1.0.conv": "stage1.0.c",
+    "layer1.0.bn": "stage1.0.n",
+    "layer1.1.conv": "stage1.1.c",
+    "layer1.1.bn": "stage1.1.n",
+    "layer1": "stage1",
+    "layer1.0": "stage1.0",
+    "layer1.1": "stage1.1",
+    "fc": "end_point",
+}
+
+
+def renamed(layers: Sequence[Layer], names: dict[str, str] | None = None) -> list[Layer]:
+    return [replace(layer, path=(names or FOREIGN).get(layer.path, layer.path)) for layer in layers]
+
+
+def aligned(ours: Sequence[Layer], theirs: Sequence[Layer], rules: str = "", folder: Path | None = None) -> Alignment:
+    pairs = []
+    if folder is not None:
+        (folder / "map.yaml").write_text(rules)
+        pairs = read_rules(folder / "map.yaml")
+    return align(structure("torch", ours), structure("mindspore", theirs), pairs)
+
+
+def modules(found: Alignment) -> dict[str, str]:
+    return {match.torch: match.mindspore for match in found.modules}
+
+
+def test_equal_names_are_certain() -> None:
+    found = aligned(CHAIN, CHAIN)
+    check(found)
+    assert all(match.torch == match.mindspore for match in found.modules)
+    assert {m.how for m in found.modules if m.torch in {layer.path for layer in CHAIN}} == {NAME}
+    assert found.parameters["bn1.weight"].mindspore == "bn1.gamma"
+    assert found.parameters["layer1.0.bn.running_var"].mindspore == "layer1.0.bn.moving_variance"
+    assert len(found.calls) == len(CHAIN) and not found.left
+
+
+def test_foreign_names_go_by_order() -> None:
+    found = aligned(CHAIN, renamed(CHAIN))
+    check(found)
+    assert modules(found) == {"": "", **FOREIGN}
+    assert {match.how for match in found.modules if match.torch in ("conv1", "fc")} == {ORDER}
+    assert found.parameters["layer1.1.bn.bias"].mindspore == "stage1.1.n.beta"
+    assert found.parameters["layer1.1.bn.bias"].owner == "BatchNorm2d"
+    assert list(found.parameters)[:2] == ["conv1.weight", "bn1.weight"]  # torch's order
+    assert found.torch_call("act", 1) == ("relu", 1)
+
+
+def test_the_order_of_definition_does_not_count() -> None:
+    theirs = renamed(CHAIN)
+    paths = sorted({layer.path for layer in theirs}, reverse=True)
+    found = align(structure("torch", CHAIN), structure("mindspore", theirs, paths), [])
+    check(found)
+    assert modules(found) == {"": "", **FOREIGN}
+
+
+def test_a_layer_that_one_side_writes_as_a_function_is_left() -> None:
+    found = aligned(CHAIN, [layer for layer in renamed(CHAIN) if layer.kind != "ReLU"])
+    check(found)
+    assert [(left.framework, left.name, left.why) for left in found.left] == [("torch", "relu", "ReLU")]
+    assert not found.compared("relu", 0) and found.compared("bn1", 0)
+    assert any("relu (ReLU)" in note for note in pair_notes(found))
+
+
+def test_one_shared_layer_is_several_there() -> None:
+    theirs = [replace(each, path=f"act{i}") if each.kind == "ReLU" else each for i, each in enumerate(renamed(CHAIN))]
+    found = aligned(CHAIN, theirs)
+    check(found)
+    assert found.torch_call("act2", 0) == ("relu", 0) and found.torch_call("act5", 0) == ("relu", 1)
+    assert found.torch_call("act5", 1) == ("relu", 3)  # of the second micro-batch
+
+
+def test_a_list_whose_numbers_are_shifted_goes_by_order() -> None:
+    ours = [Layer(f"features.{i}", kind, str(i), str(i + 1)) for i, kind in enumerate(("Conv2d", "ReLU", "Conv2d"))]
+    theirs = [
+        Layer("features.0", "Conv2d", "0", "1"),
+        Layer("features.1", "Conv2d", "2", "3"),  # of the shape of features.0, and its number is features.2 in torch
+    ]
+    found = aligned(ours, theirs)
+    check(found)
+    assert modules(found)["features.2"] == "features.1" and "features.1" not in modules(found)
+
+
+FORK = (
+    Layer("left", "Conv2d", "x", "l"),
+    Layer("right", "Conv2d", "x", "r"),
+    Layer("fc", "Linear", "lr", "y", 5, (2, 5)),
+)
+
+
+def test_branches_that_run_and_stand_in_one_order_are_likely() -> None:
+    found = aligned(FORK, renamed(FORK, {"left": "first", "right": "second"}))
+    check(found)
+    assert modules(found)["left"] == "first"
+    assert {m.torch: m.sure for m in found.modules}["left"] == LIKELY
+
+
+def test_branches_in_another_order_are_asked() -> None:
+    theirs = renamed((FORK[1], FORK[0], FORK[2]), {"left": "first", "right": "second"})
+    found = align(structure("torch", FORK), structure("mindspore", theirs, ["first", "second", "fc"]), [])
+    with pytest.raises(Ambiguous) as asked:
+        check(found)
+    message = str(asked.value)
+    assert "\n" not in message and "look alike" in message and "--map" in message
+    assert "left (Conv2d: weight [8, 8, 3, 3])" in message and "{torch: 'left', mindspore: 'second'}" in message
+
+
+def test_the_map_settles_what_is_asked(tmp_path: Path) -> None:
+    theirs = renamed((FORK[1], FORK[0], FORK[2]), {"left": "first", "right": "second"})
+    rules = "- {torch: left, mindspore: first}\n- {torch: right, mindspore: second}\n"
+    found = aligned(FORK, theirs, rules, tmp_path)
+    check(found)
+    assert modules(found)["left"] == "first" and modules(found)["right"] == "second"
+    assert {m.how for m in found.modules if m.torch in ("left", "right")} == {MAP}
+    assert [call for call in found.calls if call[0] == "left"] == [("left", 0, "first", 0)]
+
+
+def test_what_comes_next_tells_branches_apart() -> None:
+    ours = [
+        Layer("a1", "Conv2d", "x", "p"),
+        Layer("b1", "Conv2d", "x", "q"),
+        Layer("b2", "Conv2d", "q", "s", 4),
+        Layer("fc", "Linear", "ps", "y", 5, (2, 5)),
+    ]
+    theirs = renamed([ours[1], ours[2], ours[0], ours[3]], {"a1": "one", "b1": "two", "b2": "three"})
+    found = aligned(ours, theirs)
+    check(found)
+    assert modules(found) == {"": "", "a1": "one", "b1": "two", "b2": "three", "fc": "fc"}
+
+
+def test_inputs_from_the_wrong_layer_are_asked() -> None:
+    """Two equal branches of two layers each; the other side runs layer by layer instead of branch by branch."""
+    ours = [
+        Layer("a1", "Conv2d", "x", "p"),
+        Layer("b1", "Conv2d", "z", "q"),
+        Layer("a2", "Conv2d", "p", "r"),
+        Layer("b2", "Conv2d", "q", "s"),
+    ]
+    theirs = renamed([ours[0], ours[2], ours[1], ours[3]], {"a1": "k", "a2": "l", "b1": "m", "b2": "n"})
+    with pytest.raises(Ambiguous, match="look alike"):
+        check(aligned(ours, theirs))
+
+
+def lacks(found: Alignment) -> list[tuple[str, str, str]]:
+    """What is not alike, the name it is recorded as, and MindSpore's path of it."""
+    check(found)
+    return [(each.lack.value, each.name, each.mindspore) for each in found.unlike]
+
+
+def changed(layers: Sequence[Layer], path: str, **fields: object) -> list[Layer]:
+    return [replace(layer, **fields) if layer.path == path else layer for layer in layers]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("names", [None, FOREIGN])
+def test_a_tensor_that_one_side_lacks_or_freezes_is_told_and_all_else_is_aligned(names: dict[str, str] | None) -> None:
+    theirs = renamed(CHAIN, names or {"": ""})
+    fc, bn, conv = ((names or {}).get(path, path) for path in ("fc", "bn1", "conv1"))
+    cases: list[tuple[Sequence[Layer], Sequence[Layer], list[tuple[str, str, str]]]] = [
+        (CHAIN, changed(theirs, fc, lacks=("bias",)), [("missing", "fc.bias", "")]),
+        (changed(CHAIN, "fc", lacks=("bias",)), theirs, [("extra", "fc.bias", f"{fc}.bias")]),
+        (CHAIN, changed(theirs, fc, frozen=("bias",)), [("frozen", "fc.bias", f"{fc}.bias")]),
+        (changed(CHAIN, "fc", frozen=("bias",)), theirs, [("trains", "fc.bias", f"{fc}.bias")]),
+        (CHAIN, changed(theirs, conv, frozen=("weight",)), [("frozen", "conv1.weight", f"{conv}.weight")]),
+        (changed(CHAIN, "conv1", frozen=("weight",)), theirs, [("trains", "conv1.weight", f"{conv}.weight")]),
+        (
+            CHAIN,
+            changed(theirs, bn, frozen=("weight", "bias")),
+            [("frozen", "bn1.weight", f"{bn}.gamma"), ("frozen", "bn1.bias", f"{bn}.beta")],
+        ),
+        (
+            changed(CHAIN, "bn1", lacks=("weight", "bias")),
+            theirs,
+            [("extra", "bn1.weight", f"{bn}.gamma"), ("extra", "bn1.bias", f"{bn}.beta")],
+        ),
+        (
+            CHAIN,
+            changed(theirs, bn, lacks=("running_mean", "running_var")),
+            [("missing", "bn1.running_mean", ""), ("missing", "bn1.running_var", "")],
+        ),
+    ]
+    for ours, its, expected in cases:
+        found = aligned(ours, its)
+        assert lacks(found) == expected
+        assert {layer.path for layer in CHAIN} <= modules(found).keys()
+        assert len(found.calls) == len(CHAIN)
+
+
+def test_a_tensor_that_both_sides_freeze_is_no_difference() -> None:
+    ours, theirs = (
+        changed(each, path, frozen=("weight",)) for each, path in ((CHAIN, "conv1"), (renamed(CHAIN), "stem"))
+    )
+    found = aligned(ours, theirs)
+    assert lacks(found) == [] and found.parameters["conv1.weight"].mindspore == "stem.weight"
+
+
+def test_what_is_missing_is_told_with_its_place_and_what_to_write() -> None:
+    torch, mindspore = (
+        structure("torch", CHAIN),
+        structure("mindspore", changed(renamed(CHAIN), "end_point", lacks=("bias",))),
+    )
+    made = [replace(each, made="net.py, line 7") if each.path == "end_point" else each for each in mindspore.modules]
+    (told,) = align(torch, replace(mindspore, modules=tuple(made)), []).unlike
+    assert told.text == "MindSpore's end_point has no bias; torch's fc has one of shape [5] (net.py, line 7)"
+    assert told.fix == "net.end_point: nn.Dense(…, has_bias=True)"
+
+
+def test_a_wrong_shape_names_both_sides() -> None:
+    theirs = renamed(CHAIN)
+    theirs[-1] = replace(theirs[-1], width=6, shape=(2, 6))
+    found = aligned(CHAIN, theirs)
+    assert lacks(found) == [("shape", "fc.weight", "end_point.weight"), ("shape", "fc.bias", "end_point.bias")]
+    assert modules(found)["fc"] == "end_point" and ("fc", 0, "end_point", 0) in found.calls
+    assert found.unlike[0].text == "MindSpore's end_point.weight has shape [6, 8]; torch's fc.weight has [5, 8]"
+
+
+@pytest.mark.parametrize("names", [None, FOREIGN])
+def test_a_missing_layer_is_told_and_what_follows_keeps_its_partner(names: dict[str, str] | None) -> None:
+    theirs = [layer for layer in renamed(CHAIN, names or {"": ""}) if not layer.path.endswith(("1.conv", "1.c"))]
+    found = aligned(CHAIN, theirs)
+    assert lacks(found) == [("missing", "layer1.1.conv.weight", "")]
+    (told,) = found.unlike
+    assert told.module == "layer1.1.conv"
+    assert told.text == "MindSpore's net has no counterpart of torch's layer1.1.conv (Conv2d)"
+    assert modules(found)["layer1.1.bn"] == (names or {}).get("layer1.1.bn", "layer1.1.bn")
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+@pytest.mark.parametrize("lacking", ["torch", "mindspore"])
+def test_a_missing_block_is_missing_whole(foreign: bool, lacking: str) -> None:
+    """Not the end of one block and the beginning of the next, though all their layers look alike."""
+
+    def net(count: int, name: str) -> list[Layer]:
+        kinds = ("Conv2d", "BatchNorm2d", "Conv2d", "BatchNorm2d")
+        return [
+            Layer("stem", "Conv2d", "x", "0", 8),
+            *(
+                Layer(f"{name}.{i}.l{j}", kind, f"{i}.{j}" if j else f"{i}", f"{i}.{j + 1}" if j < 3 else f"{i + 1}")
+                for i in range(count)
+                for j, kind in enumerate(kinds)
+            ),
+            Layer("fc", "Linear", f"{count}", "y", 5, (2, 5)),
+        ]
+
+    its = "stages" if foreign else "layers"
+    found = aligned(net(3 if lacking == "mindspore" else 2, "layers"), net(2 if lacking == "mindspore" else 3, its))
+    check(found)
+    side, name = ("missing", "layers") if lacking == "mindspore" else ("extra", its)
+    ((what, block),) = {(each.lack.value, each.module) for each in found.unlike}
+    assert what == side and block in ([f"{name}.1", f"{name}.2"] if foreign else [f"{name}.2"])
+    assert modules(found)["layers.0"] == f"{its}.0" and modules(found)["fc"] == "fc"
+
+
+def test_tensors_that_nothing_tells_apart_are_asked() -> None:
+    ours, theirs = structure("torch", CHAIN), structure("mindspore", CHAIN)
+
+    def with_own(found: Structure, **own: tuple[int, ...]) -> Structure:
+        root = replace(found.modules[0], tensors={name: _held(shape) for name, shape in own.items()})
+        return replace(found, modules=(root, *found.modules[1:]))
+
+    found = align(with_own(ours, a=(1, 8), b=(1, 8)), with_own(theirs, p=(1, 8), q=(1, 8)), [])
+    with pytest.raises(
+        Ambiguous, match=r"torch's a \[1, 8\], b \[1, 8\] and MindSpore's p \[1, 8\], q \[1, 8\] have equal"
+    ):
+        check(found)
+    found = align(with_own(ours, a=(1, 8), b=(1, 8)), with_own(theirs, b=(1, 8)), [])
+    assert lacks(found) == [("missing", "a", "")]  # b is called b
+    found = align(with_own(ours, a=(1, 8)), with_own(theirs, p=(1, 4)), [])
+    assert lacks(found) == [("shape", "a", "p")]
+
+
+def test_a_plain_tensor_in_a_parameters_place_is_told() -> None:
+    ours, theirs = structure("torch", CHAIN), structure("mindspore", CHAIN)
+    ours = replace(ours, modules=(replace(ours.modules[0], tensors={"pos": _held((1, 8))}), *ours.modules[1:]))
+    root = replace(theirs.modules[0], attributes={"place": replace(_held((8,)), trains=False, made="net.py, line 3")})
+    found = align(ours, replace(theirs, modules=(root, *theirs.modules[1:])), [])
+    assert lacks(found) == [("constant", "pos", "place")]
+    assert found.unlike[0].text.startswith("MindSpore's place is a Tensor and no Parameter")
+    assert (
+        found.unlike[0].text.endswith("(net.py, line 3)") and found.unlike[0].fix == "net.place: mindspore.Parameter(…)"
+    )
+
+
+def test_models_that_have_nothing_in_common_are_refused() -> None:
+    other = [Layer("embed", "Embedding", "x", "a", 3, (2, 3)), Layer("head", "Linear", "a", "y", 7, (2, 7))]
+    with pytest.raises(BadInput, match="have nothing in common that could be compared") as refused:
+        check(aligned(CHAIN[:-1], other))
+    assert "\n" not in str(refused.value) and str(refused.value).endswith("with --map")
+
+
+def test_a_wrong_activation_keeps_its_place() -> None:
+    theirs = [replace(layer, kind="GELU") if layer.kind == "ReLU" else layer for layer in renamed(CHAIN)]
+    found = aligned(CHAIN, theirs)
+    check(found)
+    assert modules(found)["relu"] == "act"
+
+
+def test_axes_of_one_may_differ() -> None:
+    ours, theirs = structure("torch", CHAIN), structure("mindspore", renamed(CHAIN))
+    root = replace(ours.modules[0], tensors={"pos": _held((1, 4, 8))})
+    their_root = replace(theirs.modules[0], tensors={"position": _held((4, 8))})
+    ours = replace(ours, modules=(root, *ours.modules[1:]))
+    theirs = replace(theirs, modules=(their_root, *theirs.modules[1:]))
+    found = align(ours, theirs, [])
+    check(found)
+    assert found.parameters["pos"].mindspore == "position" and found.parameters["pos"].shape == (1, 4, 8)
+
+
+def _held(shape: tuple[int, ...]) -> Held:
+    return Held(shape, True)
+
+
+def test_a_written_map_reads_back_to_the_same_alignment(tmp_path: Path) -> None:
+    found = aligned(CHAIN, renamed(CHAIN))
+    path = tmp_path / "map.yaml"
+    write_rules(path, [(m.torch, m.mindspore, f"{m.how}, {m.sure}") for m in found.modules if m.torch])
+    again = align(structure("torch", CHAIN), structure("mindspore", renamed(CHAIN)), read_rules(path))
+    assert modules(again) == modules(found) and again.parameters.keys() == found.parameters.keys()
+    assert {m.how for m in again.modules if m.torch} == {MAP} and {m.sure for m in again.modules} == {CERTAIN}
+
+
+KINDS = st.sampled_from(["Conv2d", "BatchNorm2d", "ReLU", "Linear", "Dropout"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    kinds=st.lists(st.tuples(KINDS, st.sampled_from([4, 8]), st.booleans()), min_size=1, max_size=14),
+    seed=st.integers(),
+)
+def test_a_chain_under_any_names_is_found_whole(kinds: list[tuple[str, int, bool]], seed: int) -> None:
+    """Layers one after the other, under drawn names and in a drawn order of definition, some without a Cell."""
+    names = random.Random(seed)
+    ours = [Layer(f"block{i // 3}.l{i}", kind, str(i), str(i + 1), width) for i, (kind, width, _) in enumerate(kinds)]
+    foreign = {layer.path: f"n{i // 3}.m{names.randrange(10**9)}" for i, layer in enumerate(ours)}
+    kept = [layer for layer, (_, _, function) in zip(ours, kinds, strict=True) if not (function and layer.kind in FREE)]
+    theirs = renamed(kept, foreign)
+    if not theirs:
+        return
+    paths = [layer.path for layer in theirs]
+    names.shuffle(paths)
+    found = align(structure("torch", ours), structure("mindspore", theirs, paths), [])
+    check(found)
+    pairs = modules(found)
+    for layer in kept:
+        if layer.kind not in FREE:
+            assert pairs[layer.path] == foreign[layer.path]
+
+
+FREE = ("ReLU", "Dropout")
+
+
+ATTENTION = (
+    Layer("norm", "LayerNorm", "x", "a"),
+    Layer("attn.qkv", "Linear", "a", "b", 24),
+    Layer("attn.proj", "Linear", "b", "c", 12),
+    Layer("act", "ReLU", "c", "d"),
+    Layer("head", "Linear", "d", "y", 5, (2, 5)),
+)
+
+
+@pytest.mark.parametrize("side", ["torch", "mindspore"])
+def test_a_module_that_hands_its_parts_weights_to_functions_is_one_layer(side: str) -> None:
+    """torchvision's Swin never calls its attention's qkv and proj: F.linear gets their weights."""
+    both = {framework: structure(framework, ATTENTION) for framework in ("torch", "mindspore")}
+    calls = tuple(call for call in both[side].calls if not call.path.startswith("attn."))
+    both[side] = replace(both[side], calls=calls)
+    found = align(both["torch"], both["mindspore"], [])
+    assert [call[0] for call in found.calls] == ["norm", "attn", "act", "head"]
+    assert modules(found)["attn"] == "attn" and not found.ask and not found.unlike
+    assert {"attn.qkv.weight", "attn.proj.bias"} <= found.parameters.keys()
+
+
+def test_a_module_with_other_tensors_inside_is_not_closed() -> None:
+    torch = structure("torch", ATTENTION)
+    torch = replace(torch, calls=tuple(call for call in torch.calls if not call.path.startswith("attn.")))
+    other = replace(ATTENTION[2], width=10)
+    found = align(torch, structure("mindspore", [*ATTENTION[:2], other, *ATTENTION[3:]]), [])
+    assert found.unlike or found.ask
+
+
+def test_a_list_with_one_layer_of_that_name_is_not_closed() -> None:
+    ours = (*CHAIN[:-1], Layer("head.0", "Dropout", "h", "i"), Layer("head.1", "Linear", "i", "y", 5, (2, 5)))
+    theirs = (*CHAIN[:-1], Layer("drop", "Dropout", "h", "i"), Layer("head", "Linear", "i", "y", 5, (2, 5)))
+    found = modules(aligned(ours, theirs))
+    assert (found["head.0"], found["head.1"]) == ("drop", "head")

@@ -1,0 +1,115 @@
+"""A recipe whose model is torchvision's or timm's: how it is read, and where its MindSpore source comes from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msmigrate.errors import BadDestination, BadRecipe, Unsupported
+from msmigrate.training.models import converted_models, model_names
+from msmigrate.training.recipe import reader as recipes
+from msmigrate.training.recipe import schema
+
+RECIPE = "model: {model}\noptimizer: {{name: SGD, args: {{lr: 0.1}}}}\n"
+SOURCE = "from mindspore import nn\n\n\ndef other():\n    return 1\n\n\ndef resnet18():\n    return nn.Cell()\n"
+
+
+def load(folder: Path, model: str) -> schema.Recipe:
+    """The recipe with this model."""
+    file = folder / "recipe.yaml"
+    file.write_text(RECIPE.format(model=model))
+    return recipes.load(file)
+
+
+def test_a_name_alone_is_a_model(tmp_path: Path) -> None:
+    recipe = load(tmp_path, "torchvision:resnet18")
+    assert (recipe.model.name, recipe.model.args, recipe.model.source) == ("torchvision:resnet18", {}, None)
+    assert load(tmp_path, "{name: torchvision:resnet18, args: {num_classes: 10}}").model.args == {"num_classes": 10}
+    assert load(tmp_path, "torchvision:resnet18(num_classes=10)").model.args == {"num_classes": 10}
+    assert load(tmp_path, "resnet18").digest == load(tmp_path, "{name: resnet18}").digest
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (
+            "torchwision:resnet18",
+            "no model is called 'torchwision:resnet18'; .* of others a recipe takes torchvision:NAME and timm:NAME",
+        ),
+        ("torchvision:resnet18(10)", r"no model is called 'torchvision:resnet18\(10\)'"),
+        ("torchvision:resnet18(num_classes=0)", "num_classes must be a positive whole number"),
+        ("net.py:build", "no model is called 'net.py:build'"),
+        ("'torchvision:'", "no model is called 'torchvision:'"),
+        ("{name: torchvision:resnet18, args: {num_classes: ten}}", "num_classes must be a positive whole number"),
+        ("{name: resnet18, source: x.py}", "model.source: resnet18 is msmigrate's own"),
+    ],
+)
+def test_mistakes_are_told(tmp_path: Path, model: str, said: str) -> None:
+    with pytest.raises(BadRecipe, match="recipe.yaml:1: .*" + said):
+        load(tmp_path, model)
+
+
+def test_a_source_counts_by_its_content(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(SOURCE)
+    recipe = load(tmp_path, "{name: torchvision:resnet18, source: net.py}")
+    assert recipe.model.source == tmp_path / "net.py"
+    before = recipe.digest
+    (tmp_path / "same.py").write_text(SOURCE)
+    assert load(tmp_path, "{name: torchvision:resnet18, source: same.py}").digest == before
+    (tmp_path / "net.py").write_text(SOURCE + "\n")
+    assert recipe.digest != before
+    assert recipe.digest != load(tmp_path, "torchvision:resnet18").digest
+    (tmp_path / "net.py").unlink()
+    with pytest.raises(BadRecipe, match=r"model.source: .*net.py cannot be read: No such file"):
+        _ = recipe.digest
+
+
+def test_the_function_of_a_source(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(SOURCE)
+    assert converted_models.mindspore_spec("torchvision:resnet18", {}, file) == f"{file}:resnet18"
+    assert converted_models.maker(file, "torchvision:vgg11") == "resnet18"  # the last one
+    for text, said in (("x = 1\n", "has no function that makes a model"), ("def (", "is no Python")):
+        file.write_text(text)
+        with pytest.raises(BadRecipe, match=said):
+            converted_models.maker(file, "torchvision:resnet18")
+
+
+def test_without_torch_the_line_says_what_to_run_and_to_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(converted_models, "find_spec", lambda name: None)
+    with pytest.raises(Unsupported) as told:
+        converted_models.mindspore_spec("torchvision:vgg11", {"num_classes": 10})
+    assert str(told.value) == (
+        "torchvision:vgg11(num_classes=10) is converted from torch, and torch is not installed here: where it is, run "
+        "msmigrate convert-model 'torchvision:vgg11(num_classes=10)' -o vgg11.py, and write source: vgg11.py under "
+        "model in the recipe"
+    )
+
+
+def test_what_is_in_the_cache_is_not_converted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    written = []
+
+    def write(spec: str, path: Path) -> None:
+        written.append(spec)
+        path.write_text(SOURCE)
+
+    monkeypatch.setattr(converted_models, "write", write)
+    first = converted_models.mindspore_spec("torchvision:resnet18", {})
+    assert first == converted_models.mindspore_spec("torchvision:resnet18", {})
+    assert first != converted_models.mindspore_spec("torchvision:resnet18", {"num_classes": 10})
+    assert written == ["torchvision:resnet18", "torchvision:resnet18(num_classes=10)"]
+    assert Path(first.rpartition(":")[0]).parent == tmp_path / "msmigrate" / "converted"
+
+
+def test_a_cache_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    with pytest.raises(BadDestination, match="set XDG_CACHE_HOME to one that can be written"):
+        converted_models.cache_folder()
+
+
+def test_classes_are_counted_as_torchvision_does() -> None:
+    assert model_names.num_classes("torchvision:resnet18", {}) == 1000
+    assert model_names.num_classes("timm:resnet18", {"num_classes": 7}) == 7

@@ -1,0 +1,33 @@
+"""What a MindSpore process sets before its import, and how it leaves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from msmigrate.errors import Unsupported
+from msmigrate.training import mindspore_environment
+
+
+def test_prepare_sets_what_the_user_has_not(monkeypatch):
+    monkeypatch.setattr(os, "environ", {"GLOG_v": "1"})
+    mindspore_environment.prepare()
+    assert os.environ == {"GLOG_v": "1", "ONEDNN_MAX_CPU_ISA": "AVX2"}
+
+
+def test_numpy_2_is_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(np, "__version__", "2.4.6")
+    with pytest.raises(Unsupported, match=r"this is NumPy 2\.4\.6: pip install 'numpy<2'"):
+        mindspore_environment.prepare()
+
+
+def test_leave_flushes_and_gives_the_status():
+    program = (
+        "import atexit; from msmigrate.training.mindspore_environment import leave;"
+        "atexit.register(print, 'shutdown'); print('result', end=''); leave(3)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "result", "")

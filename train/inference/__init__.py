@@ -1,1 +1,0 @@
-"""Trained weights at work: evaluation and prediction."""

@@ -1,0 +1,310 @@
+"""A run's checkpoints: written, verified, read, retained; their weights held against the net that they are for.
+
+A checkpoint is one MindSpore `.ckpt` (see migrate/mindspore_ckpt.py) that ends in MindSpore's own checksum, so that
+`mindspore.load_checkpoint(crc_check=True)` reads it too. It holds
+
+    msmigrate.run               uint8: UTF-8 JSON that says where the run stands; first, so that no cut leaves it out
+    conv1.weight, bn1.gamma, …  the net, under MindSpore's names
+    optimizer.…, msmigrate.…    what TrainStep.state() keeps beside the weights
+    ema.conv1.weight, …         the moving average, under torch's state_dict names
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+import re
+import zlib
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..atomic_files import atomic_file
+from ..errors import BadCheckpoint
+from ..input_files import json_value, open_regular
+from ..migrate.checkpoint.formats.ckpt import CRC_MARK, TENSOR_TYPES, Value, begins, entries, header, pieces
+from .models.model_names import num_classes
+from .recipe.schema import Recipe
+
+HEAD = 512  # bytes that are looked at
+
+Shape = tuple[int, ...]
+
+
+def is_foreign(path: Path) -> bool:
+    """Whether a file is to be converted first: a zip, a pickle or safetensors by its first bytes, or not called .ckpt.
+
+    Raises BadCheckpoint for a file that cannot be read.
+    """
+    try:
+        with open_regular(path) as file:
+            head = file.read(HEAD)
+    except FileNotFoundError:
+        raise BadCheckpoint(f"there is no file {path}") from None
+    except OSError as error:
+        raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
+    known = head[:4] == b"PK\x03\x04" or head[:1] == b"\x80" or head[8:9] == b"{"
+    return not begins(head) and (known or path.suffix.lower() != ".ckpt")
+
+
+def fit(
+    path: str, tensors: Mapping[str, np.ndarray], wanted: Mapping[str, tuple[Shape, str]], recipe: Recipe
+) -> dict[str, np.ndarray]:
+    """The tensors that a net wants, under its own names, when they are exactly what the checkpoint holds of it.
+
+    wanted: name in the file -> (shape, dtype); with names below 'ema.' those are taken and the weights left. recipe:
+    what the net was made from. Raises BadCheckpoint where a tensor is missing or left over, has
+    another shape or dtype, or holds a number that is not finite.
+    """
+    model = recipe.model.name
+    classes = num_classes(model, recipe.model.args)
+    averages = bool(wanted) and all(name.startswith(EMA) for name in wanted)
+    held = {n: array for n, array in tensors.items() if (n.startswith(EMA) if averages else not n.startswith(BESIDE))}
+    missing = [name for name in wanted if name not in held]
+    extra = [name for name in held if name not in wanted]
+    if missing or extra:
+        parts = [f"it lacks {_named(missing, extra)}"] if missing else []
+        parts += [f"the net has no {_few(extra)}"] if extra else []
+        raise BadCheckpoint(f"{path} does not hold the weights of the recipe's {model}: {'; '.join(parts)}")
+    for name, (shape, dtype) in wanted.items():
+        found = held[name]
+        if found.shape != shape:
+            last = name in list(wanted)[-2:]  # weight and bias of the classifier, which goes by the classes
+            raise BadCheckpoint(_other_shape(path, name, found.shape, shape, classes if last else 0, model))
+        if found.dtype != dtype:
+            raise BadCheckpoint(f"{path}: {name} is {found.dtype} and the recipe's {model} wants {dtype}")
+        if not np.isfinite(found).all():
+            raise BadCheckpoint(f"{path}: {name} holds numbers that are not finite; its training has diverged")
+    return {name: held[name] for name in wanted}
+
+
+def _other_shape(path: str, name: str, found: Shape, wanted: Shape, classes: int, model: str) -> str:
+    if len(found) == len(wanted) and wanted[:1] == (classes,) and found[1:] == wanted[1:]:
+        return (
+            f"{path} tells {found[0]} classes apart ({name} is {_size(found)}) and the recipe's {model} {classes}: "
+            f"set model.args.num_classes to {found[0]}"
+        )
+    return f"{path}: {name} is {_size(found)} and the recipe's {model} wants {_size(wanted)}"
+
+
+def _size(shape: Shape) -> str:
+    return " × ".join(map(str, shape)) or "a single number"
+
+
+def _named(missing: list[str], extra: Iterable[str]) -> str:
+    """The first missing names, the very first with the closest name that is there instead."""
+    near = difflib.get_close_matches(missing[0], list(extra), n=1, cutoff=0.5)
+    first = f"{missing[0]} (it has {near[0]})" if near else missing[0]
+    return ", ".join([first, *missing[1:3]]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+RUN = "msmigrate.run"
+FORMAT = 1
+EMA = "ema."
+BESIDE = ("msmigrate.", "optimizer.", EMA)  # the names of what is not the net's
+BEST = "best.ckpt"
+
+_STEP = re.compile(r"step-(\d{8,})\.ckpt")
+_TAIL = len(CRC_MARK) + 10
+_BLOCK = 8 << 20  # bytes that are summed at a time
+
+
+class Checkpoint(NamedTuple):
+    """The tensors of a file by name, without `msmigrate.run`, and what that says (None: the file has none)."""
+
+    tensors: dict[str, np.ndarray]
+    run: dict[str, Any] | None
+
+    @property
+    def weights(self) -> dict[str, np.ndarray]:
+        """The net's own tensors."""
+        return {name: array for name, array in self.tensors.items() if not name.startswith(BESIDE)}
+
+    @property
+    def ema(self) -> dict[str, np.ndarray]:
+        """The moving average by state_dict name; empty when the run kept none."""
+        return {name[len(EMA) :]: array for name, array in self.tensors.items() if name.startswith(EMA)}
+
+
+def path_of(folder: Path, step: int) -> Path:
+    """Where the checkpoint after `step` optimizer steps lies."""
+    return folder / f"step-{step:08d}.ckpt"
+
+
+def write(path: Path, tensors: Mapping[str, np.ndarray], run: Mapping[str, Any]) -> None:
+    """Write a checkpoint that appears whole or not at all; one that stood there before is replaced.
+
+    tensors: name -> array, in the order in which they are written. run: goes in as JSON, with the format's number.
+    Raises BadDestination where the file cannot be written, the disk being full for one.
+    """
+    about = json.dumps({"format": FORMAT, **run}, allow_nan=False).encode()
+    content = {RUN: np.frombuffer(about, dtype=np.uint8), **tensors}
+    with atomic_file(path, force=True) as fd, open(fd, "wb", closefd=False) as file:
+        checksum = 0
+        for name, array in content.items():
+            for part in _parts(name, array):
+                checksum = zlib.crc32(part, checksum)
+                file.write(part)
+        file.write(CRC_MARK + checksum.to_bytes(10, "big"))
+
+
+def _parts(name: str, array: np.ndarray) -> list[Any]:
+    """The bytes of one tensor: a header and a piece, again and again."""
+    ordered = np.asarray(array, order="C")
+    if ordered.shape == (0,) or ordered.dtype.name not in TENSOR_TYPES:
+        raise ValueError(f"{name} of {ordered.dtype}, shape {ordered.shape}, has no place in a MindSpore checkpoint")
+    dims = ordered.shape or (0,)  # MindSpore's way to write a single number
+    raw = ordered.astype(ordered.dtype.newbyteorder("<"), copy=False).reshape(-1).view(np.uint8).data
+    kind = TENSOR_TYPES[ordered.dtype.name]
+    parts: list[Any] = []
+    for start, length in pieces(len(raw)):
+        parts += [header(name, dims, kind, length), raw[start : start + length]]
+    return parts
+
+
+def read(path: Path) -> Checkpoint:
+    """Read a checkpoint of ours, or one that MindSpore wrote (run is then None), after verifying all of it.
+
+    Checked are the structure, every length against shape and type, and the checksum, which a file that holds
+    `msmigrate.run` must have. Raises BadCheckpoint for a file that is damaged, foreign, unreadable, or of bfloat16,
+    which NumPy does not have.
+    """
+    try:
+        with open_regular(path) as file:
+            return _read(file.fileno(), path)
+    except OSError as error:
+        raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
+
+
+def _read(fd: int, path: Path) -> Checkpoint:
+    values = entries(fd, str(path))
+    if not values:
+        raise BadCheckpoint(f"{path} is not a MindSpore checkpoint: it holds no tensor")
+    summed = _verify_checksum(fd, path)
+    tensors = {value.tag: _tensor(fd, path, value) for value in values}
+    stored = tensors.pop(RUN, None)
+    if stored is None:
+        return Checkpoint(tensors, None)
+    if not summed:
+        raise BadCheckpoint(f"{path} is damaged: its end, with the checksum, is missing")
+    return Checkpoint(tensors, _run(stored, path))
+
+
+def _verify_checksum(fd: int, path: Path) -> bool:
+    """Whether the file ends in a checksum; raises BadCheckpoint where it is not that of the rest."""
+    end = os.fstat(fd).st_size - _TAIL
+    tail = os.pread(fd, _TAIL, end) if end >= 0 else b""
+    if not tail.startswith(CRC_MARK):
+        return False
+    found = at = 0
+    while at < end:
+        block = os.pread(fd, min(_BLOCK, end - at), at)
+        if not block:
+            raise BadCheckpoint(f"{path} became shorter while it was read")
+        found = zlib.crc32(block, found)
+        at += len(block)
+    if found != int.from_bytes(tail[len(CRC_MARK) :], "big"):
+        raise BadCheckpoint(f"{path} is damaged: its checksum does not fit its content")
+    return True
+
+
+def _tensor(fd: int, path: Path, value: Value) -> np.ndarray:
+    if value.tensor_type == "BFloat16":
+        raise BadCheckpoint(f"{path}: {value.tag} is bfloat16; save the weights as float32")
+    length = sum(size for _, size in value.pieces)
+    raw = np.empty(length, dtype=np.uint8)
+    at = 0
+    for offset, size in value.pieces:
+        stop = at + size
+        while at < stop:
+            got = os.preadv(fd, [raw.data[at:stop]], offset + size - (stop - at))
+            if not got:
+                raise BadCheckpoint(f"{path} became shorter while it was read")
+            at += got
+    try:
+        # dims (0,) is how MindSpore writes a single number
+        return raw.view(value.tensor_type.lower()).reshape(() if value.dims == (0,) else value.dims)
+    except ValueError:  # a hostile shape: more dimensions than NumPy has, or empty and huge
+        raise BadCheckpoint(f"{path}: {value.tag} has the shape {value.dims}, which no array can have") from None
+
+
+def _run(stored: np.ndarray, path: Path) -> dict[str, Any]:
+    try:
+        run = json_value(stored.tobytes())
+    except ValueError:
+        raise BadCheckpoint(f"{path} is damaged: {RUN} is not JSON") from None
+    if not isinstance(run, dict) or type(run.get("format")) is not int:
+        raise BadCheckpoint(f"{path} is damaged: {RUN} is not what a training run writes")
+    if run["format"] != FORMAT:
+        raise BadCheckpoint(
+            f"{path} is of checkpoint format {run['format']} and this msmigrate reads {FORMAT}: "
+            "use the msmigrate that wrote it"
+        )
+    return run
+
+
+def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
+    """The sound checkpoint of the most steps in a run's checkpoint folder; None when there is no checkpoint at all.
+
+    `warn` is told of every damaged one that is passed over. best.ckpt is taken when no other is left. Raises
+    BadCheckpoint when there are checkpoints and all of them are damaged.
+    """
+    why = ""
+    candidates = [path for _, path in reversed(_by_step(folder))]
+    if (folder / BEST).exists():
+        candidates.append(folder / BEST)
+    for path in candidates:
+        try:
+            found = read(path)
+            if found.run is None:
+                raise BadCheckpoint(f"{path} does not say where its training run stands")
+        except BadCheckpoint as error:
+            why = why or str(error)
+            if path.exists():  # another process may have set it aside meanwhile
+                warn(f"{error}; taking the checkpoint before it")
+            continue
+        return path, found
+    if candidates:
+        which = "the only checkpoint is" if len(candidates) == 1 else f"all {len(candidates)} checkpoints are"
+        raise BadCheckpoint(
+            f"{folder} has nothing to go on from, for {which} damaged ({why}): put a sound one there, or remove what "
+            "is there to begin the run anew"
+        )
+    return None
+
+
+def set_aside(folder: Path, step: int) -> list[Path]:
+    """Rename the checkpoints of more than `step` steps to *.damaged and return their new names.
+
+    newest() has passed them over. Under their own names they would count as the newest ones when the run goes on, and
+    retain() would remove the sound ones first.
+    """
+    moved = []
+    for number, path in _by_step(folder):
+        if number > step:
+            aside = path.with_name(f"{path.name}.damaged")
+            with contextlib.suppress(OSError):
+                path.replace(aside)
+                moved.append(aside)
+    return moved
+
+
+def retain(folder: Path, keep: int) -> list[Path]:
+    """Remove all but the `keep` checkpoints of the most steps, never best.ckpt; returns what was removed."""
+    removed = [path for _, path in _by_step(folder)[:-keep]]
+    for path in removed:
+        path.unlink(missing_ok=True)
+    return removed
+
+
+def _by_step(folder: Path) -> list[tuple[int, Path]]:
+    found = ((match, path) for path in folder.glob("step-*.ckpt") if (match := _STEP.fullmatch(path.name)))
+    return sorted((int(match[1]), path) for match, path in found)

@@ -1,0 +1,241 @@
+"""A tree with a folder for each class: reading it, and splitting it into train/ and val/.
+
+Which image goes where follows from the seed and the image's own path below the tree: the same on every machine, and an
+image that is added later moves few of the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ...atomic_files import folder_beside
+from ...errors import BadDestination, BadInput
+from ...input_files import read_bytes
+from .sample import Sample
+
+SUFFIXES = (".bmp", ".jpeg", ".jpg", ".pgm", ".png", ".ppm", ".tif", ".tiff", ".webp")  # torchvision's IMG_EXTENSIONS
+
+
+LARGEST = 1 << 28  # bytes of an image's file
+
+
+class ImageFolder:
+    """The images of a tree with a folder for each class, in the order of torchvision's ImageFolder.
+
+    A label is the place of the class folder's name in the sorted names. Files are listed here and read when asked for.
+    allow_empty: a class may have no images, as for validation, and keeps its number all the same.
+    Raises BadInput for a folder that is not there, has no classes or no images, or has a class without images.
+    """
+
+    mode: Literal["RGB", "L"] = "RGB"
+
+    def __init__(self, folder: Path, *, allow_empty: bool = False) -> None:
+        self.folder = folder
+        self.name = str(folder)
+        self.classes = tuple(class_names(folder))
+        files = [list(image_files(folder / name)) for name in self.classes]
+        empty = [name for name, found in zip(self.classes, files, strict=True) if not found]
+        if len(empty) == len(self.classes) or (empty and not allow_empty):
+            more = len(empty) - 1
+            others = f", nor {'has 1 other class' if more == 1 else f'have {more} other classes'}" if more else ""
+            looked_for = f"looked for {', '.join(SUFFIXES)}"
+            raise BadInput(f"{folder / empty[0]} has no images in it ({looked_for}){others}: remove it, or add some")
+        self.files = [file for found in files for file in found]
+        self.labels = np.repeat(np.arange(len(files), dtype=np.int32), [len(found) for found in files])
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def __getitem__(self, index: int) -> Sample:
+        file = self.files[index]
+        name = os.path.relpath(file, self.folder)
+        return Sample(read(Path(file)), int(self.labels[index]), Path(name).as_posix())
+
+
+def class_names(folder: Path) -> list[str]:
+    """The sorted names of the folders in `folder`; raises BadInput where there are none."""
+    names = folders_in(folder)
+    if not names:
+        raise BadInput(f"{folder} has no folders in it: each class of images wants one, named for the class")
+    return names
+
+
+def folders_in(folder: Path) -> list[str]:
+    """The sorted names of the folders in `folder`; raises BadInput where it is no folder or cannot be read."""
+    try:
+        return sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
+    except FileNotFoundError:
+        raise BadInput(f"there is no folder {folder}") from None
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
+def image_files(folder: Path) -> Iterator[str]:
+    """The image files at any depth below `folder`, in torchvision's order; symbolic links are followed.
+
+    Raises BadInput for a folder below it that cannot be read, which os.walk alone would pass over.
+    """
+    for place, _, names in sorted(os.walk(folder, followlinks=True, onerror=_refuse)):
+        for name in sorted(names):
+            if name.lower().endswith(SUFFIXES):
+                yield str(Path(place, name))
+
+
+def _refuse(error: OSError) -> None:
+    raise _unreadable(error.filename, error) from error
+
+
+def _unreadable(folder: object, error: OSError) -> BadInput:
+    return BadInput(f"{folder} cannot be read as a folder: {error.strerror}")
+
+
+def read(path: Path) -> bytes:
+    """The bytes of a file; raises BadInput with the system's reason."""
+    try:
+        return read_bytes(path, LARGEST)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from error
+
+
+TRAINING, VALIDATION = "train", "val"
+PARTS = {"train", "training", "val", "valid", "validation", "test"}
+Way = Literal["copy", "link", "symlink"]
+
+
+@dataclass(frozen=True)
+class Split:
+    """What goes where: for each class the images, by their paths below the tree, for train/ and for val/.
+
+    others: how many files of the tree are not images of a class, and so go nowhere.
+    """
+
+    folder: Path
+    training: dict[str, list[str]]
+    validation: dict[str, list[str]]
+    others: int
+
+    @property
+    def alone(self) -> list[str]:
+        """The classes of one image, which therefore have none in val/."""
+        return [name for name, images in self.validation.items() if not images]
+
+    def images(self) -> Iterator[tuple[str, str]]:
+        """(train or val, path below the tree) of every image."""
+        for part, classes in ((TRAINING, self.training), (VALIDATION, self.validation)):
+            for images in classes.values():
+                yield from ((part, image) for image in images)
+
+
+def plan(folder: Path, share: float, seed: int) -> Split:
+    """Say for every image of the tree whether it goes into val/, the given share of each class, or into train/.
+
+    A class of two images or more has at least one in either part; of one image, in train/. Raises BadInput for a tree
+    that ImageFolder refuses, and for one that has been split already.
+    """
+    source = ImageFolder(folder)
+    if {name.lower() for name in source.classes} <= PARTS:
+        raise BadInput(f"{folder} is split already: its folders are {', '.join(source.classes)}, not classes")
+    by_class: dict[str, list[str]] = {name: [] for name in source.classes}
+    for file, label in zip(source.files, source.labels.tolist(), strict=True):
+        by_class[source.classes[label]].append(Path(file).relative_to(folder).as_posix())
+    training, validation = {}, {}
+    for name, images in by_class.items():
+        training[name], validation[name] = _parts(images, share, seed)
+    everything = sum(len(names) for _, _, names in os.walk(folder, followlinks=True))
+    return Split(folder, training, validation, everything - len(source))
+
+
+def destination(folder: Path, into: Path | None) -> Path:
+    """Where the split goes, links resolved: `into`, or DIR-split beside DIR.
+
+    Raises BadDestination where something stands there already, where it lies inside the tree or around it, and where
+    nothing can be written.
+    """
+    try:
+        tree = folder.resolve()
+        target = (into or tree.with_name(f"{tree.name}-split")).resolve()
+        inside, around = target == tree or tree in target.parents, target in tree.parents
+        taken = not inside and not around and target.exists() and (not target.is_dir() or any(target.iterdir()))
+        homeless = not target.parent.is_dir()
+    except OSError as error:
+        raise BadDestination(f"cannot write {into or folder}: {error.strerror}") from error
+    if inside:
+        raise BadDestination(f"{target} lies inside {folder}, which is not to be changed: choose --into another folder")
+    if around:
+        raise BadDestination(f"{target} has {folder} inside it: choose --into another folder")
+    if taken:
+        raise BadDestination(f"{target} exists already and is not replaced: choose --into another folder")
+    if homeless:
+        raise BadDestination(f"the folder of {target} does not exist; create it first")
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise BadDestination(f"cannot write {target}: no permission in its folder")
+    return target
+
+
+def carry_out(split: Split, target: Path, how: Way, told: Callable[[int, int], None] | None = None) -> None:
+    """Make `target` with train/ and val/ in it; it appears whole or, whatever goes wrong, not at all.
+
+    how: copy the files (with their times), hard-link them, or make symbolic links with absolute paths. told: called
+    with the images done and all of them. Raises BadDestination with the system's reason.
+    """
+    images = list(split.images())
+    tree = split.folder.resolve()
+    try:
+        if how == "copy":
+            _refuse_too_much(tree, images, target)
+        with folder_beside(target) as partial:
+            for part in (TRAINING, VALIDATION):
+                for name in split.training:  # in val/ even an empty one, or the classes after it were numbered anew
+                    (partial / part / name).mkdir(parents=True)
+            for done, (part, image) in enumerate(images, 1):
+                place = partial / part / image
+                place.parent.mkdir(parents=True, exist_ok=True)
+                _put(tree / image, place, how)
+                if told is not None:
+                    told(done, len(images))
+            partial.rename(target)  # takes the place of an empty folder, and of nothing else
+    except OSError as error:
+        why = error.strerror or str(error)
+        if how == "link":
+            why += "; where hard links do not reach, use --how copy or --how symlink"
+        raise BadDestination(f"cannot make {target}: {why}; nothing was left behind") from error
+
+
+def _put(source: Path, place: Path, how: Way) -> None:
+    if how == "copy":
+        shutil.copy2(source, place)
+    elif how == "link":
+        place.hardlink_to(source.resolve())  # of the file itself, where the tree has a symbolic link
+    else:
+        place.symlink_to(source)
+
+
+def _refuse_too_much(tree: Path, images: list[tuple[str, str]], target: Path) -> None:
+    """Before minutes of copying, not after."""
+    wanted = sum((tree / image).stat().st_size for _, image in images)
+    free = shutil.disk_usage(target.parent).free
+    if wanted > free:
+        raise BadDestination(
+            f"copying takes {wanted / 1e9:.1f} GB and {target.parent} has {free / 1e9:.1f} GB free: "
+            "use --how link or --how symlink, or choose --into another disk"
+        )
+
+
+def _parts(images: list[str], share: float, seed: int) -> tuple[list[str], list[str]]:
+    """The images of one class for train/ and for val/, each in the order they came in."""
+    wanted = min(max(int(len(images) * share + 0.5), 1), len(images) - 1)
+    chosen = set(sorted(images, key=lambda image: _draw(seed, image))[:wanted])
+    return [image for image in images if image not in chosen], [image for image in images if image in chosen]
+
+
+def _draw(seed: int, image: str) -> bytes:
+    """A number drawn for the image, by which the images of its class are put in order."""
+    return hashlib.sha256(f"{seed}\0{image}".encode("utf-8", "surrogateescape")).digest()

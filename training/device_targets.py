@@ -1,0 +1,139 @@
+"""Which devices this machine's MindSpore can use, and how much memory is free."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import errors, processes
+from ..errors import MsmigrateError, Unsupported, WorkerFailed
+
+CGROUP = Path("/sys/fs/cgroup")
+FILES = ("max", "current", "stat")
+
+
+def free_memory() -> int | None:
+    """Bytes that this machine, or the container around this process, can still give; None where it does not say."""
+    found = []
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                found.append(int(line.split()[1]) * 1024)
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        limit, used, stat = ((CGROUP / f"memory.{name}").read_text(encoding="ascii") for name in FILES)
+        cached = next(int(line.split()[1]) for line in stat.splitlines() if line.startswith("inactive_file "))
+        found.append(int(limit) - int(used) + cached)
+    except (OSError, ValueError, StopIteration):
+        pass
+    return min(found, default=None)
+
+
+TARGETS = ("Ascend", "GPU", "CPU")  # the first that can be used is the default
+PROBE = (sys.executable, "-m", "msmigrate.training.mindspore_probe_worker")
+REMEDY = {
+    "Ascend": "install the Ascend driver and CANN, source CANN's set_env.sh",
+    "GPU": "install the CUDA and cuDNN that this MindSpore was built for, and a wheel with GPU support",
+}
+LIBRARY = re.compile(
+    r"([\w.+-]+\.so[\w.]*)(?:: cannot open shared object file| \(need by mindspore-gpu\) is not found)"
+)
+OF_TARGET = {"Ascend": ("ge_runner", "ascend", "hccl"), "GPU": ("cu", "gpu", "nccl")}
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What MindSpore answered: its version, devices it can use of each target, why not of the others, and its facts
+    about a recipe's net, where they were asked for."""
+
+    version: str
+    devices: dict[str, int]
+    missing: dict[str, str]
+    net: dict[str, Any] | None = None
+
+    def usable(self, target: str) -> bool:
+        """Whether MindSpore can use at least one device of this target here."""
+        return self.devices.get(target, 0) > 0
+
+    @property
+    def default(self) -> str:
+        """Ascend if it is there, else a GPU, else the CPU."""
+        return next((target for target in TARGETS if self.usable(target)), "CPU")
+
+    def problem(self, target: str, device_id: int = 0, processes: int = 1) -> str | None:
+        """Why this machine cannot give `processes` devices of `target` from `device_id` on, in one line, or None."""
+        if not self.usable(target):
+            there = " or ".join(name for name in TARGETS if self.usable(name))
+            return (
+                f"MindSpore {self.version} cannot use {target} here: {self.missing.get(target, 'no device')}; "
+                f"{REMEDY.get(target, 'install mindspore again')}, or use --target {there or 'CPU'}"
+            )
+        count = self.devices[target]
+        if target != "CPU" and device_id + processes > count:
+            return (
+                f"this machine has {count} {target} device{'s' * (count != 1)}, numbered from 0, and {processes} from "
+                f"{device_id} on were asked for: lower --nproc or --device-id"
+            )
+        return None
+
+    def check(self, target: str, device_id: int = 0, processes: int = 1) -> None:
+        """Raise Unsupported where problem() has something to say."""
+        problem = self.problem(target, device_id, processes)
+        if problem:
+            raise Unsupported(problem)
+
+
+def ask(arguments: Sequence[str] = (), probe: Sequence[str] = PROBE, seconds: float | None = None) -> Targets:
+    """Run the probe, for so many seconds at most; `arguments` are those of mindspore_probe.
+
+    Takes as long as importing MindSpore. Raises WorkerFailed with MindSpore's last words when it does not come up, and
+    the probe's own error otherwise.
+    """
+    command = [*probe, *arguments]
+    try:
+        done = processes.run(command, seconds)
+    except subprocess.TimeoutExpired:
+        raise WorkerFailed(f"MindSpore does not start: it was stopped after {seconds:g} s") from None
+    except OSError as error:
+        raise WorkerFailed(f"cannot start {probe[0]}: {error.strerror or error}") from None
+    try:
+        answer = json.loads(done.stdout.splitlines()[-1])
+        if "error" in answer:
+            kind = getattr(errors, str(answer.get("kind")), None)
+            if not isinstance(kind, type) or not issubclass(kind, MsmigrateError):
+                kind = WorkerFailed
+            raise kind(str(answer["error"]))
+        devices = {str(target): int(count) for target, count in answer["devices"].items()}
+        said = {str(target): str(words) for target, words in answer["missing"].items()}
+        missing = {target: _missing(target, words, done.stderr) for target, words in said.items()}
+        return Targets(str(answer["version"]), devices, missing, answer.get("net"))
+    except (IndexError, ValueError, KeyError, TypeError, AttributeError):
+        raise WorkerFailed(f"MindSpore does not start: {_last_words(done)}") from None
+
+
+def _missing(target: str, words: str, stderr: str) -> str:
+    """The libraries that MindSpore did not find, by name; else its first sentence."""
+    found = [name for name in LIBRARY.findall(words + "\n" + stderr) if _belongs(name, target)]
+    if found:
+        names = list(dict.fromkeys(found))
+        return f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} not found"
+    lines = words.strip().splitlines()
+    return lines[0].split(". ")[0][:200].rstrip(".") if lines else "no device"
+
+
+def _belongs(library: str, target: str) -> bool:
+    """MindSpore tells of every target's libraries when it tells of one."""
+    return not library.startswith("libmindspore") and any(part in library for part in OF_TARGET.get(target, ()))
+
+
+def _last_words(done: subprocess.CompletedProcess[str]) -> str:
+    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+    ending = f"killed by signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
+    return lines[-1][:500] if lines else ending

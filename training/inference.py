@@ -1,0 +1,573 @@
+"""Evaluate or predict: the job, its images and weights settled, and carried out in a worker.
+
+What the user names (`--model`, `--recipe`) is built as it stands. What only the checkpoint names is data: see
+training/recipe/stored.py.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from pydantic import Field, ValidationError
+
+from .. import errors, processes
+from ..errors import Ambiguous, BadCheckpoint, BadInput, BadRecipe, MsmigrateError, NotTrusted, WorkerFailed
+from ..input_files import read_text
+from ..migrate import model_spec
+from ..migrate.checkpoint.convert import convert
+from ..migrate.checkpoint.stored_source import OPTION, StoredSource, stored_source, trusted
+from .checkpoints import Checkpoint, is_foreign
+from .checkpoints import read as read_checkpoint
+from .data.image_folder import SUFFIXES, class_names, read
+from .data.image_folder import image_files as images_below
+from .data.sample import Sample
+from .data.sources import Source, check_place, open_source
+from .metrics import Results
+from .models import model_names
+from .models.converted_models import maker, torch_spec
+from .models.model_names import num_classes
+from .recipe import check, schema
+from .recipe import reader as recipes
+from .recipe import stored as stored_recipe
+from .recipe.schema import FOLDER, IN_FOLDERS, Data, Model, Optimizer, Part, Recipe, Strict
+from .recipe.transforms import is_random
+
+
+class ImageFiles:
+    """Files of images without labels, as a source; all of them decoded to one mode."""
+
+    def __init__(self, paths: Sequence[str], mode: Mode) -> None:
+        self.name = "images"
+        self.classes: tuple[str, ...] = ()
+        self.labels = np.zeros(len(paths), dtype=np.int32)
+        self.mode = mode
+        self._paths = list(paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def __getitem__(self, index: int) -> Sample:
+        """The file's bytes, undecoded; raises BadInput that names a file that cannot be read."""
+        path = self._paths[index]
+        return Sample(read(Path(path)), 0, path, self.mode)
+
+
+class Prepared:
+    """A labelled source as a net wants it: its classes numbered as the net numbers them, in the net's own mode.
+
+    classes: of class i of the source the net's number (None: the same); mode: of the images (None: their own).
+    """
+
+    def __init__(self, source: Source, classes: Sequence[int] | None, mode: Mode | None) -> None:
+        self.name, self.classes = source.name, source.classes
+        self.mode: Mode = mode or source.mode
+        self._source = source
+        self._number = np.asarray(range(len(source.classes)) if classes is None else classes, dtype=np.int32)
+        self.labels = self._number[np.asarray(source.labels, dtype=np.int64)]
+
+    def __len__(self) -> int:
+        return len(self._source)
+
+    def __getitem__(self, index: int) -> Sample:
+        """As the source's own, relabelled."""
+        sample = self._source[index]
+        label = int(self._number[sample.label])
+        return dataclasses.replace(sample, label=label, mode=self.mode)
+
+
+def images_of(request: Request) -> Source:
+    """The images that a request names, read one by one when they are asked for."""
+    if request.images is not None:
+        return ImageFiles(request.images, request.mode or "RGB")
+    assert request.source is not None
+    count = num_classes(request.recipe.model.name, request.recipe.model.args)
+    return Prepared(open_source(request.source, count, training=False), request.classes, request.mode)
+
+
+def image_files(places: Sequence[Path]) -> list[str]:
+    """The files to predict: each file as named, each folder's images at any depth, sorted.
+
+    Raises BadInput for a path that is not there and for a folder without images.
+    """
+    files: list[str] = []
+    for place in places:
+        if place.is_dir():
+            found = list(images_below(place))
+            if not found:
+                raise BadInput(f"{place} has no images in it (looked for {', '.join(SUFFIXES)})")
+            files += found
+        elif place.exists():
+            files.append(str(place))
+        else:
+            raise BadInput(f"there is no file or folder {place}")
+    return files
+
+
+WORKER = (sys.executable, "-m", "msmigrate.training.mindspore_inference_worker")
+REQUEST, LOG = "request.json", "worker.log"
+LONGEST_LINE = 500
+
+
+def infer(request: Request, folder: Path, told: Told = lambda event: None, worker: Sequence[str] = WORKER) -> Results:
+    """Have the request carried out; `folder` is the worker's own.
+
+    told: called with what the worker does. worker: the command that carries requests out. Raises what the worker
+    raised, or WorkerFailed with its last words when it stopped without saying why.
+    """
+    (folder / REQUEST).write_text(request.model_dump_json(), encoding="utf-8")
+    follow([*worker, str(folder / REQUEST)], folder / LOG, told)
+    return Results.read(folder)
+
+
+def follow(command: Sequence[str], log: Path, told: Told = lambda event: None, name: str = "MindSpore") -> None:
+    """Run a worker to its end and hand on what it tells; its stderr goes to `log`.
+
+    name: of the process, for the error. Raises what the worker raised, or WorkerFailed with its last words.
+    """
+    failure: MsmigrateError | None = None
+    with log.open("w", encoding="utf-8") as stderr:
+        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
+        process = processes.start(command, **streams, text=True, errors="replace")
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            event = _event(line)
+            if "error" in event:
+                failure = _error(event)
+            elif event:
+                told(event)
+        code = process.wait()
+    finally:
+        processes.end(process)
+        if process.stdout is not None:
+            process.stdout.close()
+    if failure is not None:
+        raise failure
+    if code:
+        how = f"killed by signal {-code} (out of memory?)" if code < 0 else f"exit code {code}"
+        raise WorkerFailed(f"the {name} process stopped, {how}: {_last_words(log)}")
+
+
+def _event(line: str) -> dict[str, Any]:
+    """What a line says; nothing when it is none of the worker's own."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _error(event: dict[str, Any]) -> MsmigrateError:
+    """The worker's error as the class that it was there."""
+    kind = getattr(errors, str(event.get("kind")), None)
+    if isinstance(kind, type) and issubclass(kind, MsmigrateError):
+        return kind(str(event["error"]))
+    return WorkerFailed(str(event["error"]))
+
+
+def _last_words(log: Path) -> str:
+    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    return lines[-1][:LONGEST_LINE] if lines else "it said nothing"
+
+
+Mode = Literal["RGB", "L"]
+Target = Literal["Ascend", "GPU", "CPU"]
+Told = Callable[[dict[str, Any]], None]  # {"doing": what} or {"done": images so far, "of": all of them}
+
+
+class Request(Strict):
+    """What the worker is told.
+
+    weights: the MindSpore checkpoint that is read; shown: what the user calls it. net: `FILE.py:FUNCTION` that makes
+    the Cell, where that is not the recipe's model. ema: take its moving average. source: labelled images, of which
+    class i is the net's class classes[i] (None: the same numbers); or images: files without labels. mode: what they
+    are decoded to (None: what the source says). batch: images at a time. target: None takes what is there. top: how
+    many classes are kept of each image. on_corrupt: an image that cannot be read or decoded ends the work, or is passed
+    over and named.
+    """
+
+    recipe: Recipe
+    weights: Path = Field(strict=False)
+    shown: str
+    net: str | None = None
+    ema: bool = False
+    source: str | None = None
+    classes: list[int] | None = None
+    images: list[str] | None = None
+    mode: Mode | None = None
+    batch: int = 32
+    target: Target | None = None
+    top: int = 5
+    on_corrupt: Literal["fail", "skip"] = "fail"
+
+
+def preparation(recipe: Recipe) -> list[Part]:
+    """The transforms that prepare images for evaluation; raises BadRecipe where they draw random numbers."""
+    own = recipe.data.eval_transforms
+    transforms = recipe.data.transforms if own is None else own
+    drawing = [part.name for part in transforms if is_random(part)]
+    if drawing:
+        section = "data.transforms" if own is None else "data.eval_transforms"
+        remedy = "add data.eval_transforms" if own is None else "take it out there"
+        raise BadRecipe(f"the recipe's {section} prepare images at random ({drawing[0]}): {remedy}")
+    return transforms
+
+
+def source_named(data: str | None, recipe: Recipe, *, stored: bool = False) -> str:
+    """The source that DATA means: one that a recipe may name, or the path of a tree of class folders.
+
+    Without DATA, the recipe's data.validation; stored: the recipe is the checkpoint's own. Raises BadInput where there
+    is neither, or no such folder; NotTrusted for a place that only a checkpoint names.
+    """
+    if data is not None:
+        return source_at(data)
+    named = recipe.data.validation
+    if named is None:
+        raise BadInput("the recipe has no data.validation: say on which images, such as folder:PATH or digits:test")
+    if stored and named.startswith(IN_FOLDERS):
+        raise NotTrusted(
+            f"the checkpoint's validation images are in {named}, and no place is read at a checkpoint's word; if "
+            "you mean these",
+            (named,),
+        )
+    return named
+
+
+def source_at(data: str) -> str:
+    """The source that DATA names, or is the path of. Raises BadInput where there is no such source or folder."""
+    folder = recipes.expanded(Path(data))
+    if data not in check.SOURCES and folder.is_dir():
+        return f"{FOLDER}{folder.absolute()}"
+    if ":" not in data and ("/" in data or data.startswith("~")):
+        raise BadInput(f"there is no folder {data}")
+    try:
+        check.check_source(data)
+    except BadRecipe as error:
+        nor = "" if ":" in data else f"there is no folder {data}, and "
+        raise BadInput(f"{nor}{error}") from error
+    check_place(data)
+    return data
+
+
+def own_mode(recipe: Recipe) -> Mode:
+    """The mode in which the net saw the images it was trained on: digits are grey, all else is in colour."""
+    return "L" if recipe.data.source.partition(":")[0] == "digits" else "RGB"
+
+
+def mode_of(source: str, recipe: Recipe) -> Mode | None:
+    """The mode for a source's images: files are decoded as the net's own were, other sources know theirs (None)."""
+    return own_mode(recipe) if source.startswith(FOLDER) else None
+
+
+def batch_of(recipe: Recipe) -> int:
+    """How many images at a time the recipe evaluates."""
+    return recipe.data.eval_batch or recipe.data.batch
+
+
+SIDE, LARGER = 224, 256 / 224  # the image that a net takes, and how much larger the one is from which it is cut
+LONGEST_CLASS = 500  # letters of a class's name; ImageNet's longest has 130
+GREY = ("lenet5", "resnet_tiny")  # models whose images nobody knows without a recipe
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # of ImageNet, as torchvision's models take it
+
+
+class Subject(NamedTuple):
+    """What is evaluated: the checkpoint as the user names it, the MindSpore file with its weights, the recipe that
+    says how to use it, the names of its classes in label order (None: it does not say), and where it stands in its
+    training run (None: it is of none).
+
+    torch: whether it was converted. averaged: whether it holds a moving average too. net: `FILE.py:FUNCTION` that makes
+    the Cell, where the user names one in place of the recipe's model. stored: whether the recipe is the checkpoint's
+    own. assumed: whether nothing said how images are prepared. foreign: an argument of its torch model, with which that
+    is built only where the user says so.
+    """
+
+    checkpoint: Path
+    weights: Path
+    recipe: Recipe
+    classes: tuple[str, ...] | None
+    run: dict[str, Any] | None
+    torch: bool
+    averaged: bool = False
+    net: str | None = None
+    stored: bool = False
+    assumed: bool = False
+    foreign: str | None = None
+
+    @property
+    def num_classes(self) -> int:
+        """How many classes the model tells apart."""
+        return model_names.num_classes(self.recipe.model.name, self.recipe.model.args)
+
+    @property
+    def counted(self) -> bool:
+        """Whether the number of classes is known before the net runs, and not of a Cell of the user's."""
+        return self.net is None or "num_classes" in self.recipe.model.args
+
+    @property
+    def digest(self) -> str:
+        """The recipe's digest: that which the run noted, where the recipe is the checkpoint's."""
+        noted = (self.run or {}).get("recipe_digest") if self.stored else None
+        return noted if isinstance(noted, str) and noted.isalnum() and len(noted) == 16 else self.recipe.digest
+
+    def names(self, known: Sequence[str] | None = None) -> list[str]:
+        """A name for every class of the model; those that `known` (or the checkpoint) does not name get a number."""
+        names = list(known if known is not None else self.classes or ())[: self.num_classes]
+        return names + [f"class {index}" for index in range(len(names), self.num_classes)]
+
+
+class NetOptions(NamedTuple):
+    """What the user says of the net.
+
+    model: a model that a recipe may name, `torchvision:NAME(…)`, or `FILE.py:FUNCTION` that makes a MindSpore Cell.
+    trust: `FILE@sha256:DIGEST` of a source that the checkpoint names. torch: the torch model of a Cell. side: of the
+    images, where nothing says how they are prepared; None: a model of which nobody knows it has to be said otherwise,
+    for which hint has the words.
+    """
+
+    model: str | None = None
+    recipe: Path | None = None
+    trust: str | None = None
+    ema: bool = False
+    torch: str | None = None
+    side: int | None = None
+    hint: str = "add --recipe FILE"
+
+
+def subject(checkpoint: Path, options: NetOptions, folder: Path) -> Subject:
+    """Settle what a checkpoint is and how it is used; a torch checkpoint is converted into `folder`.
+
+    Raises BadCheckpoint, Ambiguous or Unsupported for a file that cannot be used, BadRecipe for a recipe that cannot,
+    BadInput where nothing says which model this is, and NotTrusted where the checkpoint alone does and what it names
+    is not harmless.
+    """
+    if options.model is not None and options.recipe is not None:
+        raise BadInput("--model or --recipe, not both: a recipe names its model")
+    net = options.model if options.model is not None and not _is_recipes(options.model) else None
+    named = _named(options.model) if options.model is not None and net is None else None
+    if net is not None:
+        model_spec.parse(net)
+    if checkpoint.is_dir() and net is None:
+        inside = checkpoint / "checkpoints" / "best.ckpt"
+        hint = inside if inside.exists() else "a file in it"
+        raise BadCheckpoint(f"{checkpoint} is a folder; a checkpoint is a file: name {hint}")
+    given = recipes.load(options.recipe) if options.recipe is not None else None
+    torch = checkpoint.is_dir() or is_foreign(checkpoint)
+    if torch:
+        if options.ema:
+            raise BadInput(f"{checkpoint} is a torch checkpoint; --ema takes the moving average that msmigrate keeps")
+        weights = folder / "converted.ckpt"
+        if net is not None:
+            convert(checkpoint, weights, to="mindspore", into=net, model=options.torch)
+        else:
+            _convert(checkpoint, weights, given.model if given is not None else named)
+        stored = Checkpoint({}, None)
+    else:
+        weights, stored = checkpoint, read_checkpoint(checkpoint)
+        if options.ema and not stored.ema:
+            raise BadInput(f"{checkpoint} holds no moving average; leave --ema out")
+    classes, run = _classes(checkpoint, stored), stored.run
+    recipe, foreign = given, None
+    if recipe is None and run is not None:
+        recipe, net, foreign = _stored(checkpoint, run, named, net, options, folder)
+    elif options.trust is not None:
+        raise BadInput(f"{OPTION} is for the source that a checkpoint names, and {checkpoint} is not needed for that")
+    assumed = recipe is None
+    if recipe is None:
+        if options.model is None:
+            raise BadInput(f"{checkpoint} does not say which model it is of: add --model NAME or --recipe FILE")
+        recipe = _assumed(named or Model(name=options.model), options)
+    preparation(recipe)  # or refuse it now
+    own = given is None and run is not None
+    found = Subject(checkpoint, weights, recipe, classes, run, torch, bool(stored.ema), net, own, assumed, foreign)
+    if classes is not None and len(classes) > found.num_classes:
+        raise BadInput(
+            f"{checkpoint} was trained on {len(classes)} classes and the recipe's {recipe.model.name} has "
+            f"{found.num_classes}: the recipe is of another model"
+        )
+    return found
+
+
+def _is_recipes(name: str) -> bool:
+    """Whether a recipe could name this model: one of msmigrate's own, torchvision's or timm's, perhaps called."""
+    plain = name.partition("(")[0]
+    return ":" not in plain or plain.partition(":")[0] in model_names.ZOOS
+
+
+def _named(text: str) -> Model:
+    """The recipe's model that `--model NAME(…)` is. Raises BadInput and BadRecipe for what names none."""
+    spec = model_spec.parse(text if ":" in text.partition("(")[0] else f"msmigrate:{text}")
+    if spec.args:
+        raise BadInput(f"--model {text}: write its arguments with their names, as in resnet18(num_classes=10)")
+    name = spec.name if spec.place == "msmigrate" else f"{spec.place}:{spec.name}"
+    model_names.check(name, spec.kwargs)
+    try:
+        return Model(name=name, args=spec.kwargs)
+    except ValidationError as error:
+        raise BadInput(f"--model {text}: {schema.explain(schema.worst(error), Model)}") from None
+
+
+def _convert(checkpoint: Path, weights: Path, model: Model | None) -> None:
+    """Convert a torch checkpoint; a model of torchvision or timm tells its classes."""
+    spec = torch_spec(model.name, model.args) if model is not None and model_names.is_zoo(model.name) else None
+    try:
+        try:
+            convert(checkpoint, weights, to="mindspore")
+        except Ambiguous:
+            if spec is None:
+                raise
+            convert(checkpoint, weights, to="mindspore", model=spec)
+    except Ambiguous as error:
+        advice = "convert it with msmigrate convert-ckpt, which has options for this, and name the new file"
+        raise Ambiguous(f"{error}; {advice}") from error
+
+
+def _stored(
+    checkpoint: Path, run: dict[str, Any], named: Model | None, net: str | None, options: NetOptions, folder: Path
+) -> tuple[Recipe, str | None, str | None]:
+    """The recipe that a checkpoint of ours carries, the Cell that stands for its model, and an argument of its torch
+    model that only the user may say, where there is one.
+
+    Raises NotTrusted for a source that only the checkpoint names, and for such an argument where it would be needed.
+    """
+    tree = run.get("recipe")
+    if net is not None or named is not None:
+        if options.trust is not None:
+            raise BadInput(f"--model names the source of the net, and so does {OPTION}: leave one out")
+        # a Cell of the user's stands for itself: the name is only what it is called
+        recipe = stored_recipe.read(checkpoint, tree, named or Model(name=model_names.NAMES[0]))
+        return (recipe if net is None else _called(recipe, net, tree, run)), net, None
+    recipe = stored_recipe.read(checkpoint, tree, None)
+    foreign, source = stored_recipe.foreign_argument(recipe.model), stored_source(run)
+    if source is None:
+        if options.trust is not None:
+            raise BadInput(f"{OPTION} is for the source that a checkpoint names, and {checkpoint} names none")
+        if foreign is not None:
+            spec = stored_recipe.spelled(recipe.model)
+            raise NotTrusted(
+                f"{checkpoint} says that its model is {recipe.model.name} with {foreign}; if you want it, say so",
+                ("--model", spec) if spec is not None else (),
+            )
+        return recipe, None, None
+    if options.trust is None:
+        otherwise = f"--model FILE.py:{recipe.model.name.rpartition(':')[2]} names a file yourself"
+        if source.trusting is None:
+            raise NotTrusted(f"{_wants(checkpoint, source)}: {otherwise}")
+        raise NotTrusted(f"{_wants(checkpoint, source)}: {otherwise}; if you trust that one", source.trusting)
+    file = trusted(options.trust, folder)
+    if foreign is not None:  # the file needs no arguments, and the torch model is not built
+        net = f"{file}:{maker(file, recipe.model.name)}"
+        return _called(recipe, recipe.model.name, tree, run), net, foreign
+    return recipe.model_copy(update={"model": recipe.model.model_copy(update={"source": file})}), None, None
+
+
+def _called(recipe: Recipe, name: str, tree: Any, run: dict[str, Any]) -> Recipe:
+    """The recipe with a model that is built otherwise, under a name, with as many classes as the checkpoint says."""
+    model = Model(name=name, args=stored_recipe.classes_of(tree, run.get("classes")))
+    return recipe.model_copy(update={"model": model})
+
+
+def _wants(checkpoint: Path, source: StoredSource) -> str:
+    path = shlex.quote(source.path)
+    return f"{checkpoint} names {path}, {source.words}, as its net's source, and nothing that a checkpoint names is run"
+
+
+def _classes(checkpoint: Path, stored: Checkpoint) -> tuple[str, ...] | None:
+    """The class names that training left in the checkpoint."""
+    names = (stored.run or {}).get("classes")
+    if not names:
+        return None
+    sound = isinstance(names, list) and all(isinstance(name, str) and name.isprintable() for name in names)
+    if not sound or len(set(names)) < len(names):
+        raise BadCheckpoint(f"{checkpoint} is damaged: its class names are not a list of different names")
+    if len(max(names, key=len)) > LONGEST_CLASS:
+        raise BadCheckpoint(
+            f"{checkpoint} is damaged: it has the name of a class with more than {LONGEST_CLASS} letters"
+        )
+    return tuple(names)
+
+
+def _assumed(model: Model, options: NetOptions) -> Recipe:
+    """A recipe for a model of which nothing says how its images are prepared: as for torchvision's classifiers,
+    resized, cropped to `options.side`, and normalized as ImageNet's are."""
+    if model.name in GREY:
+        if options.side is None:
+            raise BadInput(f"--model {model.name} does not say which images it takes: {options.hint}")
+        return Recipe(model=model, data=Data(), optimizer=Optimizer(name="SGD"))
+    side = options.side or SIDE
+    parts = [
+        Part(name="Resize", args={"size": round(side * LARGER)}),
+        Part(name="CenterCrop", args={"size": side}),
+        Part(name="ToTensor"),
+        Part(name="Normalize", args={"mean": MEAN, "std": STD}),
+    ]
+    return Recipe(model=model, data=Data(transforms=parts), optimizer=Optimizer(name="SGD"))
+
+
+def labelled(subject: Subject, named: str) -> tuple[tuple[str, ...], list[int] | None]:
+    """The classes of a source, and of each its number in the net, by name (None: the checkpoint names no classes).
+
+    Raises BadInput that lists the classes which the checkpoint does not know, and what open_source raises.
+    """
+    if subject.classes is not None and named.startswith(FOLDER):  # an unknown class is the better news than too many
+        _refuse_unknown(class_names(recipes.expanded(Path(named.removeprefix(FOLDER)))), subject, named)
+    classes = open_source(named, subject.num_classes, training=False).classes
+    if subject.classes is None:
+        return classes, None
+    _refuse_unknown(classes, subject, named)
+    number = {name: index for index, name in enumerate(subject.classes)}
+    return classes, [number[name] for name in classes]
+
+
+def _refuse_unknown(classes: Sequence[str], subject: Subject, named: str) -> None:
+    assert subject.classes is not None
+    unknown = [name for name in classes if name not in subject.classes]
+    if unknown:
+        raise BadInput(
+            f"{named} has classes that {subject.checkpoint} was not trained on: {_few(unknown)}; "
+            f"it knows {_few(subject.classes)}"
+        )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+MOST_NAMES = 1 << 24  # bytes of a file of class names
+
+
+def names_in(place: Path, subject: Subject) -> list[str]:
+    """Class names from a tree of class folders, or from a file with one a line, as many as the model has classes, where
+    that is known."""
+    names = class_file(place)
+    if subject.counted and len(names) != subject.num_classes:
+        raise BadInput(
+            f"--classes {place} names {len(names)} classes and the model of {subject.checkpoint} has "
+            f"{subject.num_classes}"
+        )
+    return names
+
+
+def class_file(place: Path) -> list[str]:
+    """The names in a tree of class folders, or in a file with one a line. Raises BadInput."""
+    if place.is_dir():
+        return class_names(place)
+    try:
+        names = [line.strip() for line in read_text(place, MOST_NAMES).rstrip().splitlines()]
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise BadInput(f"--classes {place} cannot be read: {why}") from error
+    for number, name in enumerate(names, 1):
+        if len(name) > LONGEST_CLASS:
+            raise BadInput(
+                f"--classes {place}, line {number}: {len(name):,} letters, and the name of a class has at most "
+                f"{LONGEST_CLASS}: give a file with one name on each line"
+            )
+    return names

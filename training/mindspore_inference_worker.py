@@ -1,0 +1,237 @@
+"""The worker: every image once, in batches, through the net in evaluation mode.
+
+    python -m msmigrate.training.mindspore_inference_worker REQUEST.json
+
+Says on stdout what it does, a JSON object a line, and leaves the results beside the request.
+"""
+
+from __future__ import annotations
+
+from . import mindspore_environment
+
+mindspore_environment.prepare()
+
+import sys  # noqa: E402
+import time  # noqa: E402
+from collections import deque  # noqa: E402
+from collections.abc import Iterator  # noqa: E402
+from concurrent.futures import Future, ThreadPoolExecutor  # noqa: E402
+from contextlib import nullcontext  # noqa: E402
+from itertools import islice  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import NamedTuple  # noqa: E402
+
+import mindspore  # noqa: E402
+import numpy as np  # noqa: E402
+from mindspore import Tensor, nn  # noqa: E402
+from mindspore.nn.utils import no_init_parameters  # noqa: E402
+
+from ..errors import BadInput, BadRecipe, Unsupported, WorkerFailed  # noqa: E402
+from ..migrate.model_spec import function, parse, place_of  # noqa: E402
+from .checkpoints import EMA, fit, read  # noqa: E402
+from .data.mindspore_pipeline import Prepare as mindspore_data_Prepare  # noqa: E402
+from .data.preprocessing import Prepare, PreparedImages  # noqa: E402
+from .data.sources import Source  # noqa: E402
+from .device_targets import TARGETS  # noqa: E402
+from .inference import Request, Told, images_of, preparation  # noqa: E402
+from .metrics import Results, Scores  # noqa: E402
+from .models import mindspore_models  # noqa: E402
+from .models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from .models.model_names import is_zoo  # noqa: E402
+from .worker_events import serve  # noqa: E402
+
+AHEAD = 2  # batches that are prepared while the net works on one
+NO_KEY = np.zeros(3, dtype=np.int64)  # nothing is drawn
+
+
+class Batch(NamedTuple):
+    """Up to a batch of images, in the order of their source.
+
+    names, labels int32 (N,), images float32 (N, C, H, W). skipped: index and reason of those that were passed over on
+    the way; done: how far into the source this batch reaches.
+    """
+
+    names: list[str]
+    labels: np.ndarray
+    images: np.ndarray
+    skipped: list[tuple[int, str]]
+    done: int
+
+
+class _Image(NamedTuple):
+    name: str
+    label: int
+    array: np.ndarray | None
+    damage: str = ""
+
+
+def batches(source: Source, prepare: Prepare, *, size: int, workers: int, skip: bool) -> Iterator[Batch]:
+    """The source in batches of `size`, the last one of what is left (it may hold nothing but skipped images).
+
+    workers: threads that read, decode and transform. skip: pass over images that cannot be read or decoded, and tell
+    of them; otherwise the first such one is raised as BadInput. Raises BadRecipe where the transforms fail, or leave
+    images of several sizes.
+    """
+    images: list[_Image] = []
+    skipped: list[tuple[int, str]] = []
+    for index, image in enumerate(_prepared(source, prepare, size, workers)):
+        if image.array is not None:
+            images.append(image)
+        elif skip:
+            skipped.append((index, image.damage))
+        else:
+            raise BadInput(
+                f"{source.name}: {image.damage} (data.on_corrupt: skip in the recipe passes over such images)"
+            )
+        if len(images) == size or index + 1 == len(source):
+            yield _batch(images, skipped, index + 1)
+            images, skipped = [], []
+
+
+def _prepared(source: Source, prepare: Prepare, size: int, workers: int) -> Iterator[_Image]:
+    """The images in order, with `AHEAD` batches of them under way."""
+    indices = iter(range(len(source)))
+    images = PreparedImages(source, prepare, skip=False)
+    with ThreadPoolExecutor(workers) as pool:
+        waiting: deque[Future[_Image]] = deque()
+        try:
+            while True:
+                wanted = AHEAD * size + 1 - len(waiting)
+                waiting.extend(pool.submit(_image, images, prepare, index) for index in islice(indices, wanted))
+                if not waiting:
+                    return
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _image(images: PreparedImages, prepare: Prepare, index: int) -> _Image:
+    try:
+        sample = images.source[index]
+        data = np.frombuffer(sample.data, dtype=np.uint8)
+        array = images.guarded(sample.name, lambda: prepare(data, NO_KEY), sample)
+        return _Image(sample.name, sample.label, images.fit(array, sample.name))
+    except BadRecipe:
+        raise
+    except BadInput as damage:
+        return _Image("", 0, None, str(damage))
+
+
+def _batch(images: list[_Image], skipped: list[tuple[int, str]], done: int) -> Batch:
+    arrays = [image.array for image in images if image.array is not None]
+    stacked = np.stack(arrays) if arrays else np.empty((0, 0, 0, 0), dtype=np.float32)
+    labels = np.array([image.label for image in images], dtype=np.int32)
+    return Batch([image.name for image in images], labels, stacked, skipped, done)
+
+
+def carry_out(request: Request, told: Told) -> Results:
+    """Load the weights, run the net over all images, and keep what was asked for of its outputs.
+
+    Raises what reading weights and images raises, and Unsupported for a target that MindSpore cannot use.
+    """
+    told({"doing": "opening the images"})
+    source = images_of(request)
+    told({"doing": "building the net"})
+    target = use(request.target, request.recipe.train.device_id)
+    net = loaded(request)
+    scores, skipped = Scores(request.top), []
+    size = min(request.batch, len(source))
+    began = time.monotonic()
+    told({"doing": "compiling"})
+    for ready in batches(
+        source,
+        mindspore_data_Prepare(preparation(request.recipe), source.mode),
+        size=size,
+        workers=request.recipe.data.workers,
+        skip=request.on_corrupt == "skip",
+    ):
+        skipped += ready.skipped
+        if ready.names:
+            scores.add(ready.names, ready.labels, logits(net, ready.images, size))
+        told({"done": ready.done, "of": len(source)})
+    versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
+    return scores.results(skipped, time.monotonic() - began, target, versions)
+
+
+def use(target: str | None, device_id: int) -> str:
+    """Compile for this target, or for the best that is there, and return it.
+
+    Raises Unsupported in one line where MindSpore cannot.
+    """
+    there = (name for name in TARGETS if getattr(mindspore.device_context, name.lower()).is_available())
+    chosen = target or next(there, "CPU")
+    try:
+        mindspore.set_context(mode=mindspore.GRAPH_MODE)
+        mindspore.set_device(chosen, 0 if chosen == "CPU" else device_id)
+    except (RuntimeError, ValueError) as error:
+        first = " ".join(str(error).strip().splitlines()[:1])
+        raise Unsupported(f"MindSpore {mindspore.__version__} cannot use {chosen} here: {first}") from error
+    return chosen
+
+
+def loaded(request: Request) -> nn.Cell:
+    """The recipe's net in evaluation mode with the weights of the checkpoint, or their moving average.
+
+    The file is read by msmigrate's own reader: MindSpore's loader trusts every length in it.
+    """
+    return fill(made(request), request)
+
+
+def made(request: Request) -> nn.Cell:
+    """The request's net, without the weights of its checkpoint. Raises BadInput and WorkerFailed."""
+    if request.net is None:
+        model = request.recipe.model
+        # shapes are compared before anything is allocated: a checkpoint may say any width
+        with nullcontext() if is_zoo(model.name) else no_init_parameters():
+            return mindspore_models.of_recipe(model)
+    spec = parse(request.net)
+    try:
+        net = function(spec)(*spec.args, **spec.kwargs)
+    except BadInput as error:
+        raise BadInput(f"--model {request.net}: {error}") from None
+    except Exception as error:  # the user's own code may fail in any way
+        said = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise WorkerFailed(f"--model {request.net} failed: {said}{place_of(error)}") from None
+    if not isinstance(net, nn.Cell):
+        raise BadInput(f"--model {request.net} returns {type(net).__name__}, not a mindspore.nn.Cell")
+    return net
+
+
+def fill(net: nn.Cell, request: Request) -> nn.Cell:
+    """The net with the weights of the checkpoint, or their moving average, in evaluation mode."""
+    held = {f"{EMA}{c.name}" if request.ema else c.parameter.name: c.parameter for c in canonical_parameters(net)}
+    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
+    for name, array in fit(request.shown, read(request.weights).tensors, wanted, request.recipe).items():
+        held[name].set_data(Tensor(np.array(array)))  # a copy that MindSpore may own
+    return net.set_train(False)
+
+
+def logits(net: nn.Cell, images: np.ndarray, size: int) -> np.ndarray:
+    """The logits (N, K) of N images; a smaller batch is filled up to `size`, or MindSpore would compile again."""
+    count = len(images)
+    if count < size:
+        images = np.concatenate([images, np.repeat(images[-1:], size - count, axis=0)])
+    try:
+        outputs: np.ndarray = net(Tensor(images)).asnumpy()[:count]
+    except (RuntimeError, TypeError, ValueError) as error:
+        first = next((line for line in str(error).splitlines() if line.strip()), "no reason given")
+        if "emory" in str(error):
+            raise WorkerFailed(f"a batch of {size} images does not fit in memory ({first}): lower --batch") from error
+        shape = " × ".join(map(str, images.shape[1:]))
+        raise BadRecipe(f"the net cannot be run on images of {shape} as the recipe prepares them: {first}") from error
+    return outputs
+
+
+def main(request_file: Path) -> int:
+    """Carry out one request and leave its results beside it; returns the exit code."""
+
+    def work(told: Told) -> None:
+        request = Request.model_validate_json(request_file.read_text(encoding="utf-8"))
+        carry_out(request, told).write(request_file.parent)
+
+    return serve(work, "MindSpore")
+
+
+if __name__ == "__main__":
+    mindspore_environment.leave(main(Path(sys.argv[1])))

@@ -1,0 +1,300 @@
+"""ResNet, LeNet5 and build() in MindSpore.
+
+Every Cell has the name that torchvision gives the module, so a checkpoint crosses by renaming alone (`weight` and
+`bias` of a BatchNorm become `gamma` and `beta`, its running statistics `moving_mean` and `moving_variance`). Each block
+has one ReLU that it calls several times, as in torchvision: a record of the calls lines up one to one.
+
+Arguments that MindSpore would otherwise fill with another default than PyTorch are always written out.
+Architecture: He et al. 2015, "Deep Residual Learning for Image Recognition", with the stride of a bottleneck in its
+3x3 convolution (v1.5), which is what torchvision trains.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from mindspore import Tensor, nn, ops
+from mindspore.common.initializer import HeNormal, HeUniform, Uniform
+
+from ...errors import BadRecipe
+from ...migrate import model_spec
+from ..recipe.schema import Model
+from . import converted_models
+from .model_names import check, is_zoo
+
+
+def convolution(inputs: int, outputs: int, kernel: int) -> nn.Conv2d:
+    """A convolution with bias and without padding, drawn as `torch.nn.Conv2d` draws itself."""
+    return nn.Conv2d(
+        inputs,
+        outputs,
+        kernel_size=kernel,
+        stride=1,
+        pad_mode="valid",
+        padding=0,
+        dilation=1,
+        group=1,
+        has_bias=True,
+        weight_init=HeUniform(negative_slope=math.sqrt(5), mode="fan_in", nonlinearity="leaky_relu"),
+        bias_init=Uniform(scale=1 / math.sqrt(inputs * kernel * kernel)),
+    )
+
+
+class LeNet5(nn.Cell):
+    """LeNet5 (LeCun et al. 1998) for images of 32 x 32, with ReLU and max pooling.
+
+    Takes images (N, channels, 32, 32) and gives logits (N, num_classes), both float32.
+    """
+
+    def __init__(self, channels: int = 1, num_classes: int = 10) -> None:
+        super().__init__()
+        self.conv1 = convolution(channels, 6, kernel=5)
+        self.conv2 = convolution(6, 16, kernel=5)
+        self.relu = nn.ReLU()
+        self.pool = nn.MaxPool2d(kernel_size=2, stride=2, pad_mode="valid", padding=0)
+        self.fc1 = linear(16 * 5 * 5, 120)
+        self.fc2 = linear(120, 84)
+        self.fc3 = linear(84, num_classes)
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.pool(self.relu(self.conv2(x)))
+        x = ops.flatten(x, order="C", start_dim=1, end_dim=-1)
+        x = self.relu(self.fc1(x))
+        x = self.relu(self.fc2(x))
+        return self.fc3(x)
+
+
+STEM_CHANNELS = 64
+STAGES = 4
+
+
+def padded_convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, groups: int = 1) -> nn.Conv2d:
+    """A convolution without bias whose padding keeps the size at stride 1, drawn as torchvision draws it."""
+    return nn.Conv2d(
+        inputs,
+        outputs,
+        kernel_size=kernel,
+        stride=stride,
+        pad_mode="pad",  # the default, 'same', pads strided convolutions on one side only
+        padding=kernel // 2,
+        dilation=1,
+        group=groups,
+        has_bias=False,
+        weight_init=HeNormal(negative_slope=0, mode="fan_out", nonlinearity="relu"),
+    )
+
+
+def batch_norm(channels: int, gamma: str = "ones") -> nn.BatchNorm2d:
+    """A BatchNorm with PyTorch's defaults; `gamma` is the initial scale, 'ones' or 'zeros'."""
+    return nn.BatchNorm2d(
+        channels,
+        eps=1e-5,
+        momentum=0.9,  # the share of the old statistics that stays: 1 - PyTorch's 0.1
+        affine=True,
+        gamma_init=gamma,
+        beta_init="zeros",
+        moving_mean_init="zeros",
+        moving_var_init="ones",
+        use_batch_statistics=None,  # follow set_train(): batch statistics in training, moving ones in evaluation
+    )
+
+
+def linear(inputs: int, outputs: int) -> nn.Dense:
+    """A fully connected layer, drawn as `torch.nn.Linear` draws itself: both ranges come from the number of inputs."""
+    return nn.Dense(
+        inputs,
+        outputs,
+        weight_init=HeUniform(negative_slope=math.sqrt(5), mode="fan_in", nonlinearity="leaky_relu"),
+        bias_init=Uniform(scale=1 / math.sqrt(inputs)),
+        has_bias=True,
+        activation=None,
+    )
+
+
+class BasicBlock(nn.Cell):
+    """Two 3x3 convolutions and a shortcut, the block of ResNet 18 and 34."""
+
+    expansion = 1
+
+    def __init__(
+        self,
+        inputs: int,
+        channels: int,
+        stride: int,
+        downsample: nn.SequentialCell | None,
+        groups: int,
+        width_per_group: int,
+        last_gamma: str,
+    ) -> None:
+        super().__init__()
+        if groups != 1 or width_per_group != 64:
+            raise ValueError(f"a basic block has groups=1 and width_per_group=64, not {groups} and {width_per_group}")
+        self.conv1 = padded_convolution(inputs, channels, kernel=3, stride=stride)
+        self.bn1 = batch_norm(channels)
+        self.relu = nn.ReLU()
+        self.conv2 = padded_convolution(channels, channels, kernel=3)
+        self.bn2 = batch_norm(channels, gamma=last_gamma)
+        self.downsample = downsample
+
+    def construct(self, x: Tensor) -> Tensor:
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.bn2(self.conv2(out))
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return self.relu(out + shortcut)
+
+
+class Bottleneck(nn.Cell):
+    """1x1, 3x3 and 1x1 convolutions and a shortcut, the block of ResNet 50, 101 and 152."""
+
+    expansion = 4
+
+    def __init__(
+        self,
+        inputs: int,
+        channels: int,
+        stride: int,
+        downsample: nn.SequentialCell | None,
+        groups: int,
+        width_per_group: int,
+        last_gamma: str,
+    ) -> None:
+        super().__init__()
+        width = int(channels * (width_per_group / 64)) * groups
+        outputs = channels * self.expansion
+        self.conv1 = padded_convolution(inputs, width, kernel=1)
+        self.bn1 = batch_norm(width)
+        self.conv2 = padded_convolution(width, width, kernel=3, stride=stride, groups=groups)
+        self.bn2 = batch_norm(width)
+        self.conv3 = padded_convolution(width, outputs, kernel=1)
+        self.bn3 = batch_norm(outputs, gamma=last_gamma)
+        self.relu = nn.ReLU()
+        self.downsample = downsample
+
+    def construct(self, x: Tensor) -> Tensor:
+        out = self.relu(self.bn1(self.conv1(x)))
+        out = self.relu(self.bn2(self.conv2(out)))
+        out = self.bn3(self.conv3(out))
+        shortcut = x if self.downsample is None else self.downsample(x)
+        return self.relu(out + shortcut)
+
+
+class ResNet(nn.Cell):
+    """A residual network for images.
+
+    block: the kind of block that every stage is made of.
+    layers: the number of blocks in each of the four stages.
+    zero_init_residual: start the last BatchNorm of every block at zero, so that each block starts as its shortcut.
+    groups, width_per_group: the grouping of the 3x3 convolutions of a bottleneck.
+    width: channels of the first stage, doubled from stage to stage; the stem keeps its 64.
+
+    Takes images (N, 3, H, W) and gives logits (N, num_classes), both float32.
+    """
+
+    def __init__(
+        self,
+        block: type[BasicBlock] | type[Bottleneck],
+        layers: Sequence[int],
+        num_classes: int = 1000,
+        zero_init_residual: bool = False,
+        groups: int = 1,
+        width_per_group: int = 64,
+        width: int = 64,
+    ) -> None:
+        super().__init__()
+        if len(layers) != STAGES:
+            raise ValueError(f"layers has the number of blocks of {STAGES} stages, not {list(layers)}")
+        self._last_gamma = "zeros" if zero_init_residual else "ones"
+        self._groups, self._width_per_group = groups, width_per_group
+        outputs = [width * 2**stage * block.expansion for stage in range(STAGES)]
+
+        self.conv1 = padded_convolution(3, STEM_CHANNELS, kernel=7, stride=2)
+        self.bn1 = batch_norm(STEM_CHANNELS)
+        self.relu = nn.ReLU()
+        self.maxpool = nn.MaxPool2d(
+            kernel_size=3, stride=2, pad_mode="pad", padding=1, dilation=1, return_indices=False, ceil_mode=False
+        )
+        self.layer1 = self._stage(block, STEM_CHANNELS, outputs[0], layers[0], stride=1)
+        self.layer2 = self._stage(block, outputs[0], outputs[1], layers[1], stride=2)
+        self.layer3 = self._stage(block, outputs[1], outputs[2], layers[2], stride=2)
+        self.layer4 = self._stage(block, outputs[2], outputs[3], layers[3], stride=2)
+        self.avgpool = nn.AdaptiveAvgPool2d(output_size=(1, 1))
+        self.fc = linear(outputs[3], num_classes)
+
+    def _stage(
+        self, block: type[BasicBlock] | type[Bottleneck], inputs: int, outputs: int, blocks: int, stride: int
+    ) -> nn.SequentialCell:
+        """The blocks of one stage; the first one changes size and channels, and its shortcut with it."""
+        downsample = None
+        if stride != 1 or inputs != outputs:
+            downsample = nn.SequentialCell(
+                [padded_convolution(inputs, outputs, kernel=1, stride=stride), batch_norm(outputs)]
+            )
+        channels = outputs // block.expansion
+        shared = (self._groups, self._width_per_group, self._last_gamma)
+        first = block(inputs, channels, stride, downsample, *shared)
+        rest = [block(outputs, channels, 1, None, *shared) for _ in range(blocks - 1)]
+        return nn.SequentialCell([first, *rest])
+
+    def construct(self, x: Tensor) -> Tensor:
+        x = self.maxpool(self.relu(self.bn1(self.conv1(x))))
+        x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
+        x = ops.flatten(self.avgpool(x), order="C", start_dim=1, end_dim=-1)
+        return self.fc(x)
+
+
+lenet5 = LeNet5
+resnet18 = partial(ResNet, BasicBlock, (2, 2, 2, 2))
+resnet34 = partial(ResNet, BasicBlock, (3, 4, 6, 3))
+resnet50 = partial(ResNet, Bottleneck, (3, 4, 6, 3))
+resnet101 = partial(ResNet, Bottleneck, (3, 4, 23, 3))
+resnet152 = partial(ResNet, Bottleneck, (3, 8, 36, 3))
+
+
+def resnet_tiny(
+    num_classes: int = 10,
+    zero_init_residual: bool = False,
+    block: str = "bottleneck",
+    layers: Sequence[int] = (1, 1, 1, 1),
+    width: int = 8,
+) -> ResNet:
+    """A ResNet small enough for a test; `block` is 'basic' or 'bottleneck', `width` the channels of the first stage."""
+    kind: type[BasicBlock] | type[Bottleneck] = BasicBlock if block == "basic" else Bottleneck
+    return ResNet(kind, layers, num_classes, zero_init_residual, width=width)
+
+
+_MODELS: dict[str, Callable[..., nn.Cell]] = {
+    "lenet5": lenet5,
+    "resnet18": resnet18,
+    "resnet34": resnet34,
+    "resnet50": resnet50,
+    "resnet101": resnet101,
+    "resnet152": resnet152,
+    "resnet_tiny": resnet_tiny,
+}
+
+
+def of_recipe(model: Model) -> nn.Cell:
+    """The network that a recipe names, drawn as `build` draws it; one of torchvision's or timm's from its source.
+
+    Raises BadRecipe, and what converting a model raises (see converted.py).
+    """
+    if not is_zoo(model.name):
+        return build(model.name, **model.args)
+    spec = model_spec.parse(converted_models.mindspore_spec(model.name, model.args, model.source))
+    net = model_spec.function(spec)()
+    if not isinstance(net, nn.Cell):
+        raise BadRecipe(f"model.source: {spec.name} of {spec.place} returns {type(net).__name__}, not a Cell")
+    return net.set_train(False)
+
+
+def build(name: str, **arguments: Any) -> nn.Cell:
+    """A new network, in evaluation mode as MindSpore makes them, drawn from the seed of `mindspore.set_seed`.
+
+    Raises BadRecipe for a model or an argument that nobody knows.
+    """
+    check(name, arguments)
+    return _MODELS[name](**arguments)

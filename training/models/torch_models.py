@@ -1,0 +1,108 @@
+"""The same in torch."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet, resnet18, resnet34, resnet50, resnet101, resnet152
+
+from ...migrate import model_spec
+from ...migrate import torch_models as zoo
+from .model_names import check, is_zoo
+
+
+class LeNet5(nn.Module):
+    """LeNet5 (LeCun et al. 1998) for images of 32 x 32.
+
+    Takes images (N, channels, 32, 32) and gives logits (N, num_classes), both of the parameters' dtype.
+    """
+
+    def __init__(self, channels: int = 1, num_classes: int = 10) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, 6, kernel_size=5)
+        self.conv2 = nn.Conv2d(6, 16, kernel_size=5)
+        self.relu = nn.ReLU()
+        self.pool = nn.MaxPool2d(kernel_size=2, stride=2)
+        self.fc1 = nn.Linear(16 * 5 * 5, 120)
+        self.fc2 = nn.Linear(120, 84)
+        self.fc3 = nn.Linear(84, num_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.pool(self.relu(self.conv1(x)))
+        x = self.pool(self.relu(self.conv2(x)))
+        x = torch.flatten(x, 1)
+        x = self.relu(self.fc1(x))
+        x = self.relu(self.fc2(x))
+        return self.fc3(x)
+
+
+lenet5 = LeNet5
+
+
+class NarrowResNet(ResNet):
+    """torchvision's ResNet with `width` in place of the 64 channels that it fixes for the first stage.
+
+    `width_per_group` would narrow the inside of a bottleneck only, and its outputs would still be 256 to 2048 wide.
+    """
+
+    def __init__(
+        self,
+        block: type[BasicBlock] | type[Bottleneck],
+        layers: Sequence[int],
+        num_classes: int,
+        zero_init_residual: bool,
+        width: int,
+    ) -> None:
+        self._width = width  # torchvision's constructor, which comes next, makes the stages
+        super().__init__(block, list(layers), num_classes, zero_init_residual)
+        self.fc = nn.Linear(8 * width * block.expansion, num_classes)
+
+    def _make_layer(
+        self,
+        block: type[BasicBlock] | type[Bottleneck],
+        planes: int,
+        blocks: int,
+        stride: int = 1,
+        dilate: bool = False,
+    ) -> nn.Sequential:
+        return super()._make_layer(block, planes // 64 * self._width, blocks, stride, dilate)
+
+
+def resnet_tiny(
+    num_classes: int = 10,
+    zero_init_residual: bool = False,
+    block: str = "bottleneck",
+    layers: Sequence[int] = (1, 1, 1, 1),
+    width: int = 8,
+) -> NarrowResNet:
+    """A ResNet small enough for a test; `block` is 'basic' or 'bottleneck', `width` the channels of the first stage."""
+    kind: type[BasicBlock] | type[Bottleneck] = BasicBlock if block == "basic" else Bottleneck
+    return NarrowResNet(kind, layers, num_classes, zero_init_residual, width)
+
+
+_MODELS: dict[str, Callable[..., nn.Module]] = {
+    "lenet5": lenet5,
+    "resnet18": resnet18,
+    "resnet34": resnet34,
+    "resnet50": resnet50,
+    "resnet101": resnet101,
+    "resnet152": resnet152,
+    "resnet_tiny": resnet_tiny,
+}
+
+
+def build(name: str, **arguments: Any) -> nn.Module:
+    """A new model, in training mode as PyTorch makes them, drawn from the seed of `torch.manual_seed`.
+
+    Raises BadRecipe for a model or an argument that nobody knows.
+    """
+    check(name, arguments)
+    if is_zoo(name):
+        with warnings.catch_warnings():  # GoogLeNet and Inception announce a new default
+            warnings.simplefilter("ignore")
+            return zoo.build(model_spec.parse(name)._replace(kwargs=arguments))
+    return _MODELS[name](**arguments)

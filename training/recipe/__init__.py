@@ -1,0 +1,1 @@
+"""Recipe and load, handed on."""

@@ -1,0 +1,165 @@
+"""What the arguments of a recipe's parts must be, as torch takes them, asked before a framework is started."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ...errors import BadRecipe
+from .schema import Part
+from .transforms import arguments, short
+
+
+def check(part: Part) -> None:
+    """Raise BadRecipe where an argument of a random transform is not what torchvision takes."""
+    args = arguments(part)
+    for name, value in args.items():
+        should = wanted(short(part), name, value)
+        if should:
+            raise BadRecipe(f"{short(part)}'s {name} must be {should}, not {value!r}")
+    if short(part) == "ColorJitter":
+        for name in ("brightness", "contrast", "saturation", "hue"):
+            jitter_range(args[name], name)
+    if short(part) == "RandAugment" and args["magnitude"] >= args["num_magnitude_bins"]:
+        raise BadRecipe(
+            f"RandAugment: magnitude {args['magnitude']} must be below num_magnitude_bins {args['num_magnitude_bins']}"
+        )
+
+
+def wanted(part: str, argument: str, value: Any, default: Any = None) -> str | None:
+    """What the argument of a part, by its short name, should have been, in words; None when the value fits.
+
+    Where no rule is known, a value is to be of the kind of torch's own default, if there is one.
+    """
+    rule = _RULES.get((part, argument)) or _RULES.get(("", argument)) or _like(default)
+    return None if rule is None or rule[1](value) else rule[0]
+
+
+def jitter_range(value: Any, name: str) -> tuple[float, float] | None:
+    """The bounds of a ColorJitter factor: a number is a distance from the neutral factor; None: always neutral."""
+    centre, low, high = (0.0, -0.5, 0.5) if name == "hue" else (1.0, 0.0, math.inf)
+    if isinstance(value, (int, float)):
+        first, last = centre - value, centre + value
+        first = first if name == "hue" else max(first, 0.0)
+        if value < 0:
+            raise BadRecipe(f"ColorJitter: {name} as a single number must not be negative, got {value}")
+    else:
+        first, last = float(value[0]), float(value[1])
+    if not low <= first <= last <= high:
+        raise BadRecipe(f"ColorJitter: {name} must lie between {low} and {high}, got {value!r}")
+    return None if first == last == centre else (first, last)
+
+
+def _whole(value: Any, least: int) -> bool:
+    return type(value) is int and value >= least
+
+
+def _number(value: Any) -> bool:
+    try:
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    except OverflowError:  # an integer beyond every float, as JSON may have it
+        return False
+
+
+def _numbers(value: Any, *counts: int) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) in counts and all(map(_number, value))
+
+
+def _whole_numbers(value: Any, least: int, *counts: int) -> bool:
+    return _whole(value, least) or (_numbers(value, *counts) and all(_whole(item, least) for item in value))
+
+
+def _range(value: Any, low: float, high: float = math.inf) -> bool:
+    return _numbers(value, 2) and low <= value[0] <= value[1] <= high
+
+
+def _fill(value: Any) -> bool:
+    return value is None or _number(value) or _numbers(value, 1, 3)
+
+
+_Rule = tuple[str, Callable[[Any], bool]]
+_FILL: _Rule = ("a number, or one for each channel", _fill)
+_FACTOR: _Rule = ("a number, or a list of two", lambda value: _number(value) or _numbers(value, 2))
+_YES_OR_NO: _Rule = ("true or false", lambda value: isinstance(value, bool))
+_CHOICE: _Rule = ("true, false or null", lambda value: value is None or isinstance(value, bool))
+_COUNT: _Rule = ("a whole number from 0 up", lambda value: _whole(value, 0))
+_POSITIVE: _Rule = ("a whole number above 0", lambda value: _whole(value, 1))
+_NUMBER: _Rule = ("a number", _number)
+_FROM_ZERO: _Rule = ("a number from 0 up", lambda value: _number(value) and value >= 0)
+_EACH_CLASS: _Rule = (
+    "null or a list of numbers, one for each class",
+    lambda value: value is None or (bool(value) and isinstance(value, list) and all(map(_number, value))),
+)
+
+
+def _like(default: Any) -> _Rule | None:
+    """The rule that torch's own default shows."""
+    if isinstance(default, bool):
+        return _YES_OR_NO
+    if isinstance(default, (int, float)):
+        return _NUMBER
+    if isinstance(default, (list, tuple)) and all(map(_number, default)):
+        return f"a list of {len(default)} numbers", lambda value: _numbers(value, len(default))
+    return None
+
+
+def _or_null(rule: _Rule) -> _Rule:
+    return f"{rule[0]}, or null", lambda value: value is None or rule[1](value)
+
+
+_RULES: dict[tuple[str, str], _Rule] = {
+    # of optimizers
+    **{("", name): _FROM_ZERO for name in ("lr", "weight_decay", "momentum", "eps")},
+    **{("", name): _CHOICE for name in ("foreach", "fused")},
+    ("", "betas"): (
+        "a list of two numbers from 0 to below 1",
+        lambda value: _numbers(value, 2) and all(0 <= beta < 1 for beta in value),
+    ),
+    # of schedules
+    **{("", name): _POSITIVE for name in ("T_max", "T_0", "T_mult", "step_size", "step_size_up")},
+    **{("", name): _or_null(_POSITIVE) for name in ("step_size_down", "total_steps", "epochs", "steps_per_epoch")},
+    **{("", name): _NUMBER for name in ("gamma", "base_lr", "max_lr")},
+    ("", "total_iters"): _COUNT,
+    ("", "milestones"): (
+        "a list of whole numbers",
+        lambda value: isinstance(value, list) and all(_whole(item, 0) for item in value),
+    ),
+    # of losses
+    **{("", name): _EACH_CLASS for name in ("weight", "pos_weight")},
+    # of transforms
+    ("", "mean"): ("a list of numbers, one for each channel", lambda value: _numbers(value, 1, 3)),
+    ("", "std"): (
+        "a list of numbers other than 0, one for each channel",
+        lambda value: _numbers(value, 1, 3) and all(value),
+    ),
+    ("", "num_output_channels"): ("1 or 3", lambda value: type(value) is int and value in (1, 3)),
+    ("", "max_size"): _or_null(_POSITIVE),
+    ("Pad", "padding"): ("1, 2 or 4 whole numbers from 0 up", lambda value: _whole_numbers(value, 0, 1, 2, 4)),
+    ("", "p"): ("a probability from 0 to 1", lambda value: _number(value) and 0 <= value <= 1),
+    ("", "size"): (
+        "a whole number above 0, or a list of height and width",
+        lambda value: _whole_numbers(value, 1, 1, 2),
+    ),
+    ("", "scale"): ("a list of two shares in rising order, from 0 up", lambda value: _range(value, 0)),
+    ("RandomErasing", "scale"): ("a list of two shares from 0 to 1 in rising order", lambda value: _range(value, 0, 1)),
+    ("", "ratio"): (
+        "a list of two ratios above 0 in rising order",
+        lambda value: _range(value, 0) and value[0] > 0,
+    ),
+    ("", "padding"): (
+        "null, or 1, 2 or 4 whole numbers from 0 up",
+        lambda value: value is None or _whole_numbers(value, 0, 1, 2, 4),
+    ),
+    ("", "pad_if_needed"): _YES_OR_NO,
+    ("", "inplace"): _YES_OR_NO,
+    ("", "fill"): _FILL,
+    ("", "num_ops"): ("a whole number from 0 up", lambda value: _whole(value, 0)),
+    ("", "magnitude"): ("a whole number from 0 up", lambda value: _whole(value, 0)),
+    ("", "num_magnitude_bins"): ("a whole number from 2 up", lambda value: _whole(value, 2)),
+    ("", "value"): (
+        "a number, one for each channel, or 'random'",
+        lambda value: value == "random" or _number(value) or _numbers(value, 1, 3),
+    ),
+    **{("ColorJitter", name): _FACTOR for name in ("brightness", "contrast", "saturation", "hue")},
+}

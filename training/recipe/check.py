@@ -1,0 +1,268 @@
+"""Whether the mapping table can run every part; the first problem, in one line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from ...errors import BadInput, BadRecipe, MsmigrateError, UnknownRow
+from ...mappings import table
+from ...mappings.rows import Argument, Row
+from ..models import model_names
+from . import arguments
+from . import transforms as random_parts
+from .schema import FOLDER, IN_FOLDERS, Data, Part, Recipe, explain, table_args, worst
+
+SYNTHETIC = "synthetic"
+SOURCES = ("photographs", "digits", "digits:train", "digits:test", SYNTHETIC)
+KNOWN = (*SOURCES[:-1], f"{SYNTHETIC}[:COUNT[xSIDE]]", *(f"{kind}PATH" for kind in IN_FOLDERS))
+COUNT, SIDE = 1024, 64  # of the synthetic images, where the name does not say
+LARGEST = {"COUNT": 10_000_000, "SIDE": 4096}
+
+
+def check_source(source: str) -> None:
+    """Raise BadRecipe unless `source` is the name of a source, with the closest known name."""
+    kind, colon, rest = source.partition(":")
+    if source in SOURCES:
+        return
+    if kind + colon in IN_FOLDERS:
+        if not rest or "\0" in rest:
+            raise BadRecipe(f"{source!r} names no place: {kind}:PATH, with the path of a folder")
+        return
+    if kind == SYNTHETIC:
+        synthetic_size(source)
+        return
+    raise BadRecipe(f"there is no source {source!r}; {_hint(source)}")
+
+
+def synthetic_size(source: str) -> tuple[int, int]:
+    """Count and side of 'synthetic:COUNTxSIDE', whose ends may be left out; raises BadRecipe for other words."""
+    words = source.partition(":")[2]
+    count, cross, side = words.partition("x")
+    parts = ({"COUNT": count} if ":" in source else {}) | ({"SIDE": side} if cross else {})
+    for part, word in parts.items():
+        if not (word.isascii() and word.isdigit() and len(word) < 12 and 1 <= int(word) <= LARGEST[part]):
+            raise BadRecipe(
+                f"{source!r} is not {SYNTHETIC}[:COUNT[xSIDE]], such as {SYNTHETIC}:{COUNT}x{SIDE}: "
+                f"{part} is a whole number from 1 to {LARGEST[part]}, not {word!r}"
+            )
+    return int(parts.get("COUNT", COUNT)), int(parts.get("SIDE", SIDE))
+
+
+def _hint(source: str) -> str:
+    """The closest known name, or all of them."""
+    kind, colon, _ = source.lower().partition(":")
+    near = difflib.get_close_matches(source.lower(), SOURCES, n=1)
+    if colon:
+        kinds = difflib.get_close_matches(kind + colon, [*IN_FOLDERS, f"{SYNTHETIC}:"], n=1)
+        near = near or [found + source.partition(":")[2] for found in kinds]
+    elif "/" in source or source.startswith(("~", ".")):
+        near = [f"{FOLDER}{source}"]
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(KNOWN)}"
+
+
+HANDED_OVER = ("params", "optimizer")  # what the step itself gives to an optimizer and to a schedule
+REDUCTIONS = ("mean", "sum")
+FEW = 12  # names that a message lists
+OUTSIDE = {  # rows of the table that a step cannot run
+    "torchvision.transforms.FiveCrop": "makes several images of one, and a step trains on single ones",
+    "torchvision.transforms.TenCrop": "makes several images of one, and a step trains on single ones",
+    "torchvision.transforms.PILToTensor": "leaves bytes, and a step trains on numbers: use ToTensor",
+    "torch.optim.lr_scheduler.LambdaLR": "takes a Python function, which a recipe cannot hold",
+    "torch.optim.lr_scheduler.MultiplicativeLR": "takes a Python function, which a recipe cannot hold",
+    "torch.optim.lr_scheduler.ReduceLROnPlateau": "moves by what is measured, a recipe's schedule by steps or epochs",
+}
+# what a step can give its labels to: class indices to the first, one-hot rows to the others
+LOSSES = (
+    *("CrossEntropyLoss", "MSELoss", "BCEWithLogitsLoss", "L1Loss", "SmoothL1Loss", "HuberLoss"),
+    "MultiLabelSoftMarginLoss",
+)
+Loc = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong, and where: the keys and indices on the way to it."""
+
+    loc: Loc
+    error: MsmigrateError
+
+
+def first_problem(recipe: Recipe) -> Problem | None:
+    """The first thing about the recipe that cannot be run, or None."""
+    return next(_problems(recipe), None)
+
+
+def _problems(recipe: Recipe) -> Iterator[Problem]:
+    try:
+        model_names.check(recipe.model.name, recipe.model.args)
+    except MsmigrateError as error:
+        argument = next((key for key in recipe.model.args if repr(key) in str(error)), None)
+        yield Problem(("model", "args", argument) if argument else ("model",), error)
+    if recipe.model.checkpoint is not None and not recipe.model.checkpoint.name:
+        yield Problem(("model", "checkpoint"), BadRecipe("model.checkpoint: is empty; it is a file's path"))
+    if recipe.model.source is not None and not model_names.is_zoo(recipe.model.name):
+        message = f"model.source: {recipe.model.name} is msmigrate's own; source is for torchvision:NAME and timm:NAME"
+        yield Problem(("model", "source"), BadRecipe(message))
+    for key, source in (("source", recipe.data.source), ("validation", recipe.data.validation)):
+        if source is not None:
+            yield from _source(key, source)
+    yield from _transforms(recipe.data)
+    yield from _together(recipe)
+    yield from _part("loss", recipe.loss, ("loss",))
+    if (loss := table.row(recipe.loss.name).short) not in LOSSES:
+        message = f"loss: {loss} wants other targets than a step has; it can have {', '.join(LOSSES)}"
+        yield Problem(("loss", "name"), BadRecipe(message))
+    if recipe.loss.args.get("reduction", "mean") not in REDUCTIONS:
+        message = f"loss.args.reduction: a step needs one number, so {' or '.join(REDUCTIONS)}"
+        yield Problem(("loss", "args", "reduction"), BadRecipe(message))
+    yield from _part("optimizer", recipe.optimizer, ("optimizer",))
+    for index, group in enumerate(recipe.optimizer.groups):
+        part = Part(name=recipe.optimizer.name, args=group.args)
+        yield from _part("optimizer", part, ("optimizer", "groups", index), partial=True)
+    if recipe.schedule:
+        yield from _schedule(recipe.schedule)
+
+
+def _together(recipe: Recipe) -> Iterator[Problem]:
+    """What does not fit together, told where it is mended."""
+    batch, parts = recipe.data.batch, recipe.accumulate
+    if batch % parts:
+        message = f"accumulate: data.batch {batch} does not divide into accumulate {parts} equal micro-batches"
+        yield Problem(("accumulate",), BadRecipe(message))
+    if recipe.loss_scale is not None and recipe.dynamic_loss_scale is not None:
+        message = "loss_scale and dynamic_loss_scale are both given: leave one out"
+        yield Problem(("loss_scale",), BadRecipe(message))
+    if recipe.mixup is not None and recipe.loss.args.get("label_smoothing"):
+        message = "loss.args.label_smoothing: mixup smooths the labels itself: take it out of loss.args"
+        yield Problem(("loss", "args", "label_smoothing"), BadRecipe(message))
+
+
+def _transforms(data: Data) -> Iterator[Problem]:
+    for key, transforms in (("transforms", data.transforms), ("eval_transforms", data.eval_transforms or [])):
+        for index, transform in enumerate(transforms):
+            yield from _part("transform", transform, ("data", key, index))
+            if random_parts.is_random(transform) and not random_parts.can_draw(transform):
+                message = (
+                    f"data.{key}.{index}: {transform.name} draws, and both frameworks cannot be given the same draws"
+                )
+                yield Problem(("data", key, index), BadRecipe(f"{message}: use {', '.join(random_parts.DRAWABLE)}"))
+            if key == "eval_transforms" and random_parts.is_random(transform):
+                message = f"data.{key}.{index}: {transform.name} is random, and an evaluation is to be repeatable"
+                yield Problem(("data", key, index), BadRecipe(f"{message}: leave it out"))
+        found = random_parts.misplaced(transforms)
+        if found:
+            index, error = found
+            yield Problem(("data", key, index), BadRecipe(f"data.{key}.{index}: {error}"))
+
+
+def _source(key: str, source: str) -> Iterator[Problem]:
+    try:
+        check_source(source)
+    except BadRecipe as error:
+        yield Problem(("data", key), BadRecipe(f"data.{key}: {error}"))
+
+
+def _schedule(schedule: Part) -> Iterator[Problem]:
+    """A schedule's problems; one that holds others is checked from the inside."""
+    if "schedulers" not in schedule.args:
+        yield from _part("schedule", schedule, ("schedule",))
+        return
+    inside = schedule.args["schedulers"]
+    loc: Loc = ("schedule", "args", "schedulers")
+    if not isinstance(inside, list) or not inside:
+        yield Problem(loc, BadRecipe(f"{_dotted(loc)}: must be a list of schedules, each with name and args"))
+        return
+    for index, raw in enumerate(inside):
+        try:
+            part = Part.model_validate(raw)
+        except ValidationError as error:
+            first = worst(error)
+            yield Problem((*loc, index, *first["loc"]), BadRecipe(explain(first, Part, (*loc, index))))
+            return
+        yield from _part("schedule", part, (*loc, index))
+    yield from _part("schedule", schedule, ("schedule",))
+    if schedule.name.rpartition(".")[2] == "ChainedScheduler":
+        return
+    milestones = schedule.args.get("milestones", [])
+    if len(milestones) != len(inside) - 1 or sorted(set(milestones)) != milestones:
+        message = f"{len(inside)} schedules need {len(inside) - 1} milestones between them, in rising order"
+        yield Problem(("schedule", "args", "milestones"), BadRecipe(f"schedule.args.milestones: {message}"))
+
+
+def _part(kind: str, part: Part, loc: Loc, partial: bool = False) -> Iterator[Problem]:
+    """Whether the table has the part, as this kind, with these arguments."""
+    where = _dotted(loc)
+    try:
+        row = table.row(part.name)
+    except UnknownRow:
+        yield Problem((*loc, "name"), BadRecipe(f"{where}: there is no {kind} {part.name!r}; {_closest(kind, part)}"))
+        return
+    if row.kind != kind:
+        message = f"{where}: {part.name} is {_article(row.kind)}, not {_article(kind)}; {_closest(kind, part)}"
+        yield Problem((*loc, "name"), BadRecipe(message))
+        return
+    if row.torch in OUTSIDE:
+        yield Problem((*loc, "name"), BadRecipe(f"{where}: {row.short} {OUTSIDE[row.torch]}"))
+        return
+    known = {argument.torch: argument for argument in row.arguments if argument.torch not in HANDED_OVER}
+    for name, value in part.args.items():
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'none'}"
+            message = f"{where}: {row.short} has no argument {name!r}; {hint}"
+            yield Problem((*loc, "args", name), BadRecipe(message))
+            return
+        wanted = _wanted(row, known[name], value)
+        if wanted:
+            message = f"{where}: {row.short}'s {name} must be {wanted}, not {value!r}"
+            yield Problem((*loc, "args", name), BadRecipe(message))
+            return
+    try:
+        table.translate(part.name, table_args(part), partial=partial)
+        if random_parts.can_draw(part):
+            arguments.check(part)
+    except BadInput as error:
+        yield Problem(loc, BadRecipe(f"{where}: {error}"))
+    except MsmigrateError as error:
+        argument = next((name for name in part.args if f"{name}=" in str(error)), None)
+        yield Problem((*loc, "args", argument) if argument else loc, type(error)(f"{where}: {error}"))
+
+
+def _wanted(row: Row, argument: Argument, value: Any) -> str | None:
+    """What the argument's value should have been, in words; None when it fits, or when translating it will tell."""
+    if argument.values:
+        return None
+    default = None if argument.required else argument.default
+    return arguments.wanted(row.short, argument.torch, value, default)
+
+
+def _closest(kind: str, part: Part) -> str:
+    rows = [row for row in table.rows(kind) if row.mindspore and row.torch not in OUTSIDE]
+    near = [name.rpartition(".")[2] for name in table.closest(part.name, rows)]
+    near = [name for name in near if name.startswith(part.name)] or near  # CrossEntropy is short for CrossEntropyLoss
+    if near:
+        return f"did you mean {' or '.join(near)}?"
+    rest = f" and {len(rows) - FEW} more (`msmigrate mappings --kind {kind}`)" if len(rows) > FEW else ""
+    return f"known: {', '.join(row.short for row in rows[:FEW])}{rest}"
+
+
+def _article(kind: str) -> str:
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _dotted(loc: Loc) -> str:
+    return ".".join(str(part) for part in loc)
+
+
+def recipe_check(recipe: Recipe) -> None:
+    """Ask the mapping table for every part, so that a recipe nobody can run fails before a framework is started."""
+    # MOVED
+
+    problem = first_problem(recipe)
+    if problem:
+        raise problem.error

@@ -1,0 +1,389 @@
+"""Pydantic types of every section, the Recipe and its digest; `Ema.decay(update)`."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from ...errors import BadInput, BadRecipe
+from ...input_files import LARGEST_PYTHON, read_bytes
+from ...mappings import table
+from ...migrate import model_spec
+from ...printable import quoted
+
+
+class Strict(BaseModel):
+    """Nothing unknown, nothing converted, nothing infinite, nothing changed afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+class Part(Strict):
+    """Something the mapping table has a row for: its torch name and its torch arguments."""
+
+    name: str
+    args: dict[str, Any] = Field(default_factory=dict)
+
+    @field_validator("args")
+    @classmethod
+    def _plain(cls, args: dict[str, Any]) -> dict[str, Any]:
+        refuse_odd(args)
+        return args
+
+
+class Model(Part):
+    """The network by name, and optionally the torch checkpoint that training starts from.
+
+    source: of one of torchvision's or timm's, the MindSpore source that convert-model wrote; None: it is converted when
+    it is needed. A name alone stands for a model, as on the command line: torchvision:resnet18(num_classes=10).
+    """
+
+    checkpoint: Path | None = Field(default=None, strict=False)
+    source: Path | None = Field(default=None, strict=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: Any) -> Any:
+        if not isinstance(given, str):
+            return given
+        try:
+            spec = model_spec.parse(given)
+        except BadInput:  # one of msmigrate's own, or nothing
+            return {"name": given}
+        return {"name": given} if spec.args else {"name": f"{spec.place}:{spec.name}", "args": spec.kwargs}
+
+
+class Data(Strict):
+    """Where the images come from, how many make a step, and how they are prepared.
+
+    batch: images of one optimizer step in one process. transforms: of training; they may be random. eval_transforms:
+    of validation, evaluation and prediction; None: the same, which must then not be random. The rest says how the
+    images are fetched and changes nothing in a step, save fast_transforms, drop_last and shuffle.
+    """
+
+    source: str = "photographs"
+    validation: str | None = None
+    batch: PositiveInt = 8
+    eval_batch: PositiveInt | None = None
+    transforms: list[Part] = Field(default_factory=lambda: [Part(name="ToTensor")])
+    eval_transforms: list[Part] | None = None
+    fast_transforms: bool = False
+    shuffle: bool = True
+    drop_last: bool = True
+    workers: PositiveInt = 2
+    cache: bool = False
+    on_corrupt: Literal["fail", "skip"] = "fail"
+
+
+class Mixup(Strict):
+    """timm's Mixup in batch mode: mixing or cutting and pasting images with the batch in reverse order.
+
+    An alpha of 0 turns that kind off. prob: of mixing a batch at all. switch_prob: of CutMix when both are on.
+    label_smoothing: of the soft targets; the loss then smooths nothing itself.
+    """
+
+    mixup_alpha: float = Field(default=0.8, ge=0)
+    cutmix_alpha: float = Field(default=1.0, ge=0)
+    prob: float = Field(default=1.0, ge=0, le=1)
+    switch_prob: float = Field(default=0.5, ge=0, le=1)
+    label_smoothing: float = Field(default=0.1, ge=0, lt=1)
+
+    @model_validator(mode="after")
+    def _mixes_something(self) -> Mixup:
+        if not self.mixup_alpha and not self.cutmix_alpha:
+            raise ValueError("mixup_alpha and cutmix_alpha are both 0: leave mixup out")
+        return self
+
+
+class Group(Strict):
+    """Parameters by glob patterns over their state_dict names, and the optimizer arguments they get instead."""
+
+    params: list[str] = Field(min_length=1)
+    args: dict[str, Any]
+
+    @field_validator("args")
+    @classmethod
+    def _plain(cls, args: dict[str, Any]) -> dict[str, Any]:
+        refuse_odd(args)
+        return args
+
+
+class Optimizer(Part):
+    """The optimizer, its arguments, what is left out of the weight decay, and further groups."""
+
+    no_weight_decay: list[Literal["norm", "bias"]] = Field(default_factory=list)
+    groups: list[Group] = Field(default_factory=list)
+
+
+class Schedule(Part):
+    """The learning-rate schedule; it moves after every optimizer step, or after every epoch."""
+
+    per: Literal["step", "epoch"] = "step"
+
+
+class Clip(Strict):
+    """Clipping of the gradients by their global L2 norm, after unscaling and after the reduction over processes."""
+
+    max_norm: float = Field(gt=0)
+
+
+class DynamicLossScale(Strict):
+    """torch.amp.GradScaler's rule: shrink at once when gradients overflow, grow after growth_interval good steps."""
+
+    init_scale: float = Field(default=65536.0, gt=0)
+    growth_factor: float = Field(default=2.0, gt=1)
+    backoff_factor: float = Field(default=0.5, gt=0, lt=1)
+    growth_interval: PositiveInt = 2000
+
+
+class Amp(Strict):
+    """Mixed precision, with float32 master weights at every level.
+
+    O1: convolutions and linear layers in `dtype`, as torch.autocast. O2: everything but the norms and the loss. O3:
+    everything but the loss.
+    """
+
+    level: Literal["O0", "O1", "O2", "O3"] = "O1"
+    dtype: Literal["float16", "bfloat16"] = "float16"
+
+
+class Ema(Strict):
+    """An exponential moving average of weights and buffers, by the rule of timm's ModelEmaV2 and, with warmup, V3.
+
+    decay: of a settled average. warmup: let the decay rise as 1 - (1 + step / warmup_gamma) ** -warmup_power.
+    """
+
+    decay: float = Field(default=0.9998, gt=0, lt=1)
+    warmup: bool = False
+    warmup_gamma: float = Field(default=1.0, gt=0)
+    warmup_power: float = Field(default=2 / 3, gt=0)
+    min_decay: float = Field(default=0.0, ge=0, lt=1)
+    update_after_step: NonNegativeInt = 0
+
+
+class Watch(Strict):
+    """Watchpoints: what is looked for every `every` steps in gradients, weights and activations; a number is the
+    bound at which a warning is logged, None turns that watch off.
+
+    vanishing, exploding: bounds on a gradient's largest absolute value. unchanged: a weight that an update left
+    as it was. large_change: an update larger than this share of the weight's norm. dead_relu: a ReLU of whose outputs
+    at least this share is zero.
+    """
+
+    every: PositiveInt = 100
+    vanishing: float | None = Field(default=None, gt=0)
+    exploding: float | None = Field(default=None, gt=0)
+    unchanged: bool = False
+    large_change: float | None = Field(default=None, gt=0)
+    dead_relu: float | None = Field(default=None, gt=0, le=1)
+
+
+class Train(Strict):
+    """How long training runs, where, and what it leaves behind; nothing here changes what one step computes.
+
+    epochs: passes over the data. validate_every, checkpoint_every: in epochs; checkpoint_steps: also every so many
+    steps. keep: how many checkpoints stay, the best one besides. log_every: in steps. max_steps: end sooner.
+    finite: what is looked at before an update reaches the weights, all gradients or only the loss; with a loss scale or
+    several processes it is the gradients. all_reduce_fusion: on Ascend, the indices of gradients (in the optimizer's
+    order) after which another message starts, MindSpore's all_reduce_fusion_config.
+    """
+
+    epochs: PositiveInt = 90
+    max_steps: PositiveInt | None = None
+    validate_every: PositiveInt = 1
+    checkpoint_every: PositiveInt = 1
+    checkpoint_steps: PositiveInt | None = None
+    keep: PositiveInt = 3
+    log_every: PositiveInt = 10
+    tensorboard: bool = False
+    target: Literal["Ascend", "GPU", "CPU"] | None = None
+    mode: Literal["graph", "pynative"] = "graph"
+    device_id: NonNegativeInt = 0
+    finite: Literal["gradients", "loss"] = "gradients"
+    all_reduce_fusion: list[NonNegativeInt] = Field(default_factory=list)
+    watch: Watch | None = None
+
+
+def decay(ema: Ema, update: int) -> float:
+    """The share of the average that stays in the given update, counted from 1.
+
+    Without warmup and without update_after_step it is constant, as in timm.utils.ModelEmaV2. With either it is
+    ModelEmaV3's get_decay of that update: 0, so that the average is a copy, up to and with update_after_step + 1.
+    """
+    if not ema.warmup and not ema.update_after_step:
+        return ema.decay
+    step = max(0, update - ema.update_after_step - 1)
+    if step == 0:
+        return 0.0
+    if not ema.warmup:
+        return ema.decay
+    warmed = 1 - (1 + step / ema.warmup_gamma) ** -ema.warmup_power
+    return max(min(warmed, ema.decay), ema.min_decay)
+
+
+def refuse_odd(value: Any, where: str = "") -> None:
+    """Raise ValueError unless `value` is made of words, finite numbers, true, false, null, lists and mappings.
+
+    YAML has numbers as keys, and .nan and .inf, besides, which no argument of a recipe takes and JSON cannot say.
+    """
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"the key {quoted(key)}{where} is not a word")
+            refuse_odd(item, f" in {quoted(key)}")
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            refuse_odd(item, where)
+    elif type(value) is int and abs(value) >= 10**18:  # JSON has such, and no float may be near it
+        raise ValueError(f"{quoted(value)}{where} is a whole number of more than 18 digits")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ValueError(f"{value}{where} is not a finite number")
+    elif value is not None and not isinstance(value, (bool, int, float, str)):
+        raise ValueError(f"{quoted(value)}{where} is neither a number, a word, true, false nor null")
+
+
+FOLDER = "folder:"
+IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")  # the sources that name a place on this machine
+# what a step does not depend on, and its digest leaves out
+OUTSIDE_THE_STEP: Any = {
+    "train": True,
+    "data": {"validation", "eval_batch", "eval_transforms", "shuffle", "drop_last", "workers", "cache", "on_corrupt"},
+}
+
+
+class Recipe(Strict):
+    """One training step (model, data, mixing, loss, optimizer, schedule, clipping, accumulation, loss scale, mixed
+    precision, moving average, seed), and under `train` how the whole run goes."""
+
+    model: Model
+    data: Data = Field(default_factory=Data)
+    loss: Part = Field(default_factory=lambda: Part(name="CrossEntropyLoss"))
+    optimizer: Optimizer
+    schedule: Schedule | None = None
+    clip: Clip | None = None
+    accumulate: PositiveInt = 1
+    loss_scale: float | None = Field(default=None, gt=0)
+    dynamic_loss_scale: DynamicLossScale | None = None
+    amp: Amp | None = None
+    ema: Ema | None = None
+    mixup: Mixup | None = None
+    sync_batchnorm: bool = False
+    train: Train = Field(default_factory=Train)
+    seed: int = Field(default=42, ge=0, lt=2**31)
+
+    @property
+    def digest(self) -> str:
+        """Sixteen hex digits that two recipes share when they describe the same step.
+
+        Neither the order of keys, nor how a number is written, nor where the checkpoint and the images lie counts,
+        nor anything that leaves the step as it is (`train`, how images are fetched, validation):
+        the same recipe has the same digest on every machine. What is in those files is compared by itself, to the
+        bit: the starting weights and the batches are part of every trace.
+        """
+        tree = _canonical(self.model_dump(mode="json", exclude=OUTSIDE_THE_STEP))
+        if self.model.checkpoint is not None:
+            tree["model"]["checkpoint"] = "a checkpoint"
+        tree["model"].pop("source")
+        if self.model.source is not None:
+            tree["model"]["source"] = _content(self.model.source)
+        kind, colon, _ = self.data.source.partition(":")
+        tree["data"]["source"] = kind + colon if kind + colon in IN_FOLDERS else self.data.source
+        return hashlib.sha256(json.dumps(tree, sort_keys=True).encode()).hexdigest()[:16]
+
+    @property
+    def one_hot(self) -> bool:
+        """Whether the loss wants float targets of the logits' shape rather than class indices."""
+        return self.mixup is not None or table.row(self.loss.name).short != "CrossEntropyLoss"
+
+
+def table_args(part: Part) -> dict[str, Any]:
+    """The part's arguments as the mapping table takes them: the schedules inside a schedule as [name, args]."""
+    args = dict(part.args)
+    if "schedulers" in args:
+        inner = [Part.model_validate(scheduler) for scheduler in args["schedulers"]]
+        args["schedulers"] = [[found.name, found.args] for found in inner]
+    return args
+
+
+def worst(error: ValidationError) -> Any:
+    """The one of pydantic's errors to tell: an unknown key first, for a key that is missing may be that one."""
+    found = error.errors()
+    return next((one for one in found if one["type"] == "extra_forbidden"), found[0])
+
+
+def explain(error: Any, kind: type[BaseModel], where: tuple[Any, ...] = ()) -> str:
+    """One line for one of pydantic's errors about a `kind` that stands at `where` in the recipe."""
+    loc = error["loc"][:-1] if error["loc"][-1:] == ("[key]",) else error["loc"]
+    place = ".".join(str(part) for part in (*where, *loc)) or "recipe"
+    if error["type"] == "extra_forbidden":
+        known = _known_keys(kind, loc[:-1])
+        key = str(loc[-1])
+        near = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+        return f"unknown key {place!r}; {hint}"
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] in ("model_type", "model_attributes_type"):
+        message = f"must be a mapping with the keys {', '.join(_known_keys(kind, loc))}"
+    elif loc != error["loc"]:
+        message = "a key must be a word"
+    shown = repr(error["input"])
+    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+    return f"{place}: {message}" + (f", got {shown}" if (*where, *loc) and error["type"] != "missing" else "")
+
+
+def _known_keys(kind: Any, loc: tuple[Any, ...]) -> list[str]:
+    """The keys of the part at `loc` in a `kind`; none where the recipe's types name no part there."""
+    for step in loc:
+        annotation = kind.model_fields[step].annotation if not isinstance(step, int) else kind
+        kind = next(_parts_of(annotation), None)
+        if kind is None:
+            return []
+    return list(kind.model_fields)
+
+
+def _parts_of(annotation: Any) -> Iterator[type[BaseModel]]:
+    """The parts of a recipe in an annotation such as `list[Part] | None`, at any depth."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for inner in get_args(annotation):
+        yield from _parts_of(inner)
+
+
+def _canonical(value: Any) -> Any:
+    """The value with every number as a float, and every part under its row's full name."""
+    if isinstance(value, dict):
+        return {k: _full_name(v) if k == "name" and isinstance(v, str) else _canonical(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_canonical(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _full_name(name: str) -> str:
+    try:
+        return table.row(name).torch
+    except BadInput:  # a model's name, which stands for itself
+        return name
+
+
+def _content(source: Path) -> str:
+    """The digest of a file of source. Raises BadRecipe where it cannot be read."""
+    try:
+        return hashlib.sha256(read_bytes(source, LARGEST_PYTHON).replace(b"\r\n", b"\n")).hexdigest()
+    except OSError as error:
+        raise BadRecipe(f"model.source: {source} cannot be read: {error.strerror or error}") from None

@@ -1,0 +1,340 @@
+"""Start the ranks, follow them, end them all when one fails, and say which failed first.
+
+It imports no framework. What the processes say comes through their event files; that one has died is seen here, within
+a fraction of a second, for MindSpore's launcher would wait a minute.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ... import errors, processes
+from ...errors import BadDestination, MsmigrateError, WorkerFailed
+from .events import Follower, append
+from .launch_command import Spread, command, job_file, python_first
+from .ranks import LAUNCHER, SCHEDULER, SHARES, Ranks
+from .train_job import Job
+
+LOOK = 0.1  # seconds between two looks at the processes
+LINGER = 20.0  # how long processes may take to leave after the last one has said that it is done
+ALONE = 60.0  # how long a rank may look for what is not finite while another one has said what it found
+GENTLE = 3.0  # and after an interruption, before they are killed
+
+
+def run(
+    job: Job,
+    *,
+    nproc: int = 1,
+    nnodes: int = 1,
+    node_rank: int = 0,
+    master_addr: str = "127.0.0.1",
+    master_port: int | None = None,
+    told: Told = lambda rank, event: None,
+    worker: Sequence[str] | None = None,
+) -> int:
+    """Train; returns 0 when done, 1 when a number that is not finite stopped it.
+
+    nproc: processes on this machine. nnodes: machines, on each of which this is called, with its own node_rank.
+    master_addr, master_port: where the first machine is found; by default a free port of this one. told: called with
+    (rank, event) for every event but an error. worker: the interpreter's arguments instead of our own worker's.
+
+    Raises the class that a process named in its `error` event, with its text, and WorkerFailed for one that died
+    without a word. However this returns or raises, no process of the job is left on this machine.
+    """
+    spread = Spread(nproc, nnodes, node_rank, master_addr, master_port)
+    spread.check()
+    job = job.model_copy(update={"processes": spread.processes})
+    _prepare(job, spread)
+    token = uuid.uuid4().hex
+    team = _start(job, spread, told, token, worker)
+    try:
+        return _attend(team)
+    except KeyboardInterrupt:
+        _interrupt(team)
+        raise
+    finally:
+        team.launcher.kill()
+        team.launcher.wait()
+        processes.end_all(token)
+
+
+def _prepare(job: Job, spread: Spread) -> None:
+    """Make the folders, without what an earlier start has left there. Raises BadDestination."""
+    try:
+        for rank in spread.ranks:
+            job.output(rank).parent.mkdir(parents=True, exist_ok=True)
+            job.output(rank).unlink(missing_ok=True)
+            job.events(rank).unlink(missing_ok=True)
+        job.write(job_file(job))
+    except OSError as error:
+        raise BadDestination(f"{job.folder}: the run cannot be kept here: {error.strerror or error}") from None
+
+
+def _start(job: Job, spread: Spread, told: Told, token: str, worker: Sequence[str] | None) -> Team:
+    several = spread.processes > 1
+    place = job.output(0).parent  # also where MindSpore leaves its own diagnostics
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: token, LAUNCHER: str(os.getpid())}
+    if job.target == "CPU":  # elsewhere the cores prepare data, and the device's own tools bind them
+        environment[SHARES] = str(spread.nproc)
+    if several:
+        environment["PATH"] = f"{python_first(place)}{os.pathsep}{environment.get('PATH', os.defpath)}"
+    log = place / "msrun.log" if several else job.output(0)
+    arguments = command(job, spread, spread.port, worker)
+    try:
+        with log.open("wb") as output:
+            launcher = processes.start(
+                arguments,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=place,
+                env=environment,
+            )
+    except OSError as error:
+        raise WorkerFailed(f"cannot start {arguments[0]}: {error.strerror or error}") from None
+    followers = {rank: Follower(job.events(rank)) for rank in spread.ranks}
+    expected = {*spread.ranks, *([SCHEDULER] if node_has_scheduler(spread) else [])}
+    return Team(job, spread, launcher, log, followers, told, Ranks(launcher.pid, expected) if several else None)
+
+
+def node_has_scheduler(spread: Spread) -> bool:
+    """Whether msrun starts its scheduler on this machine."""
+    return spread.node_rank == 0
+
+
+def _attend(team: Team) -> int:
+    """Follow the processes to their end, and raise what one of them failed at."""
+    while True:
+        gone = team.launcher.poll() is not None or team.failed()
+        team.listen()  # after that look, so that the last words of one that has died are heard
+        if team.done() and not team.said:
+            return _close(team)
+        if team.stops and (gone or team.said or time.monotonic() - team.stopped_at > ALONE):
+            return _close(team)  # the others wait for one that has stopped, or fail for want of it
+        if team.said or (gone and (team.failed() or team.launcher.poll() is not None)):
+            raise failure(team)
+        time.sleep(LOOK)
+
+
+def _close(team: Team) -> int:
+    """Let the ranks leave by themselves; what their exit codes are no longer counts.
+
+    MindSpore's shutdown was seen to fail after everything was done. Its scheduler is not waited for: a rank that leaves
+    without MindSpore's shutdown is missed by it for half a minute, and no rank leaves before all have come to the end.
+    """
+    deadline = time.monotonic() + LINGER
+    while team.done() and team.launcher.poll() is None and time.monotonic() < deadline:
+        if team.ranks is not None and set(team.spread.ranks) <= team.dead().keys():
+            break
+        time.sleep(LOOK)
+    team.listen()
+    team.tell_stop()
+    return 1 if team.stops else 0
+
+
+def _interrupt(team: Team) -> None:
+    """Let the ranks end by themselves for a moment, as Ctrl-C would."""
+    alive = [team.launcher.pid] if team.ranks is None else team.ranks.alive()
+    for pid in alive:
+        try:
+            os.kill(pid, signal.SIGINT)
+        except OSError:
+            continue
+    deadline = time.monotonic() + GENTLE
+    while time.monotonic() < deadline and team.launcher.poll() is None and len(team.dead()) < len(alive):
+        time.sleep(LOOK)
+
+
+SETTLE = 0.5  # how long to wait for who failed first, once somebody has
+BEREAVED = (
+    3.0  # the same when all that is heard is a rank that lost another: a dying process closes its connections first
+)
+LONGEST_LINE = 500
+# How a collective operation fails when its other end has gone: the consequence, not the cause.
+LONELY = re.compile(r"AllReduce|AllGather|Broadcast|Launch kernel failed|timed out node|collective|disconnect", re.I)
+NOISE = re.compile(r"^\[(INFO|WARNING|DEBUG)\]|^-+$|^- C\+\+ Call Stack|^mindspore/\S+:\d+ ")
+DEATH = re.compile(r"Worker process (\d+) exit with exception(?:\. Error code: (-?\d+))?")  # in the launcher's log
+ERROR_LINE = re.compile(r"^\[(ERROR|CRITICAL)\]|^(\w+\.)*\w*(Error|Exception|Interrupt)\b|^Fatal|^Segmentation")
+
+
+def failure(team: Team) -> MsmigrateError:
+    """The error of the process that failed first, as far as can be told."""
+    died = set(team.failed())
+    began = time.monotonic()
+    while not team.said or (_lonely(team) and not _silent(team)):
+        if time.monotonic() > began + (BEREAVED if team.said else SETTLE):
+            break
+        time.sleep(LOOK)
+        team.listen()
+    silent = _silent(team)
+    first = min(team.said, key=lambda rank: float(team.said[rank].get("time", 0)), default=None)
+    culprit = next((number for number in (*_reported(team), *sorted(died), *sorted(silent)) if number in silent), None)
+    # a rank that lost its neighbour says so; the neighbour's death is what has to be told
+    if first is not None and (culprit is None or not LONELY.search(str(team.said[first].get("text")))):
+        return _error(team, first, team.said[first])
+    if culprit is not None:
+        return WorkerFailed(_explain(team, culprit, silent[culprit]))
+    code = team.launcher.poll()
+    last = _last_words(team.log)
+    return WorkerFailed(f"MindSpore's launcher ended before the training, exit code {code}: {last}; see {team.log}")
+
+
+def _lonely(team: Team) -> bool:
+    """Whether all that was said is that another rank cannot be reached."""
+    return all(LONELY.search(str(event.get("text"))) for event in team.said.values())
+
+
+def _silent(team: Team) -> dict[int, int | None]:
+    """Those of the dead that have said nothing of an error.
+
+    A rank that was lost before it was seen even once is one of them: the others can only miss it if it had started.
+    """
+    silent = {number: code for number, code in team.failed().items() if number not in team.said}
+    unseen = _unseen(team) - team.said.keys() - team.ended
+    if team.ranks is not None and unseen and team.said and _lonely(team) and not silent:
+        codes = team.ranks.unknown_dead()
+        silent = dict.fromkeys(unseen, codes[0] if len(codes) == len(unseen) == 1 else None)
+    return silent
+
+
+def _unseen(team: Team) -> set[int]:
+    return set() if team.ranks is None else team.ranks.expected - team.ranks.found.keys() - {SCHEDULER}
+
+
+def _reported(team: Team) -> dict[int, int | None]:
+    """Rank -> exit code of those that the launcher saw dying, in that order; the others it has killed itself."""
+    if team.ranks is None:
+        return {}
+    ranks = {rank.pid: number for number, rank in team.ranks.found.items()}
+    unseen = sorted(_unseen(team))
+    found: dict[int, int | None] = {}
+    for pid, code in re.findall(
+        r"Worker process (\d+) exit with exception(?:\. Error code: (-?\d+))?", _read(team.log)
+    ):
+        number = ranks.get(int(pid), unseen[0] if len(unseen) == 1 else None)
+        if number is not None:
+            found.setdefault(number, int(code) if code else None)
+    return found
+
+
+def _error(team: Team, rank: int, event: dict[str, Any]) -> MsmigrateError:
+    kind = getattr(errors, str(event.get("kind")), None)
+    if not isinstance(kind, type) or not issubclass(kind, MsmigrateError):
+        kind = WorkerFailed
+    text = " ".join(str(event.get("text", "it gave no reason")).split())
+    return kind(f"{_name(team, rank)}{text}")
+
+
+def _explain(team: Team, number: int, code: int | None) -> str:
+    log = team.job.output(number) if number != SCHEDULER else team.log.with_name("scheduler.log")
+    lost = re.search(r"The node: (\d+) is timed out", _read(log)) if number == SCHEDULER else None
+    if lost:
+        return f"rank {lost[1]}: nothing is heard of the process any more; the screen of its machine should say why"
+    if code is None:  # the launcher was quicker to ask
+        code = _reported(team).get(number)
+    if code is None:
+        how = "ended"
+    elif code >= 0:
+        how = f"ended with exit code {code}"
+    else:
+        name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
+        how = f"was killed by {name}" + (" (out of memory?)" if -code == signal.SIGKILL else "")
+    return f"{_name(team, number)}the process {how} before it was done: {_last_words(log)}; its output is in {log}"
+
+
+def _name(team: Team, number: int) -> str:
+    if number == SCHEDULER:
+        return "scheduler: "
+    return f"rank {number}: " if team.spread.processes > 1 else ""
+
+
+def _last_words(log: Path) -> str:
+    """The last line that says what went wrong, or the last that says anything."""
+    lines = [line.strip() for line in _read(log).splitlines()]
+    lines = [line for line in lines if line and not NOISE.search(line)]
+    telling = [line for line in lines if ERROR_LINE.search(line)]
+    return (telling or lines)[-1][:LONGEST_LINE] if lines else "it said nothing"
+
+
+def _read(log: Path) -> str:
+    try:
+        return log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+Told = Callable[[int, dict[str, Any]], None]  # (rank, event)
+
+
+@dataclass
+class Team:
+    """What is known of the processes of this machine."""
+
+    job: Job
+    spread: Spread
+    launcher: subprocess.Popen[bytes]
+    log: Path
+    followers: dict[int, Follower]
+    told: Told
+    ranks: Ranks | None = None
+    ended: set[int] = field(default_factory=set)
+    stops: dict[int, dict[str, Any]] = field(default_factory=dict)  # rank -> why it stopped training
+    stopped_at: float = 0.0  # the first of them, by time.monotonic()
+    said: dict[int, dict[str, Any]] = field(default_factory=dict)  # rank -> its error
+
+    def listen(self) -> None:
+        """Pass on what is new."""
+        for rank, follower in self.followers.items():
+            for event in follower.events():
+                if event["event"] == "error":
+                    self.said.setdefault(rank, event)
+                    continue  # which is raised
+                if event["event"] in ("end", "stopped"):
+                    self.ended.add(rank)
+                if event["event"] == "stopped":
+                    self.stopped_at = self.stopped_at or time.monotonic()
+                    self.stops.setdefault(rank, event)
+                    continue  # of all of them one is told
+                self.told(rank, event)
+
+    def tell_stop(self) -> None:
+        """Tell why training stopped: by the rank that names the tensor, for to the others only the mean of gradients
+        is not finite. It goes into the run's log too, where rank 0 did not know."""
+        if not self.stops:
+            return
+        rank = min(self.stops, key=lambda each: (self.stops[each].get("tensor") is None, each))
+        event = self.stops[rank]
+        if rank > 0:
+            event = {**event, "rank": rank, "text": f"rank {rank}: {event.get('text', '')}"}
+            if 0 in self.spread.ranks:
+                append(self.job.log, event)
+        self.told(rank, event)
+
+    def dead(self) -> dict[int, int | None]:
+        """Rank -> how it ended (exit code, minus signal, None: not known), of those that ended before they were
+        done."""
+        if self.ranks is None:
+            code = self.launcher.poll()
+            return {} if code is None else {0: code}
+        self.ranks.look()
+        dead = {number: rank.code for number, rank in self.ranks.found.items() if rank.dead}
+        if SCHEDULER in dead and (dead[SCHEDULER] in (0, None) or self.ended):
+            del dead[SCHEDULER]
+        return dead
+
+    def failed(self) -> dict[int, int | None]:
+        """Those of the dead that had not said that they were done."""
+        return {number: code for number, code in self.dead().items() if number not in self.ended}
+
+    def done(self) -> bool:
+        """Whether every rank of this machine has said that it is done."""
+        return set(self.spread.ranks) <= self.ended

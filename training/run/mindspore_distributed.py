@@ -1,0 +1,197 @@
+"""Data parallel: join, broadcast, reduce, SyncBatchNorm.
+
+MindSpore's CPU has AllReduce (a sum, float32 and float16 only), AllGather and Broadcast, and no Barrier; all that is
+needed here is made of AllReduce and Broadcast, which every target has.
+
+MindSpore's own nn.SyncBatchNorm is a BatchNorm with another training operator, which has no CPU kernel. So the operator
+is all that is exchanged here: the Cell, its parameters and its place in the net stay what they are.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Parameter, Tensor, communication, nn, ops
+
+from ...errors import BadInput, WorkerFailed
+from .train_job import Job
+
+# How a process knows that somebody started it together with others: msrun, mpirun, or a rank table.
+LAUNCHERS = ("MS_ROLE", "OMPI_COMM_WORLD_SIZE", "RANK_TABLE_FILE")
+FAREWELL = 0.5  # seconds
+
+
+@dataclass(frozen=True)
+class World:
+    """Which of the processes that train together this one is; rank runs from 0 to size - 1."""
+
+    rank: int = 0
+    size: int = 1
+
+
+def init(job: Job) -> World:
+    """Join the other processes of the job, which waits until all are there; a job of one process is a world by itself.
+
+    The device has to be chosen before. Raises BadInput where nobody started the others, or not as many as the job
+    says; WorkerFailed when they do not find each other.
+    """
+    if job.processes == 1:
+        return World()
+    if not any(name in os.environ for name in LAUNCHERS):
+        raise BadInput(f"a job of {job.processes} processes is started by a launcher: msmigrate train --nproc")
+    try:
+        communication.init()
+    except (RuntimeError, ValueError) as error:
+        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+        raise WorkerFailed(f"the {job.processes} processes did not find each other: {first}") from error
+    world = World(communication.get_rank(), communication.get_group_size())
+    if world.size != job.processes:
+        raise BadInput(f"the job is for {job.processes} processes and {world.size} were started")
+    return world
+
+
+def broadcast(net: nn.Cell, world: World) -> None:
+    """Give every process rank 0's parameters and buffers, to the bit, whatever their dtype."""
+    if world.size == 1:
+        return
+    send = ops.Broadcast(0)
+    for parameter in net.get_parameters():
+        # a tensor of its own: on some targets Broadcast writes into what it is given; copied, for a graph that is
+        # compiled never sees what set_data puts in place
+        parameter.copy_(send((Tensor(parameter.asnumpy()),))[0])
+
+
+def gradient_reducer(
+    parameters: Sequence[Any], world: World, fusion: Sequence[int] = ()
+) -> Callable[[Any], Any] | None:
+    """What takes a tuple of gradients, in the order of `parameters`, to that of their means over all processes.
+
+    It works alike called from a compiled function and outside. float16 gradients are summed in float32. None when
+    alone.
+
+    fusion: on Ascend, the indices of gradients after which MindSpore starts another message, its
+    all_reduce_fusion_config; without it, MindSpore puts all gradients in as few messages as it can.
+    """
+    if world.size == 1:
+        return None
+    if fusion:
+        mindspore.set_auto_parallel_context(all_reduce_fusion_config=list(fusion))
+    reducer: Callable[[Any], Any] = nn.DistributedGradReducer(list(parameters), mean=True, degree=world.size)
+    return reducer
+
+
+def mean_over_ranks(values: Sequence[float], world: World) -> list[float]:
+    """The mean over all processes of each number; every process has to ask at the same place, for as many numbers.
+
+    Exact for whole numbers whose sum is below 2 ** 24, else to about 1e-7 of the largest: AllReduce on the CPU takes
+    nothing longer than float32, so each number goes in two parts.
+    """
+    if world.size == 1 or not len(values):
+        return [float(value) for value in values]
+    wide = np.asarray(values, np.float64)
+    with np.errstate(over="ignore"):
+        high = wide.astype(np.float32)
+    low = np.where(np.isfinite(high), wide - np.where(np.isfinite(high), high, 0), 0).astype(np.float32)
+    total = _sum(np.concatenate([high, low])).astype(np.float64)
+    mean: list[float] = ((total[: len(wide)] + total[len(wide) :]) / world.size).tolist()
+    return mean
+
+
+def barrier(world: World) -> None:
+    """Wait until every process is here."""
+    if world.size > 1:
+        _sum(np.zeros(1, np.float32))
+
+
+def farewell(world: World) -> None:
+    """Wait until every process is here and has been told so; to be called before a process of several ends.
+
+    A process that has its result may be gone while its neighbour still waits for the last part to be taken, and that
+    neighbour's AllReduce then fails: seen on the CPU.
+    """
+    if world.size > 1:
+        barrier(world)
+        time.sleep(FAREWELL)
+
+
+def sync_batch_norm(net: nn.Cell, world: World) -> nn.Cell:
+    """Let every BatchNorm of the net, in training, normalise over the images of all processes together.
+
+    As torch.nn.SyncBatchNorm: forward, gradients and running statistics are those of one process with all the images.
+    Cells, parameters and their names stay, so checkpoints load as before; evaluation is unchanged. A net that trains
+    alone is given back as it is.
+    """
+    if world.size > 1:
+        for _, cell in net.cells_and_names():
+            if isinstance(cell, (nn.BatchNorm1d, nn.BatchNorm2d)):  # BatchNorm3d holds a BatchNorm2d
+                share_statistics(cell)
+    return net
+
+
+def _sum(values: np.ndarray) -> np.ndarray:
+    """The sum over all processes of each float32 number."""
+    found: np.ndarray = ops.AllReduce()(Tensor(values)).asnumpy()
+    return found
+
+
+def share_statistics(cell: Any) -> None:
+    """Give a BatchNorm1d or BatchNorm2d the training operator that takes its statistics over all processes."""
+    if mindspore.get_context("device_target") == "CPU":
+        operator: Any = BatchNormOfAll(cell.eps, cell.momentum)
+    else:  # momentum: the layer holds torch's, and takes its complement
+        operator = nn.SyncBatchNorm(cell.num_features, eps=cell.eps, momentum=1.0 - cell.momentum).bn_train
+    # as a plain attribute and no child Cell: the paths of the net, by which layers are known, do not change
+    object.__setattr__(cell, "bn_train", operator)
+
+
+class BatchNormOfAll(nn.Cell):
+    """Training BatchNorm from AllReduce: Ioffe and Szegedy 2015, with mean and variance over all processes' images.
+
+    eps: added to the variance. momentum: torch's, the share of the new statistics in the running ones.
+
+    Takes x (N, C, ...), gamma, beta, moving_mean and moving_variance (C,), as the operator it replaces does; gives a
+    tuple of the normalised x, in x's dtype, and moves the statistics, the variance unbiased over all processes' count.
+    It computes in float32. Each process takes mean and squared deviations of its own images, and these are put
+    together (Chan, Golub and LeVeque 1979): one message there and one back, and a channel whose mean is far from zero
+    keeps its digits. AllReduce's gradient is AllReduce, so the gradient reaches every process's images; those of gamma
+    and beta are this process's share, of which DistributedGradReducer takes the mean, as in torch. N may differ between
+    processes.
+    """
+
+    def __init__(self, eps: float, momentum: float) -> None:
+        super().__init__(auto_prefix=False)
+        self.eps, self.momentum = eps, momentum
+        self.all_reduce = ops.AllReduce()
+        place = np.zeros((communication.get_group_size(), 1), np.float32)
+        place[communication.get_rank()] = 1.0
+        self.place = Tensor(place)  # of this process among the rows that all of them fill
+
+    def construct(
+        self, x: Tensor, gamma: Parameter, beta: Parameter, moving_mean: Parameter, moving_variance: Parameter
+    ) -> tuple[Tensor]:
+        wide = ops.cast(x, mindspore.float32)
+        channels = x.shape[1]
+        axes = (0, 2, 3) if x.ndim == 4 else (0, 2) if x.ndim == 3 else (0,)
+        shape = (1, channels) + (1,) * (x.ndim - 2)
+        own = x.size // channels
+        own_mean = ops.reduce_mean(wide, axes)
+        own_squares = ops.reduce_sum(ops.square(wide - own_mean.reshape(shape)), axes)
+        row = ops.concat((own_mean, own_squares, ops.full((1,), float(own), dtype=mindspore.float32)))
+        rows = self.all_reduce(self.place * row)
+        means, squares = rows[:, :channels], rows[:, channels : 2 * channels]
+        counts = ops.stop_gradient(rows[:, 2 * channels :])
+        count = ops.reduce_sum(counts)
+        mean = ops.reduce_sum(means * counts, 0) / count
+        variance = ops.reduce_sum(squares + counts * ops.square(means - mean), 0) / count
+        scale = (ops.rsqrt(variance + self.eps) * gamma).reshape(shape)
+        y = (wide - mean.reshape(shape)) * scale + beta.reshape(shape)
+        unbiased = ops.stop_gradient(variance) * (count / (count - 1.0))
+        ops.assign(moving_mean, moving_mean + self.momentum * (ops.stop_gradient(mean) - moving_mean))
+        ops.assign(moving_variance, moving_variance + self.momentum * (unbiased - moving_variance))
+        return (ops.cast(y, x.dtype),)

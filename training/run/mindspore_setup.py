@@ -1,0 +1,254 @@
+"""From the job to the first step: data, net, weights, resumed or continued."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, nn
+
+from ...errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported
+from ...mappings import table
+from ...migrate.checkpoint.convert import convert
+from ...migrate.checkpoint.stored_source import source_digest
+from .. import checkpoints
+from ..checkpoints import fit, is_foreign
+from ..data.mindspore_dataloader import Loader
+from ..data.sources import Source, open_source
+from ..models import mindspore_models
+from ..models.mindspore_parameter_names import canonical_parameters
+from ..models.model_names import num_classes
+from ..recipe.schema import Recipe
+from ..step.mindspore_step import TrainStep
+from ..step.mindspore_step_state import completed
+from .mindspore_team import Team
+from .mindspore_validation import Validator
+from .mindspore_watchpoints import Watchpoints
+from .resume import Facts, Progress, check_resumable
+from .run_log import RunLog, Scalars
+from .train_job import Job
+
+
+def opened(path: Path, folder: Path, recipe: Recipe) -> checkpoints.Checkpoint:
+    """The converted checkpoint; a torch file is converted into the run's folder first, as the recipe's optimizer's.
+
+    Raises BadCheckpoint, Ambiguous or Unsupported as convert-ckpt does.
+    """
+    stored = path
+    if is_foreign(path):
+        stored = folder / "start.ckpt"
+        kind = table.row(recipe.optimizer.name).torch
+        convert(path, stored, training=True, force=True, optimizer=kind)
+    found = checkpoints.read(stored)
+    if found.run is not None:
+        raise BadCheckpoint(f"{path} is a checkpoint of msmigrate train: go on from it with --resume")
+    return found
+
+
+def fill(net: nn.Cell, found: checkpoints.Checkpoint, path: Path, recipe: Recipe) -> None:
+    """Give the net its weights; raises BadCheckpoint where they do not fit."""
+    held = {each.parameter.name: each.parameter for each in canonical_parameters(net)}
+    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
+    for name, array in fit(str(path), found.weights, wanted, recipe).items():
+        held[name].set_data(Tensor(array))
+
+
+def go_on(
+    step: TrainStep, found: checkpoints.Checkpoint, path: Path, steps_per_epoch: int
+) -> tuple[Progress, list[str]]:
+    """Give the step its state; where the run stands now, and what is worth knowing. Raises BadCheckpoint."""
+    try:
+        whole, notes = completed(step, found.tensors, steps_per_epoch)
+        step.load_state(whole)
+    except MsmigrateError as error:
+        raise type(error)(f"{path}: {error}") from None
+    epoch, within = divmod(step.steps, steps_per_epoch)
+    return Progress(step=step.steps, epoch=epoch, step_in_epoch=within), notes
+
+
+@dataclass
+class Run:
+    """All that the loop works with."""
+
+    job: Job
+    recipe: Recipe
+    facts: Facts
+    progress: Progress
+    team: Team
+    log: RunLog
+    net: nn.Cell
+    step: TrainStep
+    loader: Loader
+    validator: Validator | None
+    watch: Watchpoints | None
+    scalars: Scalars | None
+
+
+def use(job: Job, local_rank: int) -> None:
+    """Choose the device; raises Unsupported in one line where MindSpore cannot use it."""
+    try:
+        mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+        mindspore.set_device(job.target, 0 if job.target == "CPU" else job.device_id + local_rank)
+    except (RuntimeError, ValueError) as error:
+        first = " ".join(str(error).strip().splitlines()[:1]).split(". ")[0]
+        raise Unsupported(f"MindSpore {mindspore.__version__} cannot use {job.target} here: {first}") from error
+
+
+def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
+    """Open the data, make and fill the net, and go to where the run stands.
+
+    Raises what opening the sources raises; BadRecipe and BadInput where data, model and recipe do not fit together;
+    BadCheckpoint for weights that do not fit the net; BadDestination where another run's checkpoints stand.
+    """
+    seed = recipe.seed if job.seed is None else job.seed
+    classes = num_classes(recipe.model.name, recipe.model.args)
+    source = open_source(recipe.data.source, classes, training=True)
+    check_labels(source, classes)
+    validation = _validation_source(recipe, source, classes)
+    loader = Loader(source, recipe, training=True, rank=team.rank, world=team.size, seed=seed, warned=log.warn)
+    validator = None
+    mindspore.set_seed(seed)
+    net = mindspore_models.of_recipe(recipe.model)
+    if validation is not None:
+        tested = Loader(validation, recipe, training=False, rank=team.rank, world=team.size, seed=seed, warned=log.warn)
+        alone = team.size == 1
+        validator = Validator(recipe, tested, job.mode, None if alone else team.share, None if alone else team.total)
+    if recipe.sync_batchnorm:
+        net = team.with_shared_statistics(net)
+    facts = Facts(
+        recipe=recipe,
+        seed=seed,
+        images=len(source),
+        steps_per_epoch=loader.steps_per_epoch,
+        processes=team.size,
+        classes=source.classes,
+        mode=job.mode,
+        target=job.target,
+        versions={"mindspore": mindspore.__version__, "numpy": np.__version__},
+        source_digest=source_digest(recipe.model.source) if recipe.model.source is not None else None,
+    )
+    found = _where_it_stands(job, facts, team, log)
+    start = None
+    if found is None and job.start is not None:
+        start = opened(job.start, job.folder, recipe)
+    if start is not None and job.start is not None:
+        fill(net, start, job.start, recipe)
+    elif found is None and recipe.model.checkpoint is not None and team.rank == 0:
+        load_start(net, recipe, job.folder)
+    elif found is not None:
+        _fill(net, found[1].weights, str(found[0]), recipe)
+    if found is None:
+        team.share(net)
+    look = recipe.train.finite if team.size == 1 else "gradients"  # the mean of which every process sees alike
+    step = TrainStep(recipe, net.set_train(), mode=job.mode, look=look)
+    step.reduce = team.reducer(step.weights, recipe.train.all_reduce_fusion)
+    progress = Progress()
+    if found is not None:
+        path, checkpoint = found
+        assert checkpoint.run is not None
+        progress = Progress.of(path, checkpoint.run)
+        step.load_state(checkpoint.tensors)
+        if team.rank == 0:
+            log.note(f"going on from {path}, after step {progress.step}")
+    elif start is not None and job.start is not None:
+        progress, notes = go_on(step, start, job.start, loader.steps_per_epoch)
+        if team.rank == 0:
+            log.note(f"going on from {job.start}, after step {progress.step}")
+            for note in notes:
+                log.warn(f"{job.start}: {note}")
+    if validator is not None:
+        validator.rehearse()
+    watch = Watchpoints(step, recipe.train.watch) if recipe.train.watch is not None else None
+    scalars = None
+    if recipe.train.tensorboard and team.rank == 0:
+        scalars = Scalars(job.folder / "tensorboard", progress.step)
+    return Run(job, recipe, facts, progress, team, log, net, step, loader, validator, watch, scalars)
+
+
+def check_labels(source: Source, classes: int) -> None:
+    """Raise BadInput where a label is no class of the model: MindSpore's loss would read outside its logits."""
+    outside = np.flatnonzero((source.labels < 0) | (source.labels >= classes))
+    if len(outside):
+        raise BadInput(
+            f"{source.name}: image {outside[0]} has label {source.labels[outside[0]]} and the model's classes go from "
+            f"0 to {classes - 1} ({len(outside)} of {len(source)} labels are outside): set model.args.num_classes"
+        )
+    if len(source.classes) < 2:
+        raise BadInput(f"{source.name} has {len(source.classes)} class; telling images apart wants at least two")
+
+
+def _validation_source(recipe: Recipe, training: Source, classes: int) -> Source | None:
+    """The images to validate on, whose classes have to be the training images', or None."""
+    if recipe.data.validation is None:
+        return None
+    source = open_source(recipe.data.validation, classes, training=False)
+    check_labels(source, classes)
+    if tuple(source.classes) != tuple(training.classes):
+        missing = sorted(set(training.classes) - set(source.classes))
+        extra = sorted(set(source.classes) - set(training.classes))
+        lacks = f"lacks {_few(missing)}" if missing else f"has {_few(extra)} besides" if extra else "orders them anew"
+        raise BadInput(
+            f"{source.name} has {len(source.classes)} classes, {training.name} {len(training.classes)}: the former "
+            f"{lacks}, and labels would not mean the same; give both the same class folders"
+        )
+    return source
+
+
+def _few(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def _where_it_stands(job: Job, facts: Facts, team: Team, log: RunLog) -> tuple[Path, checkpoints.Checkpoint] | None:
+    """The checkpoint to go on from, the same in every process; None for a new run."""
+    folder = job.checkpoints
+    say = log.warn if team.rank == 0 else _nothing
+    found = checkpoints.newest(folder, say) if job.resume else None
+    if found is None and team.rank == 0 and any(folder.glob("*.ckpt")):
+        raise BadDestination(f"{folder} holds the checkpoints of another run: add --resume, or take another --out")
+    if not job.resume:
+        return None
+    step, path = -1, None
+    if found is not None:
+        path, checkpoint = found
+        assert checkpoint.run is not None
+        for note in check_resumable(path, checkpoint.run, facts):
+            say(note)
+        step = Progress.of(path, checkpoint.run).step
+    if team.mean([float(step)]) != [float(step)]:
+        raise BadCheckpoint(
+            f"the processes found different newest checkpoints (this one {path}): start them again; with several "
+            "machines, --out has to be a folder that all of them share"
+        )
+    if team.rank == 0 and found is None:
+        log.note(f"there is no checkpoint in {folder} to go on from: the run begins anew")
+    elif team.rank == 0:
+        for aside in checkpoints.set_aside(folder, step):
+            log.note(f"a damaged checkpoint is now called {aside}")
+    return found
+
+
+def _nothing(text: str) -> None:
+    """What another process says already."""
+
+
+def load_start(net: nn.Cell, recipe: Recipe, folder: Path) -> None:
+    """Fill the net with the weights of model.checkpoint; a torch one is converted into the run's folder first.
+
+    Raises BadCheckpoint, Ambiguous or Unsupported as convert-ckpt does, and where the weights do not fit the net.
+    """
+    given = recipe.model.checkpoint
+    assert given is not None
+    stored = given
+    if is_foreign(given):
+        stored = folder / "start.ckpt"
+        convert(given, stored, to="mindspore", force=True)
+    _fill(net, checkpoints.read(stored).weights, str(given), recipe)
+
+
+def _fill(net: nn.Cell, weights: dict[str, np.ndarray], shown: str, recipe: Recipe) -> None:
+    held = {each.parameter.name: each.parameter for each in canonical_parameters(net)}
+    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
+    for name, array in fit(shown, weights, wanted, recipe).items():
+        held[name].set_data(Tensor(array))

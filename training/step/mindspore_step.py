@@ -1,0 +1,436 @@
+"""TrainStep in MindSpore: what parity records is what training runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, amp, nn, ops
+from mindspore import dtype as mstype
+
+from ...errors import BadRecipe
+from ...mappings import table
+from ..models.mindspore_build import construct
+from ..models.mindspore_parameter_names import Canonical, canonical_parameters
+from ..recipe.schema import Part, Recipe, table_args
+from .mindspore_amp import LossScale, Precision
+from .mindspore_ema import MovingAverage
+from .mindspore_step_state import load_state, optimizer_state, state
+from .parameter_groups import parameter_groups
+
+_map = ops.HyperMap()
+_nothing_times = ops.MultitypeFuncGraph("msmigrate_nothing_times")
+
+
+@_nothing_times.register("Tensor")
+def _nothing_times_one(grad: Any) -> Any:
+    rows = grad.reshape(1, -1) if grad.ndim < 2 else grad.reshape(grad.shape[0], -1)
+    return ops.matmul(rows, ops.zeros((rows.shape[1], 1), rows.dtype)).reshape(-1)
+
+
+def finite_check() -> Callable[[Any], Any]:
+    """What tells whether a tuple of gradients, of any shapes, holds neither infinity nor NaN, also under jit.
+
+    A device has a kernel for that, `mindspore.amp.all_finite`. The CPU's takes 0.2 s for the 11 million gradients of
+    ResNet-18, five times as long as multiplying them by zeros (`benchmarks/finite_look.py`).
+    """
+    return all_times_zero if mindspore.get_context("device_target") == "CPU" else amp.all_finite
+
+
+def all_times_zero(grads: Any) -> Any:
+    """Whether the tensors times zero are all zero: any finite number is, however large; infinity and NaN give NaN."""
+    return ops.equal(ops.sum(ops.cat(_map(_nothing_times, grads))), 0.0)
+
+
+_clear = ops.MultitypeFuncGraph("msmigrate_clear")
+_add_to = ops.MultitypeFuncGraph("msmigrate_add_to")
+_times = ops.MultitypeFuncGraph("msmigrate_times")
+
+
+@_clear.register("Tensor")
+def _clear_one(total: Any) -> bool:
+    ops.assign(total, ops.zeros_like(total))
+    return True
+
+
+@_add_to.register("Tensor", "Tensor")
+def _add_to_one(total: Any, grad: Any) -> bool:
+    ops.assign_add(total, grad)
+    return True
+
+
+@_times.register("Tensor", "Tensor")
+def _times_one(factor: Any, grad: Any) -> Any:
+    return grad * factor
+
+
+def clear(sums: Any) -> None:
+    """Set every parameter of the tuple to zero."""
+    _map(_clear, sums)
+
+
+def add_to(sums: Any, grads: Any) -> None:
+    """Add each gradient to its parameter."""
+    _map(_add_to, sums, grads)
+
+
+def times(grads: Any, factor: Any) -> Any:
+    """Each gradient times a scalar tensor."""
+    return _map(ops.partial(_times, factor), grads)
+
+
+def build_loss(recipe: Recipe) -> nn.Cell:
+    """The recipe's loss, every argument written; list arguments (class weights) become float32 tensors."""
+    return construct(table.translate(recipe.loss.name, recipe.loss.args))
+
+
+def build_optimizer(recipe: Recipe, groups: list[tuple[dict[str, Any], list[Any]]]) -> Any:
+    """The recipe's optimizer over (a group's own torch arguments, its parameters).
+
+    Always as groups: MindSpore leaves ungrouped parameters whose name contains gamma or beta undecayed.
+    """
+    name, shared = recipe.optimizer.name, recipe.optimizer.args
+    own = [table.translate(name, args, partial=True).kwargs for args, _ in groups]
+    members = [{"params": params, **args} for (_, params), args in zip(groups, own, strict=True)]
+    return construct(table.translate(name, shared), members)
+
+
+def build_schedule(part: Part, optimizer: Any) -> Any:
+    """The recipe's schedule on an optimizer."""
+    return construct(table.translate(part.name, table_args(part)), optimizer)
+
+
+class TrainStep:
+    """Forward, loss, gradient, reduce, unscale, look for overflow, clip, update, average, move the schedule on.
+
+    mode: "graph" compiles with `jit`, the whole step or, with accumulation, the gradient of one micro-batch and the
+    update; "pynative" runs operator by operator. The weights change in place. Call `net.set_train()` before the step: a
+    Cell is born in evaluation mode. Give the net its weights before the step is made: the moving average starts as a
+    copy of them.
+
+    reduce: from the tuple of accumulated gradients to that of the mean over all processes, as DistributedDataParallel
+    does before GradScaler unscales. look: at "gradients" that are not all finite without a loss scale too: they leave
+    the weights alone, and `finite` says so; or only at the "loss", which costs nothing and misses a finite loss whose
+    gradients are not. held: the net's parameters under torch's names, where these are not its own.
+
+    As in torch's usual loop, a step that is skipped because of an overflow still moves the schedule and the moving
+    average (the running statistics have moved already).
+
+    A parameter with `requires_grad` off is left out of gradients and optimizer. One that trains but is not reached by
+    the loss gets a gradient of zeros here, and so its weight decay and momentum act, where torch gives it no gradient
+    and leaves it alone: parity reports that gradient as one that torch does not have. Freeze such a parameter.
+    """
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        net: nn.Cell,
+        mode: str = "pynative",
+        image_gradient: bool = False,
+        reduce: Callable[[Any], Any] | None = None,
+        look: Literal["gradients", "loss"] | None = None,
+        held: list[Canonical] | None = None,
+    ) -> None:
+        self.recipe = recipe
+        self.net = net
+        self.image_gradient = image_gradient
+        self.reduce = reduce
+        held = canonical_parameters(net) if held is None else held
+        self.optimizer = self._make_optimizer([c for c in held if c.parameter.requires_grad])
+        # value_and_grad returns gradients in the order of its weights, and an optimizer takes them in the order of its
+        # own parameters, which groups change
+        ordered, self._stepped = in_order(self.optimizer, held)
+        self.names = tuple(each.name for each in ordered)
+        self.weights = mindspore.ParameterTuple([each.parameter for each in ordered])
+        self.loss_function = build_loss(recipe)
+        self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
+        self.scaler = LossScale.of(recipe)
+        self.average = MovingAverage(recipe.ema, held) if recipe.ema else None
+        self.precision = Precision(recipe.amp, net)
+        self.steps = 0  # that were taken, skipped ones included
+        # plain values, for under jit a recipe's attributes cannot be read
+        self._parts = recipe.accumulate
+        self._images = self.precision.images
+        self._guarded = self.scaler is not None or look is not None
+        self._by_loss = self.scaler is None and look == "loss"
+        self._all_finite = finite_check()
+        self._max_norm = recipe.clip.max_norm if recipe.clip else None
+        self._sums = self.weights.clone(prefix="sum", init="zeros") if self._parts > 1 else ()
+        self._value_and_grad = mindspore.value_and_grad(
+            self._forward, 0 if image_gradient else None, self.weights, has_aux=True
+        )
+        compiled = mindspore.jit if mode == "graph" else _as_it_is
+        self._whole = compiled(self._whole_step)
+        self._whole_recorded = compiled(self._whole_recorded_step)
+        self._accumulate = compiled(self._accumulate_part)
+        self._finish_sums = compiled(self._finish_and_clear)
+        self._finish_recorded = compiled(self._finish_alone)
+        self._clear, self._apply = compiled(self._clear_sums), compiled(self._update)
+
+    def _make_optimizer(self, trainable: list[Canonical], others: Mapping[str, str] = MappingProxyType({})) -> Any:
+        """The recipe's optimizer, in its groups.
+
+        others: name -> class of the layer, of parameters that the recipe may name and this net does not train.
+        """
+        parameters = {each.name: each.parameter for each in trainable}
+        owners = {each.name: each.owner for each in trainable}
+        if not owners:
+            raise BadRecipe("the MindSpore net has no parameter that trains: requires_grad is off in all of them")
+        groups = parameter_groups({**owners, **others}, self.recipe.optimizer)
+        members = [(group.args, [name for name in group.names if name in parameters]) for group in groups]
+        members = [(args, names) for args, names in members if names]
+        self.group_args = [args for args, _ in members]
+        self._group_of = {name: i for i, (_, names) in enumerate(members) for name in names}
+        return build_optimizer(self.recipe, [({**args}, [parameters[n] for n in names]) for args, names in members])
+
+    def __call__(self, images: Tensor, labels: Tensor) -> StepResult:
+        """Run one step on a batch, and hand out everything that was computed.
+
+        images: (N, C, H, W) float32; labels: (N,) int32 classes, or (N, K) float32 targets.
+        """
+        self._begin()
+        with self.precision:
+            if self._parts == 1:
+                loss, logits, image_grad, grads, finite = self._whole_recorded(images, labels)
+            else:
+                losses, logits, image_grads = self._accumulated(images, labels)
+                loss, logits, image_grad = _mean(losses), ops.cat(logits), image_grads
+                if self.image_gradient:
+                    image_grad = ops.cat(image_grads)
+                grads, finite = self._finish_recorded(losses)
+                grads = tuple(grad.copy() for grad in grads)  # which may be the sums themselves
+                self._clear()
+        self._advance()
+        named = dict(zip(self.names, grads, strict=True))
+        shown = image_grad if self.image_gradient else None
+        return StepResult(loss, logits, named, shown, finite if self._guarded else None)
+
+    def train(self, images: Tensor, labels: Tensor) -> Outcome:
+        """Run one step on a batch, as `__call__` does with the same functions, and hand out what a loop needs."""
+        self._begin()
+        with self.precision:
+            if self._parts == 1:
+                loss, logits, finite = self._whole(images, labels)
+            else:
+                losses, logits, _ = self._accumulated(images, labels)
+                loss, logits, finite = self._finish_sums(losses, logits)
+        self._advance()
+        return Outcome(loss, logits, finite if self._guarded else None)
+
+    def apply(self, grads: dict[str, Tensor]) -> None:
+        """The second half of the step alone, on unscaled gradients: look for overflow, clip, update, move on."""
+        self._begin()
+        self._apply(mindspore.mutable(tuple(grads[name] for name in self.names)))
+        self._advance()
+
+    def end_epoch(self) -> None:
+        """Move on what moves once an epoch: a schedule with `per: epoch`."""
+        if self.schedule is not None and self.recipe.schedule is not None and self.recipe.schedule.per == "epoch":
+            self.schedule.step()
+
+    def _forward(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        logits = ops.cast(self.net(ops.cast(images, self._images)), mstype.float32)
+        loss = self.loss_function(logits, labels)
+        # torch divides each micro-batch's loss before backward
+        scaled = loss / self._parts if self._parts > 1 else loss
+        if self.scaler is not None:
+            scaled = scaled * self.scaler.scale
+        # has_aux: only the first value is differentiated; without it the gradients of the others would be added
+        return scaled, loss, logits
+
+    def _gradients(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any]:
+        """The loss and logits of one micro-batch, the scaled gradients, and the images' own, unscaled."""
+        (_, loss, logits), grads = self._value_and_grad(images, labels)
+        image_grad = loss
+        if self.image_gradient:
+            image_grad = grads[0]
+            grads = grads[1]
+            if self.scaler is not None:
+                image_grad = image_grad / self.scaler.scale
+        return loss, logits, grads, image_grad
+
+    def _whole_step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any]:
+        loss, logits, grads, _ = self._gradients(images, labels)
+        _, finite = self._finish(grads, loss)
+        return loss, logits, finite
+
+    def _whole_recorded_step(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any, Any, Any]:
+        loss, logits, grads, image_grad = self._gradients(images, labels)
+        grads, finite = self._finish(grads, loss)
+        return loss, logits, image_grad, grads, finite
+
+    def _accumulated(self, images: Tensor, labels: Tensor) -> tuple[Any, Any, Any]:
+        """Add up the micro-batches' gradients; one micro-batch is compiled, however many there are.
+
+        Slices are views and cost little. Losses and logits stay apart, for what is compiled next to join them: on the
+        CPU an operator that is run alone costs as much as a small layer.
+        """
+        size = images.shape[0] // self._parts
+        found = [
+            self._accumulate(images[i * size : (i + 1) * size], labels[i * size : (i + 1) * size])
+            for i in range(self._parts)
+        ]
+        losses, logits, image_grads = zip(*found, strict=True)
+        # a tuple that is not mutable is a constant to what is compiled, and each new one is compiled again
+        return mindspore.mutable(losses), mindspore.mutable(logits), image_grads
+
+    def _accumulate_part(self, images: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Any]:
+        loss, logits, grads, image_grad = self._gradients(images, labels)
+        add_to(self._sums, grads)
+        return loss, logits, image_grad
+
+    def _finish_alone(self, losses: Any) -> tuple[Any, Any]:
+        return self._finish(self._sums, _mean(losses))
+
+    def _finish_and_clear(self, losses: Any, logits: Any) -> tuple[Any, Any, Any]:
+        loss = _mean(losses)
+        _, finite = self._finish(self._sums, loss)
+        self._clear_sums()
+        return loss, ops.cat(logits), finite
+
+    def _clear_sums(self) -> bool:
+        clear(self._sums)
+        return True
+
+    def _finish(self, grads: Any, loss: Any) -> tuple[Any, Any]:
+        """Reduce, unscale, update; the unscaled gradients, and whether all is finite (True where nobody looks)."""
+        if self.reduce is not None:
+            grads = self.reduce(grads)
+        grads = self._unscaled(grads)
+        return grads, self._update(grads, loss)
+
+    def _unscaled(self, grads: Any) -> Any:
+        if self.scaler is None:
+            return grads
+        return times(grads, ops.reciprocal(self.scaler.scale))
+
+    def _update(self, grads: Any, loss: Any = None) -> Any:
+        """With a loss scale, gradients that are not all finite leave the weights alone, as GradScaler does."""
+        finite: Any = True
+        if self._guarded:
+            finite = ops.isfinite(loss) if self._by_loss and loss is not None else self._all_finite(grads)
+            if finite:
+                self._clip_then_optimize(grads)
+        else:
+            self._clip_then_optimize(grads)
+        if self.scaler is not None:
+            self.scaler(finite)
+        if self.average is not None:
+            self.average()
+        return finite
+
+    def _clip_then_optimize(self, grads: Any) -> None:
+        if self._max_norm is not None:
+            # clip_by_norm over a tuple is torch's clip_grad_norm_, its 1e-6 included; clip_by_global_norm lacks that
+            grads = ops.clip_by_norm(grads, max_norm=self._max_norm, norm_type=2.0)
+        self.optimizer(grads if self._stepped == len(self.names) else grads[: self._stepped])
+
+    def _begin(self) -> None:
+        self.steps += 1
+        if self.average is not None:
+            self.average.prepare(self.steps)
+
+    def _advance(self) -> None:
+        if self.schedule is not None and self.recipe.schedule is not None and self.recipe.schedule.per == "step":
+            self.schedule.step()
+
+    def learning_rates(self) -> dict[str, float]:
+        """State_dict name -> the learning rate that its next update uses."""
+        return {name: float(self.group(name)["lr"]) for name in self.names}
+
+    def weight_decays(self) -> dict[str, float]:
+        """State_dict name -> the weight decay that its next update uses (0 when the optimizer has none)."""
+        return {name: float(self.group(name).get("weight_decay", 0.0)) for name in self.names}
+
+    def group(self, name: str) -> Any:
+        """The optimizer's group that holds this parameter."""
+        return self.optimizer.param_groups[self._group_of[name]]
+
+    def optimizer_state(self) -> dict[str, dict[str, Tensor]]:
+        """Torch's state key -> state_dict name -> tensor, for what torch would hold by now."""
+        return optimizer_state(self)
+
+    def ema(self) -> dict[str, Tensor]:
+        """State_dict name -> the moving average of that weight or buffer; empty without one."""
+        return {} if self.average is None else dict(self.average.tensors())
+
+    @property
+    def loss_scale(self) -> float:
+        """The loss scale in force, 1 without one; reading it waits for the device."""
+        return 1.0 if self.scaler is None else float(self.scaler.scale.asnumpy())
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything besides the net's own parameters that going on to the bit needs; see mindspore_step_state."""
+        return state(self)
+
+    def load_state(self, tensors: Mapping[str, np.ndarray]) -> None:
+        """Put back what `state()` gave; raises BadCheckpoint, and changes nothing, where it does not fit."""
+        load_state(self, tensors)
+
+    def restore_counts(self, steps: int, epoch: int) -> None:
+        """Go to where `steps` steps have been taken and the schedule is in its `epoch`."""
+        self.steps = steps
+        if self.average is not None:
+            self.average.prepare(max(steps, 1))
+        if self.recipe.schedule is not None:
+            self.schedule = build_schedule(self.recipe.schedule, self.optimizer)
+            self.schedule.fast_forward(epoch)
+
+
+def in_order(optimizer: Any, held: list[Canonical]) -> tuple[list[Canonical], int]:
+    """What has a gradient, in the order in which the optimizer takes gradients, and how many of these it takes.
+
+    These are its own parameters, in its groups' order, the same as the net's or not; behind them stand those of `held`
+    that train and that it leaves alone. An optimizer that does not say what it holds takes all that train, as they
+    stand in `held`.
+    """
+    by_id = {id(each.parameter): each for each in held}
+    trainable = [each for each in held if each.parameter.requires_grad]
+    own = [
+        by_id.get(id(p)) or Canonical(f"{p.name} (not compared)", "", p) for p in getattr(optimizer, "parameters", ())
+    ]
+    own = own or trainable
+    known = {each.name for each in own}
+    return [*own, *(each for each in trainable if each.name not in known)], len(own)
+
+
+def _mean(losses: Any) -> Any:
+    total = losses[0]
+    for loss in losses[1:]:
+        total = total + loss
+    return total / len(losses)
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one step computed.
+
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled,
+    before clipping.
+    image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
+    finite: whether all gradients were finite (bool scalar), or None where nobody looks.
+    """
+
+    loss: Tensor
+    logits: Tensor
+    grads: dict[str, Tensor]
+    image_grad: Tensor | None
+    finite: Tensor | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the training loop gets of a step: the loss (scalar), the logits (N, K), and whether the gradients were all
+    finite (bool scalar), or None where the step does not look. Nothing here has waited for the device."""
+
+    loss: Tensor
+    logits: Tensor
+    finite: Tensor | None

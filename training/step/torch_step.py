@@ -1,0 +1,309 @@
+"""TrainStep in torch, with AMP, EMA and GradScaler's rule."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from ...errors import BadInput, BadRecipe
+from ...mappings import table
+from ...mappings.resolve import resolve
+from ..recipe.schema import Amp, DynamicLossScale, Ema, Part, Recipe, decay, table_args
+from .parameter_groups import is_norm, parameter_groups
+
+
+@dataclass
+class LossScale:
+    """The scale in force, and how many good steps in a row it has seen; without a rule it is static."""
+
+    scale: float
+    rule: DynamicLossScale | None = None
+    growth_tracker: int = 0
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> LossScale | None:
+        """The recipe's loss scale, or None where it has none."""
+        rule = recipe.dynamic_loss_scale
+        if rule is not None:
+            return cls(rule.init_scale, rule)
+        return cls(recipe.loss_scale) if recipe.loss_scale is not None else None
+
+    def update(self, finite: bool) -> None:
+        """What GradScaler.update() does after a step whose gradients were all finite, or were not."""
+        if self.rule is None:
+            return
+        if not finite:
+            self.scale, self.growth_tracker = _float32(self.scale * self.rule.backoff_factor), 0
+            return
+        self.growth_tracker += 1
+        if self.growth_tracker == self.rule.growth_interval:
+            grown = _float32(self.scale * self.rule.growth_factor)
+            self.scale = grown if math.isfinite(grown) else self.scale
+            self.growth_tracker = 0
+
+
+def _float32(value: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))
+
+
+HALVES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
+
+
+def forward(amp: Amp | None, model: nn.Module, images: torch.Tensor) -> torch.Tensor:
+    """The model's logits in the model's own dtype, computed in mixed precision where that is float32.
+
+    A float64 model is the reference, and runs without. O1: under torch.autocast. O2: weights and images are rounded,
+    the norms' excepted, which take half precision and compute with float32 statistics. O3: the norms' too. The model's
+    parameters stay float32, and the gradients that reach them passed through the rounding. images: (N, C, H, W).
+    """
+    dtype = next(model.parameters()).dtype
+    if amp is None or amp.level == "O0" or dtype != torch.float32:
+        return model(images)
+    half = HALVES[amp.dtype]
+    if amp.level == "O1":
+        with torch.autocast(images.device.type, half):
+            logits: torch.Tensor = model(images)
+        return logits.to(dtype)
+    norms = {name for name, module in model.named_modules() if is_norm(type(module).__name__)}
+    weights = {}
+    for name, parameter in model.named_parameters():
+        if name.rpartition(".")[0] not in norms:
+            weights[name] = parameter.to(half)
+        elif amp.level == "O3":
+            weights[name] = parameter.to(half).to(dtype)  # a norm's kernel wants them in the dtype of its statistics
+    return torch.func.functional_call(model, weights, (images.to(half),)).to(dtype)
+
+
+class MovingAverage:
+    """An average of everything in the model's state_dict, which starts as a copy of it.
+
+    The rule is that of timm.utils.ModelEmaV2 and, under warm-up, ModelEmaV3; integer buffers (num_batches_tracked) are
+    copied. The average is in the model's own dtype.
+    """
+
+    def __init__(self, ema: Ema, model: nn.Module) -> None:
+        self._rule = ema
+        self.tensors = {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+    def update(self, model: nn.Module, number: int) -> None:
+        """Take the given update, counted from 1."""
+        weight = 1.0 - decay(self._rule, number)
+        with torch.no_grad():
+            for name, value in model.state_dict().items():
+                average = self.tensors[name]
+                if average.is_floating_point():
+                    average.lerp_(value, weight)
+                else:
+                    average.copy_(value)
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What one step computed.
+
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled,
+    before clipping; a parameter that the loss does not reach has none.
+    image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
+    finite: whether all gradients were finite, or None without a loss scale: nobody looks.
+    """
+
+    loss: torch.Tensor
+    logits: torch.Tensor
+    grads: dict[str, torch.Tensor]
+    image_grad: torch.Tensor | None
+    finite: bool | None = None
+
+
+class TrainStep:
+    """Forward, loss, gradient, unscale, look for overflow, clip, update, average, move the schedule on.
+
+    `model` decides the precision: a float64 model gives the reference step, without mixed precision. The weights change
+    in place. A parameter that the loss does not reach is left alone: no gradient, no decay, no optimizer state.
+
+    As in the usual loop, a step that is skipped because of an overflow still moves the schedule and the moving average.
+    In float64 little overflows: `decisions`, for each step to come whether its gradients count as finite, makes the
+    reference skip what a run in the recipe's own precision skipped.
+    """
+
+    def __init__(self, recipe: Recipe, model: nn.Module) -> None:
+        self.recipe = recipe
+        self.model = model
+        self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+        self.loss_function = build_loss(recipe, next(model.parameters()).dtype)
+        self.optimizer = build_optimizer(recipe, model)
+        self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
+        self.scaler = LossScale.of(recipe)
+        self.average = MovingAverage(recipe.ema, model) if recipe.ema else None
+        self.steps = 0  # that were taken, skipped ones included
+        self.decisions: list[bool] = []
+
+    def __call__(self, images: torch.Tensor, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
+        """Run one step on a batch.
+
+        images: (N, C, H, W) in the model's dtype; labels: (N,) int64 classes, or (N, K) float targets.
+        """
+        result = self.gradients(images, labels, image_gradient)
+        return replace(result, finite=self.apply(result.grads))
+
+    def gradients(self, images: torch.Tensor, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
+        """The first half of the step: mean loss and unscaled gradients, averaged over the micro-batches."""
+        self.model.train()
+        self.optimizer.zero_grad(set_to_none=True)
+        images = images.detach().clone().requires_grad_(image_gradient)
+        parts, scale = self.recipe.accumulate, self.loss_scale
+        total = torch.zeros((), dtype=images.dtype)
+        outputs = []
+        for x, y in zip(images.chunk(parts), labels.chunk(parts), strict=True):
+            outputs.append(forward(self.recipe.amp, self.model, x))
+            loss = self.loss_function(outputs[-1], y)
+            (loss / parts * scale).backward()
+            total += loss.detach() / parts
+        # a parameter that the loss does not reach has no gradient in torch: its optimizer skips it
+        grads = self.unscaled()
+        image_grad = images.grad / scale if images.grad is not None else None
+        return StepResult(total, torch.cat(outputs).detach(), grads, image_grad)
+
+    def unscaled(self) -> dict[str, torch.Tensor]:
+        """State_dict name -> gradient that the backward pass left, without the loss scale; without one, what the
+        parameter itself holds."""
+        held = {name: p.grad.detach() for name, p in self.parameters.items() if p.grad is not None}
+        return held if self.scaler is None else {name: grad * (1.0 / self.loss_scale) for name, grad in held.items()}
+
+    def apply(self, grads: dict[str, torch.Tensor]) -> bool | None:
+        """Clip the unscaled gradients, update weights, loss scale and average, and move the schedule on.
+
+        With a loss scale, gradients that are not all finite leave the weights alone, as torch.amp.GradScaler does.
+        Returns whether they were finite, or None without a loss scale.
+        """
+        self.steps += 1
+        kept = self.recipe.clip is None and leaves_gradients(self.optimizer)  # clipping writes into them, too
+        for name, parameter in self.parameters.items():
+            parameter.grad = None if name not in grads else grads[name] if kept else grads[name].clone()
+        finite = None
+        if self.scaler is not None:
+            found = all(bool(grad.isfinite().all()) for grad in grads.values())
+            finite = self.decisions.pop(0) if self.decisions else found
+        if finite is not False:
+            if self.recipe.clip:
+                nn.utils.clip_grad_norm_(self.parameters.values(), self.recipe.clip.max_norm)
+            self.optimizer.step()
+        if self.scaler is not None:
+            self.scaler.update(finite is not False)
+        if self.average is not None:
+            self.average.update(self.model, self.steps)
+        self._advance("step")
+        return finite
+
+    def end_epoch(self) -> None:
+        """Move on what moves once an epoch: a schedule with `per: epoch`."""
+        self._advance("epoch")
+
+    def _advance(self, per: str) -> None:
+        if self.schedule is None or self.recipe.schedule is None or self.recipe.schedule.per != per:
+            return
+        with warnings.catch_warnings():
+            # torch finds a schedule that moves before the first update suspicious; a skipped update is no mistake
+            warnings.filterwarnings("ignore", r"Detected call of `lr_scheduler\.step\(\)` before", UserWarning)
+            self.schedule.step()
+
+    @property
+    def loss_scale(self) -> float:
+        """The loss scale in force, 1 without one."""
+        return self.scaler.scale if self.scaler is not None else 1.0
+
+    def ema(self) -> dict[str, torch.Tensor]:
+        """State_dict name -> the moving average of that weight or buffer; empty without one."""
+        return dict(self.average.tensors) if self.average is not None else {}
+
+    def learning_rates(self) -> dict[str, float]:
+        """State_dict name -> the learning rate that its next update uses."""
+        return self._by_name("lr")
+
+    def weight_decays(self) -> dict[str, float]:
+        """State_dict name -> the weight decay that its next update uses (0 when the optimizer has none)."""
+        return self._by_name("weight_decay")
+
+    def optimizer_state(self) -> dict[str, dict[str, torch.Tensor]]:
+        """State key -> state_dict name -> tensor, as torch.optim names its state (momentum_buffer, exp_avg, …)."""
+        names = {id(p): name for name, p in self.parameters.items()}
+        state: dict[str, dict[str, torch.Tensor]] = {}
+        for parameter, values in self.optimizer.state.items():
+            for key, value in values.items():
+                if isinstance(value, torch.Tensor):
+                    state.setdefault(key, {})[names[id(parameter)]] = value
+        for group in self.optimizer.param_groups:
+            if isinstance(group.get("step"), torch.Tensor):  # timm counts for the whole group
+                state.setdefault("step", {}).update(
+                    (names[id(parameter)], group["step"]) for parameter in group["params"]
+                )
+        return state
+
+    def _by_name(self, key: str) -> dict[str, float]:
+        names = {id(p): name for name, p in self.parameters.items()}
+        return {
+            names[id(p)]: float(group.get(key, 0.0)) for group in self.optimizer.param_groups for p in group["params"]
+        }
+
+
+def build_loss(recipe: Recipe, dtype: torch.dtype) -> nn.Module:
+    """The recipe's loss; list arguments (class weights) become tensors of `dtype`."""
+    args = {
+        key: torch.tensor(value, dtype=dtype) if isinstance(value, list) else value
+        for key, value in recipe.loss.args.items()
+    }
+    return _construct(recipe.loss, **args)
+
+
+def build_optimizer(recipe: Recipe, model: nn.Module) -> torch.optim.Optimizer:
+    """The recipe's optimizer with its parameter groups."""
+    modules = dict(model.named_modules())
+    parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    owners = {name: type(modules[name.rpartition(".")[0]]).__name__ for name in parameters}
+    groups = [
+        {"params": [parameters[name] for name in group.names], **group.args}
+        for group in parameter_groups(owners, recipe.optimizer)
+    ]
+    return _construct(recipe.optimizer, groups, **recipe.optimizer.args)
+
+
+def build_schedule(part: Part, optimizer: torch.optim.Optimizer) -> Any:
+    """The recipe's schedule; the schedules inside another are made first, on the same optimizer."""
+    args = table_args(part)
+    if "schedulers" in args:
+        inner = [Part(name=name, args=given) for name, given in args["schedulers"]]
+        args["schedulers"] = [build_schedule(each, optimizer) for each in inner]
+    return _construct(part, optimizer=optimizer, **args)
+
+
+def _construct(part: Part, *positional: Any, **args: Any) -> Any:
+    """Make the torch (or timm) object that a part names; only names the mapping table knows are ever looked up.
+
+    Raises BadRecipe where torch does not have it or refuses a value.
+    """
+    name = table.row(part.name).torch
+    try:
+        found = resolve(name)
+    except BadInput:
+        package = name.partition(".")[0]
+        version = f" ({torch.__version__})" if package == "torch" else ""
+        raise BadRecipe(f"this {package}{version} has no {part.name}") from None
+    try:
+        return found(*positional, **args)
+    except (TypeError, ValueError) as error:
+        raise BadRecipe(f"{part.name}: {' '.join(str(error).split())}") from error
+
+
+def leaves_gradients(optimizer: torch.optim.Optimizer) -> bool:
+    """Whether an optimizer is known to write nothing into the gradients: torch's own, which take tensor by tensor.
+
+    With `foreach`, SGD adds Nesterov's momentum in place; `fused` may do so, too; others' are not known.
+    """
+    own = f"{type(optimizer).__module__}.".startswith("torch.optim.")
+    return own and not any(group.get("foreach") or group.get("fused") for group in optimizer.param_groups)

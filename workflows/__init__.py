@@ -1,0 +1,1 @@
+"""What a command does from start to end; each is the public function of its name."""

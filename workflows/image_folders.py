@@ -1,0 +1,51 @@
+"""Data stats, data split."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Literal
+
+from ..reports.image_folders import (
+    _list_corrupt,
+    _print_json,
+    _show_split,
+    _show_statistics,
+    _split_json,
+    _statistics_json,
+)
+from ..reports.progress import _progress
+from ..training.data import image_folder
+from ..training.data.image_folder import Way
+from ..training.data.image_statistics import measure
+
+
+def stats(folder: Path, resize: int | None, on_corrupt: Literal["fail", "skip", "list"], as_json: bool) -> int:
+    """Print mean and standard deviation of all images below `folder`; returns the exit code.
+
+    on_corrupt: 'list' prints the corrupt images and nothing else, and returns 1 if there are any.
+    """
+    warnings.filterwarnings("ignore", module="PIL")  # of images that it does decode, as training will
+    if on_corrupt == "list":
+        return _list_corrupt(folder, as_json)
+    with _progress("decoding") as told:
+        found = measure(folder, resize=resize, on_corrupt=on_corrupt, told=told)
+    if as_json:
+        _print_json(_statistics_json(folder, resize, found))
+    else:
+        _show_statistics(folder, resize, found)
+    return 0
+
+
+def split(folder: Path, into: Path | None, share: float, seed: int, how: Way, dry_run: bool, as_json: bool) -> int:
+    """Split the tree `folder` into train/ and val/ below `into` and print what went where; returns the exit code."""
+    target = image_folder.destination(folder, into)
+    found = image_folder.plan(folder, share, seed)
+    if not dry_run:
+        with _progress({"copy": "copying"}.get(how, "linking")) as told:
+            image_folder.carry_out(found, target, how, told)
+    if as_json:
+        _print_json(_split_json(found, target, seed, how, dry_run))
+    else:
+        _show_split(found, target, how, dry_run)
+    return 0

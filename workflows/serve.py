@@ -1,0 +1,173 @@
+"""What `msmigrate serve` does around the server: what is served, how it is told, and the stop."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from ..deploy import options
+from ..deploy.export import Worker, module
+from ..deploy.hostile_mindir import refuse_code
+from ..deploy.options import ENC_MODES, Asked, Job, ServeJob, read_key, shape_of
+from ..deploy.source_model import job_of, subject_of
+from ..errors import BadInput, WorkerFailed
+from ..input_files import open_regular, unreadable
+from ..printable import echo
+from ..processes import ENDING, interrupt, signals_to
+from ..temporary import temporary_folder
+from ..training.inference import Request, class_file, follow, own_mode, preparation
+from ..training.recipe import reader as recipes
+from ..training.recipe.schema import Data, Model, Optimizer, Recipe
+
+STOPPED = 30.0  # seconds within which the server has stopped after a signal, or is killed
+VERSION_FIRST = b"\n"  # a MindIR is a message of protobuf, whose first field is the text of its version
+ANY = Recipe(model=Model(name="a MindIR"), data=Data(), optimizer=Optimizer(name="SGD", args={"lr": 0.1}))
+
+
+def run(
+    model_file: Path,
+    model: str | None = None,
+    recipe: Path | None = None,
+    trust_source: str | None = None,
+    ema: bool = False,
+    shapes: tuple[str, ...] = (),
+    classes: Path | None = None,
+    name: str | None = None,
+    host: str = "127.0.0.1",
+    port: int = 1500,
+    batch: int = 8,
+    wait: float = 2.0,
+    max_request: float = 16.0,
+    max_waiting: int = 256,
+    key_file: Path | None = None,
+    enc_mode: str | None = None,
+    worker: Worker = module,
+) -> int:
+    """Serve a model until SIGINT, SIGTERM or SIGHUP; returns the exit code.
+
+    max_request: MB of a request. Raises BadInput, BadCheckpoint and others before anything listens, and what the server
+    raises.
+    """
+    name = name or re.sub(r"\W", "_", model_file.stem) or "model"
+    if not name.isidentifier():
+        raise BadInput(f"--name {name}: a model is asked for by letters, digits and _: give it another --name")
+    for text in shapes:
+        shape_of(text)
+    names = None if classes is None else class_file(classes)
+    mode = enc_mode or ENC_MODES[0]
+    if key_file is not None:
+        read_key(key_file, mode)
+    with temporary_folder("serve") as folder:
+        job, known, images = _job(
+            Asked(
+                model_file,
+                model=model,
+                recipe=recipe,
+                ema=ema,
+                shapes=shapes,
+                key_file=key_file,
+                enc_mode=mode,
+                trust=trust_source,
+            ),
+            folder,
+        )
+        served = ServeJob(
+            name=name,
+            job=job,
+            mindir=model_file if _is_mindir(model_file) else None,
+            images=images,
+            classes=names or known,
+            host=host,
+            port=port,
+            batch=batch,
+            wait=wait,
+            most_bytes=int(max_request * 1e6),
+            most_waiting=max_waiting,
+        )
+        (folder / options.FILE).write_text(served.model_dump_json(), encoding="utf-8")
+        _follow([*worker("serving.mindspore_server_worker"), str(folder)], folder / "server.log", name, host)
+    return 0
+
+
+def _is_mindir(file: Path) -> bool:
+    return file.suffix.lower() == ".mindir"
+
+
+def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
+    """The net's job, the names of its classes if the checkpoint knows them, and whether images can be prepared."""
+    if not _is_mindir(asked.checkpoint):
+        if asked.key_file is not None:
+            raise BadInput("--key-file opens an encrypted MindIR")
+        subject = subject_of(asked, folder, [])
+        return job_of(asked, subject), list(subject.classes) if subject.classes else None, True
+    if asked.model is not None or asked.ema or asked.trust is not None:
+        raise BadInput(
+            "a MindIR holds its model: leave --model, --trust-source and --ema out; --recipe says how images are "
+            "prepared"
+        )
+    if (why := unreadable(asked.checkpoint)) is not None:
+        raise BadInput(why)
+    if asked.key_file is None:
+        with open_regular(asked.checkpoint) as file:
+            if file.read(1) != VERSION_FIRST:
+                raise BadInput(f"{asked.checkpoint} is no MindIR, or an encrypted one, whose key --key-file gives")
+        refuse_code(asked.checkpoint)
+    recipe = ANY if asked.recipe is None else recipes.load(asked.recipe)
+    preparation(recipe)  # or refuse it now
+    request = Request(
+        recipe=recipe, weights=asked.checkpoint, shown=str(asked.checkpoint), mode=own_mode(recipe), target="CPU"
+    )
+    key: Any = {"key_file": asked.key_file, "enc_mode": asked.enc_mode}
+    return Job(request=request, shapes=list(asked.shapes), **key), None, asked.recipe is not None
+
+
+def _follow(command: list[str], log: Path, name: str, host: str) -> None:
+    """Run the server, say where it listens, and hand on the signals that stop it; one that does not stop is killed.
+
+    Raises WorkerFailed then, and KeyboardInterrupt for a signal that comes before it listens.
+    """
+    server: list[int] = []
+    listening: list[int] = []
+    killed: list[int] = []
+
+    def told(event: dict[str, Any]) -> None:
+        if "pid" in event:
+            server.append(event["pid"])
+        elif "listens" in event:
+            listening.extend(server)
+            address = f"http://{f'[{host}]' if ':' in host else host}:{event['listens']}"
+            for method in event["methods"]:
+                echo(f"POST {address}/model/{name}:{method}")
+            echo(f"GET  {address}/health   (Ctrl-C stops it when its requests are answered)")
+        elif "stopped" in event:
+            echo(f"Stopped after {event['stopped']} instances in {event['batches']} batches.")
+
+    def kill() -> None:
+        killed.append(listening[0])
+        with suppress(ProcessLookupError):
+            os.kill(listening[0], signal.SIGKILL)
+
+    patience = threading.Timer(STOPPED, kill)
+
+    def stop(number: int) -> None:
+        if not listening:
+            interrupt(number)
+        if patience.ident is None:
+            patience.start()
+        with suppress(ProcessLookupError):
+            os.kill(listening[0], signal.SIGTERM)
+
+    try:
+        with signals_to(stop, (signal.SIGINT, *ENDING)):
+            follow(command, log, told)
+    except WorkerFailed:
+        if not killed:
+            raise
+        raise WorkerFailed(f"the server did not stop within {STOPPED:g} s of the signal and was killed") from None
+    finally:
+        patience.cancel()

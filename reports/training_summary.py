@@ -179,7 +179,6 @@ def write(content: dict[str, Any], folder: Path) -> None:
 
 def draw(history: History, folder: Path, title: str) -> Path | None:
     """Draw training.png and return its place, or None where there is nothing to draw or nowhere to put it."""
-    # MOVED
 
     if not history.steps and not history.validations:
         return None

@@ -200,7 +200,6 @@ def run(recipe_file: Path | None, asked: Asked, mindspore_worker: Sequence[str] 
     recipe_file: a torch model by name stands for the default recipe with that model. mindspore_worker: the command that
     records MindSpore's side.
     """
-    # MOVED  # which is made of parts of this file
 
     model = str(recipe_file) if asked.torch is None and names_a_model(recipe_file) else None
     path = recipes.DEFAULT if recipe_file is None or model is not None else recipe_file

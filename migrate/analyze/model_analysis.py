@@ -23,7 +23,6 @@ def analyze(target_name: str, *, mode: str, target: str, inputs: Sequence[str] =
     if target_name.endswith(".onnx") or (":" not in target_name and Path(target_name).exists()):
         if inputs:
             raise BadInput("--input is for models of torch: a file of ONNX says its own inputs")
-        # MOVED
 
         return analyze_onnx(target_name, mode=mode, target=target)
     if ":" not in target_name:

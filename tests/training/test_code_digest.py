@@ -25,7 +25,7 @@ def test_the_place_does_not_count(copy: Path) -> None:
 
 
 def test_line_ends_and_caches_do_not_count(copy: Path) -> None:
-    file = copy / "training" / "step" / "groups.py"
+    file = copy / "training" / "step" / "parameter_groups.py"
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
     (copy / "training" / "step" / "__pycache__").mkdir(exist_ok=True)
     (copy / "training" / "step" / "__pycache__" / "groups.cpython-311.pyc").write_bytes(b"x")
@@ -42,7 +42,7 @@ def test_one_letter_counts_wherever_it_stands(copy: Path, name: str) -> None:
 
 
 def test_a_file_that_is_moved_counts(copy: Path) -> None:
-    (copy / "training" / "step" / "groups.py").rename(copy / "migrate" / "groups.py")
+    (copy / "training" / "step" / "parameter_groups.py").rename(copy / "migrate" / "parameter_groups.py")
     assert code_digest(copy) != code_digest()
 
 

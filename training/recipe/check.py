@@ -261,7 +261,6 @@ def _dotted(loc: Loc) -> str:
 
 def recipe_check(recipe: Recipe) -> None:
     """Ask the mapping table for every part, so that a recipe nobody can run fails before a framework is started."""
-    # MOVED
 
     problem = first_problem(recipe)
     if problem:

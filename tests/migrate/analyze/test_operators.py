@@ -29,7 +29,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Row]]:
     """The rows by name, for tests to change."""
     rows = dict(names.rows_by_name())
     monkeypatch.setattr(names, "rows_by_name", lambda: rows)
-    monkeypatch.setattr("msmigrate.migrate.analyze.names.rows_by_name", lambda: rows)
+    monkeypatch.setattr("msmigrate.migrate.analyze.operators.rows_by_name", lambda: rows)
     names.find.cache_clear()
     yield rows
     names.find.cache_clear()

@@ -1,4 +1,4 @@
-"""Export, serve."""
+"""The commands export and serve."""
 
 from __future__ import annotations
 

@@ -47,9 +47,9 @@ def mappings(name: str | None, kind: str | None, as_json: bool) -> None:
         raise click.UsageError("NAME or --kind, not both.")
     rows = table.rows(kind) if name is None else [table.row(name)]
     if as_json:
-        echo(json_line(mapping_table.mapping_table_as_json(rows)))
+        echo(json_line(mapping_table.as_json(rows)))
     else:
-        mapping_table.mapping_table_show(rows, whole=name is not None)
+        mapping_table.show(rows, whole=name is not None)
 
 
 @cli.command("explain")

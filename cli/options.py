@@ -1,4 +1,4 @@
-"""Options shared by commands, and `options_of(Model)`: click options from a pydantic model."""
+"""Options that several commands have."""
 
 from __future__ import annotations
 

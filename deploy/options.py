@@ -1,4 +1,4 @@
-"""ExportOptions, ExportJob, ServeJob; the names and arrays that the processes of an export hand each other."""
+"""What an export and a server are asked for, and the names and arrays that their processes hand each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Check (one line of an examination); this machine: CPU flags, memory, disk."""
+"""This machine, as a process sees it: CPU flags, memory, disk."""
 
 from __future__ import annotations
 

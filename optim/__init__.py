@@ -1,1 +1,1 @@
-"""SGD, RMSprop, Adam, AdamW, NAdam, RAdam, Lamb, Lars, lr_scheduler: imported when asked for."""
+"""torch's optimizers and learning-rate schedules, computed by MindSpore as torch computes them."""

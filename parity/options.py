@@ -1,4 +1,4 @@
-"""ParityOptions and ParityJob: every option of a comparison, declared once; Pair."""
+"""What a comparison is asked for, as its command line and its workers know it; a pair of the user's models."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from ..errors import BadInput, MsmigrateError, WorkerFailed
 from ..migrate.checkpoint.formats.detect_format import check_checkpoint
 from ..migrate.checkpoint.name_map import read_rules
-from ..migrate.model_spec import parse as model_spec_parse
+from ..migrate.model_spec import parse as parse_spec
 from ..training.data.sources import check_place
 from ..training.models import model_names
 from ..training.models.converted_models import maker
@@ -48,8 +48,8 @@ class Pair:
     outputs: bool = False
 
     def __post_init__(self) -> None:
-        model_spec_parse(self.torch)
-        model_spec_parse(self.mindspore)
+        parse_spec(self.torch)
+        parse_spec(self.mindspore)
 
     def arguments(self) -> list[str]:
         """The command line of a worker that `of` reads back."""

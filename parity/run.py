@@ -28,7 +28,7 @@ from .options import Options, check_inputs
 from .record import resume
 from .record.step_starts import StepStarts
 from .result import Cause, Finding, ModuleVerdict, Report
-from .run_folder import CHECKPOINT, LAST_REPLAY, LAST_TRACE, WEIGHTS, _log, claim
+from .run_folder import CHECKPOINT, LAST_REPLAY, LAST_TRACE, WEIGHTS, claim, log_file
 from .verdict import Verdict
 from .worker_processes import Team, drop_half_traces, last_words
 
@@ -176,7 +176,7 @@ def run_workers(
     try:
         with Team(timeout) as team:
             for name, command in commands.items():
-                team.start(name, [*command, *arguments], _log(folder, name))
+                team.start(name, [*command, *arguments], log_file(folder, name))
             _attend(team, options, told)
     except BaseException:
         drop_half_traces(folder)

@@ -215,12 +215,12 @@ def claim(folder: Path) -> None:
         in_use = any(folder.iterdir())
         if not in_use:
             for name in LAST_TRACE:
-                _log(folder, name).touch()
+                log_file(folder, name).touch()
     except OSError as error:
         raise BadDestination(f"{folder}: traces cannot be kept here: {error.strerror or error}") from error
     if in_use:
         raise BadInput(f"{folder} is not empty; traces of two runs would mix: name another folder")
 
 
-def _log(folder: Path, name: str) -> Path:
+def log_file(folder: Path, name: str) -> Path:
     return folder / f"{name.lower()}.log"

@@ -98,7 +98,7 @@ class About:
     notes: list[str]
 
 
-def _json(about: About, evaluation: Evaluation) -> dict[str, Any]:
+def evaluation_json(about: About, evaluation: Evaluation) -> dict[str, Any]:
     return {**vars(about), **evaluation.as_json()}
 
 
@@ -159,7 +159,7 @@ def _cells(row: ClassReport) -> tuple[Text, ...]:
     return (one_line(row.name), *map(one_line, figures))
 
 
-def _predictions_json(
+def predictions_json(
     subject: Subject, request: Request, results: Results, names: Sequence[str], files: Sequence[str]
 ) -> dict[str, Any]:
     rows = zip(results.names, results.classes, results.probabilities, strict=True)
@@ -177,7 +177,7 @@ def _predictions_json(
     }
 
 
-def _show(results: Results, names: Sequence[str], console: Console) -> None:
+def show_predictions(results: Results, names: Sequence[str], console: Console) -> None:
     """A block of lines for each image: its name, then its classes."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("image", overflow="fold")

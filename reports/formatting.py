@@ -1,4 +1,4 @@
-"""Numbers, sizes, durations, counts, JSON text: one way to write each."""
+"""Numbers, sizes, durations and counts: one way to write each."""
 
 from __future__ import annotations
 

@@ -11,17 +11,17 @@ from rich.text import Text
 from ..printable import echo
 from ..training.data.image_folder import TRAINING, VALIDATION, Split, Way
 from ..training.data.image_statistics import LARGEST, Corrupt, Statistics, corrupt_images
-from .progress import _progress
+from .progress import counted
 from .terminal import Console
 
 CHANNELS = ("red", "green", "blue")
 
 
-def _list_corrupt(folder: Path, as_json: bool) -> int:
-    with _progress("decoding") as told:
+def list_corrupt(folder: Path, as_json: bool) -> int:
+    with counted("decoding") as told:
         images, corrupt = corrupt_images(folder, told)
     if as_json:
-        _print_json({"folder": str(folder), "images": images, "corrupt": _corrupt_json(corrupt)})
+        print_json({"folder": str(folder), "images": images, "corrupt": _corrupt_json(corrupt)})
     else:
         _list(corrupt)
         cannot = f"{len(corrupt):,} of {images:,} images below {_plain(folder)} cannot be decoded."
@@ -29,7 +29,7 @@ def _list_corrupt(folder: Path, as_json: bool) -> int:
     return 1 if corrupt else 0
 
 
-def _show_statistics(folder: Path, resize: int | None, found: Statistics) -> None:
+def show_statistics(folder: Path, resize: int | None, found: Statistics) -> None:
     console = Console()
     counts = _table("folder", "images")
     for name, images in found.folders.items():
@@ -56,7 +56,7 @@ def _normalize(found: Statistics) -> str:
     return f"{{name: Normalize, args: {{mean: [{mean}], std: [{std}]}}}}"
 
 
-def _statistics_json(folder: Path, resize: int | None, found: Statistics) -> dict[str, Any]:
+def statistics_json(folder: Path, resize: int | None, found: Statistics) -> dict[str, Any]:
     return {
         "folder": str(folder),
         "images": found.images,
@@ -74,7 +74,7 @@ def _statistics_json(folder: Path, resize: int | None, found: Statistics) -> dic
     }
 
 
-def _show_split(found: Split, target: Path, how: Way, dry_run: bool) -> None:
+def show_split(found: Split, target: Path, how: Way, dry_run: bool) -> None:
     shown = _table("class", TRAINING, VALIDATION)
     for name in found.training:
         shown.add_row(Text(_plain(name)), f"{len(found.training[name]):,}", f"{len(found.validation[name]):,}")
@@ -97,7 +97,7 @@ def _show_split(found: Split, target: Path, how: Way, dry_run: bool) -> None:
             echo(f"    {key}: {_plain(json.dumps(f'folder:{target / part}', ensure_ascii=False))}")
 
 
-def _split_json(found: Split, target: Path, seed: int, how: Way, dry_run: bool) -> dict[str, Any]:
+def split_json(found: Split, target: Path, seed: int, how: Way, dry_run: bool) -> dict[str, Any]:
     return {
         "folder": str(found.folder),
         "into": str(target),
@@ -143,5 +143,5 @@ def _plain(name: object) -> str:
     return str(name).encode("utf-8", "replace").decode("utf-8")
 
 
-def _print_json(content: Any) -> None:
+def print_json(content: Any) -> None:
     echo(_plain(json.dumps(content, ensure_ascii=False)))

@@ -147,7 +147,7 @@ def _state(state: State) -> Cells:
     return state.torch or "–", state.mindspore or "dropped", "; ".join(notes)
 
 
-def mapping_table_show(rows: Iterable[Row], *, whole: bool) -> None:
+def show(rows: Iterable[Row], *, whole: bool) -> None:
     """Print a line for every row, or the whole of each."""
     # Elsewhere than in a terminal nothing is cut to its width.
     console = Console(width=None if sys.stdout.isatty() else 200)
@@ -203,7 +203,7 @@ def show_row(row: Row, console: Console) -> None:
         console.print(f"  {page}", soft_wrap=True, highlight=False)
 
 
-def mapping_table_as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def as_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """The rows as plain values, their faults written out; the tests' cases are left out."""
     plain = []
     for row in rows:

@@ -14,10 +14,9 @@ from typing import Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
-from rich.progress import Progress as Progress_
 from rich.text import Text
 
-from ..parity.run import Told as run_Told
+from ..parity.run import Told
 from ..training import device_targets
 from ..training.inference import WORKER, Request, infer
 from ..training.metrics import Results
@@ -72,7 +71,7 @@ def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = 
         MofNCompleteColumn(),
         TimeRemainingColumn(),
     )
-    with Progress_(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+    with Bar(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("starting MindSpore", total=None)
 
         def told(event: dict[str, Any]) -> None:
@@ -85,7 +84,7 @@ def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = 
 
 
 @contextmanager
-def progressing(who: Sequence[str]) -> Iterator[run_Told]:
+def progressing(who: Sequence[str]) -> Iterator[Told]:
     """Show on stderr what each framework is doing; on a terminal the lines stay in place."""
     console = Console(stderr=True)
     columns = (
@@ -94,7 +93,7 @@ def progressing(who: Sequence[str]) -> Iterator[run_Told]:
         TextColumn("{task.description}"),
         TimeElapsedColumn(),
     )
-    with Progress_(*columns, console=console, disable=not console.is_terminal) as progress:
+    with Bar(*columns, console=console, disable=not console.is_terminal) as progress:
         tasks = {name: progress.add_task("starting", who=name, total=None) for name in who}
 
         def told(who: str, doing: str) -> None:
@@ -123,7 +122,7 @@ class TrainingProgress:
         self._last = -math.inf
         self._step: dict[str, Any] = {}
         self._shown: set[tuple[int, str]] = set()
-        self._bar = Progress_(
+        self._bar = Bar(
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
@@ -236,14 +235,14 @@ def validation_text(event: dict[str, Any], epochs: Any) -> str:
     return f"{epoch_text(event, epochs)}  validation: {', '.join(parts)}"
 
 
-Told = Callable[[int, int], None]
+OnProgress = Callable[[int, int], None]
 
 
 @contextlib.contextmanager
-def _progress(doing: str) -> Iterator[Told]:
+def counted(doing: str) -> Iterator[OnProgress]:
     """A bar on stderr while the work goes on, if that is a terminal; gives what is called with (done, all)."""
     console = Console(stderr=True)
     columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress_(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
+    with Bar(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task(doing, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -331,7 +331,7 @@ def read_map(path: Path) -> None:
 def read_rows(path: Path) -> None:
     user_rows.read.cache_clear()
     rows = user_rows.read((path,), KINDS_OF_ROWS)
-    json_line(mapping_table.mapping_table_as_json(rows))
+    json_line(mapping_table.as_json(rows))
     printed = io.StringIO()
     for row in rows:
         mapping_table.show_row(row, Console(file=printed, width=80))

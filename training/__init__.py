@@ -1,1 +1,1 @@
-"""Run it: the recipe here; data, models, the step, whole runs and inference in their own folders."""
+"""Run it: the recipe, data, models, the step and whole runs in folders of their own; evaluating and predicting here."""

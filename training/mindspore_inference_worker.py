@@ -29,7 +29,7 @@ from mindspore.nn.utils import no_init_parameters  # noqa: E402
 from ..errors import BadInput, BadRecipe, Unsupported, WorkerFailed  # noqa: E402
 from ..migrate.model_spec import function, parse, place_of  # noqa: E402
 from .checkpoints import EMA, fit, read  # noqa: E402
-from .data.mindspore_pipeline import Prepare as mindspore_data_Prepare  # noqa: E402
+from .data.mindspore_pipeline import Prepare as PrepareInMindSpore  # noqa: E402
 from .data.preprocessing import Prepare, PreparedImages  # noqa: E402
 from .data.sources import Source  # noqa: E402
 from .device_targets import TARGETS  # noqa: E402
@@ -141,7 +141,7 @@ def carry_out(request: Request, told: Told) -> Results:
     told({"doing": "compiling"})
     for ready in batches(
         source,
-        mindspore_data_Prepare(preparation(request.recipe), source.mode),
+        PrepareInMindSpore(preparation(request.recipe), source.mode),
         size=size,
         workers=request.recipe.data.workers,
         skip=request.on_corrupt == "skip",

@@ -1,1 +1,1 @@
-"""What a command does from start to end; each is the public function of its name."""
+"""What a command does from start to end: options settled, processes started, results shown and written."""

@@ -1,4 +1,4 @@
-"""Compare: two recorded sides, or a run that was kept.
+"""compare from start to end: two recorded sides, or a run that was kept.
 
     record torch                            A: weights, batches, torch's traces
     record mindspore, with A                B: MindSpore's traces from the same start

@@ -1,4 +1,4 @@
-"""convert_model: source, weights, proof."""
+"""convert-model from start to end: the source written, the weights converted, the pair compared."""
 
 from __future__ import annotations
 

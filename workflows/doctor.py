@@ -1,4 +1,4 @@
-"""Doctor: all checks, in the order in which to mend."""
+"""doctor from start to end: every check, in the order in which to mend."""
 
 from __future__ import annotations
 

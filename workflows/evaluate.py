@@ -1,4 +1,4 @@
-"""Evaluate: settle, run, figures, files."""
+"""eval from start to end: checkpoint and data found, the net run, figures and files written."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from ..atomic_files import atomic_file
 from ..errors import BadDestination
 from ..printable import echo, json_line
-from ..reports.evaluation import About, _json, picture, show
+from ..reports.evaluation import About, evaluation_json, picture, show
 from ..reports.progress import infer_with_progress
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
@@ -70,7 +70,7 @@ def run(
     if out is not None:
         _write(out, about, evaluation, results, names)
     if as_json:
-        echo(json_line(_json(about, evaluation)))
+        echo(json_line(evaluation_json(about, evaluation)))
     else:
         show(about, evaluation, Console())
         if out is not None:
@@ -114,7 +114,7 @@ def _write(out: Path, about: About, evaluation: Evaluation, results: Results, na
     )
     drawn = picture(evaluation.matrix, [row.name for row in evaluation.classes], title)
     listed = json.dumps(predictions(results, names), indent=1, ensure_ascii=False)
-    report = json.dumps(_json(about, evaluation), indent=1, ensure_ascii=False)
+    report = json.dumps(evaluation_json(about, evaluation), indent=1, ensure_ascii=False)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

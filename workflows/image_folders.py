@@ -1,4 +1,4 @@
-"""Data stats, data split."""
+"""The commands data stats and data split."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Literal
 
 from ..reports.image_folders import (
-    _list_corrupt,
-    _print_json,
-    _show_split,
-    _show_statistics,
-    _split_json,
-    _statistics_json,
+    list_corrupt,
+    print_json,
+    show_split,
+    show_statistics,
+    split_json,
+    statistics_json,
 )
-from ..reports.progress import _progress
+from ..reports.progress import counted
 from ..training.data import image_folder
 from ..training.data.image_folder import Way
 from ..training.data.image_statistics import measure
@@ -27,13 +27,13 @@ def stats(folder: Path, resize: int | None, on_corrupt: Literal["fail", "skip", 
     """
     warnings.filterwarnings("ignore", module="PIL")  # of images that it does decode, as training will
     if on_corrupt == "list":
-        return _list_corrupt(folder, as_json)
-    with _progress("decoding") as told:
+        return list_corrupt(folder, as_json)
+    with counted("decoding") as told:
         found = measure(folder, resize=resize, on_corrupt=on_corrupt, told=told)
     if as_json:
-        _print_json(_statistics_json(folder, resize, found))
+        print_json(statistics_json(folder, resize, found))
     else:
-        _show_statistics(folder, resize, found)
+        show_statistics(folder, resize, found)
     return 0
 
 
@@ -42,10 +42,10 @@ def split(folder: Path, into: Path | None, share: float, seed: int, how: Way, dr
     target = image_folder.destination(folder, into)
     found = image_folder.plan(folder, share, seed)
     if not dry_run:
-        with _progress({"copy": "copying"}.get(how, "linking")) as told:
+        with counted({"copy": "copying"}.get(how, "linking")) as told:
             image_folder.carry_out(found, target, how, told)
     if as_json:
-        _print_json(_split_json(found, target, seed, how, dry_run))
+        print_json(split_json(found, target, seed, how, dry_run))
     else:
-        _show_split(found, target, how, dry_run)
+        show_split(found, target, how, dry_run)
     return 0

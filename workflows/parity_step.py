@@ -1,4 +1,4 @@
-"""parity_step, assert_parity: options settled, torch model converted on the fly, run, files written."""
+"""parity-step from start to end, and assert_parity, which is the same inside of a test."""
 
 from __future__ import annotations
 

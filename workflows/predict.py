@@ -1,4 +1,4 @@
-"""Predict: images, class names, results."""
+"""predict from start to end: images and class names found, the net run, results printed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..printable import echo, json_line
-from ..reports.evaluation import _predictions_json, _show
+from ..reports.evaluation import predictions_json, show_predictions
 from ..reports.progress import infer_with_progress
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
@@ -56,9 +56,9 @@ def run(
         )
         results = infer_with_progress(request, folder, worker)
     if as_json:
-        echo(json_line(_predictions_json(subject, request, results, names, files)))
+        echo(json_line(predictions_json(subject, request, results, names, files)))
     else:
-        _show(results, names, Console())
+        show_predictions(results, names, Console())
     for _, reason in results.skipped:
         echo(f"msmigrate: {reason}", err=True)
     return UNREADABLE if results.skipped else 0

@@ -1,4 +1,4 @@
-"""Record: one framework's side on its own machine."""
+"""record from start to end: one framework's side on its own machine."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Convert, make_plan, inspect_file by name."""
+"""Weights from one framework's files to the other's: read, plan, write, and inspect."""

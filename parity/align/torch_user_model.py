@@ -29,7 +29,7 @@ from ...training.step.torch_step import StepResult, TrainStep, build_loss
 from ..options import Options, batch_file, recipe_of
 from ..record.batch_file import read_batches
 from ..record.batches import Images, write_inputs
-from ..record.batches import Inputs as record_Inputs
+from ..record.batches import Inputs as StepInputs
 from ..record.messages import announce
 from ..run_folder import START
 from .layers import layer_class
@@ -146,7 +146,7 @@ def _leaving(watch: Watch, path: str) -> Any:
     return hook
 
 
-def begin(options: Options, draw: Callable[[Recipe], record_Inputs]) -> tuple[Given, record_Inputs]:
+def begin(options: Options, draw: Callable[[Recipe], StepInputs]) -> tuple[Given, StepInputs]:
     """Make the model and the batches, and leave the model's structure and the inputs in the folder.
 
     draw: the recipe's batches, for a recipe that knows how many classes there are; until the model has run once,
@@ -165,7 +165,7 @@ def begin(options: Options, draw: Callable[[Recipe], record_Inputs]) -> tuple[Gi
     structure = describe(taken, images[0], len(labels[0]))
     output = structure.outputs[0] if structure.outputs else ()
     classes = output[1] if len(output) > 1 else 1
-    inputs = record_Inputs(images, labels, classes) if path is not None else draw(recipe_of(options, classes))
+    inputs = StepInputs(images, labels, classes) if path is not None else draw(recipe_of(options, classes))
     structure.write(options.folder)
     write_inputs(options.folder, inputs)
     announce("structure")

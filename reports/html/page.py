@@ -52,7 +52,7 @@ def _visible(value: Any) -> Any:
     return printable_lines(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _policy(style: str, script: str) -> str:
+def policy_of(style: str, script: str) -> str:
     """The Content-Security-Policy: this style and this script, by their digests, and nothing else."""
     return f"default-src 'none'; style-src '{digest(style)}'; script-src '{digest(script)}'; base-uri 'none'"
 

@@ -25,7 +25,7 @@ from ...training.recipe import reader as recipes
 from ..formatting import packed, shown, times
 from ..parity_terminal import explains, known, where
 from .error_histograms import Histograms
-from .page import HERE, _policy, pages
+from .page import HERE, pages, policy_of
 
 SCRIPTS = ("data.js", "detail.js", "plot.js", "table.js", "explore.js", "tree.js")
 FIRST_CAUSES = 4  # shown unfolded; the others are one click away
@@ -66,7 +66,7 @@ def page(report: Report, folder: Path | None = None, recipe: Path | None = None)
         data=_data(report, histograms),
         style=style,
         script=script,
-        policy=_policy(style, script),
+        policy=policy_of(style, script),
         version=__version__,
     )
 

@@ -49,7 +49,7 @@ def test_one_row_with_arguments_state_status_and_pitfalls() -> None:
 
 @pytest.mark.parametrize("row", table.rows(), ids=lambda row: row.torch)
 def test_every_row_can_be_printed(row: rows_module.Row, capsys: pytest.CaptureFixture[str]) -> None:
-    mapping_table.mapping_table_show([row], whole=True)
+    mapping_table.show([row], whole=True)
     text = capsys.readouterr().out
     assert row.torch in text
     assert all(argument.torch in text for argument in row.arguments)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from msmigrate.mappings import table
-from msmigrate.training.recipe.check import recipe_check
+from msmigrate.training.recipe.check import check
 from msmigrate.training.recipe.schema import Recipe
 
 SLOW = 1e-4  # the rate of what climbs: the square of a distance has no top, and six steps at 0.1 end in infinity
@@ -42,7 +42,7 @@ class Run(NamedTuple):
                 "optimizer": {"name": self.torch, "args": dict(self.args), "groups": groups},
             }
         )
-        recipe_check(found)
+        check(found)
         return found
 
 

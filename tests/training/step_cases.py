@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from msmigrate.training.data.sample import decode
 from msmigrate.training.data.sources import samples
-from msmigrate.training.recipe.check import recipe_check
+from msmigrate.training.recipe.check import check
 from msmigrate.training.recipe.schema import Part, Recipe
 from option_cases import LOOP, LOOP_HALF, OPTIONS, OVERFLOWS, pairs
 from option_cases import STEPS as OPTION_STEPS
@@ -79,7 +79,7 @@ class Case:
         recipe = Recipe.model_validate(
             {**keys, "model": {"name": self.model}, "data": {"source": SOURCES[self.model], "batch": BATCH}}
         )
-        recipe_check(recipe)
+        check(recipe)
         return recipe
 
 

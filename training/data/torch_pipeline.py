@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torchvision import transforms as vision_
+from torchvision import transforms
 from torchvision.transforms import InterpolationMode, autoaugment
 from torchvision.transforms import functional as vision
 
@@ -127,13 +127,13 @@ def _array(sample: Sample, transforms: Sequence[Part | Callable[[Any], Any]], ke
 
 def _transform(part: Part) -> Callable[[Any], Any]:
     name = part.name.rpartition(".")[2]
-    kind = getattr(vision_, name, None)
+    kind = getattr(transforms, name, None)
     if kind is None:
         raise BadRecipe(f"torchvision.transforms has no {name}")
     arguments = dict(part.args)
     try:
         if isinstance(arguments.get("interpolation"), str):
-            arguments["interpolation"] = vision_.InterpolationMode(arguments["interpolation"])
+            arguments["interpolation"] = InterpolationMode(arguments["interpolation"])
         return kind(**arguments)
     except (TypeError, ValueError) as error:
         raise BadRecipe(f"torchvision.transforms.{name}: {error}") from error

@@ -1,4 +1,4 @@
-"""The same in torch."""
+"""ResNet, LeNet5 and build() in torch."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Recipe and load, handed on."""
+"""The recipe: its types, reading it, and whether the mapping table can run it."""

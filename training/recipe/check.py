@@ -259,7 +259,7 @@ def _dotted(loc: Loc) -> str:
     return ".".join(str(part) for part in loc)
 
 
-def recipe_check(recipe: Recipe) -> None:
+def check(recipe: Recipe) -> None:
     """Ask the mapping table for every part, so that a recipe nobody can run fails before a framework is started."""
 
     problem = first_problem(recipe)

@@ -1,4 +1,4 @@
-"""Pydantic types of every section, the Recipe and its digest; `Ema.decay(update)`."""
+"""What a recipe may say: the types of its sections, the recipe itself and its digest."""
 
 from __future__ import annotations
 

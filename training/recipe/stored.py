@@ -93,7 +93,7 @@ def _read(tree: Any, instead: Model | None) -> Recipe:
             "train": {"device_id": device} if type(device) is int and 0 <= device < CLASSES else {},
         }
     recipe = Recipe.model_validate(tree)
-    check.recipe_check(recipe)
+    check.check(recipe)
     _within_limits(recipe)
     kind, colon, _ = recipe.data.source.partition(":")
     if f"{kind}{colon}" in IN_FOLDERS:  # its place is not asked for, and its kind may be

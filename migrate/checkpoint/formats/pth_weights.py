@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from ....errors import Ambiguous, BadCheckpoint, Unsupported
 from . import restricted_pickle
 from .pickled import Call, Global
-from .pth_tensors import describe as torch_tensors_describe
+from .pth_tensors import describe as describe_tensor
 from .pth_tensors import holds_storage, is_tensor
 from .reader import MAX_NAME, MAX_TENSORS, ByteRange, Checkpoint, Source, Tensor, check_count, check_name, shown
 from .restricted_pickle import Loaded
@@ -398,7 +398,7 @@ class TorchSource(Source):
         """
         if not is_tensor(value):
             raise BadCheckpoint(f"{describe(value)} stands where a tensor should")
-        return torch_tensors_describe(value, self.size, self.storage)
+        return describe_tensor(value, self.size, self.storage)
 
     def weights(self, value: Any) -> Mapping[Any, Any]:
         """The entries, name -> inert value, of an inert state dict or of a model saved whole.
@@ -526,7 +526,7 @@ def _described(archive: TorchSource, entries: Mapping[str, Any]) -> dict[str, Te
 def _one(archive: TorchSource, value: Any) -> Tensor | Unsupported | str:
     if is_tensor(value):
         try:
-            return torch_tensors_describe(value, archive.size, archive.storage)
+            return describe_tensor(value, archive.size, archive.storage)
         except Unsupported as reason:
             return reason
     if holds_storage(value):

@@ -9,11 +9,14 @@ Prints one line of JSON: `nodes` (operator, how often, where, with how many axes
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
+
+os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's threads take memory when they start, which _bounded would count
 
 import onnx
 
@@ -157,17 +160,17 @@ def _bounded(size: int) -> Iterator[None]:
     try:
         import resource
 
-        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-        before = resource.getrlimit(resource.RLIMIT_AS)
+        held = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
+        before = resource.getrlimit(resource.RLIMIT_DATA)
         most = held + FREE + TIMES * size
-        resource.setrlimit(resource.RLIMIT_AS, (min(most, before[0]) if before[0] > 0 else most, before[1]))
+        resource.setrlimit(resource.RLIMIT_DATA, (min(most, before[0]) if before[0] > 0 else most, before[1]))
     except (ImportError, OSError, ValueError):  # a system that cannot do this
         yield
         return
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
+        resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
 class Nodes:

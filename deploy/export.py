@@ -12,9 +12,10 @@ from typing import Any
 
 from ..errors import Unsupported
 from ..migrate import model_spec
-from ..training.inference import Told, follow
 from ..training.models import model_names
 from ..training.recipe import reader as recipes
+from ..workers.messages import OnMessage, ignore
+from ..workers.parent import call
 from .compare_outputs import Comparison, compare
 from .options import FACTS, MINDIR, MORE, REQUEST, Asked
 from .source_model import Net, settle
@@ -100,27 +101,28 @@ class Exported:
         return all(one.passed for one in self.comparisons)
 
 
-def export(asked: Asked, folder: Path, told: Told = lambda event: None, worker: Worker = module) -> Exported:
+def export(asked: Asked, folder: Path, on_message: OnMessage = ignore, worker: Worker = module) -> Exported:
     """Export a checkpoint into a folder of the caller's, and run what was written; nothing is judged by its existence.
 
-    told: called with what is being done. Raises what settling raises, Unsupported for what cannot be exported or
+    Raises what settling raises, Unsupported for what cannot be exported or
     does not run, and WorkerFailed.
     """
     net = settle(asked, folder)
     (folder / REQUEST).write_text(net.job.model_dump_json(), encoding="utf-8")
     place = str(folder)
-    follow([*worker("mindspore_export_worker"), place], folder / "export.log", told)
+    call("MindSpore", [*worker("mindspore_export_worker"), place], folder / "export.log", on_message)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     batch = int(facts["batch"])
     sizes = [batch, batch + MORE] if asked.dynamic else [batch]
     if net.torch is not None:
         words = [*worker("torch_reference_worker"), place, net.torch, str(batch)]
-        follow(words, folder / "torch.log", told, "torch")
+        call("torch", words, folder / "torch.log", on_message)
     shown = [str(size) for size in sizes]
     if net.job.form == MINDIR:
-        follow([*worker("mindspore_load_worker"), place, *shown], folder / "check.log", told)
+        words = [*worker("mindspore_load_worker"), place, *shown]
+        call("MindSpore", words, folder / "check.log", on_message)
     else:
         words = [*worker("onnx_check_worker"), place, str(int(asked.dynamic)), *shown]
-        follow(words, folder / "check.log", told, "onnxruntime")
+        call("onnxruntime", words, folder / "check.log", on_message)
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     return Exported(folder / facts["file"], net, facts, sizes, compare(folder, sizes, torch=net.torch is not None))

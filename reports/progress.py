@@ -21,6 +21,7 @@ from ..training import device_targets
 from ..training.inference import WORKER, Request, infer
 from ..training.metrics import Results
 from ..training.run.run_log import number, whole
+from ..workers import messages
 from .formatting import clock_text, percent
 from .terminal import Console, TextColumn
 
@@ -74,13 +75,11 @@ def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = 
     with Bar(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("starting MindSpore", total=None)
 
-        def told(event: dict[str, Any]) -> None:
-            if "done" in event:
-                progress.update(task, description="images", completed=event["done"], total=event["of"])
-            elif "doing" in event:
-                progress.update(task, description=str(event["doing"]))
+        def show(name: str, message: messages.Message) -> None:
+            if isinstance(message, messages.Progress):
+                progress.update(task, description=message.what, completed=message.done, total=message.total)
 
-        return infer(request, folder, told, worker)
+        return infer(request, folder, show, worker)
 
 
 @contextmanager

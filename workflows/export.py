@@ -20,6 +20,7 @@ from ..printable import echo, json_line
 from ..reports.export import as_json, lines
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
+from ..workers.messages import Message, Progress
 
 MISMATCH = 1
 Said = Callable[[str], None]
@@ -136,7 +137,12 @@ def _with_progress(asked: Asked, folder: Path, worker: Worker) -> Exported:
     if not console.is_terminal:
         return run_export(asked, folder, worker=worker)
     with console.status("starting MindSpore") as status:
-        return run_export(asked, folder, lambda event: status.update(Text(str(event.get("doing", "")))), worker)
+
+        def show(worker: str, message: Message) -> None:
+            if isinstance(message, Progress):
+                status.update(Text(message.what))
+
+        return run_export(asked, folder, show, worker)
 
 
 def _print(exported: Exported | None, more: dict[str, Any], as_json_: bool) -> int:

@@ -1,4 +1,4 @@
-"""What `msmigrate serve` does around the server: what is served, how it is told, and the stop."""
+"""What `msmigrate serve` does around the server: what is served, where it listens, and the stop."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from ..input_files import open_regular, unreadable
 from ..printable import echo
 from ..processes import ENDING, interrupt, signals_to
 from ..temporary import temporary_folder
-from ..training.inference import Request, class_file, follow, own_mode, preparation
+from ..training.inference import Request, class_file, own_mode, preparation
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Data, Model, Optimizer, Recipe
+from ..workers.messages import Event, Message
+from ..workers.parent import call
 
 STOPPED = 30.0  # seconds within which the server has stopped after a signal, or is killed
 VERSION_FIRST = b"\n"  # a MindIR is a message of protobuf, whose first field is the text of its version
@@ -135,17 +137,20 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
     listening: list[int] = []
     killed: list[int] = []
 
-    def told(event: dict[str, Any]) -> None:
-        if "pid" in event:
-            server.append(event["pid"])
-        elif "listens" in event:
+    def on_message(worker: str, message: Message) -> None:
+        if not isinstance(message, Event):
+            return
+        facts = message.facts
+        if message.name == "started":
+            server.append(facts["pid"])
+        elif message.name == "listening":
             listening.extend(server)
-            address = f"http://{f'[{host}]' if ':' in host else host}:{event['listens']}"
-            for method in event["methods"]:
+            address = f"http://{f'[{host}]' if ':' in host else host}:{facts['port']}"
+            for method in facts["methods"]:
                 echo(f"POST {address}/model/{name}:{method}")
             echo(f"GET  {address}/health   (Ctrl-C stops it when its requests are answered)")
-        elif "stopped" in event:
-            echo(f"Stopped after {event['stopped']} instances in {event['batches']} batches.")
+        elif message.name == "stopped":
+            echo(f"Stopped after {facts['instances']} instances in {facts['batches']} batches.")
 
     def kill() -> None:
         killed.append(listening[0])
@@ -164,7 +169,7 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
 
     try:
         with signals_to(stop, (signal.SIGINT, *ENDING)):
-            follow(command, log, told)
+            call("MindSpore", command, log, on_message)
     except WorkerFailed:
         if not killed:
             raise

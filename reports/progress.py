@@ -16,7 +16,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeElap
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from ..parity.run import Told
 from ..training import device_targets
 from ..training.inference import WORKER, Request, infer
 from ..training.metrics import Results
@@ -83,7 +82,7 @@ def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = 
 
 
 @contextmanager
-def progressing(who: Sequence[str]) -> Iterator[Told]:
+def progressing(who: Sequence[str]) -> Iterator[messages.OnMessage]:
     """Show on stderr what each framework is doing; on a terminal the lines stay in place."""
     console = Console(stderr=True)
     columns = (
@@ -95,12 +94,11 @@ def progressing(who: Sequence[str]) -> Iterator[Told]:
     with Bar(*columns, console=console, disable=not console.is_terminal) as progress:
         tasks = {name: progress.add_task("starting", who=name, total=None) for name in who}
 
-        def told(who: str, doing: str) -> None:
-            text = doing.split(": ", 1)[-1] if doing.startswith(who) else doing
-            for name in tasks if who == "both" else (who,):
-                progress.update(tasks[name], description=text)
+        def show(who: str, message: messages.Message) -> None:
+            if isinstance(message, messages.Progress):
+                progress.update(tasks[who], description=message.what.removeprefix(f"{who}: "))
 
-        yield told
+        yield show
 
 
 EVERY = 15.0  # seconds between two plain lines

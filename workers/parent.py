@@ -83,7 +83,10 @@ class Workers:
     def start(
         self, name: str, command: Sequence[str], log: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
-        """Start a worker; all of its output that is no message goes to `log`. environment: over this process's own."""
+        """Start a worker; all of its output that is no message goes to `log`.
+
+        environment: variables for it that are set where they are not yet.
+        """
         if log is not None:
             log.touch()
         process = processes.start(
@@ -93,7 +96,7 @@ class Workers:
             stderr=subprocess.PIPE,
             text=True,
             errors="replace",
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **(environment or {}), processes.TOKEN: self._token},
+            env={**(environment or {}), **os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: self._token},
         )
         worker = Worker(name, process, log, time.monotonic())
         self.workers.append(worker)

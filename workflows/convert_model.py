@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,9 +16,8 @@ from ..errors import BadDestination, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result, convert, make_plan
 from ..migrate.source.conversion import Start, Written, start, write_source
-from ..parity.options import Options, Pair
+from ..parity.job import Pair, ParityJob
 from ..parity.result import Report
-from ..parity.run import MINDSPORE_WORKER
 from ..printable import echo, json_line
 from ..reports.converted_model import Converted, as_json, ckpt_line, source_lines
 from ..reports.html.parity_page import write_html
@@ -27,7 +27,6 @@ from ..reports.progress import doing
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training.recipe import reader as recipes
-from ..training.recipe import schema
 from .parity_step import UNPROVEN, with_progress
 
 HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # as the file's name hides these
@@ -58,10 +57,6 @@ class Asked:
     def ckpt(self) -> Path:
         """Where the weights go: beside the source."""
         return self.out.with_suffix(".ckpt")
-
-    def options(self, recipe: schema.Recipe, folder: Path, pair: Pair) -> Options:
-        """What the recorders of the proof need to know."""
-        return Options(recipe, folder, self.steps, pair=pair, replay=not self.no_replay, mode=self.mode)
 
 
 def run(asked: Asked) -> int:
@@ -135,9 +130,9 @@ def _with_proof(asked: Asked, found: Converted, begin: Start, recipe_file: Path,
     if begin.batch is None:
         return replace(found, stopped=[f"not proven: {UNPROVEN}"])
     pair = Pair(asked.model, _net(asked, found.written), None, asked.weights, begin.batch, outputs=not begin.plain)
-    options = asked.options(recipes.load(recipe_file), folder, pair)
+    steps: Any = {name: getattr(asked, name) for name in ("steps", "mode", "no_replay", "timeout")}
     try:
-        report: Report = with_progress(recipe_file, options, MINDSPORE_WORKER, timeout=asked.timeout)
+        report: Report = with_progress(recipe_file, ParityJob(recipes.load(recipe_file), folder, pair, **steps))
     except MsmigrateError as error:
         return replace(found, stopped=[f"not proven: {error}"])
     if not asked.as_json:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ...training.recipe.schema import Recipe
 from ..align.user_model import Paired
 from ..compare import Traces
-from ..options import Options, recipe_of
+from ..job import ParityJob, recipe_of
 from ..record.batches import Inputs, read_inputs
 from ..result import Finding, ModuleVerdict
 from ..trace import Trace
@@ -29,7 +29,7 @@ class Context:
     a copy. paired: of the user's own models, what they brought besides the model, and the alignment.
     """
 
-    options: Options
+    options: ParityJob
     findings: list[Finding]
     modules: list[ModuleVerdict]
     model: nn.Module

@@ -13,7 +13,7 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from ..record.messages import progress
+from ...workers.worker import progress
 from ..result import Cause, ModuleVerdict
 from ..verdict import Verdict
 from .context import Context

@@ -14,7 +14,7 @@ from pathlib import Path
 import torch
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.diagnosis.context import Context
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.run_folder import WEIGHTS
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.models import torch_models
@@ -34,7 +34,7 @@ def main(root: Path, words: list[str]) -> None:
         model = torch_models.build(recipe.model.name, **recipe.model.args)
         model.load_state_dict(torch.load(root / first / WEIGHTS, weights_only=True))
         findings = [f for f in compare(Traces.load(root / word)) if f.verdict is not Verdict.PASS]
-        context = Context(Options(recipe, root / word), findings, [], model)
+        context = Context(ParityJob(recipe, root / word), findings, [], model)
         told[word] = [
             asdict(cause)
             for name in EXPLAINERS

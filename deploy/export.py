@@ -110,19 +110,19 @@ def export(asked: Asked, folder: Path, on_message: OnMessage = ignore, worker: W
     net = settle(asked, folder)
     (folder / REQUEST).write_text(net.job.model_dump_json(), encoding="utf-8")
     place = str(folder)
-    call("MindSpore", [*worker("mindspore_export_worker"), place], folder / "export.log", on_message)
+    call("the MindSpore process", [*worker("mindspore_export_worker"), place], folder / "export.log", on_message)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     batch = int(facts["batch"])
     sizes = [batch, batch + MORE] if asked.dynamic else [batch]
     if net.torch is not None:
         words = [*worker("torch_reference_worker"), place, net.torch, str(batch)]
-        call("torch", words, folder / "torch.log", on_message)
+        call("the torch process", words, folder / "torch.log", on_message)
     shown = [str(size) for size in sizes]
     if net.job.form == MINDIR:
         words = [*worker("mindspore_load_worker"), place, *shown]
-        call("MindSpore", words, folder / "check.log", on_message)
+        call("the MindSpore process", words, folder / "check.log", on_message)
     else:
         words = [*worker("onnx_check_worker"), place, str(int(asked.dynamic)), *shown]
-        call("onnxruntime", words, folder / "check.log", on_message)
+        call("the onnxruntime process", words, folder / "check.log", on_message)
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     return Exported(folder / facts["file"], net, facts, sizes, compare(folder, sizes, torch=net.torch is not None))

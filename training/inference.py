@@ -121,7 +121,7 @@ def infer(request: Request, folder: Path, on_message: OnMessage = ignore, worker
     when it stopped without saying why.
     """
     (folder / REQUEST).write_text(request.model_dump_json(), encoding="utf-8")
-    call("MindSpore", [*worker, str(folder / REQUEST)], folder / LOG, on_message)
+    call("the MindSpore process", [*worker, str(folder / REQUEST)], folder / LOG, on_message)
     return Results.read(folder)
 
 

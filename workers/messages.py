@@ -42,17 +42,18 @@ class Ready:
 
 @dataclass(frozen=True)
 class Result:
-    """The answer, where it is small: any value that JSON has."""
+    """The answer: any value that JSON has."""
 
     value: Any
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Why the worker stops. error: the name of the exception's class."""
+    """Why the worker stops. error: the name of the exception's class; where: the place in the user's own code."""
 
     error: str
     text: str
+    where: str = ""
 
     @property
     def kind(self) -> type[MsmigrateError] | None:
@@ -80,6 +81,9 @@ def ignore(worker: str, message: Message) -> None:
 _KINDS: dict[str, type[Message]] = {kind.__name__.lower(): kind for kind in (Progress, Ready, Result, Failure, Event)}
 
 
+START = '{"kind": '  # of every line that is a message
+
+
 def encode(message: Message) -> str:
     """The line, with its end, that decode() reads back."""
     return json.dumps({"kind": type(message).__name__.lower(), **asdict(message)}) + "\n"
@@ -94,7 +98,7 @@ def decode(line: str) -> Message | None:
         return None
     if isinstance(message, Progress):
         message = _progress(message)
-    texts = {Ready: ("artifact",), Failure: ("error", "text"), Event: ("name",)}.get(type(message), ())
+    texts = {Ready: ("artifact",), Failure: ("error", "text", "where"), Event: ("name",)}.get(type(message), ())
     sound = all(isinstance(getattr(message, name), str) for name in texts)
     return message if sound and isinstance(getattr(message, "facts", {}), dict) else None
 

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,11 +18,12 @@ from typing import IO, Any
 
 from .. import processes
 from ..errors import MsmigrateError, WorkerFailed
-from .messages import Failure, Message, OnMessage, Progress, Result, State, decode, ignore
+from .messages import START, Failure, Message, OnMessage, Progress, Result, State, decode, ignore
 
 LONGEST_LINE = 500
 MOST_LOGGED = 10_000_000  # bytes of what is no message that are kept, of each stream
 READ_AT_ONCE = 1 << 16
+LARGEST = 1 << 28  # letters of a message
 NO_MEMORY = ("MemoryError", "bad_alloc", "allocate memory", "out of memory", "Out of memory")
 MOST_WAITING = 1000  # messages that wait to be read
 TICK = 0.02  # seconds between two looks at what the workers say
@@ -32,6 +32,14 @@ LINGER = 5.0  # seconds in which what a worker said last has been read
 
 class Silent(WorkerFailed):
     """A worker has said nothing for too long."""
+
+
+class Stopped(WorkerFailed):
+    """A worker has ended and not said why; how: its exit code, or the signal that killed it, and its last words."""
+
+    def __init__(self, who: str, how: str) -> None:
+        super().__init__(f"{who} stopped, {how}")
+        self.how = how
 
 
 @dataclass
@@ -69,13 +77,14 @@ class Workers:
     """The workers of one job; leaving the block ends them, and whatever they started.
 
     timeout: after so many seconds in which no worker says anything, one that is not waiting for another has hung.
-    several: whether an error has to say whose it is; what a single worker raises is raised here as it was there.
+    several: whether an error has to say whose it is; what a single worker raises is raised here as it was there, and
+    its name stands for itself.
     """
 
     timeout: float | None = None
     several: bool = True
     workers: list[Worker] = field(default_factory=list)
-    _token: str = field(default_factory=lambda: uuid.uuid4().hex)
+    _token: str = field(default_factory=lambda: os.urandom(16).hex())
     # no queue.Queue: a signal's exception can leave its lock taken, and then nothing ends any more
     _said: deque[tuple[Worker, Message | None]] = field(default_factory=deque)
     _over: bool = False
@@ -134,14 +143,14 @@ class Workers:
         """Why a worker has ended, in one line: in its own words, or in those of the end of its output."""
         who, failure = self._name(worker), worker.failure
         if failure is None or not failure.text:
-            return WorkerFailed(f"{who} stopped, {worker.how_it_ended()}")
-        text = " ".join(failure.text.split())[:LONGEST_LINE]
+            return Stopped(who, worker.how_it_ended())
+        text = " ".join(failure.text.split())[:LONGEST_LINE] + failure.where
         if self.several:
             return (failure.kind or WorkerFailed)(f"{who} stopped: {text}")
         return failure.kind(failure.text) if failure.kind else WorkerFailed(f"{who} failed: {failure.error}: {text}")
 
     def _name(self, worker: Worker) -> str:
-        return f"the {worker.name} {'side' if self.several else 'process'}"
+        return f"the {worker.name} side" if self.several else worker.name
 
     def _check_silence(self) -> None:
         """Raise Silent when nobody has said anything for too long."""
@@ -173,7 +182,7 @@ class Workers:
     def _read(self, worker: Worker, stream: IO[str]) -> None:
         """Hand on the messages on a worker's stdout, and at its end None; what is no message is kept as its output."""
         with stream, _Log(worker) as log:
-            while line := stream.readline(READ_AT_ONCE):
+            while line := _line(stream):
                 message = decode(line)
                 if message is None:
                     log.write(line)
@@ -182,6 +191,16 @@ class Workers:
                     time.sleep(TICK)
                 self._said.append((worker, message))
         self._said.append((worker, None))
+
+
+def _line(stream: IO[str]) -> str:
+    """The next line if it may be a message, else READ_AT_ONCE letters of it at most; nothing at the end."""
+    pieces = [stream.readline(READ_AT_ONCE)]
+    size = len(pieces[0])
+    while pieces[0].startswith(START) and pieces[-1] and not pieces[-1].endswith("\n") and size < LARGEST:
+        pieces.append(stream.readline(READ_AT_ONCE))
+        size += len(pieces[-1])
+    return "".join(pieces)
 
 
 def _keep(worker: Worker, stream: IO[str]) -> None:
@@ -224,8 +243,8 @@ def call(
 ) -> Any:
     """Start one worker, hand on what it says, and return its result, None where it sent none.
 
-    name: of the process, for the errors. timeout: seconds without a word after which it has hung. Raises what the
-    worker raised as it was there, WorkerFailed with its last words where it said no reason, and Silent.
+    name: what an error calls it, such as "the MindSpore process". timeout: seconds without a word after which it has
+    hung. Raises what the worker raised, Stopped where it ended and gave no reason, and Silent.
     """
     answer = None
     with Workers(timeout, several=False) as workers:

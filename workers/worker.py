@@ -30,8 +30,11 @@ def run(main: Callable[[Job], Any], read: Callable[[Path], Job]) -> NoReturn:
     answer(lambda: main(read(Path(sys.argv[1]))))
 
 
-def answer(work: Callable[[], Any]) -> NoReturn:
-    """Do the work as a worker, whose job is not in a file: what it returns, if not None, is sent as the result."""
+def answer(work: Callable[[], Any], where: Callable[[Exception], str] = lambda error: "") -> NoReturn:
+    """Do the work as a worker, whose job is not in a file: what it returns, if not None, is sent as the result.
+
+    where: what says in which line of the user's own code an error was raised.
+    """
     listen()
     code = 0
     try:
@@ -43,7 +46,7 @@ def answer(work: Callable[[], Any]) -> NoReturn:
         code = 2
     except Exception as error:  # a framework, or the user's own code, may fail in any way
         traceback.print_exc()
-        fail(error)
+        fail(error, where(error))
         code = 2
     leave(code)
 
@@ -75,9 +78,9 @@ def ready(file: Path) -> None:
     send(Ready(file.name))
 
 
-def fail(error: Exception) -> None:
+def fail(error: Exception, where: str = "") -> None:
     """Say why this worker stops."""
-    send(Failure(type(error).__name__, str(error)))
+    send(Failure(type(error).__name__, str(error), where))
 
 
 def leave(status: int = 0) -> NoReturn:

@@ -169,7 +169,7 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
 
     try:
         with signals_to(stop, (signal.SIGINT, *ENDING)):
-            call("MindSpore", command, log, on_message)
+            call("the MindSpore process", command, log, on_message)
     except WorkerFailed:
         if not killed:
             raise

@@ -175,7 +175,7 @@ def place_servable(
     with new_folder(target, force=force) as new:
         write(new, target.name, exported.file, parts, mode, names, exported.facts)
         words = [*worker("serving.mindspore_servable_worker"), str(folder), str(new)]
-        call("MindSpore", words, folder / "servable.log")
+        call("the MindSpore process", words, folder / "servable.log")
     said(f"Its {CONFIG} was run without MindSpore Serving, which is not here: its methods agree with the net.")
     if subject.classes is None and classes is None:
         said("Note: the checkpoint names no classes, so they are called class 0, 1, …; --classes FILE names them.")

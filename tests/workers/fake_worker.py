@@ -32,6 +32,11 @@ def says_everything():
 
 
 @way
+def has_much_to_say():
+    return [["é\n" * 1000, number] for number in range(500)]
+
+
+@way
 def ends():
     pass
 

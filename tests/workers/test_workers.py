@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadRecipe, WorkerFailed
 from msmigrate.workers.messages import Event, Failure, Message, Progress, Ready, Result, State, decode, encode
-from msmigrate.workers.parent import Silent, Workers, call
+from msmigrate.workers.parent import Silent, Stopped, Workers, call
 
 HERE = Path(__file__).parent
 
@@ -97,18 +97,23 @@ def test_only_errors_of_ours_are_raised_again() -> None:
 def test_what_a_worker_says_arrives_and_what_is_printed_goes_to_its_log(tmp_path: Path) -> None:
     heard: list[tuple[str, Message]] = []
     log = tmp_path / "log"
-    answer = call("torch", fake("says_everything"), log, lambda *said: heard.append(said))
+    answer = call("the torch process", fake("says_everything"), log, lambda *said: heard.append(said))
     assert answer == {"answer": [1, None, "é"]}
     assert heard == [
-        ("torch", Progress("images", State.WORKING, 1, 3)),
-        ("torch", Ready("start.pth")),
-        ("torch", Event("listens", {"port": 1500})),
+        ("the torch process", Progress("images", State.WORKING, 1, 3)),
+        ("the torch process", Ready("start.pth")),
+        ("the torch process", Event("listens", {"port": 1500})),
     ]
     assert sorted(log.read_text().splitlines()) == ["noise from C", "noise of a framework"]
 
 
+def test_a_large_answer_arrives_whole() -> None:
+    answer = call("the torch process", fake("has_much_to_say"))
+    assert answer == [["é\n" * 1000, number] for number in range(500)]
+
+
 def test_a_worker_without_an_answer_returns_none() -> None:
-    assert call("torch", fake("ends")) is None
+    assert call("the torch process", fake("ends")) is None
 
 
 ENDINGS = {
@@ -130,10 +135,10 @@ def test_one_that_stops_is_one_line_of_its_own_class_and_ends_the_other(tmp_path
     kind, words, alone = ENDINGS[way]
     with pytest.raises(kind) as stopped:
         run(tmp_path, "hangs", way)
-    assert type(stopped.value) is kind and str(stopped.value) == words
+    assert stopped.type in (kind, Stopped) and str(stopped.value) == words
     with pytest.raises(kind) as stopped:
-        call("torch", fake(way))
-    assert type(stopped.value) is kind
+        call("the torch process", fake(way))
+    assert stopped.type in (kind, Stopped)
     assert str(stopped.value) == (alone or words.replace("other side", "torch process"))
 
 
@@ -209,8 +214,8 @@ def test_last_words_are_one_printable_line(tmp_path: Path) -> None:
     for content, words in ((r"\n \n", "it said nothing"), (r"one\ntwo\n\n", "two"), (r"\x1b[31mred\x07", "?[31mred?")):
         code = f"import sys; sys.stderr.write('{content}'); sys.exit(1)"
         with pytest.raises(WorkerFailed) as stopped:
-            call("torch", [sys.executable, "-c", code])
+            call("the torch process", [sys.executable, "-c", code])
         assert str(stopped.value) == f"the torch process stopped, exit code 1: {words}"
     with pytest.raises(WorkerFailed) as stopped:
-        call("torch", [sys.executable, "-c", "import sys; sys.stderr.write('x' * 3_000_000); sys.exit(1)"])
+        call("the torch process", [sys.executable, "-c", "import sys; sys.stderr.write('x' * 3_000_000); sys.exit(1)"])
     assert str(stopped.value).endswith("x" * 500) and len(str(stopped.value)) < 600

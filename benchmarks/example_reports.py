@@ -1,4 +1,4 @@
-"""Make the reports in reports/examples/ anew: a clean ResNet50, and a small net with five faults.
+"""Make the reports in docs/examples/ anew: a clean ResNet50, and a small net with five faults.
 
     python benchmarks/example_reports.py [clean-resnet50] [faulty-net] [--out DIR] [--tiny] [--keep DIR]
 

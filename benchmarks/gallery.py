@@ -25,7 +25,7 @@ from PIL import Image
 
 CHECKOUT = Path(__file__).parent.parent
 FIGURES = CHECKOUT / "docs" / "figures"
-EXAMPLES = CHECKOUT / "reports" / "examples"
+EXAMPLES = CHECKOUT / "docs" / "examples"
 SCRIPT = "tests/migrate/script/examples/mnist/main.py.txt"  # a training script as people write it
 WIDTH, LONGEST = 1200, 6000  # pixels of the window
 MARGIN = 24  # of what is left below the last thing on a picture

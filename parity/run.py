@@ -34,7 +34,7 @@ from .result import Cause, Finding, ModuleVerdict, Report
 from .run_folder import CHECKPOINT, LAST_REPLAY, LAST_TRACE, WEIGHTS, claim, drop_half_traces, log_file
 from .verdict import Verdict
 
-WORKER = (sys.executable, "-m", "msmigrate.parity.diagnosis.torch_worker")
+WORKER = (sys.executable, "-m", "msmigrate.parity.diagnosis.torch_diagnosis_worker")
 FAILED, CAUSES, LOG = "failed.json", "causes.json", "diagnosis.log"
 LONGEST = 4000  # characters of a cause's text
 MOST = 500  # causes of one run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result, convert, make_plan
 from ..migrate.source.conversion import Start, Written, start, write_source
 from ..parity.job import Pair, ParityJob
+from ..parity.options import StepOptions
 from ..parity.result import Report
 from ..printable import echo, json_line
 from ..reports.converted_model import Converted, as_json, ckpt_line, source_lines
@@ -33,8 +34,8 @@ HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # 
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the command line asks for; the names are its options'."""
+class ConvertModelOptions(StepOptions):
+    """What convert-model is asked for; StepOptions are of the step that proves it, on `batch` examples."""
 
     model: str
     shapes: tuple[str, ...]
@@ -43,11 +44,7 @@ class Asked:
     seed: int = 0
     no_proof: bool = False
     recipe: Path | None = None
-    batch: int = 4
-    steps: int = 3
-    mode: str = "pynative"
-    no_replay: bool = False
-    timeout: float | None = None
+    batch: int = field(default=4, kw_only=True)
     html: Path | None = None
     report: Path | None = None
     as_json: bool = False
@@ -59,7 +56,7 @@ class Asked:
         return self.out.with_suffix(".ckpt")
 
 
-def run(asked: Asked) -> int:
+def run(asked: ConvertModelOptions) -> int:
     """Convert a model; returns the exit code, 0 for parity, 1 where something is missing or not the same.
 
     Raises BadInput, BadDestination, BadCheckpoint and others before anything is written; what stops later is told,
@@ -92,7 +89,7 @@ def run(asked: Asked) -> int:
     return 0 if found.sound else 1
 
 
-def _target(asked: Asked) -> Path:
+def _target(asked: ConvertModelOptions) -> Path:
     """Where the source goes. Raises BadDestination where that, or the checkpoint beside it, cannot be written."""
     out = asked.out
     if out.suffix != ".py":
@@ -112,7 +109,9 @@ def _write(target: Path, text: str, *, force: bool) -> None:
         file.write(text.encode("utf-8"))
 
 
-def _with_weights(asked: Asked, found: Converted, weights: Path, said: Callable[[str], None]) -> Converted:
+def _with_weights(
+    asked: ConvertModelOptions, found: Converted, weights: Path, said: Callable[[str], None]
+) -> Converted:
     """Convert the weights, and load them into the new net where its source is whole."""
     whole = not found.written.problems
     into = _net(asked, found.written) if whole else None
@@ -125,12 +124,15 @@ def _with_weights(asked: Asked, found: Converted, weights: Path, said: Callable[
     return replace(found, ckpt=result, loaded=whole)
 
 
-def _with_proof(asked: Asked, found: Converted, begin: Start, recipe_file: Path, folder: Path) -> Converted:
+def _with_proof(
+    asked: ConvertModelOptions, found: Converted, begin: Start, recipe_file: Path, folder: Path
+) -> Converted:
     """Run parity-step on the torch model and the new one, and show its verdict."""
     if begin.batch is None:
         return replace(found, stopped=[f"not proven: {UNPROVEN}"])
     pair = Pair(asked.model, _net(asked, found.written), None, asked.weights, begin.batch, outputs=not begin.plain)
-    steps: Any = {name: getattr(asked, name) for name in ("steps", "mode", "no_replay", "timeout")}
+    of_step = (each.name for each in fields(StepOptions) if each.name != "batch")  # which the batch file says
+    steps: Any = {name: getattr(asked, name) for name in of_step}
     try:
         report: Report = with_progress(recipe_file, ParityJob(recipes.load(recipe_file), folder, pair, **steps))
     except MsmigrateError as error:
@@ -144,5 +146,5 @@ def _with_proof(asked: Asked, found: Converted, begin: Start, recipe_file: Path,
     return replace(found, report=report)
 
 
-def _net(asked: Asked, written: Written) -> str:
+def _net(asked: ConvertModelOptions, written: Written) -> str:
     return f"{asked.out}:{written.maker}"

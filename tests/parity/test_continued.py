@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, WorkerFailed
 from msmigrate.migrate.checkpoint.formats import metadata
-from msmigrate.parity import options as options_module
+from msmigrate.parity import job as job_module
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.record import resume
 from msmigrate.parity.result import Report
@@ -79,7 +79,7 @@ def test_the_workers_are_told_and_the_recipe_stays_the_same(tmp_path: Path) -> N
     given = ParityJob.read(tmp_path / "job.json")
     assert given.continue_from == Path("last.pth")
     assert given.recipe.digest == recipes.load(RECIPE).digest  # so its report opens the gate of the recipe
-    assert given.step_recipe.model.checkpoint == Path("run") / options_module.BARE
+    assert given.step_recipe.model.checkpoint == Path("run") / job_module.BARE
 
 
 def test_a_pair_cannot_go_on() -> None:

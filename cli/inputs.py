@@ -157,4 +157,8 @@ READS: dict[str, click.ParamType] = {  # by what an option says that it reads (o
     "torch weights": TORCH_WEIGHTS,
     "batches": BATCH_FILE,
     "name map": NAME_MAP,
+    "exported model": EXPORTED_MODEL,
+    "file": READABLE,
+    "file or folder": FILE_OR_FOLDER,
+    "key": READ_FIRST,
 }

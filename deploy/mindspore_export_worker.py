@@ -32,9 +32,9 @@ from ..training.inference import images_of, preparation  # noqa: E402
 from ..training.mindspore_inference_worker import NO_KEY, batches, loaded, use  # noqa: E402
 from ..training.models.model_names import num_classes  # noqa: E402
 from ..workers.worker import answer, progress  # noqa: E402
+from .job import FACTS, INPUTS, MINDIR, MORE, OTHER, REQUEST, Job, in_batches, read_key, save, shape_of  # noqa: E402
 from .mindspore_lowering import FOR_DYNAMIC, FOR_ONNX, functions_for_onnx, rewrite  # noqa: E402
 from .onnx_graph import StandIns  # noqa: E402
-from .options import FACTS, INPUTS, MINDIR, MORE, OTHER, REQUEST, Job, in_batches, read_key, save, shape_of  # noqa: E402
 from .output_files import ONNX_WHOLE, beside, graph_of  # noqa: E402
 
 NET, MOVED = "net.npz", "moved{}.npz"  # the net's outputs, and those with its numbers moved by rounding

@@ -23,8 +23,7 @@ from ..errors import Unsupported  # noqa: E402
 from ..parity.align.model_structure import flat  # noqa: E402
 from ..training.mindspore_inference_worker import use  # noqa: E402
 from ..workers.worker import answer, progress  # noqa: E402
-from .mindspore_export_worker import first_line  # noqa: E402
-from .options import (  # noqa: E402  # noqa: E402
+from .job import (  # noqa: E402  # noqa: E402
     EXPORTED,
     INPUTS,
     REQUEST,
@@ -34,6 +33,7 @@ from .options import (  # noqa: E402  # noqa: E402
     read_key,
     save,
 )
+from .mindspore_export_worker import first_line  # noqa: E402
 
 
 def check(job: Job, folder: Path, sizes: list[int]) -> None:

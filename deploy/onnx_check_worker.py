@@ -19,8 +19,8 @@ import onnxruntime
 
 from ..errors import Unsupported
 from ..workers.worker import answer, progress
+from .job import EXPORTED, FACTS, INPUTS, MORE, OTHER, in_batches, load, save
 from .onnx_graph import open_batch, put_in, put_right
-from .options import EXPORTED, FACTS, INPUTS, MORE, OTHER, in_batches, load, save
 from .output_files import ONNX_WHOLE, beside
 
 

@@ -25,7 +25,7 @@ from ..parity.record.torch_precision import in_layout, model_in_layout, rounding
 from ..parity.record.torch_worker import load_checkpoint
 from ..training.models import torch_models
 from ..workers.worker import answer, progress
-from .options import INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
+from .job import INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
 
 
 def build(text: str) -> nn.Module:

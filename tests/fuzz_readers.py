@@ -44,7 +44,7 @@ from fuzz_damage import (
     yaml_damaged,
 )
 from msmigrate.deploy.hostile_mindir import refuse_code
-from msmigrate.deploy.options import read_key, shape_of
+from msmigrate.deploy.job import read_key, shape_of
 from msmigrate.deploy.serving import rest_values
 from msmigrate.errors import MsmigrateError
 from msmigrate.mappings import user_rows

@@ -17,7 +17,7 @@ from typing import Any
 import house_rules
 import pytest
 from msmigrate import input_files
-from msmigrate.deploy.options import read_key
+from msmigrate.deploy.job import read_key
 from msmigrate.errors import MsmigrateError
 from msmigrate.mappings import user_rows
 from msmigrate.migrate.analyze.model_analysis import analyze

@@ -34,9 +34,9 @@ from ...training.mindspore_inference_worker import (  # noqa: E402
     use,
 )
 from ...workers.worker import answer, progress  # noqa: E402
+from ..job import FACTS, REQUEST, Job  # noqa: E402
 from ..mindspore_export_worker import MADE_UP, encoded  # noqa: E402
 from ..mindspore_load_worker import run  # noqa: E402
-from ..options import FACTS, REQUEST, Job  # noqa: E402
 from .servable import CLASSES, CONFIG, MODEL  # noqa: E402
 
 SQUARE = (500, 500)

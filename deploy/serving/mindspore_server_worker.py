@@ -37,12 +37,12 @@ from ...training.mindspore_inference_worker import (  # noqa: E402
 )
 from ...workers.messages import Event  # noqa: E402
 from ...workers.worker import answer, progress, send  # noqa: E402
+from ..job import FILE, ServeJob, read_key, shape_of  # noqa: E402  # noqa: E402
 from ..mindspore_export_worker import (  # noqa: E402
     first_line,
     size_of_images,
 )
 from ..mindspore_load_worker import run  # noqa: E402
-from ..options import FILE, ServeJob, read_key, shape_of  # noqa: E402  # noqa: E402
 from .batching import (  # noqa: E402
     Batches,
     Split,

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -16,9 +15,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeElap
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from ..training import device_targets
-from ..training.inference import WORKER, Request, infer
-from ..training.metrics import Results
 from ..training.run.run_log import number, whole
 from ..workers import messages
 from .formatting import clock_text, percent
@@ -55,14 +51,9 @@ class Progress:
         self.bar.update(self.task, advance=1, description=model)
 
 
-def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = WORKER) -> Results:
-    """Carry the request out with a progress bar on stderr, where that is a terminal.
-
-    folder: the worker's own. Raises Unsupported for a target that this machine's MindSpore cannot use, before any
-    work, and what the worker raises.
-    """
-    if request.target not in (None, "CPU"):
-        device_targets.ask().check(str(request.target), request.recipe.train.device_id)
+@contextmanager
+def images_counted() -> Iterator[messages.OnMessage]:
+    """Show on stderr, where that is a terminal, what the process is at that runs a net over images."""
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
@@ -78,7 +69,7 @@ def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = 
             if isinstance(message, messages.Progress):
                 progress.update(task, description=message.what, completed=message.done, total=message.total)
 
-        return infer(request, folder, show, worker)
+        yield show
 
 
 @contextmanager

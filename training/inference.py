@@ -23,6 +23,7 @@ from ..migrate.checkpoint.convert import convert
 from ..migrate.checkpoint.stored_source import OPTION, StoredSource, stored_source, trusted
 from ..workers.messages import OnMessage, ignore
 from ..workers.parent import call
+from . import device_targets
 from .checkpoints import Checkpoint, is_foreign
 from .checkpoints import read as read_checkpoint
 from .data.image_folder import SUFFIXES, class_names, read
@@ -117,9 +118,11 @@ REQUEST, LOG = "request.json", "worker.log"
 def infer(request: Request, folder: Path, on_message: OnMessage = ignore, worker: Sequence[str] = WORKER) -> Results:
     """Have the request carried out; `folder` is the worker's own.
 
-    worker: the command that carries requests out. Raises what the worker raised, or WorkerFailed with its last words
-    when it stopped without saying why.
+    worker: the command that carries requests out. Raises before any work Unsupported for a target that this machine's
+    MindSpore cannot use, then what the worker raised, or WorkerFailed with its last words when it gave no reason.
     """
+    if request.target not in (None, "CPU"):
+        device_targets.ask().check(str(request.target), request.recipe.train.device_id)
     (folder / REQUEST).write_text(request.model_dump_json(), encoding="utf-8")
     call("the MindSpore process", [*worker, str(folder / REQUEST)], folder / LOG, on_message)
     return Results.read(folder)

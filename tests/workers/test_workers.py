@@ -219,3 +219,12 @@ def test_last_words_are_one_printable_line(tmp_path: Path) -> None:
     with pytest.raises(WorkerFailed) as stopped:
         call("the torch process", [sys.executable, "-c", "import sys; sys.stderr.write('x' * 3_000_000); sys.exit(1)"])
     assert str(stopped.value).endswith("x" * 500) and len(str(stopped.value)) < 600
+
+
+def test_leave_flushes_and_gives_the_status() -> None:
+    program = (
+        "import atexit; from msmigrate.workers.worker import leave;"
+        "atexit.register(print, 'shutdown'); print('result', end=''); leave(3)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "result", "")

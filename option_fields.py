@@ -37,8 +37,8 @@ class Option:
         if known and (wrong := [each for each in values if (each.lower() if self.any_case else each) not in known]):
             raise BadInput(f"{name} is {wrong[0]!r}: expected one of {', '.join(self.choices)}")
         if self.least is not None and not self.least <= value <= (self.most or value):
-            upto = "or more" if self.most is None else f"to {self.most:,g}"
-            raise BadInput(f"{name} is {value!r}: expected {self.least:,g} {upto}")
+            upto = "or more" if self.most is None else f"to {self.most:,}"
+            raise BadInput(f"{name} is {value!r}: expected {self.least:,} {upto}")
 
 
 class Declared(NamedTuple):

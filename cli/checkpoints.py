@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -116,13 +118,15 @@ def inspect(path: str, key: str | None, crc: bool, whole: bool, as_json: bool) -
     gc.disable()
 
     from ..migrate.checkpoint.inspect_file import inspect_file
-    from ..reports.checkpoint import inspect_json, show_inspection
+    from ..reports.checkpoint import inspect_json, inspection_text
 
     facts = inspect_file(path, key, crc=crc)
     if as_json:
         echo(json_line(inspect_json(facts)))
     else:
-        show_inspection(facts, whole=whole)
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+        for line in inspection_text(facts, whole=whole, width=width).splitlines():
+            echo(line)
     gc.freeze()
 
 

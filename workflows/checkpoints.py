@@ -1,7 +1,8 @@
-"""convert, plan and inspect: checkpoints, converted and looked at without either framework."""
+"""convert-ckpt and inspect: a checkpoint converted, planned or looked at, without either framework; as the commands do."""
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -13,11 +14,17 @@ from ..errors import BadInput, MsmigrateError
 from ..migrate.checkpoint import convert as converting
 from ..migrate.checkpoint.formats.byte_copy import Progress
 from ..migrate.checkpoint.inspect_file import Facts, inspect_file
+from ..migrate.checkpoint.name_map import write_rules
 from ..migrate.checkpoint.plan import Plan
-from ..reports.checkpoint import inspect_json, inspection_text, plan_json, plan_text, result_json, result_text
+from ..printable import echo, json_line
+from ..reports.checkpoint import LateProgress, inspect_json, inspection_text, plan_json, plan_text, result_json, result_text
 from ..temporary import temporary_folder
 from .live_models import model_name
 from .results import Result
+
+
+WRITING = ("force", "crc", "max_shard_size")  # what a plan knows nothing of
+LISTED = 5  # paths without a counterpart
 
 
 @dataclass(frozen=True, repr=False)
@@ -228,3 +235,66 @@ def _saved(content: Mapping[str, Any]) -> Iterator[Path]:
         file = folder / "state_dict.pth"
         torch.save(dict(content), file)
         yield file
+
+
+def run_convert(
+    source: str,
+    destination: str | None,
+    *,
+    write_map: Path | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
+    **options: Any,
+) -> None:
+    """Convert a checkpoint and print the result; or print the plan alone, or write a map of names.
+
+    options: those of migrate.checkpoint.convert.convert. Raises BadInput for options that do not fit together, and what
+    convert raises.
+    """
+    if options.get("into") is not None and options["into"].startswith("msmigrate:"):
+        options["into"] = own_model(options["into"])
+    if write_map is not None:
+        if options.get("into") is None or destination is not None:
+            raise BadInput("--write-map FILE needs the net of --into, and no DST.")
+        _write_map(source, write_map, options)
+        return
+    if dry_run:
+        found = plan(source, destination, **{key: each for key, each in options.items() if key not in WRITING})
+        echo(json_line(found.as_dict()) if as_json else found.text())
+        found.plan.check()
+        return
+    if destination is None:
+        raise BadInput("nothing says where the converted checkpoint goes: name it (only --dry-run goes without)")
+    with LateProgress() as progress:
+        result = convert(source, destination, progress=progress, **options)
+    echo(json_line(result.as_dict()) if as_json else result.text())
+
+
+def run_inspect(
+    path: str, *, key: str | None = None, crc: bool = False, whole: bool = False, as_json: bool = False
+) -> None:
+    """Print what a checkpoint holds. Raises what inspect_file raises."""
+    found = inspect(path, key=key, crc=crc)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    echo(json_line(found.as_dict()) if as_json else inspection_text(found.facts, whole=whole, width=width))
+
+
+def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:
+    found = converting.inferred_map(source, options["into"], key=options.get("key"), model=options.get("model"))
+    guessed = [pair for pair in found.pairs if pair[0] != pair[1]]
+    write_rules(file, guessed)
+    echo(
+        f"{file}: {len(guessed)} modules paired by order and shapes, {len(found.pairs) - len(guessed)} are called "
+        "alike; check it, then convert with --map"
+    )
+    for side, paths in (("torch", found.ours), ("MindSpore", found.theirs)):
+        if paths:
+            more = f" and {len(paths) - LISTED} more" if len(paths) > LISTED else ""
+            echo(f"nothing found for {', '.join(path or '(the top)' for path in paths[:LISTED])}{more} of {side}")
+
+
+def own_model(spec: str) -> str:
+    """Expand `msmigrate:resnet50(num_classes=10)` to the function that builds it."""
+    name, _, arguments = spec.removeprefix("msmigrate:").partition("(")
+    inner = arguments.removesuffix(")").strip()
+    return f"msmigrate.training.models.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"

@@ -21,13 +21,14 @@ from ..parity import run_folder
 from ..parity.align import model_structure
 from ..parity.align.alignment import ALIGNMENT, Alignment, read_alignment
 from ..parity.build_result import report
+from ..parity.options import ParityOptions
 from ..parity.replay.module_calls import FOLDER as REPLAY
 from ..parity.result import Finding, Report
 from ..parity.run_folder import CHECKPOINT, INPUTS, MINDSPORE_REPLAY, RECIPE, START, TORCH64, replayed
 from ..reports.parity_terminal import show
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
-from .parity_step import Asked, write
+from .parity_step import write
 
 START_FILES = (INPUTS, CHECKPOINT, START, "structure-torch.json", REPLAY)
 COARSE = (
@@ -116,7 +117,7 @@ def _with_counterparts(findings: list[Finding], alignment: Alignment) -> list[Fi
     return kept
 
 
-def run_compare(one: Path, other: Path | None, asked: Asked) -> int:
+def run_compare(one: Path, other: Path | None, asked: ParityOptions) -> int:
     """Judge two halves, or a run that was kept, and print the verdict; returns 0 for parity and 1 for a mismatch."""
     for file in asked.files:
         refuse_unwritable(file)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,9 +16,9 @@ from ..errors import BadDestination, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result, convert, make_plan
 from ..migrate.source.conversion import Start, Written, start, write_source
-from ..parity.options import Options, Pair
+from ..parity.job import Pair, ParityJob
+from ..parity.options import StepOptions
 from ..parity.result import Report
-from ..parity.run import MINDSPORE_WORKER
 from ..printable import echo, json_line
 from ..reports.converted_model import Converted, as_json, ckpt_line, source_lines
 from ..reports.html.parity_page import write_html
@@ -27,15 +28,14 @@ from ..reports.progress import doing
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training.recipe import reader as recipes
-from ..training.recipe import schema
 from .parity_step import UNPROVEN, with_progress
 
 HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # as the file's name hides these
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the command line asks for; the names are its options'."""
+class ConvertModelOptions(StepOptions):
+    """What convert-model is asked for; StepOptions are of the step that proves it, on `batch` examples."""
 
     model: str
     shapes: tuple[str, ...]
@@ -44,11 +44,7 @@ class Asked:
     seed: int = 0
     no_proof: bool = False
     recipe: Path | None = None
-    batch: int = 4
-    steps: int = 3
-    mode: str = "pynative"
-    no_replay: bool = False
-    timeout: float | None = None
+    batch: int = field(default=4, kw_only=True)
     html: Path | None = None
     report: Path | None = None
     as_json: bool = False
@@ -59,12 +55,8 @@ class Asked:
         """Where the weights go: beside the source."""
         return self.out.with_suffix(".ckpt")
 
-    def options(self, recipe: schema.Recipe, folder: Path, pair: Pair) -> Options:
-        """What the recorders of the proof need to know."""
-        return Options(recipe, folder, self.steps, pair=pair, replay=not self.no_replay, mode=self.mode)
 
-
-def run(asked: Asked) -> int:
+def run(asked: ConvertModelOptions) -> int:
     """Convert a model; returns the exit code, 0 for parity, 1 where something is missing or not the same.
 
     Raises BadInput, BadDestination, BadCheckpoint and others before anything is written; what stops later is told,
@@ -97,7 +89,7 @@ def run(asked: Asked) -> int:
     return 0 if found.sound else 1
 
 
-def _target(asked: Asked) -> Path:
+def _target(asked: ConvertModelOptions) -> Path:
     """Where the source goes. Raises BadDestination where that, or the checkpoint beside it, cannot be written."""
     out = asked.out
     if out.suffix != ".py":
@@ -117,7 +109,9 @@ def _write(target: Path, text: str, *, force: bool) -> None:
         file.write(text.encode("utf-8"))
 
 
-def _with_weights(asked: Asked, found: Converted, weights: Path, said: Callable[[str], None]) -> Converted:
+def _with_weights(
+    asked: ConvertModelOptions, found: Converted, weights: Path, said: Callable[[str], None]
+) -> Converted:
     """Convert the weights, and load them into the new net where its source is whole."""
     whole = not found.written.problems
     into = _net(asked, found.written) if whole else None
@@ -130,14 +124,17 @@ def _with_weights(asked: Asked, found: Converted, weights: Path, said: Callable[
     return replace(found, ckpt=result, loaded=whole)
 
 
-def _with_proof(asked: Asked, found: Converted, begin: Start, recipe_file: Path, folder: Path) -> Converted:
+def _with_proof(
+    asked: ConvertModelOptions, found: Converted, begin: Start, recipe_file: Path, folder: Path
+) -> Converted:
     """Run parity-step on the torch model and the new one, and show its verdict."""
     if begin.batch is None:
         return replace(found, stopped=[f"not proven: {UNPROVEN}"])
     pair = Pair(asked.model, _net(asked, found.written), None, asked.weights, begin.batch, outputs=not begin.plain)
-    options = asked.options(recipes.load(recipe_file), folder, pair)
+    of_step = (each.name for each in fields(StepOptions) if each.name != "batch")  # which the batch file says
+    steps: Any = {name: getattr(asked, name) for name in of_step}
     try:
-        report: Report = with_progress(recipe_file, options, MINDSPORE_WORKER, timeout=asked.timeout)
+        report: Report = with_progress(recipe_file, ParityJob(recipes.load(recipe_file), folder, pair, **steps))
     except MsmigrateError as error:
         return replace(found, stopped=[f"not proven: {error}"])
     if not asked.as_json:
@@ -149,5 +146,5 @@ def _with_proof(asked: Asked, found: Converted, begin: Start, recipe_file: Path,
     return replace(found, report=report)
 
 
-def _net(asked: Asked, written: Written) -> str:
+def _net(asked: ConvertModelOptions, written: Written) -> str:
     return f"{asked.out}:{written.maker}"

@@ -11,12 +11,12 @@ from ..atomic_files import atomic_file
 from ..errors import BadDestination
 from ..printable import echo, json_line
 from ..reports.evaluation import About, evaluation_json, picture, show
-from ..reports.progress import infer_with_progress
+from ..reports.progress import images_counted
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training import inference as requests
 from ..training import inference as subjects
-from ..training.inference import WORKER, NetOptions, Request, Subject, Target
+from ..training.inference import WORKER, NetOptions, Request, Subject, Target, infer
 from ..training.metrics import Evaluation, Results, evaluate, predictions
 from ..training.recipe.schema import FOLDER
 
@@ -63,7 +63,8 @@ def run(
             top=TOP,
             on_corrupt=subject.recipe.data.on_corrupt,
         )
-        results = infer_with_progress(request, folder, worker)
+        with images_counted() as on_message:
+            results = infer(request, folder, on_message, worker)
     names = subject.names(None if subject.classes else classes)
     evaluation = evaluate(results, names)
     about = _about(subject, request, named, classes, results)

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from ..printable import echo, json_line
 from ..reports.evaluation import predictions_json, show_predictions
-from ..reports.progress import infer_with_progress
+from ..reports.progress import images_counted
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training import inference as requests
 from ..training import inference as subjects
-from ..training.inference import WORKER, NetOptions, Request, Target, image_files, names_in
+from ..training.inference import WORKER, NetOptions, Request, Target, image_files, infer, names_in
 
 UNREADABLE = 2  # the exit code where an image could not be read, as for any bad input
 
@@ -54,7 +54,8 @@ def run(
             top=min(top, subject.num_classes),
             on_corrupt="skip",
         )
-        results = infer_with_progress(request, folder, worker)
+        with images_counted() as on_message:
+            results = infer(request, folder, on_message, worker)
     if as_json:
         echo(json_line(predictions_json(subject, request, results, names, files)))
     else:

@@ -11,35 +11,35 @@ from ..atomic_files import folder_beside
 from ..errors import BadDestination, BadInput, BadTrace
 from ..parity import run_folder
 from ..parity.align.alignment import ALIGNMENT
-from ..parity.options import Options, check_inputs
+from ..parity.job import ParityJob, check_inputs
+from ..parity.options import ParityOptions
 from ..parity.record.step_starts import StepStarts
-from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, Told, run_workers
+from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, run_workers
 from ..parity.run_folder import INPUTS, MINDSPORE, claim
 from ..reports.progress import progressing
 from ..reports.terminal import Console
 from ..training.recipe import reader as recipes
+from ..workers.messages import OnMessage, ignore
 from .compare import _OTHER, START_FILES
-from .parity_step import Asked
+from .parity_step import job_of
 
 
 def record(
     framework: str,
     recipe_file: Path,
-    options: Options,
+    job: ParityJob,
     other: Path | None = None,
-    told: Told = lambda framework, doing: None,
+    on_message: OnMessage = ignore,
     torch_worker: Sequence[str] = TORCH_WORKER,
     mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
-    *,
-    timeout: float | None = None,
 ) -> None:
-    """Record one framework's half into options.folder, which appears complete or not at all.
+    """Record one framework's half into job.folder, which appears complete or not at all.
 
     other: the half recorded on the other machine; MindSpore's needs torch's, for the starting weights and the batches;
-    torch's is sharper with MindSpore's. timeout: seconds without a word after which it counts as hung. Raises
-    BadInput, BadTrace, BadDestination and WorkerFailed.
+    torch's is sharper with MindSpore's. Raises BadInput, BadTrace, BadDestination, WorkerFailed, and what the worker
+    raised.
     """
-    out = options.folder
+    out = job.folder
     run_folder.refuse_existing(out)
     if framework == "mindspore" and other is None:
         raise BadInput("MindSpore's half starts from torch's weights and batches: give torch's trace with --with")
@@ -47,18 +47,18 @@ def record(
         theirs = run_folder.read(other)
         if theirs.side not in _OTHER[framework]:
             raise BadInput(f"{other} is a trace of {theirs.side}: --with takes the other framework's")
-        run_folder.check_narrowed_alike(out, options.narrowing, other, theirs.narrowing)
-    draws = framework == "torch" or "data" in options.narrowing.stages
-    check_inputs(options.recipe, options.pair, (framework,), draws=draws)
+        run_folder.check_narrowed_alike(out, job.narrowing, other, theirs.narrowing)
+    draws = framework == "torch" or "data" in job.narrowing.stages
+    check_inputs(job.recipe, job.pair, (framework,), draws=draws)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(out) as work:
-            inside = replace(options, folder=work / "run", alone=framework == "torch" and other is None)
+            inside = replace(job, folder=work / "run", alone=framework == "torch" and other is None)
             claim(inside.folder)
             if other is not None:
                 _bring(framework, other, inside.folder)
             command = {"torch": torch_worker} if framework == "torch" else {"MindSpore": mindspore_worker}
-            run_workers(recipe_file, inside, told, command, timeout)
+            run_workers(inside, command, on_message)
             if framework == "torch":
                 StepStarts(inside.folder).remove()
             run_folder.write(recipe_file, inside, framework, inside.alone)
@@ -97,14 +97,16 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def run_record(framework: str, recipe_file: Path | None, out: Path, other: Path | None, asked: Asked) -> int:
+def run_record(framework: str, recipe_file: Path | None, out: Path, other: Path | None, asked: ParityOptions) -> int:
     """Record one framework ('torch' or 'mindspore') into the new folder `out`; returns the exit code 0.
 
     other: the half from the other machine, which MindSpore's needs and torch's is sharper with.
     """
     path = recipe_file or recipes.DEFAULT
-    options = asked.options(recipes.load(path), out, (framework,))
-    with progressing({"torch": ("torch",), "mindspore": ("MindSpore",)}[framework]) as told:
-        record(framework, path, options, other, told, timeout=asked.timeout)
+    if asked.torch is not None and asked.mindspore is None:
+        raise BadInput("--torch goes with --mindspore here: convert the model first, with convert-model.")
+    job = job_of(asked, recipes.load(path), out, (framework,))
+    with progressing({"torch": ("torch",), "mindspore": ("MindSpore",)}[framework]) as on_message:
+        record(framework, path, job, other, on_message)
     Console().print(f"{out}: {framework}'s half of {path.name}, {asked.steps} steps.", highlight=False, markup=False)
     return 0

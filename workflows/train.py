@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadDestination
-from ..parity.options import SIDES, check_inputs
+from ..parity.job import SIDES, check_inputs
 from ..parity.run import MINDSPORE_WORKER
 from ..printable import echo, json_line
 from ..reports import training_summary

@@ -1,4 +1,4 @@
-"""convert-ckpt and inspect: a checkpoint converted, planned or looked at, without either framework; as the commands do."""
+"""convert-ckpt and inspect from start to end: a checkpoint converted, planned or looked at, without a framework."""
 
 from __future__ import annotations
 
@@ -17,11 +17,18 @@ from ..migrate.checkpoint.inspect_file import Facts, inspect_file
 from ..migrate.checkpoint.name_map import write_rules
 from ..migrate.checkpoint.plan import Plan
 from ..printable import echo, json_line
-from ..reports.checkpoint import LateProgress, inspect_json, inspection_text, plan_json, plan_text, result_json, result_text
+from ..reports.checkpoint import (
+    LateProgress,
+    inspect_json,
+    inspection_text,
+    plan_json,
+    plan_text,
+    result_json,
+    result_text,
+)
 from ..temporary import temporary_folder
 from .live_models import model_name
 from .results import Result
-
 
 WRITING = ("force", "crc", "max_shard_size")  # what a plan knows nothing of
 LISTED = 5  # paths without a counterpart

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -43,4 +42,4 @@ def model_name(given: Any, argument: str) -> str:
         )
     if given.__module__ != "__main__" and "." in given.__module__:
         return f"{given.__module__}:{name}"  # its file may import its neighbours relatively
-    return f"{Path(inspect.getsourcefile(given) or file).absolute()}:{name}"
+    return f"{Path(file).absolute()}:{name}"

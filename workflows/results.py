@@ -14,11 +14,13 @@ import html
 import io
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ..atomic_files import write_whole
 from ..printable import printable_lines
+from ..reports.terminal import Console
 
 WIDTH = 110  # letters of a line of text
 
@@ -60,10 +62,8 @@ class Result(ABC):
         return self.page()
 
 
-def console_text(show: Any, *given: Any, **options: Any) -> str:
-    """What `show(*given, console, **options)` prints, as plain text."""
-    from ..reports.terminal import Console
-
+def console_text(show: Callable[[Console], None], width: int = WIDTH) -> str:
+    """What `show` prints on a console of that width, as plain text."""
     written = io.StringIO()
-    show(*given, Console(file=written, width=WIDTH, no_color=True, highlight=False), **options)
+    show(Console(file=written, width=width, no_color=True, highlight=False))
     return written.getvalue()

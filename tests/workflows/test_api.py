@@ -11,7 +11,22 @@ import msmigrate
 import pytest
 from msmigrate.cli import api_page
 
-NAMES = ["__version__", "assert_parity", "convert", "inspect", "plan"]
+NAMES = [
+    "__version__",
+    "analyze",
+    "assert_parity",
+    "compare",
+    "convert",
+    "convert_model",
+    "evaluate",
+    "export",
+    "inspect",
+    "parity_step",
+    "plan",
+    "predict",
+    "record",
+    "train",
+]
 
 
 def test_the_names_are_these() -> None:

@@ -140,7 +140,7 @@ def test_a_worker_is_told_the_same(tmp_path: Path) -> None:
 def test_the_assertion_hands_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[ParityJob] = []
     monkeypatch.setattr(
-        parity_step, "parity_step", lambda path, options, **_: seen.append(options) or SimpleNamespace(parity=True)
+        parity_step, "compare_steps", lambda path, options, **_: seen.append(options) or SimpleNamespace(parity=True)
     )
     files = {
         side: f"{Path(__file__).parent / 'align' / f'pair_nets_{side}.py'}:Small" for side in ("torch", "mindspore")

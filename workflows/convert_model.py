@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 import click
 
 from ..atomic_files import atomic_file, check_destination, refuse_unwritable
-from ..errors import BadDestination, MsmigrateError
+from ..errors import BadDestination, BadInput, MsmigrateError
 from ..migrate import model_spec
-from ..migrate.checkpoint.convert import Result, convert, make_plan
+from ..migrate.checkpoint.convert import Result as Conversion
+from ..migrate.checkpoint.convert import convert, make_plan
 from ..migrate.source.conversion import Start, Written, start, write_source
 from ..parity.job import Pair, ParityJob
 from ..parity.options import StepOptions
@@ -28,7 +29,9 @@ from ..reports.progress import doing
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training.recipe import reader as recipes
-from .parity_step import UNPROVEN, with_progress
+from .live_models import model_name
+from .parity_step import UNPROVEN, ParityResult, with_progress
+from .results import Result
 
 HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # as the file's name hides these
 
@@ -56,16 +59,80 @@ class ConvertModelOptions(StepOptions):
         return self.out.with_suffix(".ckpt")
 
 
-def run(asked: ConvertModelOptions) -> int:
-    """Convert a model; returns the exit code, 0 for parity, 1 where something is missing or not the same.
+@dataclass(frozen=True, repr=False)
+class ConvertedModelResult(Result):
+    """A model written in MindSpore, its weights, and the proof; true where all of it is whole and the same."""
 
-    Raises BadInput, BadDestination, BadCheckpoint and others before anything is written; what stops later is told,
-    and the files that are whole by then stay.
+    converted: Converted
+    lines: list[str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the source is whole, the weights load, and the step is the same unless no proof was asked for."""
+        return self.converted.sound
+
+    @property
+    def proof(self) -> ParityResult | None:
+        """The verdict of the step, None where there is none."""
+        report = self.converted.report
+        return None if report is None else ParityResult(replace(report, recipe=self.converted.model))
+
+    def text(self) -> str:
+        """What was written, what could not be, and the proof's verdict."""
+        proof = [] if self.proof is None else [self.proof.text().rstrip("\n")]
+        return "\n".join([*self.lines, *proof, *self.converted.stopped])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as `convert-model --json` prints it."""
+        return as_json(self.converted)
+
+
+def convert_model(model: Any, out: str | Path, *, shapes: Sequence[str] = (), **options: Any) -> ConvertedModelResult:
+    """Write a torch model as a MindSpore class in a file of source, convert its weights, and prove the step.
+
+    model: the torch model by name (torchvision:resnet18, FILE.py:FUNCTION) or as the function that builds it.
+    out: the new file of source, which ends in .py; the weights go beside it, into a .ckpt.
+    shapes: of the model's inputs, such as "1x3x224x224"; found by trying where none are given.
+    options: those of the command, with underscores: weights, seed, no_proof, recipe, batch, steps, mode, no_replay,
+        timeout, html, report, force.
+
+    Raises BadInput, BadDestination, BadCheckpoint and WorkerFailed before anything is written. What stops later is part
+    of the result, which is false then; the files that are whole by then stay.
     """
+    known = {each.name for each in fields(ConvertModelOptions)} - {"model", "out", "shapes", "as_json"}
+    if unknown := [name for name in options if name not in known]:
+        raise BadInput(f"convert_model has no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
+    paths = ("weights", "recipe", "html", "report")
+    values: dict[str, Any] = {name: Path(v) if name in paths and v is not None else v for name, v in options.items()}
+    asked = ConvertModelOptions(model=model_name(model, "model"), shapes=tuple(shapes), out=Path(out), **values)
+    return _converted(asked, lambda text: None, lambda report: None)
+
+
+def run(asked: ConvertModelOptions) -> int:
+    """Convert a model and print what came of it; returns the exit code, 0 for parity, 1 where something is missing or
+    not the same. Raises what `convert_model` raises."""
+    say: Callable[[str], None] = (lambda text: None) if asked.as_json else click.echo
+    found = _converted(asked, say, lambda report: None if asked.as_json else show(report, Console()))
+    if asked.as_json:
+        echo(json_line(found.as_dict()))
+    for line in found.converted.stopped:
+        echo(f"msmigrate: {line}", err=True)
+    return 0 if found else 1
+
+
+def _converted(
+    asked: ConvertModelOptions, say: Callable[[str], None], show_proof: Callable[[Report], None]
+) -> ConvertedModelResult:
+    """The conversion that the options describe. say, show_proof: called when a line, or the verdict, is known."""
+    lines: list[str] = []
+
+    def said(text: str) -> None:
+        lines.append(text)
+        say(text)
+
     recipe_file = asked.recipe or recipes.DEFAULT
     recipes.load(recipe_file)  # what is wrong with it is said before minutes of work, not after
     target = _target(asked)
-    said: Callable[[str], None] = (lambda text: None) if asked.as_json else click.echo
     with temporary_folder("convert") as folder:
         if asked.weights is not None:
             make_plan(asked.weights, asked.ckpt, model=asked.model).check()
@@ -80,13 +147,11 @@ def run(asked: ConvertModelOptions) -> int:
         found = _with_weights(asked, found, asked.weights or begin.weights, said)
         if not asked.no_proof and found.loaded:
             found = _with_proof(asked, found, begin, recipe_file, folder / "run")
+            if found.report is not None:
+                show_proof(replace(found.report, recipe=asked.model))
         elif not asked.no_proof:
             said("not proven, for the source is not whole")
-    if asked.as_json:
-        echo(json_line(as_json(found)))
-    for line in found.stopped:
-        echo(f"msmigrate: {line}", err=True)
-    return 0 if found.sound else 1
+    return ConvertedModelResult(found, lines)
 
 
 def _target(asked: ConvertModelOptions) -> Path:
@@ -117,7 +182,7 @@ def _with_weights(
     into = _net(asked, found.written) if whole else None
     try:
         with doing("converting the weights, and loading them in MindSpore"):
-            result: Result = convert(weights, asked.ckpt, model=asked.model, into=into, force=asked.force)
+            result: Conversion = convert(weights, asked.ckpt, model=asked.model, into=into, force=asked.force)
     except MsmigrateError as error:
         return replace(found, stopped=[f"the weights are not converted: {error}"])
     said(ckpt_line(result, found.written.maker, loaded=whole))
@@ -137,8 +202,6 @@ def _with_proof(
         report: Report = with_progress(recipe_file, ParityJob(recipes.load(recipe_file), folder, pair, **steps))
     except MsmigrateError as error:
         return replace(found, stopped=[f"not proven: {error}"])
-    if not asked.as_json:
-        show(replace(report, recipe=asked.model), Console())
     if asked.report is not None:
         write_json(report, asked.report)
     if asked.html is not None:

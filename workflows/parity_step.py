@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,9 @@ from ..parity.job import SIDES, Pair, ParityJob, check_inputs
 from ..parity.narrowing import Narrowing
 from ..parity.options import ParityOptions, StepOptions
 from ..parity.result import Report
-from ..parity.run import MINDSPORE_WORKER, parity_step
+from ..parity.run import MINDSPORE_WORKER
+from ..parity.run import parity_step as compare_steps
+from ..reports.html import parity_page
 from ..reports.html.parity_page import write_html
 from ..reports.parity_json import write_json
 from ..reports.parity_junit import write_junit
@@ -33,6 +34,8 @@ from ..training.models.converted_models import mindspore_spec, torch_spec
 from ..training.models.model_names import is_zoo
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Recipe
+from .live_models import model_name
+from .results import Result, console_text
 
 
 def of_recipe(recipe: Recipe) -> Pair | None:
@@ -47,39 +50,120 @@ def of_recipe(recipe: Recipe) -> Pair | None:
     return Pair(torch_spec(model.name, model.args), theirs, checkpoint=model.checkpoint)
 
 
-WIDTH = 110
+@dataclass(frozen=True, repr=False)
+class ParityResult(Result):
+    """The verdict of a comparison; true for parity. worst: how many tensors the text lists."""
+
+    report: Report
+    worst: int = 5
+
+    @property
+    def ok(self) -> bool:
+        """Whether every tensor that was to be judged passed; an unproven run has not."""
+        return self.report.parity
+
+    def text(self) -> str:
+        """The verdict, stage by stage, with the first divergence and the causes."""
+        return console_text(lambda console: show(self.report, console, self.worst))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every finding, by docs/report.schema.json."""
+        return self.report.as_json()
+
+    def page(self) -> str:
+        """The page of --html, without the histograms, which are made of the run's traces."""
+        return parity_page.page(self.report)
 
 
-def assert_parity(torch: str, mindspore: str, recipe: str | Path | None = None, **options: Any) -> None:
+def options_of(given: dict[str, Any], what: str, **fixed: Any) -> ParityOptions:
+    """ParityOptions of a function's keyword arguments; a model may be the function that builds it.
+
+    what: the function's name, for the error. Raises BadInput for an option that parity-step does not have, and for
+    values that do not fit.
+    """
+    known = {**options_in(ParityOptions), "outputs": None}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        taken = ", ".join(name for name in known if name not in fixed)
+        raise BadInput(f"{what} has no option {unknown[0]!r}; it has {taken}")
+    paths = [name for name, declared in options_in(ParityOptions).items() if declared.type is Path]
+    values = {**fixed, **given}
+    values = {name: Path(v) if name in paths and v is not None else v for name, v in values.items()}
+    models = {name: model_name(values[name], name) for name in ("torch", "mindspore") if values.get(name) is not None}
+    return ParityOptions(**{**values, **models})
+
+
+def parity_step(recipe: str | Path | None = None, **options: Any) -> ParityResult:
+    """Run one training step in both frameworks and compare it tensor by tensor, each framework in a process of its own.
+
+    recipe: a YAML file with model, data, loss, optimizer and so on; without one, the default recipe. A torch model by
+        name, such as torchvision:resnet18, is converted first and compared with its conversion.
+    options: those of the command, with underscores. torch and mindspore are a pair of your own models, by name
+        (FILE.py:FUNCTION) or as the functions that build them.
+
+    Raises BadInput and the other errors of msmigrate.errors where the comparison could not be made; a mismatch is a
+    result, which is false.
+    """
+    model = _torch_model(recipe, options)
+    given = options_of(options, "parity_step", **({} if model is None else {"torch": model}))
+    return _compared(None if recipe is None or model is not None else Path(recipe), given, model)
+
+
+def _torch_model(recipe: str | Path | None, options: Mapping[str, Any]) -> str | None:
+    """The torch model that stands where a recipe may, or None. Raises BadInput for a second one."""
+    if recipe is None or options.get("torch") is not None or not names_a_model(Path(recipe)):
+        return None
+    if options.get("mindspore") is not None:
+        raise BadInput(f"--mindspore: name the torch model with --torch {recipe}, for it is compared.")
+    return str(recipe)
+
+
+def assert_parity(torch: Any, mindspore: Any, recipe: str | Path | None = None, **options: Any) -> None:
     """Assert that a training step of two models agrees, tensor by tensor; each framework runs in a process of its own.
 
-    torch, mindspore: the models by name, as on the command line: FILE.py:FUNCTION, MODULE:FUNCTION, torchvision:NAME.
-    recipe: a YAML file with data, loss, optimizer and so on; the default recipe without one. options: parity-step's,
-    with underscores, each as there: steps, batch, ckpt, batch_file, map_file, no_replay, no_diagnosis, thorough, keep,
-    html, json_file and so on.
+    torch: the model by name, as on the command line: FILE.py:FUNCTION, MODULE:FUNCTION, torchvision:NAME; or the
+        function that builds it.
+    mindspore: its counterpart, named likewise.
+    recipe: a YAML file with data, loss, optimizer and so on; the default recipe without one.
+    options: parity-step's, with underscores, each as there.
 
     Raises AssertionError with the report where a tensor differs, and MsmigrateError (BadInput and others) where the
     comparison could not be made.
     """
-    known = {**options_in(ParityOptions), "outputs": None}
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        taken = ", ".join(name for name in known if name not in ("torch", "mindspore"))
-        raise BadInput(f"assert_parity has no option {unknown[0]!r}; it has {taken}")
-    paths = [name for name, declared in options_in(ParityOptions).items() if declared.type is Path]
-    options = {n: Path(v) if n in paths and v is not None else v for n, v in options.items()}
-    asked = ParityOptions(torch=torch, mindspore=mindspore, **options)
-    path = Path(recipe) if recipe is not None else recipes.DEFAULT
-    for file in asked.files:
+    given = options_of(options, "assert_parity", torch=torch, mindspore=mindspore)
+    result = _compared(None if recipe is None else Path(recipe), given, None, progress=False)
+    if not result:
+        raise AssertionError(f"no parity of {given.torch} and {given.mindspore}\n{result.text()}")
+
+
+def _compared(
+    recipe_file: Path | None,
+    options: ParityOptions,
+    model: str | None,
+    mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
+    *,
+    progress: bool = True,
+) -> ParityResult:
+    """The comparison that the options describe, with the files that they ask for.
+
+    model: the torch model that stands for a recipe. progress: say on stderr what each framework is doing.
+    """
+    path = recipes.DEFAULT if recipe_file is None else recipe_file
+    recipe = recipes.load(path)
+    for file in options.files:  # before minutes of work, not after
         refuse_unwritable(file)
-    with temporary_folder("assert") as temporary:
-        folder = asked.keep or temporary / "run"
-        report = parity_step(path, job_of(asked, recipes.load(path), folder))
-        write(report, asked, folder)
-    if not report.parity:
-        text = io.StringIO()
-        show(report, Console(file=text, width=WIDTH, no_color=True), asked.worst)
-        raise AssertionError(f"no parity of {torch} and {mindspore}\n{text.getvalue()}")
+    with temporary_folder("parity") as temporary:
+        if model is not None:
+            options = whole_pair(options, temporary / "converted")
+        elif options.torch is not None and options.mindspore is None:
+            options = with_mindspore(options, temporary / "converted")
+        folder = options.keep or temporary / "run"
+        job = job_of(options, recipe, folder)
+        report = with_progress(path, job, mindspore_worker) if progress else compare_steps(path, job)
+        if model is not None:
+            report = replace(report, recipe=model)
+        write(report, options, folder)
+    return ParityResult(report, options.worst)
 
 
 UNPROVEN = (
@@ -152,26 +236,11 @@ def run(recipe_file: Path | None, mindspore_worker: Sequence[str] = MINDSPORE_WO
     recipe_file: a torch model by name stands for the default recipe with that model. mindspore_worker: the command that
     records MindSpore's side. options: those of ParityOptions.
     """
-    model = str(recipe_file) if options.get("torch") is None and names_a_model(recipe_file) else None
-    if model is not None and options.get("mindspore") is not None:
-        raise BadInput(f"--mindspore: name the torch model with --torch {model}, for it is compared.")
-    asked = ParityOptions(**{**options, **({} if model is None else {"torch": model})})
-    path = recipes.DEFAULT if recipe_file is None or model is not None else recipe_file
-    recipe = recipes.load(path)
-    for file in asked.files:  # before minutes of work, not after
-        refuse_unwritable(file)
-    with temporary_folder("parity") as temporary:
-        if model is not None:
-            asked = whole_pair(asked, temporary / "converted")
-        elif asked.torch is not None and asked.mindspore is None:
-            asked = with_mindspore(asked, temporary / "converted")
-        folder = asked.keep or temporary / "run"
-        report = with_progress(path, job_of(asked, recipe, folder), mindspore_worker)
-        if model is not None:
-            report = replace(report, recipe=model)
-        show(report, Console(), asked.worst)
-        write(report, asked, folder)
-    return 0 if report.parity else 1
+    model = _torch_model(recipe_file, options)
+    given = ParityOptions(**{**options, **({} if model is None else {"torch": model})})
+    result = _compared(recipe_file if model is None else None, given, model, mindspore_worker)
+    show(result.report, Console(), result.worst)
+    return 0 if result else 1
 
 
 def write(report: Report, asked: ParityOptions, folder: Path | None, recipe: Path | None = None) -> None:
@@ -194,4 +263,4 @@ def write(report: Report, asked: ParityOptions, folder: Path | None, recipe: Pat
 def with_progress(path: Path, job: ParityJob, mindspore_worker: Sequence[str] = MINDSPORE_WORKER) -> Report:
     """Run parity_step, and show on stderr what each framework is doing."""
     with progressing(("torch", "MindSpore")) as on_message:
-        return parity_step(path, job, on_message, mindspore_worker=mindspore_worker)
+        return compare_steps(path, job, on_message, mindspore_worker=mindspore_worker)

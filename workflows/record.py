@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..atomic_files import folder_beside
 from ..errors import BadDestination, BadInput, BadTrace
@@ -21,10 +22,13 @@ from ..reports.terminal import Console
 from ..training.recipe import reader as recipes
 from ..workers.messages import OnMessage, ignore
 from .compare import _OTHER, START_FILES
-from .parity_step import job_of
+from .parity_step import job_of, options_of
+from .results import Result
+
+SIDES_OF_WORKERS = {"torch": ("torch",), "mindspore": ("MindSpore",)}  # as progress calls them
 
 
-def record(
+def record_side(
     framework: str,
     recipe_file: Path,
     job: ParityJob,
@@ -97,16 +101,76 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
+@dataclass(frozen=True, repr=False)
+class Recording(Result):
+    """One framework's side, recorded."""
+
+    framework: str
+    folder: Path
+    recipe: Path
+    steps: int
+
+    @property
+    def ok(self) -> bool:
+        """True: the folder is there, and whole."""
+        return True
+
+    def text(self) -> str:
+        """One line."""
+        return f"{self.folder}: {self.framework}'s half of {self.recipe.name}, {self.steps} steps."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The folder, and what is in it."""
+        return {
+            "framework": self.framework,
+            "folder": str(self.folder),
+            "recipe": str(self.recipe),
+            "steps": self.steps,
+        }
+
+
+def record(
+    framework: str,
+    out: str | Path,
+    recipe: str | Path | None = None,
+    *,
+    other: str | Path | None = None,
+    **options: Any,
+) -> Recording:
+    """Record one framework's side of a training step, on the machine that has it; `compare` judges it elsewhere.
+
+    framework: "torch" or "mindspore".
+    out: the new folder.
+    recipe: a YAML file; the default recipe without one.
+    other: the folder that the other framework's side was recorded into. MindSpore's needs torch's, for the starting
+        weights and batches; torch's is sharper with MindSpore's.
+    options: those of parity_step that speak of recording: steps, batch, torch, mindspore, ckpt, batch_file and so on.
+
+    Raises BadInput, BadTrace, BadDestination and WorkerFailed; the folder is then not there.
+    """
+    given = options_of(options, "record")
+    return _recorded(framework, Path(out), None if recipe is None else Path(recipe), other, given)
+
+
+def _recorded(
+    framework: str, out: Path, recipe_file: Path | None, other: str | Path | None, options: ParityOptions
+) -> Recording:
+    if framework not in SIDES_OF_WORKERS:
+        raise BadInput(f"there is no framework {framework!r}: record 'torch' or 'mindspore'")
+    path = recipe_file or recipes.DEFAULT
+    if options.torch is not None and options.mindspore is None:
+        raise BadInput("--torch goes with --mindspore here: convert the model first, with convert-model.")
+    job = job_of(options, recipes.load(path), out, (framework,))
+    with progressing(SIDES_OF_WORKERS[framework]) as on_message:
+        record_side(framework, path, job, None if other is None else Path(other), on_message)
+    return Recording(framework, out, path, options.steps)
+
+
 def run_record(framework: str, recipe_file: Path | None, out: Path, other: Path | None, asked: ParityOptions) -> int:
     """Record one framework ('torch' or 'mindspore') into the new folder `out`; returns the exit code 0.
 
     other: the half from the other machine, which MindSpore's needs and torch's is sharper with.
     """
-    path = recipe_file or recipes.DEFAULT
-    if asked.torch is not None and asked.mindspore is None:
-        raise BadInput("--torch goes with --mindspore here: convert the model first, with convert-model.")
-    job = job_of(asked, recipes.load(path), out, (framework,))
-    with progressing({"torch": ("torch",), "mindspore": ("MindSpore",)}[framework]) as on_message:
-        record(framework, path, job, other, on_message)
-    Console().print(f"{out}: {framework}'s half of {path.name}, {asked.steps} steps.", highlight=False, markup=False)
+    result = _recorded(framework, out, recipe_file, other, asked)
+    Console().print(result.text(), highlight=False, markup=False)
     return 0

@@ -18,7 +18,7 @@ from msmigrate.parity.result import Report
 from msmigrate.parity.run_folder import INPUTS
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workflows.compare import COARSE, compare_folders
-from msmigrate.workflows.record import record
+from msmigrate.workflows.record import record_side
 from traces import Run, without
 
 HERE = Path(__file__).parent
@@ -133,7 +133,7 @@ def fake(way: str) -> list[str]:
 def test_a_recording_that_fails_leaves_nothing(tmp_path: Path) -> None:
     options = ParityJob(recipes.load(RECIPE), tmp_path / "out")
     with pytest.raises(WorkerFailed, match="the torch side stopped"):
-        record("torch", RECIPE, options, torch_worker=fake("fails"))
+        record_side("torch", RECIPE, options, torch_worker=fake("fails"))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -149,5 +149,5 @@ def test_what_record_refuses_before_anything_runs(tmp_path: Path) -> None:
     ]
     for framework, out, other, why in refused:
         with pytest.raises(BadInput, match=why):
-            record(framework, RECIPE, replace(options, folder=out), other)
+            record_side(framework, RECIPE, replace(options, folder=out), other)
     assert not (tmp_path / "out").exists()

@@ -36,7 +36,7 @@ from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.recipe import schema
 from msmigrate.workflows import parity_step
 from msmigrate.workflows.compare import compare_folders
-from msmigrate.workflows.record import record
+from msmigrate.workflows.record import record_side
 from traces import STEP, Run, Tensor, without
 
 RECIPE = Path(__file__).parent / "tiny.yaml"
@@ -140,7 +140,7 @@ def test_a_worker_is_told_the_same(tmp_path: Path) -> None:
 def test_the_assertion_hands_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[ParityJob] = []
     monkeypatch.setattr(
-        parity_step, "parity_step", lambda path, options, **_: seen.append(options) or SimpleNamespace(parity=True)
+        parity_step, "compare_steps", lambda path, options, **_: seen.append(options) or SimpleNamespace(parity=True)
     )
     files = {
         side: f"{Path(__file__).parent / 'align' / f'pair_nets_{side}.py'}:Small" for side in ("torch", "mindspore")
@@ -323,7 +323,7 @@ def test_halves_that_were_recorded_for_other_stages_are_refused(tmp_path: Path) 
     for framework, other in (("mindspore", torch), ("torch", mindspore)):
         options = ParityJob(recipes.load(RECIPE), tmp_path / "out", stages=["loss"])
         with pytest.raises(BadTrace, match=r"out was recorded for loss and .* record both with the same --stages"):
-            record(framework, RECIPE, options, other)
+            record_side(framework, RECIPE, options, other)
     assert not (tmp_path / "out").exists()
 
 

@@ -43,7 +43,7 @@ def test_every_option_of_parity_step_is_honoured(tmp_path: Path, monkeypatch: py
         jobs.append(job)
         return Report("r", "d", {}, [])
 
-    monkeypatch.setattr(parity_step, "parity_step", pretended)
+    monkeypatch.setattr(parity_step, "compare_steps", pretended)
     pair = f"{TORCH}:Small", f"{MINDSPORE}:Small"
     given = {**QUICK, "precision": "hf32", "timeout": 9.0, "thorough": True, "stages": ["forward"], "batch": 4}
     files = {"json_file": tmp_path / "a.json", "junit": str(tmp_path / "b.xml")}

@@ -24,8 +24,8 @@ class Entry(NamedTuple):
 
     `name` is its name there without wrappers' prefixes, `target` the new one (None when dropped or refused), `owner`
     the class that decides, `why` the reason to drop or refuse (or a remark), `error` the kind of refusal, `dtype` the
-    new one where it is cast, `alias` the name of the tensor that holds its bytes, where it is dropped as tied; `unknown`:
-    it is refused since the net of --into has no such parameter.
+    new one where it is cast, `alias` the name of the tensor that holds its bytes, where it is dropped as tied;
+    `unknown`: it is refused since the net of --into has no such parameter.
     """
 
     action: str

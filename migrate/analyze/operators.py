@@ -21,7 +21,7 @@ TARGETS = ("CPU", "Ascend", "GPU")
 DIRECT, COMPOSED, BY_HAND = "direct", "composed", "by hand"  # MindSpore's own; msmigrate's; with a change that is told
 NO_ROW = "no row"  # nobody has looked for a counterpart yet; `missing` is that there is none
 IN_PLACE = "torch writes the result into its first argument; in MindSpore use what is returned"
-OURS = "msmigrate.migrate.composed."
+OURS = "msmigrate.nn."
 
 
 @dataclass(frozen=True)

@@ -164,3 +164,10 @@ def dsplit(
 ) -> tuple[Tensor, ...]:
     """tensor_split along the third dimension."""
     return tensor_split(input, indices_or_sections, 2, sections, indices)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """The channels of all groups in turns."""
+    shape = tuple(input.shape)
+    x = input.reshape((shape[0], groups, shape[1] // groups, *shape[2:]))
+    return x.swapaxes(1, 2).reshape(shape)

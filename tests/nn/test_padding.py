@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[3] / "benchmarks" / "graph_padding_mindspore.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "graph_padding_mindspore.py"
 
 
 def test_what_is_written_has_pynatives_gradient_in_every_compiled_run(tmp_path: Path) -> None:

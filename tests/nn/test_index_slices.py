@@ -1,4 +1,4 @@
-"""getitem and setitem of migrate/composed against NumPy, whose indices mean what torch's do."""
+"""getitem and setitem of nn against NumPy, whose indices mean what torch's do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Normalisation that MindSpore lacks, or has no kernel for on the CPU; with torch's argument names."""
+"""Norms that MindSpore's CPU lacks, or gets wrong in value or gradient: Cells and functions."""
 
 from __future__ import annotations
 
@@ -166,3 +166,108 @@ class GlobalResponseNorm(nn.Cell):
         norm = ops.sqrt(ops.sum(x * x, self.image, True))
         relative = norm / (ops.mean(norm, self.channel, True) + self.eps)
         return x + self.bias.reshape(self.shape) + self.weight.reshape(self.shape) * (x * relative)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 over the last dimensions, then scaled and shifted; ops.layer_norm has no CPU kernel."""
+    shape = tuple(normalized_shape)
+    first = -1 if len(shape) == 1 else input.ndim - len(shape)  # -1 is what ONNX's exporter takes
+    scale = ops.ones(shape, input.dtype) if weight is None else weight
+    shift = ops.zeros(shape, input.dtype) if bias is None else bias
+    return ops.LayerNorm(first, first, eps)(input, scale, shift)[0]
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Divided by the root of the mean square over the last dimensions, then scaled; without eps float32's own."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    small = 1.1920928955078125e-07 if eps is None else eps
+    x = input * ops.rsqrt(ops.mean(input * input, axes, True) + small)
+    return x if weight is None else x * weight
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalized by the running statistics, or in training by the batch's own.
+
+    The running statistics are not moved, as torch does in training: nn.BatchNorm2d keeps them.
+    """
+    shape = (1, -1) + (1,) * (input.ndim - 2)
+    if training:
+        axes = (0, *range(2, input.ndim))
+        mean = ops.mean(input, axes, True)
+        centred = input - mean
+        variance = ops.mean(centred * centred, axes, True)
+    else:
+        centred = input - running_mean.reshape(shape)
+        variance = running_var.reshape(shape)
+    x = centred / ops.sqrt(variance + eps)
+    if weight is not None:
+        x = x * weight.reshape(shape)
+    return x if bias is None else x + bias.reshape(shape)
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Every channel of every sample normalized by its own statistics, or by the running ones, which are not moved."""
+    shape = (1, -1) + (1,) * (input.ndim - 2)
+    if use_input_stats or running_mean is None or running_var is None:
+        axes = tuple(range(2, input.ndim))
+        centred = input - ops.mean(input, axes, True)
+        variance = ops.mean(centred * centred, axes, True)
+    else:
+        centred = input - running_mean.reshape(shape)
+        variance = running_var.reshape(shape)
+    x = centred / ops.sqrt(variance + eps)
+    if weight is not None:
+        x = x * weight.reshape(shape)
+    return x if bias is None else x + bias.reshape(shape)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """Divided by its norm of order p along `dim`, which counts as eps at least."""
+    if p == 2.0:
+        square = (input * input).sum(dim, keepdims=True)
+        # the root's gradient is infinite at 0; torch's is 0 below eps
+        size = ops.where(square > eps * eps, ops.sqrt(ops.maximum(square, eps * eps)), eps * ops.ones_like(square))
+        return input / size
+    if p == 1.0:
+        return input / ops.maximum(ops.abs(input).sum(dim, keepdims=True), eps)
+    return input / ops.maximum(ops.pow(ops.pow(ops.abs(input), p).sum(dim, keepdims=True), 1.0 / p), eps)
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Divided by (k + alpha · the mean square of `size` neighbouring channels) to the power of beta."""
+    square = input * input
+    before, behind = size // 2, (size - 1) // 2
+    shape = tuple(input.shape)
+    edge = (*shape[:1], 1, *shape[2:])
+    parts = (*[ops.zeros(edge, input.dtype)] * before, square, *[ops.zeros(edge, input.dtype)] * behind)
+    padded = ops.cat(parts, 1) if size > 1 else square
+    total = ops.narrow(padded, 1, 0, shape[1])
+    for start in range(1, size):
+        total = total + ops.narrow(padded, 1, start, shape[1])
+    return input / ops.pow(k + alpha * (total / size), beta)

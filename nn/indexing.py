@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from mindspore import Tensor, ops
+from mindspore import Parameter, Tensor, nn, ops
 from mindspore import dtype as mstype
+from mindspore.common.initializer import Normal, initializer
 
 
 def getitem(a: Tensor, b: Any) -> Tensor:
@@ -129,3 +130,86 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None) -> 
         return found
     hidden = ops.unsqueeze(input == padding_idx % weight.shape[0], -1)
     return ops.where(hidden, ops.stop_gradient(found), found)
+
+
+def index_put(input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False) -> Tensor:
+    """`input` with `values` at input[indices], or added there; one mask, or places along the first dimensions.
+
+    A mask takes one value, for the number of its places depends on values. MindSpore's own index_put takes vectors of
+    places with a vector of values alone.
+    """
+    if len(indices) == 1 and indices[0].dtype == mstype.bool_:
+        mask = indices[0].reshape(tuple(indices[0].shape) + (1,) * (input.ndim - indices[0].ndim))
+        placed = ops.broadcast_to(values.reshape((1,) * input.ndim), input.shape)
+        return ops.where(ops.broadcast_to(mask, input.shape), input + placed if accumulate else placed, input)
+    places = ops.zeros((1,), mstype.int64)
+    for axis in range(len(indices)):
+        size = input.shape[axis]
+        own = indices[axis].astype(mstype.int64)
+        places = places * size + ops.where(own < 0, own + size, own)
+    rest = tuple(input.shape[len(indices) :])
+    flat = input.reshape((-1, *rest))
+    placed = ops.broadcast_to(values, tuple(places.shape) + rest).reshape((-1, *rest))
+    rows = places.reshape((-1,) + (1,) * len(rest))
+    rows = ops.broadcast_to(rows, placed.shape)
+    filled = ops.tensor_scatter_elements(flat, rows, placed, 0, "add" if accumulate else "none")
+    return filled.reshape(input.shape)
+
+
+def scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True
+) -> Tensor:
+    """`input` with the sums or means of those values of `src` that `index` sends to one place along `dim`.
+
+    reduce: sum or mean. include_self: the value that was there counts as well; where none is sent it stays.
+    """
+    values = src
+    for axis in range(index.ndim):
+        values = ops.narrow(values, axis, 0, index.shape[axis])
+    ones = ops.ones_like(values)
+    base = input
+    if not include_self:
+        base = input * ops.tensor_scatter_elements(ops.ones_like(input), index, ops.zeros_like(values), dim)
+    found = ops.tensor_scatter_elements(base, index, values, dim, "add")
+    if reduce == "mean":
+        start = ops.ones_like(input) if include_self else ops.zeros_like(input)
+        number = ops.tensor_scatter_elements(start, index, ones, dim, "add")
+        found = found / ops.maximum(number, ops.ones_like(number))
+    return found
+
+
+class PaddedEmbedding(nn.Embedding):
+    """An Embedding whose row `padding_idx` gets no gradient, as in torch; MindSpore's goes on training it."""
+
+    def construct(self, ids: Tensor) -> Tensor:
+        """The vectors of the ids, in a last dimension."""
+        found = super().construct(ids)
+        hidden = ops.unsqueeze(ids == self.padding_idx, -1)
+        return ops.where(hidden, ops.stop_gradient(found), found)
+
+
+class EmbeddingBag(nn.Cell):
+    """The sum, mean or maximum of the embeddings of each bag."""
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, mode: str = "mean") -> None:
+        super().__init__()
+        self.mode = mode
+        self.weight = Parameter(initializer(Normal(1.0, 0.0), (num_embeddings, embedding_dim)), name="weight")
+
+    def construct(self, input: Tensor, offsets: Tensor | None = None) -> Tensor:
+        """input: (bags, size) of integers, or (values,) with where each bag begins in `offsets` (bags,)."""
+        found = ops.gather(self.weight, input, 0)
+        if offsets is None:
+            if self.mode == "max":
+                return ops.amax(found, 1)
+            return ops.sum(found, 1) if self.mode == "sum" else ops.mean(found, 1)
+        places = ops.expand_dims(ops.arange(input.shape[0]), 0)
+        begun = (ops.expand_dims(offsets, 1) <= places).astype(found.dtype)  # (bags, values)
+        following = ops.cat((begun[1:], ops.zeros_like(begun[:1])), 0)
+        inside = begun - following
+        count = ops.maximum(ops.sum(inside, 1, True), ops.ones_like(inside[:, :1]))
+        if self.mode == "max":
+            shifted = ops.expand_dims(found, 0) + ops.expand_dims((inside - 1) * 1e30, 2)
+            return ops.where(ops.sum(inside, 1, True) > 0, ops.amax(shifted, 1), ops.zeros_like(found[:1]))
+        total = ops.matmul(inside, found)
+        return total if self.mode == "sum" else total / count

@@ -13,7 +13,7 @@ import mindspore as ms
 import numpy as np
 from index_slices import INDICES, tensor, written
 from mindspore import ops
-from msmigrate.migrate.composed.mindspore_indexing import getitem, setitem
+from msmigrate.nn.functional import getitem, setitem
 
 
 def picked(index: Any, mode: str) -> dict[str, np.ndarray]:

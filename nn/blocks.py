@@ -1,10 +1,11 @@
-"""Blocks of timm, of the layers that they are usually made of; with timm's argument names."""
+"""Blocks that torchvision and timm build models of: squeeze and excitation, feed-forward, layer scale; permute."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from mindspore import Tensor, nn, ops
+from mindspore import Parameter, Tensor, nn, ops
 
 
 class SEModule(nn.Cell):
@@ -115,3 +116,53 @@ class SwiGLU(nn.Cell):
         """x: (..., in_features)."""
         gated = ops.silu(self.fc1_g(x)) * self.fc1_x(x)
         return self.drop2(self.fc2(self.drop1(gated)))
+
+
+class SqueezeExcitation(nn.Cell):
+    """Scales channels by a ReLU and a sigmoid over their means."""
+
+    def __init__(self, input_channels: int, squeeze_channels: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Conv2d(input_channels, squeeze_channels, 1, pad_mode="valid", has_bias=True)
+        self.fc2 = nn.Conv2d(squeeze_channels, input_channels, 1, pad_mode="valid", has_bias=True)
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, H, W)."""
+        means = ops.mean(input, (2, 3), True)
+        return input * ops.sigmoid(self.fc2(ops.relu(self.fc1(means))))
+
+
+class Permute(nn.Cell):
+    """The axes in another order."""
+
+    def __init__(self, dims: Sequence[int]) -> None:
+        super().__init__()
+        self.dims = tuple(dims)
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: of as many axes as `dims` names."""
+        return ops.permute(x, self.dims)
+
+
+class LayerScale(nn.Cell):
+    """A trained factor for each value of the last axis."""
+
+    def __init__(self, dim: int, init_values: float = 1e-05) -> None:
+        super().__init__()
+        self.gamma = Parameter(init_values * ops.ones((dim,)), name="gamma")
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (..., dim)."""
+        return x * self.gamma
+
+
+class LayerScale2d(nn.Cell):
+    """A trained factor for each channel."""
+
+    def __init__(self, dim: int, init_values: float = 1e-05) -> None:
+        super().__init__()
+        self.gamma = Parameter(init_values * ops.ones((dim,)), name="gamma")
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, dim, H, W)."""
+        return x * self.gamma.reshape((1, -1, 1, 1))

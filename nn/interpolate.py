@@ -1,6 +1,7 @@
-"""torch.nn.functional.interpolate in all its modes, as products with matrices that hold each output's weights.
+"""Images in another size: torch.nn.functional.interpolate in all its modes, and pixels between space and channels.
 
-ops.interpolate has no antialias, is 7 % off in bicubic mode, and takes a scale_factor in few modes.
+A resize is a product with matrices that hold each output's weights. ops.interpolate has no antialias, is 7 % off in
+bicubic mode, and takes a scale_factor in few modes.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from mindspore import Tensor, ops
+from mindspore import Tensor, nn, ops
 
 
 def interpolate(
@@ -130,3 +131,72 @@ def _cubic(away: float, a: float) -> float:
     if x <= 1.0:
         return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0
     return ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a if x < 2.0 else 0.0
+
+
+class UpsamplingNearest2d(nn.Cell):
+    """Repeats pixels up to a size, or a whole number of times."""
+
+    def __init__(
+        self, size: int | tuple[int, int] | None = None, scale_factor: int | tuple[int, int] | None = None
+    ) -> None:
+        super().__init__()
+        self.size = (size, size) if isinstance(size, int) else size
+        self.factors = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, H, W)."""
+        size = self.size
+        if self.factors is not None:
+            size = (int(input.shape[2] * self.factors[0]), int(input.shape[3] * self.factors[1]))
+        return ops.interpolate(input, size=size, mode="nearest")
+
+
+class UpsamplingBilinear2d(nn.Cell):
+    """Bilinear up to a size, or by a factor, with the corners aligned."""
+
+    def __init__(
+        self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None
+    ) -> None:
+        super().__init__()
+        self.size = (size, size) if isinstance(size, int) else size
+        self.factors = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, H, W)."""
+        size = self.size
+        if self.factors is not None:
+            size = (int(input.shape[2] * self.factors[0]), int(input.shape[3] * self.factors[1]))
+        return ops.interpolate(input, size=size, mode="bilinear", align_corners=True)
+
+
+class SpaceToDepth(nn.Cell):
+    """Squares of block_size pixels become channels, the place in the square before the channel."""
+
+    def __init__(self, block_size: int = 4) -> None:
+        super().__init__()
+        self.block_size = block_size
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, H, W)."""
+        count, channels, height, width = x.shape
+        block = self.block_size
+        split = x.reshape((count, channels, height // block, block, width // block, block))
+        return split.permute((0, 3, 5, 1, 2, 4)).reshape(
+            (count, channels * block * block, height // block, width // block)
+        )
+
+
+class DepthToSpace(nn.Cell):
+    """Channels become squares of block_size pixels, the place in the square before the channel."""
+
+    def __init__(self, block_size: int) -> None:
+        super().__init__()
+        self.block_size = block_size
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, H, W)."""
+        count, channels, height, width = x.shape
+        block = self.block_size
+        inner = channels // (block * block)
+        split = x.reshape((count, block, block, inner, height, width))
+        return split.permute((0, 3, 4, 1, 5, 2)).reshape((count, inner, height * block, width * block))

@@ -101,7 +101,7 @@ def _script(path: str, inputs: tuple[str, ...], options: dict[str, Any]) -> None
     if inputs:
         raise click.UsageError("--input is for models; a script is read, not run.")
     from ..errors import BadDestination
-    from ..migrate.script.analysis import analyze_script
+    from ..migrate.analyze.script_analysis import analyze_script
     from ..reports import script_analysis
 
     file = options["recipe"]

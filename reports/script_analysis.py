@@ -15,8 +15,8 @@ from ..errors import MsmigrateError
 from ..mappings import table
 from ..mappings.rows import NOT_RUN, SAME_DISTRIBUTION
 from ..migrate.analyze.operators import BY_HAND, COMPOSED, DIRECT, NO_ROW
-from ..migrate.script.analysis import Api, ScriptAnalysis, Use
-from ..migrate.script.recipe_draft import draft_recipe
+from ..migrate.analyze.script_analysis import Api, ScriptAnalysis, Use
+from ..migrate.recipe_draft.draft import draft_recipe
 from ..printable import printable
 from ..temporary import temporary_folder
 from ..training.recipe import reader

@@ -24,7 +24,7 @@ from msmigrate.migrate.analyze.model_analysis import analyze
 from msmigrate.migrate.analyze.onnx_worker import read as read_onnx
 from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.name_map import read_rules
-from msmigrate.migrate.script.source import read_source
+from msmigrate.migrate.source.infer.script_file import read_source
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
 from msmigrate.parity.record.batch_file import read_batches

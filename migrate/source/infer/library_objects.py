@@ -8,9 +8,10 @@ import types
 from functools import cache
 from pathlib import Path
 
-from ...mappings import table, user_files
-from ...mappings.rows import Row
-from ..analyze.names import find
+from ....mappings import table, user_files
+from ....mappings.rows import Row
+from ...analyze.names import find
+from .abstract_values import Class
 
 # the libraries whose calls are listed, whether the table has a row or not
 LIBRARIES = (
@@ -230,3 +231,9 @@ def habit(name: str) -> str:
     """What a variable of this name usually is: one of the families, or ""."""
     lower = name.lower()
     return next((family for pattern, family in HABITS if pattern.fullmatch(lower)), "")
+
+
+def family_of_class(of: Class) -> str:
+    """The family of a class of the script, by the library's class that it derives from."""
+    base = of.library_base()
+    return (BASES.get(base) or family_of(base)) if base else ""

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from ...errors import BadInput
 from ...mappings.rows import MISSING, NOT_RUN, Row
-from ..analyze.names import find
-from ..analyze.operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGETS, status_of
-from . import names
-from .noting import DEFAULT, SURENESS
-from .reading import Reader
-from .rewriting import Rewritten, left_out, rewrite
-from .values import Seen
+from ..source.infer import library_objects
+from ..source.infer.abstract_values import Seen
+from ..source.infer.interpreter import DEFAULT, SURENESS, Interpreter
+from .names import find
+from .operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGETS, status_of
+from .rewritten_call import Rewritten, left_out, rewrite
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
@@ -89,7 +88,7 @@ class ScriptAnalysis:
     uses: tuple[Use, ...]
     not_there: tuple[tuple[str, str, int], ...]  # module, and file and line of its import
     unreadable: tuple[str, ...]  # one line for each
-    reader: Reader = field(repr=False, compare=False)
+    interpreter: Interpreter = field(repr=False, compare=False)
 
     @property
     def apis(self) -> list[Api]:
@@ -141,16 +140,16 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
         known = f"mode is one of {', '.join(MODES)}, target one of {', '.join(TARGETS)}"
         raise BadInput(f"{known}: got {mode} and {target}")
     script = Path(path)
-    reader = Reader(script.parent)
+    interpreter = Interpreter(script.parent)
     try:
-        reader.script(script)
+        interpreter.read(script)
     except RecursionError:
         raise BadInput(f"{path}: nested too deeply to be read") from None
-    if not any(name in names.FRAMEWORK for name in reader.libraries):
-        tops = ", ".join(names.FRAMEWORK[:4])
+    if not any(name in library_objects.FRAMEWORK for name in interpreter.libraries):
+        tops = ", ".join(library_objects.FRAMEWORK[:4])
         raise BadInput(f"{path}: imports none of {tops}; give the script that trains, or a model as FILE.py:FUNCTION")
-    uses = _uses(reader, mode, target)
-    files = [module.scope.source.shown for module in reader.files.values() if module.scope.source.lines]
+    uses = _uses(interpreter, mode, target)
+    files = [module.scope.source.shown for module in interpreter.files.values() if module.scope.source.lines]
     order = {file: place for place, file in enumerate(files)}
     return ScriptAnalysis(
         name=script.name,
@@ -158,17 +157,17 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
         target=target,
         files=tuple(files),
         uses=tuple(sorted(uses, key=lambda use: (order.get(use.file, 0), use.line))),
-        not_there=tuple((module, *place) for module, place in reader.not_there.items()),
-        unreadable=tuple(reader.unreadable.values()),
-        reader=reader,
+        not_there=tuple((module, *place) for module, place in interpreter.not_there.items()),
+        unreadable=tuple(interpreter.unreadable.values()),
+        interpreter=interpreter,
     )
 
 
-def _uses(reader: Reader, mode: str, target: str) -> list[Use]:
+def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     """One use for every place, the inner calls first, so that the outer ones can hold them rewritten."""
     places: dict[tuple[int, str], list[Seen]] = {}
-    for seen in reader.seen:
-        unseen = seen.name.endswith(".__call__") and names.row_of(seen.name) is None  # read for the recipe
+    for seen in interpreter.seen:
+        unseen = seen.name.endswith(".__call__") and library_objects.row_of(seen.name) is None  # read for the recipe
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
             places.setdefault((id(seen.node), seen.name), []).append(seen)
     texts: dict[int, str] = {}
@@ -191,7 +190,7 @@ def _size(group: list[Seen]) -> int:
 
 
 def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | None:
-    row = names.row_of(seen.name)
+    row = library_objects.row_of(seen.name)
     common = {
         "torch": seen.name,
         "file": seen.source.shown,

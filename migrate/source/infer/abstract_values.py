@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .source import Source
+from .script_file import Source
 
 LARGEST = 10_000  # letters of a text, and values inside one another; what is larger is not followed
 MOST_BASES = 100  # of a class
@@ -88,7 +87,7 @@ class Seen:
     source: Source
     node: ast.expr
     arguments: list[Argument] | None  # None: named, not called
-    certainty: str  # how surely it runs: see evaluating.py
+    certainty: str  # how surely it runs: see interpreter.py
     condition: str | None  # that has to hold, where it is not known to
     loops: tuple[str, ...]  # the kinds of the loops around it, outermost first
     order: int
@@ -110,7 +109,7 @@ class Seen:
 class Thing(Value):
     """What a library's call gave: an optimizer, a tensor, a module, …"""
 
-    family: str  # see names.py; "" where nobody can tell
+    family: str  # see library_objects.py; "" where nobody can tell
     seen: Seen | None = None
     name: str = ""  # the qualified name of its class or of the function that made it
     of: Value | None = None  # what it was made from: the module inside a wrapper, the data set of a loader
@@ -207,6 +206,10 @@ class Arguments(Value):
 
     parser: Parser
     assigned: dict[str, Value] = field(default_factory=dict)
+
+    def get(self, name: str) -> Value:
+        """What `args.name` is."""
+        return self.assigned[name] if name in self.assigned else self.parser.defaults.get(name, Value())
 
 
 def with_other(value: Value, other: Value | None) -> Value:

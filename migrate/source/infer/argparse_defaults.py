@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .source import Source
-from .values import Argument, Arguments, Constant, Items, Origin, Parser, Value, is_known, known, wrapped
+from .abstract_values import Argument, Arguments, Constant, Items, Origin, Parser, Value, is_known, known, wrapped
+from .script_file import Source
 
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 _CONVERSIONS = {"int": int, "float": float, "str": str}
@@ -68,10 +68,3 @@ def _converted(value: Value, kind: Argument | None) -> Value:
         return Constant(convert(value.value))
     except ValueError:
         return Value()
-
-
-def attribute(arguments: Arguments, name: str) -> Value:
-    """What `args.name` is."""
-    if name in arguments.assigned:
-        return arguments.assigned[name]
-    return arguments.parser.defaults.get(name, Value())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.mappings import table
-from msmigrate.migrate.script.analysis import Use, analyze_script
+from msmigrate.migrate.analyze.script_analysis import Use, analyze_script
 from script_uses import use_of
 
 Write = Callable[..., Path]

@@ -11,9 +11,9 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-from ...errors import BadInput
-from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
-from ...printable import shortened
+from ....errors import BadInput
+from ....input_files import LARGEST_PYTHON, python_tree, read_bytes
+from ....printable import shortened
 
 LINE_ENDS = re.compile("\r\n|\r|\n")  # those that Python counts
 LONGEST_TEXT = 10_000  # letters of a node that is written anew, on one line

@@ -1,4 +1,4 @@
-"""What a hypothesis is held against: MindSpore's recorded tensors, and how the recorded noise judges them."""
+"""What a hypothesis is worth: MindSpore's recorded elements judged against what torch computes under it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from ..verdict import EPS32, RATIO, Measure, Verdict, judge
 
 T = TypeVar("T")
 STORED = 0.25  # rounding of a stored float32 weight, root mean square, in EPS32 of the value (noise.py)
-CLOSE = 1e-3  # a pattern (one ratio, one offset) holds where it leaves no more than this share of the difference
 
 
 @dataclass(frozen=True)
@@ -108,37 +107,6 @@ def outcome(measures: Mapping[str, Measure]) -> Outcome:
     """All tensors of a hypothesis together."""
     bad = tuple(name for name, measure in measures.items() if measure.verdict is Verdict.FAIL)
     return Outcome(not bad and bool(measures), max((m.ratio for m in measures.values()), default=0.0), bad)
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """How two tensors differ in numbers: the best factor and what it leaves of the difference, and the cosine."""
-
-    factor: float
-    left: float
-    cosine: float
-
-    @property
-    def constant(self) -> bool:
-        """Whether one factor explains the difference."""
-        return self.left <= CLOSE
-
-    def __str__(self) -> str:
-        if self.constant:
-            return f"MindSpore's is {self.factor:.6g} times torch's"
-        return f"cosine {self.cosine:.6f}, best factor {self.factor:.4g}"
-
-
-def pattern(reference: np.ndarray, subject: np.ndarray) -> Pattern:
-    """The factor c that brings c·reference closest to subject, the share of the difference that it leaves, and the
-    cosine between the two."""
-    x, y = reference.astype(np.float64).reshape(-1), subject.astype(np.float64).reshape(-1)
-    xx, yy, xy = float(x @ x), float(y @ y), float(x @ y)
-    factor = xy / xx if xx else 0.0
-    off = float(np.linalg.norm(y - x))
-    left = float(np.linalg.norm(y - factor * x))
-    cosine = xy / np.sqrt(xx * yy) if xx and yy else 0.0
-    return Pattern(factor, left / off if off else 0.0, float(cosine))
 
 
 def cause(

@@ -10,6 +10,7 @@ from typing import Any
 from ...errors import BadInput, UnknownRow, Unsupported
 from ...mappings import table
 from ...mappings.rows import Fields, read_yaml
+from ..result import ModuleVerdict
 
 ANY = "any class"  # stands among `of` for a hypothesis on what a class's own forward does
 
@@ -18,7 +19,7 @@ ANY = "any class"  # stands among `of` for a hypothesis on what a class's own fo
 class Hypothesis:
     """One way in which a module may be computed otherwise.
 
-    verb: a name among the verbs of torch_module_verbs.py or torch_forward_verbs.py; of: the torch classes it is tried
+    verb: a name among the mutations of mutations/; of: the torch classes it is tried
     on; values: what the verb takes; fault: the id of the known fault, None for a mistake that is only plausible.
     """
 
@@ -86,3 +87,9 @@ def fix(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[
 def place(cell: str) -> str:
     """A Cell's path as people write it: layer1.0.bn2 is net.layer1[0].bn2."""
     return "net" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in cell.split(".") if part)
+
+
+def cell_of(verdict: ModuleVerdict) -> str:
+    """The Cell's attribute path, empty for the net itself."""
+    path = verdict.mindspore.split(" ")[0] if verdict.mindspore else verdict.name
+    return "" if path.startswith("(") else path

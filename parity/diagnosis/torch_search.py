@@ -1,15 +1,15 @@
-"""The search for the hypothesis, or the few put one upon another, under which torch computes what MindSpore did."""
+"""The search for what explains a module: single hypotheses, chains of up to three, a number that is fitted."""
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..verdict import RATIO
-from .torch_alone import CannotRun
-from .torch_module_verbs import Trial
-from .torch_specimen import SCREENED, Outcome, Specimen
+from .mutations.torch_layers import Trial, Values, _valued
+from .torch_subjects import LARGEST, SCREENED, CannotRun, Outcome, Specimen
 
 LONGEST = 120.0  # seconds for one module
 DEEPEST = 3  # faults in one module that are looked for at once
@@ -18,6 +18,10 @@ CHECKED = 6  # of those that look near by a float64 run alone, so many get a flo
 CLEARLY = 1.0  # decimal orders of magnitude that make a module clearly nearer
 FAINT = 2.0  # by what factor a fault at the edge of noise has to bring torch nearer
 ALIKE = 1.5  # a ratio up to so many times the best one is no worse: rounding decides between them
+GRID = 25  # values tried first, over the whole range
+REFINEMENTS = 40  # of the interval around the best of them, each to 0.618 of its length
+DIGITS = (1, 2, 3, 4, 6)  # a value is named with as few significant digits as still explain the tensors
+GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 
 
 @dataclass(frozen=True)
@@ -152,3 +156,55 @@ def _settled(steps: list[tuple[tuple[Tried, ...], Outcome]], before: Outcome) ->
 def _same(tie: Tried, chosen: Tried) -> bool:
     """Whether two trials say the same in other words: another value of the same argument that means the same."""
     return tie is chosen or tie.trial.arguments == chosen.trial.arguments
+
+
+def estimate(specimen: Specimen, values: Values, chain: Sequence[Tried] = ()) -> Iterator[Trial]:
+    """The value of `attribute` between `low` and `high` that brings outputs and buffers nearest, as trials with ever
+    more digits; none where it makes no difference or the best lies at the end of the range."""
+    name, logarithmic = values["attribute"], values["scale"] == "logarithmic"
+    if not isinstance(getattr(specimen.module, name, None), (int, float)):
+        return
+    forth: Callable[[float], float] = math.log if logarithmic else float
+    back: Callable[[float], float] = math.exp if logarithmic else float
+    trials = [each.trial for each in chain]
+
+    def away(at: float) -> float:
+        try:
+            return _distance(specimen.quick([*trials, _valued(name, back(at))], gradients=False))
+        except CannotRun:
+            return math.inf
+
+    low, high = forth(values["low"]), forth(values["high"])
+    grid = [low + (high - low) * i / (GRID - 1) for i in range(GRID)]
+    found = [away(at) for at in grid]
+    best = min(range(GRID), key=found.__getitem__)
+    if not math.isfinite(found[best]) or max(f for f in found if math.isfinite(f)) - found[best] < 1.0:
+        return
+    at = _narrowed(away, grid[max(best - 1, 0)], grid[min(best + 1, GRID - 1)])
+    said: set[float] = set()
+    for digits in DIGITS:
+        value = float(f"{back(at):.{digits}g}")
+        if value not in said and value != getattr(specimen.module, name):
+            said.add(value)
+            yield _valued(name, value)
+
+
+def _narrowed(away: Callable[[float], float], low: float, high: float) -> float:
+    """Golden-section search."""
+    a, b = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_a, at_b = away(a), away(b)
+    for _ in range(REFINEMENTS):
+        if at_a < at_b:
+            high, b, at_b = b, a, at_a
+            a = high - GOLDEN * (high - low)
+            at_a = away(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + GOLDEN * (high - low)
+            at_b = away(b)
+    return (low + high) / 2.0
+
+
+def _distance(outcome: Outcome) -> float:
+    """Smooth down to the noise and below, so that the search has somewhere to go."""
+    return sum(math.log(min(max(ratio, 1e-6), LARGEST)) for ratio in outcome.ratios.values())

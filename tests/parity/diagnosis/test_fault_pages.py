@@ -38,13 +38,13 @@ def texts(node: ast.AST) -> Iterator[str]:
         yield node.value
 
 
-@pytest.mark.parametrize("file", sorted(file.name for file in DIAGNOSIS.glob("*.py")))
+@pytest.mark.parametrize("file", sorted(file.relative_to(DIAGNOSIS).as_posix() for file in DIAGNOSIS.rglob("*.py")))
 def test_every_id_of_a_cause_has_a_page(file: str) -> None:
     assert ids((DIAGNOSIS / file).read_text(encoding="utf-8")) <= set(table.faults())
 
 
 def test_every_general_fault_is_one_that_diagnosis_names() -> None:
-    found = {name for file in DIAGNOSIS.glob("*.py") for name in ids(file.read_text(encoding="utf-8"))}
+    found = {name for file in DIAGNOSIS.rglob("*.py") for name in ids(file.read_text(encoding="utf-8"))}
     general = reading.read_faults(table.HERE / "faults_general.yaml")
     assert {fault.id for fault in general} <= found
     assert not any(fault.hypothesis for fault in general)  # they stand in the code

@@ -14,10 +14,8 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from msmigrate.parity.diagnosis.torch_alone import Given, copied
-from msmigrate.parity.diagnosis.torch_modules import explained
-from msmigrate.parity.diagnosis.torch_specimen import Specimen, Subject, noise_of
-from msmigrate.parity.diagnosis.torch_wired import Wired
+from msmigrate.parity.diagnosis.causes.torch_modules import explained
+from msmigrate.parity.diagnosis.torch_subjects import Given, Specimen, Subject, Wired, copied, noise_of
 from msmigrate.parity.replay.module_calls import Recording
 from msmigrate.parity.replay.torch_replay import record
 from msmigrate.parity.result import ModuleVerdict

@@ -15,13 +15,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from msmigrate.parity.diagnosis.causes.torch_modules import ESTIMATE, VERBS, explained, named_by_mode
+from msmigrate.parity.diagnosis.causes.torch_modules import VERB as NOT_FINITE
 from msmigrate.parity.diagnosis.hypotheses import everything
-from msmigrate.parity.diagnosis.torch_alone import Given, alone, copied
-from msmigrate.parity.diagnosis.torch_forward_verbs import OPERATION
-from msmigrate.parity.diagnosis.torch_modules import ESTIMATE, VERBS, explained
-from msmigrate.parity.diagnosis.torch_not_finite import VERB as NOT_FINITE
-from msmigrate.parity.diagnosis.torch_specimen import Specimen, Subject, noise_of
-from msmigrate.parity.diagnosis.torch_training_modes import named_by_mode
+from msmigrate.parity.diagnosis.mutations.torch_forward import OPERATION
+from msmigrate.parity.diagnosis.torch_subjects import Given, Specimen, Subject, alone, copied, noise_of
 from msmigrate.parity.replay.module_calls import Recording
 from msmigrate.parity.replay.torch_replay import record
 from msmigrate.parity.result import Cause, ModuleVerdict

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ...mappings import table
-from ...mappings.rows import Fault
-from ...training.recipe.schema import Group, Optimizer, Recipe, Schedule
+from ....mappings import table
+from ....mappings.rows import Fault
+from ....training.recipe.schema import Group, Optimizer, Recipe, Schedule
 
 CLIPS = ("global", "each", "value", "no_eps", "always", "sum")
 MOVES = ("as it is", "never", "late", "early", "twice", "micro", "from_zero", "continuous")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ..align.alignment import Alignment, Lack, Unlike
-from ..align.model_structure import parent
-from ..result import Cause, ModuleVerdict
+from ...align.alignment import Alignment, Lack, Unlike
+from ...align.model_structure import parent
+from ...result import Cause, ModuleVerdict
 
 SHOWN = 4  # names, in one sentence
 STAGES = {Lack.FROZEN: "gradients", Lack.TRAINS: "gradients"}

@@ -1,4 +1,4 @@
-"""Why starting weights differ: what was done to torch's tensor on its way into the net.
+"""Why the starting weights, or the distributions that they are drawn from, differ.
 
 A start has to be equal to the bit, so these hypotheses are tested to the bit, by the digest of the whole tensor.
 """
@@ -11,14 +11,16 @@ from itertools import permutations
 
 import numpy as np
 
-from ...training.step.parameter_groups import is_norm
-from ..compare import Traces
-from ..initial_distributions import PART as DISTRIBUTION
-from ..initial_distributions import compare_distributions
-from ..result import Cause, Finding
-from ..trace import Entry, sample_positions
-from .evidence import cause, failed, key_of, pattern
-from .places import owners, place
+from ....training.step.parameter_groups import is_norm
+from ...compare import Traces
+from ...initial_distributions import PART as DISTRIBUTION
+from ...initial_distributions import compare_distributions
+from ...result import Cause, Finding
+from ...trace import Entry, sample_positions
+from ..context import Context, owners, place
+from ..differences import pattern
+from ..evidence import cause, failed, key_of
+from . import init_distributions
 
 VALUES = "values"
 GATES = {4: "LSTM gates", 3: "GRU gates or query, key and value"}
@@ -30,7 +32,7 @@ RENAMED = {"Embedding": "embedding-name", "PReLU": "prelu-ln-transformer-names"}
 Told = tuple[str | None, str, str]  # fault, text, fix
 
 
-def explain(traces: Traces, findings: Sequence[Finding], start: Mapping[str, np.ndarray]) -> list[Cause]:
+def starting_weights(traces: Traces, findings: Sequence[Finding], start: Mapping[str, np.ndarray]) -> list[Cause]:
     """Causes of what failed in the starting values; start: torch's tensors by state_dict name."""
     wrong = failed(findings, "init", VALUES)
     names = [e.name for e in traces.alone[1].select("init", VALUES)]
@@ -295,3 +297,12 @@ def _unexplained(traces: Traces, entry: Entry, start: Mapping[str, np.ndarray]) 
     different = int((ours != theirs).sum())
     evidence = f"{different} of {theirs.size} compared values differ; {pattern(ours, theirs)}"
     return cause("init", entry.name, None, "nothing known makes these starting values", evidence)
+
+
+def explain(context: Context) -> list[Cause]:
+    """The causes of what failed in stage init."""
+    if not failed(context.findings, "init"):
+        return []
+    start: dict[str, np.ndarray] = {name: t.detach().numpy() for name, t in context.model.state_dict().items()}
+    causes = starting_weights(context.traces, context.findings, start)
+    return causes + init_distributions.explain(context.traces, context.findings)

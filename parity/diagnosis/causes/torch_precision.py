@@ -1,27 +1,37 @@
-"""Why a whole forward pass differs: another precision than the recipe says, or the batch in other pieces."""
+"""Why whole passes differ: a shorter format, or the batch in other pieces."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
+from math import inf
 from statistics import median
 
 import numpy as np
 import torch
 
-from ...training.recipe.schema import Amp, Recipe
-from ..record.recorder import LeafOutput
-from ..record.torch_runner import TorchSide
-from ..result import Cause, Finding
-from ..trace import Key, Trace, sample_positions
-from ..verdict import RATIO, Verdict
-from .context import Context
-from .evidence import Trial, attempt, cause, comparable, failed, ours, theirs, weigh
+from ....mappings import table
+from ....training.recipe.schema import Amp, Recipe
+from ...record.recorder import LeafOutput
+from ...record.torch_precision import computing_in
+from ...record.torch_runner import TorchSide
+from ...result import Cause, Finding, ModuleVerdict
+from ...trace import Key, Trace, sample_positions
+from ...verdict import RATIO, Verdict
+from ..context import Context
+from ..evidence import Trial, attempt, cause, comparable, failed, ours, theirs, weigh
+from ..hypotheses import cell_of, place
+from ..torch_subjects import CannotRun, Outcome, Specimen, Tensors
 
 PART = "train"
 WHOLE = "the whole net"
 FLOOR = 2e-6
 MANY = 0.5  # share of the layers that must fail before the precision of the whole is in doubt
+FAULT = "ascend-fp16-ops"
+FORMATS = {"fp16": "float16 (or TF32, which rounds alike)", "hf32": "HF32", "bf16": "bfloat16"}
+NEAR = 4.0  # by what factor rounding of one format may differ between two kernels; bf16's is 8 times fp16's
+SUMMED = 2.0  # times that for a weight's gradient, a sum over the batch that each kernel rounds on its way: 4.4 seen
+ALONG = 0.9  # cosine of the difference with the tensor itself: a factor's is 1, rounding of a gradient had up to 0.54
 
 
 def explain(context: Context) -> list[Cause]:
@@ -147,3 +157,50 @@ def _ratios(context: Context, keys: list[Key], found: dict[Key, np.ndarray]) -> 
         measure = weigh(theirs(context.traces, key), Trial(exact, single), FLOOR)
         ratios.append(measure.ratio if measure.verdict is not Verdict.FAIL else max(measure.ratio, 2 * RATIO))
     return ratios
+
+
+def shorter(specimen: Specimen, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
+    """The cause of a module whose failing tensors are all as far off as products of a shorter format are, or None."""
+    try:
+        exact = specimen.computed([], torch.float64)
+        found = {}
+        for name in FORMATS:
+            with computing_in(name):
+                found[name] = _unlike(specimen, before, exact, specimen.computed([], torch.float32))
+    except CannotRun:
+        return None
+    name = min(found, key=found.__getitem__)
+    if found[name] > NEAR:
+        return None
+    where = verdict.name or "the model itself"
+    text = f"{verdict.kind} {where} computes its products in {FORMATS[name]}, not in float32"
+    evidence = (
+        f"{len(before.failing)} tensors are as far from float64 as torch's are with operands in {name}, to a factor of "
+        f"{found[name]:.2g}"
+    )
+    fix = f"{place(cell_of(verdict))}: {table.faults()[FAULT].fix}"
+    return Cause("forward", verdict.name, FAULT, text, fix, evidence, None, before.worst)
+
+
+def _unlike(specimen: Specimen, before: Outcome, exact: Tensors, short: Tensors) -> float:
+    """The largest factor between MindSpore's distance from float64 and the format's, over the failing tensors that are
+    products; infinite without any."""
+    # a bias's gradient is a sum, which kernels round as they please
+    products = [name for name in before.failing if not name.rpartition(".")[0].endswith("bias")]
+    worst = 1.0 if products else inf
+    for name in products:
+        subject = specimen.subjects.get(name)
+        if subject is None or name not in exact or exact[name].shape != subject.shape:
+            return inf
+        reference = subject.taken_from(exact[name]).astype(np.float64)
+        ours = float(np.linalg.norm(subject.taken_from(short[name]) - reference))
+        theirs = float(np.linalg.norm(subject.elements - reference))
+        if not ours or not np.isfinite(theirs):
+            return inf
+        off = subject.elements - reference
+        if abs(float(off @ reference)) > ALONG * theirs * float(np.linalg.norm(reference)):
+            return inf  # rounding points anywhere; this is a factor
+        factor = max(theirs / ours, ours / theirs)
+        is_sum = name.endswith(".grad") and not name.startswith("input")
+        worst = max(worst, factor / SUMMED if is_sum else factor)
+    return worst

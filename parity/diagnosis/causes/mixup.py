@@ -7,17 +7,23 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...training.data.random_draws import Mix
-from ...training.recipe.schema import Recipe
-from ..compare import Traces
-from ..record.batches import classes, step_mix
-from ..result import Cause, Finding
-from ..trace import Entry
-from ..verdict import EPS32, FLOOR_ULPS, Measure, Verdict
-from .evidence import Trial, cause, key_of, pattern, weigh
+from ....training.data.random_draws import Mix
+from ....training.recipe.schema import Recipe
+from ...compare import Traces
+from ...record.batches import classes, step_mix
+from ...result import Cause, Finding
+from ...trace import Entry
+from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
+from ..differences import pattern
+from ..evidence import Trial, cause, key_of, weigh
 
 FLOOR = 2 * FLOOR_ULPS * EPS32
 Partner = Callable[[np.ndarray], np.ndarray]
+PARTNERS: dict[str, Partner] = {
+    "each is mixed with the one before it, not with the batch in reverse": lambda batch: np.roll(batch, 1, 0),
+    "each is mixed with the one after it, not with the batch in reverse": lambda batch: np.roll(batch, -1, 0),
+    "each is mixed with itself": lambda batch: batch,
+}
 
 
 def mixing(recipe: Recipe, traces: Traces, wrong: Sequence[Finding]) -> list[Cause]:
@@ -61,13 +67,6 @@ def _mixed(images: np.ndarray, mix: Mix, partner: Partner) -> np.ndarray:
 
 def _reverse(batch: np.ndarray) -> np.ndarray:
     return np.asarray(batch[::-1])
-
-
-PARTNERS: dict[str, Partner] = {
-    "each is mixed with the one before it, not with the batch in reverse": lambda batch: np.roll(batch, 1, 0),
-    "each is mixed with the one after it, not with the batch in reverse": lambda batch: np.roll(batch, -1, 0),
-    "each is mixed with itself": lambda batch: batch,
-}
 
 
 def _mixes(mix: Mix) -> Iterator[tuple[str, str, Mix]]:

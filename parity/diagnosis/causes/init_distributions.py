@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..compare import Traces
-from ..initial_distributions import PART
-from ..result import Cause, Finding
-from .evidence import cause, failed, key_of
-from .places import owners, place
+from ...compare import Traces
+from ...initial_distributions import PART
+from ...result import Cause, Finding
+from ..context import owners, place
+from ..evidence import cause, failed, key_of
 
 ALPHA = 1e-5  # chance that the right initializer is refused
 FEWEST = 10

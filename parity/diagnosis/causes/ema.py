@@ -8,15 +8,15 @@ from functools import partial
 
 import numpy as np
 
-from ...training.recipe.schema import Ema, Recipe, decay
-from ..compare import Traces
-from ..record import injected_values
-from ..result import Cause, Finding
-from ..trace import sample_positions
-from ..verdict import EPS32, FLOOR_ULPS, Measure, Verdict
-from .evidence import Trial, cause, comparable, failed, storing, weigh
-from .places import owners, place
-from .step_causes import first_step
+from ....training.recipe.schema import Ema, Recipe, decay
+from ...compare import Traces
+from ...record import injected_values
+from ...result import Cause, Finding
+from ...trace import sample_positions
+from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
+from ..context import owners, place
+from ..evidence import Trial, cause, comparable, failed, storing, weigh
+from .clipping import first_step
 
 GIVEN = "given weights ema"
 Decay = Callable[[int], float]

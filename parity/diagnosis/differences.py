@@ -1,16 +1,49 @@
-"""How two tensors differ, in words: what a person would look for when no known fault explains it."""
+"""How two tensors differ, in numbers and in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+CLOSE = 1e-3  # a pattern (one ratio, one offset) holds where it leaves no more than this share of the difference
 EXPLAINED = 1e-3  # a pattern holds where it leaves at most this share of the difference
 SMALL = 1e-5  # elements that differ by less than this share of the tensor's largest are taken to agree
 FEW = 0.02  # a share of the elements that counts as few
 LISTED = 8
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """How two tensors differ in numbers: the best factor and what it leaves of the difference, and the cosine."""
+
+    factor: float
+    left: float
+    cosine: float
+
+    @property
+    def constant(self) -> bool:
+        """Whether one factor explains the difference."""
+        return self.left <= CLOSE
+
+    def __str__(self) -> str:
+        if self.constant:
+            return f"MindSpore's is {self.factor:.6g} times torch's"
+        return f"cosine {self.cosine:.6f}, best factor {self.factor:.4g}"
+
+
+def pattern(reference: np.ndarray, subject: np.ndarray) -> Pattern:
+    """The factor c that brings c·reference closest to subject, the share of the difference that it leaves, and the
+    cosine between the two."""
+    x, y = reference.astype(np.float64).reshape(-1), subject.astype(np.float64).reshape(-1)
+    xx, yy, xy = float(x @ x), float(y @ y), float(x @ y)
+    factor = xy / xx if xx else 0.0
+    off = float(np.linalg.norm(y - x))
+    left = float(np.linalg.norm(y - factor * x))
+    cosine = xy / np.sqrt(xx * yy) if xx and yy else 0.0
+    return Pattern(factor, left / off if off else 0.0, float(cosine))
 
 
 def difference(reference: np.ndarray, subject: np.ndarray, shape: Sequence[int], positions: np.ndarray | None) -> str:

@@ -1,13 +1,12 @@
 """Look for the causes of what failed, by trying hypotheses on the torch model; leaves FOLDER/causes.json.
 
-python -m msmigrate.parity.diagnosis.torch_worker RECIPE FOLDER [the options of the other workers]
+python -m msmigrate.parity.diagnosis.torch_diagnosis_worker RECIPE FOLDER [the options of the other workers]
 """
 
 from __future__ import annotations
 
-import importlib
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from safetensors import SafetensorError
@@ -26,19 +25,20 @@ from ..result import Cause, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes
 from ..run_folder import MINDSPORE, START, WEIGHTS
 from ..trace import Trace
+from .causes import init, torch_data, torch_gradients, torch_loss, torch_modules, torch_optimizer, torch_precision
+from .causes.torch_precision import WHOLE
+from .causes.unlike_parameters import without_consequences
 from .context import Context
-from .torch_forward_pass import WHOLE
-from .torch_unlike import adapt
-from .unlike_causes import without_consequences
+from .torch_adapted_model import adapt
 
-EXPLAINERS = (
-    "torch_data",
-    "torch_init",
-    "torch_forward_pass",
-    "torch_modules",
-    "torch_loss",
-    "torch_gradients",
-    "torch_update",
+EXPLAINERS: tuple[Callable[[Context], list[Cause]], ...] = (
+    torch_data.explain,
+    init.explain,
+    torch_precision.explain,
+    torch_modules.explain,
+    torch_loss.explain,
+    torch_gradients.explain,
+    torch_optimizer.explain,
 )
 
 
@@ -53,22 +53,21 @@ def main(options: Options) -> None:
         left = adapt(model, paired.alignment, Trace(options.folder / MINDSPORE))
     context = Context(options, findings, modules, model, paired)
     causes = compared_draws.causes(findings)
-    names = EXPLAINERS if options.continue_from is None else EXPLAINERS[:-1]  # whose optimizers start anew
-    for name in names:
-        causes += explain(name, context)
+    explainers = EXPLAINERS if options.continue_from is None else EXPLAINERS[:-1]  # whose optimizers start anew
+    for explainer in explainers:
+        causes += explain(explainer, context)
     if paired is not None and paired.alignment.unlike:
         causes = without_consequences(causes, modules, left)
     write_causes(options.folder / CAUSES, distinct(without_victims(causes, modules)))
 
 
-def explain(name: str, context: Context) -> list[Cause]:
+def explain(explainer: Callable[[Context], list[Cause]], context: Context) -> list[Cause]:
     """What one explainer says. One that fails must not silence the others: it is written to the log and passed over."""
     try:
-        found: list[Cause] = importlib.import_module(f"{__package__}.{name}").explain(context)
+        return explainer(context)
     except Exception:
         traceback.print_exc()
         return []
-    return found
 
 
 def without_victims(causes: Sequence[Cause], modules: Iterable[ModuleVerdict]) -> list[Cause]:

@@ -204,8 +204,7 @@ def torch_analysis(name: str, report: Mapping[str, Any], operators: list[Operato
 def _reason(operator: Operator) -> str:
     if operator.way == NO_ROW:
         return f"{operator.torch} (no row)"
-    value, told, _ = (operator.why or "").partition(" has no counterpart in ")
-    return f"{operator.torch} ({f'with {value}' if told else 'no counterpart'})"
+    return f"{operator.torch} ({f'with {operator.refused}' if operator.refused else 'no counterpart'})"
 
 
 def _names(operators: list[Operator]) -> str:

@@ -22,7 +22,6 @@ from ..source.infer.abstract_values import Items, Name, Seen, Thing, Value, is_k
 from ..source.infer.library_objects import MODULE, SCHEDULE, family_of, row_of
 from ..source.infer.script_file import LONGEST_TEXT
 
-LEFT_OUT = "# leave it out"  # how the words of a row begin that leaves a call out
 MOVES = ("to", "cuda", "cpu", "float")  # methods that give the object that they are of
 SCHEDULES = "schedules"  # the verb of arguments that hold schedules
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
@@ -34,16 +33,17 @@ class Rewritten:
 
     text: str | None = None
     notes: tuple[str, ...] = ()
-    refused: str | None = None
+    refused: Unsupported | None = None
     mistaken: str | None = None
 
 
 def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
     """Rewrite one call; texts: the calls inside it that were rewritten before."""
     try:
-        given, notes = _bound(seen, row, texts)
+        given = _bound(seen, row, texts)
     except BadInput as error:
         return Rewritten(mistaken=str(error))
+    notes: list[str] = []
     unpacked = [argument.node for argument in seen.arguments or [] if argument.name in ("*", "**")]
     if unpacked:
         notes.append(f"arguments come out of {seen.source.text(unpacked[0])}: write them out")
@@ -54,12 +54,12 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
     try:
         call = table.translate(row.torch, values)
     except Unsupported as error:
-        return Rewritten(notes=tuple(notes), refused=str(error))
+        return Rewritten(notes=tuple(notes), refused=error)
     except BadInput as error:
         return Rewritten(notes=tuple(notes), mistaken=None if unpacked else str(error))
     except (TypeError, ValueError, AttributeError, KeyError, IndexError):
         return Rewritten(notes=(*notes, "its arguments cannot be told from here"))
-    if (row.rewrite or "").startswith(LEFT_OUT) and row.arguments[0].torch in given:  # a wrapper: what is in it stays
+    if row.left_out and row.arguments[0].torch in given:  # a wrapper: what is in it stays
         return Rewritten(written(given[row.arguments[0].torch]), tuple(dict.fromkeys(notes)))
     kwargs = {**call.kwargs, **after}
     first = [written(given[a.torch]) for a in row.arguments if a.torch in row.unwritten and a.torch in given]
@@ -72,7 +72,7 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
 
 def left_out(seen: Seen, row: Row, texts: Texts) -> str | None:
     """The object itself, for what gives it and a row leaves out: x for x.cuda(), net for a wrapper of net."""
-    if not (row.rewrite or "").startswith(LEFT_OUT):
+    if not row.left_out:
         return None
     if family_of(seen.name) == MODULE and seen.receiver is None and seen.arguments:
         held = seen.arguments[0]
@@ -89,7 +89,7 @@ def _moved(seen: Seen, row: Row, given: Mapping[str, Any]) -> str | None:
     """What to say of x.to(device), where the row says that a device is left out."""
     for argument in row.arguments:
         value = given.get(argument.torch)
-        if "device" in (argument.remedy or "") and value is not None:
+        if argument.device and value is not None:
             text = value if isinstance(value, str) else repr(value)
             is_dtype = isinstance(value, Expression) and any(name in _listed(argument) for name in value.names)
             if not is_dtype and re.search(r"device|cuda|gpu|cpu|rank", text):
@@ -97,12 +97,11 @@ def _moved(seen: Seen, row: Row, given: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _bound(seen: Seen, row: Row, texts: Texts) -> tuple[dict[str, Any], list[str]]:
+def _bound(seen: Seen, row: Row, texts: Texts) -> dict[str, Any]:
     """Every given argument by its torch name: a literal's value, or an Expression."""
     known_names = {argument.torch: argument for argument in row.arguments}
-    notes: list[str] = []
     positional: list[Any] = []
-    given: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     if seen.name.startswith("torch.Tensor.") and isinstance(seen.node, ast.Call):
         assert isinstance(seen.node.func, ast.Attribute)  # it was seen as a method
         positional.append(Expression(text_of(seen, seen.node.func.value, texts)))
@@ -112,20 +111,11 @@ def _bound(seen: Seen, row: Row, texts: Texts) -> tuple[dict[str, Any], list[str
         value = _value(seen, argument, texts)
         if argument.name is None:
             positional.append(value)
-        elif argument.name in known_names:
-            crossing = known_names[argument.name]
-            schedules = _schedules(argument.value, texts) if crossing.verb == SCHEDULES else None
-            given[argument.name] = value if schedules is None else schedules
         else:
-            table.arguments(row.torch, {**dict.fromkeys(given), argument.name: None})  # raises, with the nearest name
-    for crossing in row.arguments:
-        if not positional:
-            break
-        given[crossing.torch] = tuple(positional) if crossing.rest else positional[0]
-        positional = [] if crossing.rest else positional[1:]
-    if positional:
-        raise BadInput(f"{row.torch} takes {len(known_names)} arguments by position, and got more")
-    return given, notes
+            crossing = known_names.get(argument.name)
+            schedules = _schedules(argument.value, texts) if crossing and crossing.verb == SCHEDULES else None
+            named[argument.name] = value if schedules is None else schedules
+    return table.bind(row, named, tuple(positional))
 
 
 def _value(seen: Seen, argument: Given, texts: Texts) -> Any:
@@ -151,7 +141,7 @@ def _schedules(value: Value, texts: Texts) -> Any:
         if row is None or not isinstance(item, Thing) or item.seen is None:
             return None
         try:
-            given, _ = _bound(item.seen, row, texts)
+            given = _bound(item.seen, row, texts)
         except BadInput:
             return None
         found.append([row.torch, {key: inner for key, inner in given.items() if key not in row.unwritten}])

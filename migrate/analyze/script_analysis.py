@@ -12,7 +12,7 @@ from ..source.infer import library_objects
 from ..source.infer.abstract_values import Seen
 from ..source.infer.interpreter import DEFAULT, SURENESS, Interpreter
 from .names import find
-from .operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGETS, status_of
+from .operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGETS, has_remedy, status_of, without_row
 from .rewritten_call import Rewritten, left_out, rewrite
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
@@ -42,6 +42,7 @@ class Use:
     rewrite: str | None = None  # in words, where the arguments do not tell
     notes: tuple[str, ...] = ()
     why: str | None = None
+    refused: str | None = None  # what is said of an argument's value that has no counterpart
     pitfalls: tuple[str, ...] = ()
     docs: dict[str, str] = field(default_factory=dict)
     certainty: str = DEFAULT
@@ -206,7 +207,7 @@ def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | Non
     crossed = Rewritten(left_out(seen, row, texts))
     if common["called"] and row.mindspore and row.kind != "script":
         crossed = rewrite(seen, row, texts)
-    notes = [*crossed.notes, *(text for text in (crossed.refused, crossed.mistaken) if text)]
+    notes = [*crossed.notes, *(str(said) for said in (crossed.refused, crossed.mistaken) if said)]
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place:
         notes.append(IN_PLACE)
     return Use(
@@ -219,6 +220,7 @@ def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | Non
         rewrite=row.rewrite,
         notes=tuple(notes),
         why=row.why,
+        refused=without_row(row, crossed.refused) if crossed.refused else None,
         pitfalls=row.pitfalls,
         docs=dict(row.docs),
         **common,  # type: ignore[arg-type]
@@ -232,16 +234,11 @@ def _status_in_words(row: Row, mode: str, target: str) -> str:
 
 
 def _way(row: Row, status: str, crossed: Rewritten) -> str:
-    if status == MISSING or (crossed.refused and not _remedied(row, crossed.refused)):
+    if status == MISSING or (crossed.refused and not has_remedy(row, crossed.refused)):
         return MISSING
     if crossed.refused or crossed.mistaken or row.rewrite:
         return BY_HAND
     return COMPOSED if row.composed else DIRECT
-
-
-def _remedied(row: Row, text: str) -> bool:
-    """Whether the row says what to do instead of a value that has no counterpart."""
-    return any(argument.remedy and text.endswith(argument.remedy) for argument in row.arguments)
 
 
 def _names(apis: Iterable[Api]) -> str:

@@ -392,9 +392,8 @@ def _to_floats(seen: Seen) -> bool:
 
 
 def _step(seen: Seen, row: Any) -> Entry:
-    name, entries, untold = part(seen, row, brief=True)
-    comments = [place(seen), *(comment for entry in entries for comment in entry.comments), *untold]
-    args = {entry.key: entry.value for entry in entries if not entry.out}
-    lacking = any(": write it here" in text for text in untold)
-    value = {"name": name, "args": args} if args else {"name": name}
-    return Entry("-", value, list(dict.fromkeys(comments)), out=lacking)
+    step = part(seen, row, brief=True)
+    comments = [place(seen), *(comment for entry in step.args for comment in entry.comments), *step.comments]
+    args = {entry.key: entry.value for entry in step.args if not entry.out}
+    value = {"name": step.name, "args": args} if args else {"name": step.name}
+    return Entry("-", value, list(dict.fromkeys(comments)), out=step.incomplete)

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import MsmigrateError
 from ...mappings import table
@@ -78,17 +78,27 @@ def sources(value: Value | None) -> list[str]:
 
 def bound(seen: Seen, row: Row) -> Iterator[tuple[Argument, Value, str]]:
     """The row's arguments that the call gives, each with its value and its source text."""
-    by_name = {argument.torch: argument for argument in row.arguments}
-    by_position = [argument for argument in seen.arguments or [] if argument.name is None]
-    for argument, given in zip(row.arguments, by_position, strict=False):
-        yield argument, given.value, seen.source.text(given.node)
-    for given in seen.arguments or []:
-        if given.name in by_name:
-            yield by_name[given.name], given.value, seen.source.text(given.node)
+    known = {argument.torch: argument for argument in row.arguments if not argument.rest}
+    positional = [argument for argument in seen.arguments or [] if argument.name is None][: len(known)]
+    named = {
+        argument.name: argument for argument in seen.arguments or [] if argument.name in list(known)[len(positional) :]
+    }
+    for name, given in table.bind(row, named, tuple(positional)).items():  # what torch would refuse is left out
+        if name in known:
+            yield known[name], given.value, seen.source.text(given.node)
 
 
-def part(seen: Seen, row: Row, brief: bool = False) -> tuple[str, list[Entry], list[str]]:
-    """A call as a recipe's part: its name, an entry for each argument, and what could not be told.
+class Part(NamedTuple):
+    """A call as a recipe's part: its name, an entry for each argument, and what reading does not say of them."""
+
+    name: str
+    args: list[Entry]
+    comments: list[str]
+    incomplete: bool  # an argument has to be written in by hand
+
+
+def part(seen: Seen, row: Row, brief: bool = False) -> Part:
+    """A call as a recipe's part.
 
     An argument that the mapping table refuses is written as a comment. brief: those that are torch's defaults are left
     out.
@@ -118,7 +128,7 @@ def part(seen: Seen, row: Row, brief: bool = False) -> tuple[str, list[Entry], l
     given = {entry.key for entry in entries if not entry.out}
     lacking = [a.torch for a in row.arguments if a.required and a.torch not in given and a.torch not in row.unwritten]
     untold += [f"{row.short} needs {name}: write it here" for name in lacking]
-    return short_name(row), entries, untold
+    return Part(short_name(row), entries, untold, incomplete=bool(lacking))
 
 
 def short_name(row: Row) -> str:

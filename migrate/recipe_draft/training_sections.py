@@ -114,12 +114,11 @@ def _made_by_name(seen: Seen) -> Entry:
 
 def part_section(key: str, seen: Seen, row: Row) -> Entry:
     """A section that names a row and its arguments."""
-    name, args, untold = part(seen, row)
-    section = Entry(key, comments=[place(seen), *untold], below=[Entry("name", name)])
+    name, args, comments, incomplete = part(seen, row)
+    section = Entry(key, comments=[place(seen), *comments], below=[Entry("name", name)], out=incomplete)
     assert section.below is not None
     if any(not entry.out for entry in args):
         section.below.append(Entry("args", below=args))
-    section.out = any(": write it here" in text for text in untold)
     return section
 
 
@@ -167,11 +166,11 @@ def _sequence(seen: Seen, row: Row) -> Entry:
             section.comments.append(f"{thing.name} has no row: write it here")
             section.out = True
             continue
-        name, args, untold = part(thing.seen, inner)
-        comments = [place(thing.seen), *(text for entry in args for text in entry.comments), *untold]
-        value = {"name": name, "args": {entry.key: entry.value for entry in args if not entry.out}}
+        member = part(thing.seen, inner)
+        comments = [place(thing.seen), *(text for entry in member.args for text in entry.comments), *member.comments]
+        value = {"name": member.name, "args": {entry.key: entry.value for entry in member.args if not entry.out}}
         members.append(Entry("-", value, list(dict.fromkeys(comments))))
-        section.out = section.out or any(": write it here" in text for text in untold)
+        section.out = section.out or member.incomplete
     milestones = seen.get("milestones", 2)
     below = [Entry("schedulers", below=members)]
     if is_known(milestones):

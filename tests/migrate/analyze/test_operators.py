@@ -10,7 +10,7 @@ import pytest
 from msmigrate.mappings.rows import MISSING, NOT_RUN, Row
 from msmigrate.migrate.analyze import names
 from msmigrate.migrate.analyze.model_analysis import Analysis
-from msmigrate.migrate.analyze.operators import Operator, operators, patterns, source, status_of
+from msmigrate.migrate.analyze.operators import Operator, TensorValue, operators, patterns, source, status_of
 from recorded_uses import TENSOR, called, ran
 
 
@@ -128,6 +128,10 @@ def test_values_cross_the_worker_s_json() -> None:
     from msmigrate.mappings.rows import Call
 
     assert source(Call("a.b", {"c": Call("d", {"e": 1}), "f": "g"})) == "a.b(c=d(e=1), f='g')"
+    assert source(Call("a.b", {"c": "a tensor", "d": ["a tensor"]})) == "a.b(c='a tensor', d=['a tensor'])"
+    assert (
+        source(Call("a.b", {"c": [TensorValue("float32", 2)], "d": slice(None)})) == "a.b(c, d=slice(None, None, None))"
+    )
 
 
 def test_tensors_one_by_one_are_a_list_of_them(known: dict[str, Row]) -> None:

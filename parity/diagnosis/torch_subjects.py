@@ -1,9 +1,9 @@
 """A failing module under test: alone, as a container, or inside the net.
 
-Alone, it runs on what torch's module was given (Specimen). Of a container, only its own forward runs, with torch's
-outputs from every module in it (Wired): a hypothesis on it costs next to nothing, and whatever is wrong inside does not
-show. Inside the net (Track) the pass goes along MindSpore's outputs, so that every layer is judged on the input that it
-has there, and one fault does not hide the next.
+Alone, it runs on what torch's module was given (ModuleSubject). Of a container, only its own forward runs, with torch's
+outputs from every module in it (ContainerSubject): a hypothesis on it costs next to nothing, and whatever is wrong
+inside does not show. Inside the net (NetPass) the pass goes along MindSpore's outputs, so that every layer is judged on
+the input that it has there, and one fault does not hide the next.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, log10
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -30,11 +30,11 @@ from ..replay import module_calls
 from ..replay.module_calls import FOLDER, WIRING, Call, Recording, Stored, label, rebuilt, relative, tensor_name
 from ..run_folder import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
 from ..trace import ALONE, Key, Trace, sample_positions
-from ..verdict import EPS32, FLOOR_ULPS, RATIO, Verdict, judge
+from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
 from .context import Context
-from .mutations.torch_layers import Trial
+from .evidence import Outcome
+from .mutations.torch_layers import Mutation
 
-LARGEST = 1e12  # ratios are capped here, so that they can be averaged
 SCREENED = 10.0  # a quick look without a float32 run lets ratios up to this many times RATIO through
 Tensors = dict[str, np.ndarray]  # "output", "input.grad", "weight.grad", "running_mean", …
 Around = Callable[[nn.Module], AbstractContextManager[object]]
@@ -44,7 +44,7 @@ MODES = ("eval", "train")
 
 
 @dataclass(frozen=True)
-class Subject:
+class RecordedTensor:
     """One tensor that MindSpore recorded of the module: its elements (flat; a sample where `sampled`), its shape, and
     torch's own noise on it, as a share of its size."""
 
@@ -62,96 +62,73 @@ class Subject:
         return elements[sample_positions(elements.size, self.elements.size)]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """How a hypothesis did: the ratio of every tensor (infinite where the two cannot be compared), and the names of
-    those that fail."""
-
-    ratios: Mapping[str, float]
-    failing: frozenset[str]
-
-    @property
-    def worst(self) -> float:
-        """The largest ratio."""
-        return max(self.ratios.values(), default=0.0)
-
-    @property
-    def middle(self) -> float:
-        """Mean decimal logarithm of the ratios, each at least RATIO: how far off the module is altogether."""
-        logs = [log10(min(max(ratio, RATIO), LARGEST)) for ratio in self.ratios.values()]
-        return sum(logs) / len(logs) if logs else 0.0
-
-    @property
-    def key(self) -> tuple[int, float]:
-        """Orders outcomes: fewest failing tensors, then nearest."""
-        return (len(self.failing), self.middle)
-
-
 @dataclass
-class Specimen:
+class ModuleSubject:
     """One call of a failing module.
 
-    module: torch's, float32, never changed. given: the recorded call; None where the specimen has its inputs elsewhere.
-    subjects: MindSpore's tensors by name. around: the context that a run needs: shared random draws, sides of kinks.
+    module: torch's, float32, never changed. given: the recorded call; None where the subject has its inputs elsewhere.
+    expected: MindSpore's tensors by name. around: the context that a run needs: shared random draws, sides of kinks.
     unlike: the tensors that MindSpore has otherwise or not at all, as is known: they fail nothing by their absence.
     """
 
     path: str
     module: nn.Module
-    given: Given | None
-    subjects: Mapping[str, Subject]
+    given: RecordedCall | None
+    expected: Mapping[str, RecordedTensor]
     around: Around
     unlike: frozenset[str] = field(default=frozenset(), kw_only=True)
     how = "alone, on the same input and upstream gradients"
 
-    def computed(self, trials: Sequence[Trial], dtype: torch.dtype, gradients: bool = True) -> Tensors:
-        """What the module computes with these trials one upon another. Raises CannotRun."""
+    def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
+        """What the module computes with these mutations one upon another. Raises CannotRun."""
         module = copied(self.module, dtype)
-        for trial in trials:
-            trial.apply(module)
+        for mutation in mutations:
+            mutation.apply(module)
         assert self.given is not None
         return alone(module, self.given, dtype, gradients, self.around)
 
-    def quick(self, trials: Sequence[Trial], gradients: bool = True) -> Outcome:
+    def quick(self, mutations: Sequence[Mutation], gradients: bool = True) -> Outcome:
         """The outcome by a float64 run alone, against torch's recorded noise. Raises CannotRun."""
-        return self._outcome(self.computed(trials, torch.float64, gradients), None, gradients)
+        return self._outcome(self.computed(mutations, torch.float64, gradients), None, gradients)
 
-    def outcome(self, trials: Sequence[Trial]) -> Outcome:
+    def outcome(self, mutations: Sequence[Mutation]) -> Outcome:
         """The outcome, its noise measured by a float32 run under the same hypothesis. Raises CannotRun."""
-        exact = self.computed(trials, torch.float64)
-        return self._outcome(exact, self.computed(trials, torch.float32), True)
+        exact = self.computed(mutations, torch.float64)
+        return self._outcome(exact, self.computed(mutations, torch.float32), True)
 
-    def look(self, trials: Sequence[Trial]) -> Outcome | None:
+    def look(self, mutations: Sequence[Mutation]) -> Outcome | None:
         """`outcome`, or None where the module does not run so, or is plainly nowhere near."""
         try:
-            return self.outcome(trials)
+            return self.outcome(mutations)
         except CannotRun:
             return None
 
     def _outcome(self, exact: Tensors, single: Tensors | None, gradients: bool) -> Outcome:
         ratios: dict[str, float] = {}
         failing = set()
-        names = [n for n in self.subjects if gradients or self.subjects[n].stage != "gradients"]
+        names = [n for n in self.expected if gradients or self.expected[n].stage != "gradients"]
         for name in names:
             ratio, fails = self._compare(
-                self.subjects[name], exact.get(name), None if single is None else single.get(name)
+                self.expected[name], exact.get(name), None if single is None else single.get(name)
             )
             ratios[name] = ratio
             if fails:
                 failing.add(name)
-        for name in set(exact) - set(self.subjects) - self.unlike:
+        for name in set(exact) - set(self.expected) - self.unlike:
             if gradients and np.any(exact[name]):  # MindSpore has no such tensor
                 ratios[name] = inf
                 failing.add(name)
         return Outcome(ratios, frozenset(failing))
 
-    def _compare(self, subject: Subject, exact: np.ndarray | None, single: np.ndarray | None) -> tuple[float, bool]:
-        if exact is None or exact.shape != subject.shape or not exact.size:
-            gone = exact is None and not np.any(subject.elements)
+    def _compare(
+        self, recorded: RecordedTensor, exact: np.ndarray | None, single: np.ndarray | None
+    ) -> tuple[float, bool]:
+        if exact is None or exact.shape != recorded.shape or not exact.size:
+            gone = exact is None and not np.any(recorded.elements)
             return (0.0, False) if gone else (inf, True)
-        reference = subject.taken_from(exact).astype(np.float64)
-        noisy = reference if single is None else subject.taken_from(single)
-        measure = judge(reference, [noisy], subject.elements, relative_floor=subject.noise)
+        reference = recorded.taken_from(exact).astype(np.float64)
+        noisy = reference if single is None else recorded.taken_from(single)
+        measure = judge(reference, [noisy], recorded.elements, relative_floor=recorded.noise)
         return (measure.ratio if np.isfinite(measure.ratio) else inf), measure.verdict is Verdict.FAIL
 
 
@@ -169,7 +146,7 @@ class CannotRun(MsmigrateError):
 
 
 @dataclass
-class Given:
+class RecordedCall:
     """One recorded call with its tensors, read once."""
 
     recording: Recording
@@ -187,7 +164,7 @@ class Given:
 
 def alone(
     module: nn.Module,
-    given: Given,
+    given: RecordedCall,
     dtype: torch.dtype,
     gradients: bool = True,
     around: Around = lambda module: nullcontext(),
@@ -229,7 +206,7 @@ def alone(
     return found
 
 
-def _gradients(wanted: Mapping[str, torch.Tensor], outputs: list[torch.Tensor], given: Given) -> Tensors:
+def _gradients(wanted: Mapping[str, torch.Tensor], outputs: list[torch.Tensor], given: RecordedCall) -> Tensors:
     total: torch.Tensor | None = None
     for output, stored in zip(outputs, given.call.gradients, strict=False):
         if stored is None or not output.requires_grad:
@@ -270,17 +247,17 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 
 
 @dataclass
-class Placed(Specimen):
+class LayerInNet(ModuleSubject):
     """A layer on the input that it has inside the net, in the net's mode; its only subject is its output."""
 
     how = "on the input that it has inside the net"
     inputs: tuple[Any, ...] = ()
 
-    def computed(self, trials: Sequence[Trial], dtype: torch.dtype, gradients: bool = True) -> Tensors:
-        """Its output with these trials one upon another. Raises CannotRun."""
+    def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
+        """Its output with these mutations one upon another. Raises CannotRun."""
         module = copied(self.module, dtype)
-        for trial in trials:
-            trial.apply(module)
+        for mutation in mutations:
+            mutation.apply(module)
         try:
             with torch.no_grad(), self.around(module):
                 output = module(*(_as(x, dtype) for x in self.inputs))
@@ -289,22 +266,22 @@ class Placed(Specimen):
         return {"output": next(tensors(output)).contiguous().numpy()}
 
 
-class Track:
+class NetPass:
     """One forward pass of the net, in evaluation or training mode, along MindSpore's outputs."""
 
-    def __init__(self, context: Context, mode: str, known: Mapping[str, Sequence[Trial]]) -> None:
+    def __init__(self, context: Context, mode: str, known: Mapping[str, Sequence[Mutation]]) -> None:
         self.context = context
         self.mode = mode
-        self.found: list[Placed] = []
+        self.found: list[LayerInNet] = []
         self._calls: dict[str, int] = {}
         self._lost = False  # an output of which a sample is all there is cannot be put in place of torch's
         self._usual = UsualNoise(context.traces.alone, context.traces.alone[1])
         side = TorchSide(context.recipe, context.model, torch.float64, 0, context.paired)
         self._shared = side.shared
         modules = dict(side.model.named_modules())
-        for path, trials in known.items():
-            for trial in trials:
-                trial.apply(modules[path])
+        for path, mutations in known.items():
+            for mutation in mutations:
+                mutation.apply(modules[path])
         names = {entry.name for entry in context.mindspore.select("forward", mode)}
         handles = [h for name in names & set(modules) for h in self._watch(name, modules[name])]
         try:
@@ -333,34 +310,39 @@ class Track:
         return [module.register_forward_pre_hook(before), module.register_forward_hook(after)]
 
     def _judged(self, name: str, key: Key, inputs: tuple[Any, ...], output: torch.Tensor) -> torch.Tensor | None:
-        theirs, ours = self.context.mindspore.entries.get(key), self.context.traces.alone[0].entries.get(key)
-        if theirs is None or ours is None or not theirs.dtype.startswith("float") or theirs.nonfinite:
+        of_mindspore, of_torch = self.context.mindspore.entries.get(key), self.context.traces.alone[0].entries.get(key)
+        if (
+            of_mindspore is None
+            or of_torch is None
+            or not of_mindspore.dtype.startswith("float")
+            or of_mindspore.nonfinite
+        ):
             return None
         elements = self.context.mindspore.array(key)
         runs = [trace.array(key) for trace in self.context.traces.alone[1:] if key in trace.entries]
-        noise = noise_of(self.context.traces.alone[0].array(key), runs, self._usual.floor(ours))
-        subject = Subject("forward", elements, theirs.shape, theirs.sampled, noise)
-        exact = subject.taken_from(output.detach().contiguous().numpy())
-        alike = tuple(output.shape) == theirs.shape
+        noise = noise_of(self.context.traces.alone[0].array(key), runs, self._usual.floor(of_torch))
+        recorded = RecordedTensor("forward", elements, of_mindspore.shape, of_mindspore.sampled, noise)
+        exact = recorded.taken_from(output.detach().contiguous().numpy())
+        alike = tuple(output.shape) == of_mindspore.shape
         if alike and judge(exact, [exact], elements, relative_floor=noise).verdict is not Verdict.FAIL:
             return None
-        self.found.append(self._placed(name, inputs, subject))
-        if theirs.sampled or not alike:
+        self.found.append(self._in_net(name, inputs, recorded))
+        if of_mindspore.sampled or not alike:
             self._lost = True
             return None
-        return torch.from_numpy(elements.astype(np.float64).reshape(theirs.shape))
+        return torch.from_numpy(elements.astype(np.float64).reshape(of_mindspore.shape))
 
-    def _placed(self, name: str, inputs: tuple[Any, ...], subject: Subject) -> Placed:
+    def _in_net(self, name: str, inputs: tuple[Any, ...], recorded: RecordedTensor) -> LayerInNet:
         training = self.mode == "train"
         net = self.context.model.train(training)  # the net says which of its layers train
         module = copied(dict(net.named_modules())[name], torch.float32)
         draws = 1 if training else 0
-        return Placed(
+        return LayerInNet(
             name,
             module,
             None,
-            {"output": subject},
-            lambda copy: fixed(Named(name, copy), Draws(draws), self._shared),
+            {"output": recorded},
+            lambda copy: fixed(NamedCopy(name, copy), Draws(draws), self._shared),
             inputs,
         )
 
@@ -371,7 +353,7 @@ def _as(value: Any, dtype: torch.dtype) -> Any:
     return value.to(dtype, copy=True) if value.is_floating_point() else value.clone()
 
 
-class Replayed:
+class ReplayTraces:
     """The replay of a run: the recording and the traces, opened once. Raises BadTrace."""
 
     def __init__(self, context: Context) -> None:
@@ -393,17 +375,17 @@ class Replayed:
                 found.setdefault((entry.part, label), {})[tensor] = key
         return found
 
-    def specimens(self, path: str) -> list[Specimen]:
+    def subjects(self, path: str) -> list[ModuleSubject]:
         """One for each call of a module that MindSpore ran alone, those that failed first."""
         failed = {f.name.rpartition(" ")[0] for f in self.context.findings if f.part == ALONE}
         calls = [call for call in self.recording.calls.values() if call.path == path]
         calls.sort(key=lambda call: call.label not in failed)
-        found = [self.specimen(call) for call in calls if (ALONE, call.label) in self.entries]
-        return [specimen for specimen in found if specimen.subjects]
+        found = [self.subject(call) for call in calls if (ALONE, call.label) in self.entries]
+        return [subject for subject in found if subject.expected]
 
-    def specimen(self, call: Call) -> Specimen:
+    def subject(self, call: Call) -> ModuleSubject:
         """One call, with every tensor that MindSpore recorded of it."""
-        subjects = self._subjects(ALONE, call.label, "")
+        expected = self._subjects(ALONE, call.label, "")
         module = self.modules[call.path]
 
         @contextmanager
@@ -411,38 +393,38 @@ class Replayed:
             sides = KinkSides.of_part(self.mindspore, f"{ALONE} {call.path}#{call.number}")
             with ExitStack() as stack:
                 stack.enter_context(taking(sides, copy))
-                stack.enter_context(fixed(Named(call.path, copy), Draws(1), self.shared))
+                stack.enter_context(fixed(NamedCopy(call.path, copy), Draws(1), self.shared))
                 yield
 
         paired = self.context.paired
         names = [] if paired is None else [relative(name, call.path) for name in paired.alignment.lacks]
         unlike = frozenset(f"{name}.grad" for name in names if name)
-        return Specimen(call.path, module, Given(self.recording, call), subjects, around, unlike=unlike)
+        return ModuleSubject(call.path, module, RecordedCall(self.recording, call), expected, around, unlike=unlike)
 
-    def wired(self, path: str) -> list[Wired]:
+    def container(self, path: str) -> list[ContainerSubject]:
         """One for each call of a container whose wiring both frameworks recorded, those that failed first."""
         failed = {f.name.rpartition(" ")[0] for f in self.context.findings if f.part == WIRING}
         calls = [call for call in self.recording.calls.values() if call.path == path]
         found = []
         for call in calls:
             inner = inner_calls(self.recording.calls.values(), call)
-            subjects = self._subjects(WIRING, call.label, "", "output")
+            expected = self._subjects(WIRING, call.label, "", "output")
             for each in inner:
-                subjects |= self._subjects(WIRING, each.label, f"{within(each.path, path, each.number)} ", "input")
-            if inner and subjects:
+                expected |= self._subjects(WIRING, each.label, f"{within(each.path, path, each.number)} ", "input")
+            if inner and expected:
                 hit = bool(failed & {call.label, *(each.label for each in inner)})
-                specimen = self.specimen(call)
-                found.append((not hit, Wired(path, specimen.module, specimen.given, subjects, specimen.around)))
-        return [wired for _, wired in sorted(found, key=lambda pair: pair[0])]
+                subject = self.subject(call)
+                found.append((not hit, ContainerSubject(path, subject.module, subject.given, expected, subject.around)))
+        return [container for _, container in sorted(found, key=lambda pair: pair[0])]
 
-    def _subjects(self, part: str, label: str, prefix: str, kind: str = "") -> dict[str, Subject]:
+    def _subjects(self, part: str, label: str, prefix: str, kind: str = "") -> dict[str, RecordedTensor]:
         """MindSpore's tensors of one call, by name."""
         found = {}
         for tensor, key in self.entries.get((part, label), {}).items():
             entry = self.mindspore.entries.get(key)
             if entry is not None and entry.dtype.startswith("float") and tensor.startswith(kind):
                 elements = self.mindspore.array(key)
-                found[prefix + tensor] = Subject(key[0], elements, entry.shape, entry.sampled, self._noise(key))
+                found[prefix + tensor] = RecordedTensor(key[0], elements, entry.shape, entry.sampled, self._noise(key))
         return found
 
     def _noise(self, key: Key) -> float:
@@ -454,7 +436,7 @@ class Replayed:
         return noise_of(reference, [run for run in runs if run.shape == reference.shape], self.usual.floor(exact))
 
 
-class Named(nn.Module):
+class NamedCopy(nn.Module):
     """Gives the modules of a copy the dotted names that they have in the whole model, by which draws are shared."""
 
     def __init__(self, path: str, module: nn.Module) -> None:
@@ -468,14 +450,17 @@ class Named(nn.Module):
 
 
 @dataclass
-class Wired(Specimen):
-    """The container as a specimen; its subjects are named `PATH input` for what reaches a module, with the module's
-    dotted name inside the container (and #N for a further call), and `output`."""
+class ContainerSubject(ModuleSubject):
+    """A container's own forward under test.
+
+    Its tensors are named `PATH input` for what reaches a module, with the module's dotted name inside the container
+    (and #N for a further call), and `output`.
+    """
 
     how = "with torch's own outputs from every module in it"
 
-    def computed(self, trials: Any, dtype: torch.dtype, gradients: bool = True) -> Tensors:
-        """What reaches the modules inside and leaves the container with these trials one upon another. Raises
+    def computed(self, mutations: Any, dtype: torch.dtype, gradients: bool = True) -> Tensors:
+        """What reaches the modules inside and leaves the container with these mutations one upon another. Raises
         CannotRun."""
         given = self.given
         assert given is not None
@@ -501,8 +486,8 @@ class Wired(Specimen):
 
         for path in numbers:
             module.get_submodule(relative(path, call.path) or "").__dict__["forward"] = forced(path)
-        for trial in trials:
-            trial.apply(module)
+        for mutation in mutations:
+            mutation.apply(module)
         try:
             with torch.no_grad(), self.around(module):
                 output = module(*rebuilt(call.args, fresh), **rebuilt(call.kwargs, fresh))

@@ -15,7 +15,7 @@ from ...result import Cause, Finding
 from ...verdict import Measure, Verdict
 from ..context import owners, place
 from ..differences import pattern
-from ..evidence import Trial, cause, comparable, failed, storing, weigh
+from ..evidence import Prediction, cause, comparable, failed, judge_prediction, storing
 from ..mutations import optimizer_formulas
 from ..mutations.optimizer_formulas import CLIP_EPS
 
@@ -40,10 +40,10 @@ def explain(recipe: Recipe, traces: Traces, findings: Sequence[Finding]) -> list
     for fault, text, expected in _hypotheses(largest):
         left = float(np.max(np.abs(factors / expected - 1.0)))
         if left <= NEAR < off:
-            told = ", ".join(f"{factor:.8g}" for factor in factors)
+            shown = ", ".join(f"{factor:.8g}" for factor in factors)
             norms = ", ".join(f"{norm:g}" for norm in NORMS)
             evidence = (
-                f"gradients with {norms} times the allowed norm are multiplied by {told}: to {left:.1g} as if {text}; "
+                f"gradients with {norms} times the allowed norm are multiplied by {shown}: to {left:.1g} as if {text}; "
                 f"torch's factors are {off:.2g} away"
             )
             return [cause("update", "every parameter", fault, text, evidence, left / NEAR, off / NEAR)]
@@ -55,8 +55,14 @@ def _factors(traces: Traces) -> np.ndarray | None:
     found = []
     for norm in NORMS:
         key = ("update", PART, f"gradients' norms at {norm:g}", 0)
-        ours, theirs = traces.alone[0].entries.get(key), traces.mindspore.entries.get(key)
-        if ours is None or theirs is None or ours.shape != theirs.shape or theirs.nonfinite or ours.sampled:
+        of_torch, of_mindspore = traces.alone[0].entries.get(key), traces.mindspore.entries.get(key)
+        if (
+            of_torch is None
+            or of_mindspore is None
+            or of_torch.shape != of_mindspore.shape
+            or of_mindspore.nonfinite
+            or of_torch.sampled
+        ):
             return None
         exact = float(np.linalg.norm(traces.alone[0].array(key)))
         share = float(np.linalg.norm(traces.mindspore.array(key))) / exact
@@ -120,8 +126,8 @@ def clipping(
                 f"instead of {usual:.4g} they give its update to {ratio:.2g} times the noise, as they are {worst:.3g}"
             )
             return [cause("update", where, fault, text, evidence, ratio, worst)]
-    trial = _trial(traces, wrong[0], step, rates[wrong[0]], kind, switches, usual)
-    how = pattern(trial.exact, traces.mindspore.array(("update", f"step{step}", wrong[0], 0)))
+    prediction = _trial(traces, wrong[0], step, rates[wrong[0]], kind, switches, usual)
+    how = pattern(prediction.exact, traces.mindspore.array(("update", f"step{step}", wrong[0], 0)))
     text = "the update of a whole step is not what its own gradients give, though the optimizer alone is right"
     return [cause("update", where, None, text, f"step {step}, {wrong[0]}: {how}", None, worst)]
 
@@ -160,7 +166,7 @@ def _trial(
     kind: str,
     switches: frozenset[str],
     factor: float,
-) -> Trial:
+) -> Prediction:
     weight = traces.mindspore.array(("init", "values", name, 0))
     gradient = traces.mindspore.array(("gradients", "parameters", name, 0)).astype(np.float64) * factor
     lr, decay, args = rate[0][step - 1], rate[1][step - 1], rate[2]
@@ -168,7 +174,7 @@ def _trial(
         optimizer_formulas.run(kind, weight, [gradient.astype(t)], [lr], [decay], args, switches, t)[0]
         for t in (np.float64, np.float32)
     ]
-    return Trial(runs[0], runs[1])
+    return Prediction(runs[0], runs[1])
 
 
 def _one(
@@ -182,8 +188,8 @@ def _one(
 ) -> Measure:
     start = traces.mindspore.entries[("init", "values", name, 0)]
     subject = traces.mindspore.array(("update", f"step{step}", name, 0))
-    trial = _trial(traces, name, step, rate, kind, switches, factor)
-    return weigh(subject, trial, NORM_FLOOR, 2 * storing(start))
+    prediction = _trial(traces, name, step, rate, kind, switches, factor)
+    return judge_prediction(subject, prediction, NORM_FLOOR, 2 * storing(start))
 
 
 def scale_at(recipe: Recipe, traces: Traces, step: int) -> float:

@@ -15,7 +15,7 @@ from ...result import Cause, Finding
 from ...trace import sample_positions
 from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
 from ..context import owners, place
-from ..evidence import Trial, cause, comparable, failed, storing, weigh
+from ..evidence import Prediction, cause, comparable, failed, judge_prediction, storing
 from .clipping import first_step
 
 GIVEN = "given weights ema"
@@ -126,7 +126,7 @@ def _given(traces: Traces, name: str, at: Decay) -> Measure:
             average = np.asarray(average + dtype(1.0 - at(i)) * (given.astype(dtype) - average), dtype)
         runs.append(np.subtract(average, start, dtype=np.float64))
     first = traces.mindspore.entries[("init", "values", name, 0)]
-    return weigh(subject, Trial(runs[0], runs[1]), 2 * FLOOR_ULPS * EPS32, 2 * storing(first))
+    return judge_prediction(subject, Prediction(runs[0], runs[1]), 2 * FLOOR_ULPS * EPS32, 2 * storing(first))
 
 
 def _buffers(rule: Ema, traces: Traces, step: int) -> list[Cause]:
@@ -184,4 +184,4 @@ def _buffer(rule: Ema, traces: Traces, step: int, name: str, how: str) -> Measur
     change, average, start = (traces.mindspore.array(key).astype(np.float64) for key in _keys(step, name))
     share = {"averaged": 1.0 - decay(rule, step), "left": 0.0, "copied": 1.0}[how]
     exact = start + share * change
-    return weigh(average, Trial(exact, exact.astype(np.float32)), EPS32)
+    return judge_prediction(average, Prediction(exact, exact.astype(np.float32)), EPS32)

@@ -37,7 +37,7 @@ def starting_weights(traces: Traces, findings: Sequence[Finding], start: Mapping
     wrong = failed(findings, "init", VALUES)
     names = [e.name for e in traces.alone[1].select("init", VALUES)]
     kinds = owners(traces.alone[1], names)
-    told: dict[Told, list[str]] = {}
+    shown: dict[Told, list[str]] = {}
     absent: dict[Told, list[str]] = {}
     left = []
     for finding in wrong:
@@ -57,15 +57,15 @@ def starting_weights(traces: Traces, findings: Sequence[Finding], start: Mapping
         if said is None:
             unknown.append((finding.name, entry))
         else:
-            told.setdefault(said, []).append(finding.name)
+            shown.setdefault(said, []).append(finding.name)
     for name, entry in unknown:
         # a handful of drawn values has no distribution to know it by: it was left out with the rest of its layer
         layer = name.rpartition(".")[0]
         left_out = [
-            said for said, of in told.items() if NOT_LOADED in said and any(layer == n.rpartition(".")[0] for n in of)
+            said for said, of in shown.items() if NOT_LOADED in said and any(layer == n.rpartition(".")[0] for n in of)
         ]
         if left_out and np.prod(entry.shape) < FEWEST:
-            told[left_out[0]].append(name)
+            shown[left_out[0]].append(name)
         else:
             causes.append(_unexplained(traces, entry, start))
     causes += swapped
@@ -79,7 +79,7 @@ def starting_weights(traces: Traces, findings: Sequence[Finding], start: Mapping
             0.0,
             fix=fix,
         )
-        for (fault, text, fix), found in told.items()
+        for (fault, text, fix), found in shown.items()
     ]
     return causes
 
@@ -195,19 +195,19 @@ def _sayings(traces: Traces, entry: Entry, start: Mapping[str, np.ndarray], kind
     if whole.size == array.size and np.array_equal(np.sort(whole), np.sort(array.reshape(-1))):
         yield "weight-transposed", "the same values in another order: reshaped or transposed on the way", ""
     yield from _fresh(traces, entry, array, kinds)
-    theirs = traces.mindspore.array(entry.key)
-    ours = _kept(array, theirs.size)
-    if theirs.dtype != np.float32 or ours.dtype != np.float32 or entry.shape != array.shape:
+    of_mindspore = traces.mindspore.array(entry.key)
+    of_torch = _kept(array, of_mindspore.size)
+    if of_mindspore.dtype != np.float32 or of_torch.dtype != np.float32 or entry.shape != array.shape:
         return
-    ulps = np.abs(_ordered(theirs) - _ordered(ours))
+    ulps = np.abs(_ordered(of_mindspore) - _ordered(of_torch))
     if not entry.nonfinite and ulps.max() <= NEAR:
         text = f"{int((ulps > 0).sum())} values are off by {int(ulps.max())} unit in the last place"
         yield "weights-rounded", text, "copy the bytes; no arithmetic on the way"
-    found = pattern(ours, theirs)
-    if found.constant and not np.array_equal(ours, theirs) and found.factor:
+    found = pattern(of_torch, of_mindspore)
+    if found.constant and not np.array_equal(of_torch, of_mindspore) and found.factor:
         yield "weights-scaled", f"the values are {found.factor:.6g} times torch's", ""
-    off = theirs.astype(np.float64) - ours
-    if ours.size > 1 and abs(off.mean()) > 1e3 * off.std():
+    off = of_mindspore.astype(np.float64) - of_torch
+    if of_torch.size > 1 and abs(off.mean()) > 1e3 * off.std():
         yield "weights-scaled", f"the values are torch's plus {off.mean():.6g}", ""
 
 
@@ -241,7 +241,7 @@ def _blocks(traces: Traces, entry: Entry, array: np.ndarray) -> Iterator[Told]:
 
 def _fresh(traces: Traces, entry: Entry, array: np.ndarray, kinds: Mapping[str, str]) -> Iterator[Told]:
     """Values that no checkpoint put there: constants, or draws from the net's own initial distribution."""
-    theirs = traces.mindspore.array(entry.key)
+    of_mindspore = traces.mindspore.array(entry.key)
     last, norm = entry.name.rpartition(".")[2], is_norm(kinds.get(entry.name, ""))
     fault = "load-silent"
     if norm:
@@ -250,8 +250,8 @@ def _fresh(traces: Traces, entry: Entry, array: np.ndarray, kinds: Mapping[str, 
         fault = RENAMED[kinds[entry.name]]
     text = NOT_LOADED
     fix = "look at what load_param_into_net returns; strict_load=True"
-    if theirs.size and np.all(theirs == theirs[0]) and not np.all(array == array.reshape(-1)[0]):
-        value = float(theirs[0])
+    if of_mindspore.size and np.all(of_mindspore == of_mindspore[0]) and not np.all(array == array.reshape(-1)[0]):
+        value = float(of_mindspore[0])
         if value == FRESH.get(last) or value in (0.0, 0.25):  # 0.25: a PReLU
             yield fault, text, fix
         else:
@@ -261,12 +261,12 @@ def _fresh(traces: Traces, entry: Entry, array: np.ndarray, kinds: Mapping[str, 
     drawn = traces.mindspore.entries.get(key)
     if (
         drawn is None
-        or theirs.size < FEWEST
+        or of_mindspore.size < FEWEST
         or entry.nonfinite
-        or abs(pattern(_kept(array, theirs.size), theirs).cosine) > 0.3
+        or abs(pattern(_kept(array, of_mindspore.size), of_mindspore).cosine) > 0.3
     ):
         return
-    if compare_distributions(traces.mindspore.array(key), theirs, 1).agree:
+    if compare_distributions(traces.mindspore.array(key), of_mindspore, 1).agree:
         yield fault, text, fix
 
 
@@ -289,13 +289,13 @@ def _ordered(values: np.ndarray) -> np.ndarray:
 
 
 def _unexplained(traces: Traces, entry: Entry, start: Mapping[str, np.ndarray]) -> Cause:
-    array, theirs = start[entry.name], traces.mindspore.array(entry.key)
+    array, of_mindspore = start[entry.name], traces.mindspore.array(entry.key)
     if entry.shape != array.shape:
         text = f"it has shape {list(entry.shape)} where torch has {list(array.shape)}"
         return cause("init", entry.name, None, text)
-    ours = _kept(array, theirs.size)
-    different = int((ours != theirs).sum())
-    evidence = f"{different} of {theirs.size} compared values differ; {pattern(ours, theirs)}"
+    of_torch = _kept(array, of_mindspore.size)
+    different = int((of_torch != of_mindspore).sum())
+    evidence = f"{different} of {of_mindspore.size} compared values differ; {pattern(of_torch, of_mindspore)}"
     return cause("init", entry.name, None, "nothing known makes these starting values", evidence)
 
 

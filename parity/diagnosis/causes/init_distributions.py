@@ -30,7 +30,7 @@ class Initializer:
 
 
 @dataclass(frozen=True)
-class Match:
+class FittedInitializer:
     """An initializer that the values fit, and their Kolmogorov-Smirnov distance from it."""
 
     initializer: Initializer
@@ -45,13 +45,13 @@ def explain(traces: Traces, findings: Sequence[Finding]) -> list[Cause]:
     frozen, found = [], {}
     for finding in wrong:
         key = key_of(finding)
-        theirs, ours = traces.mindspore.entries.get(key), traces.alone[1].entries.get(key)
-        if theirs is None:
+        of_mindspore, of_torch = traces.mindspore.entries.get(key), traces.alone[1].entries.get(key)
+        if of_mindspore is None:
             if ("init", "values", finding.name, 0) in traces.mindspore.entries:
                 frozen.append(finding.name)
             continue
         shape = _shape(traces, finding.name)
-        if ours is not None and shape is not None and not theirs.nonfinite:
+        if of_torch is not None and shape is not None and not of_mindspore.nonfinite:
             found[finding.name] = (traces.mindspore.array(key), traces.alone[1].array(key), shape)
     causes = []
     if frozen:
@@ -62,13 +62,13 @@ def explain(traces: Traces, findings: Sequence[Finding]) -> list[Cause]:
         )
     theirs_by = common({name: matches(drawn, shape) for name, (drawn, _, shape) in found.items()})
     ours_by = common({name: matches(wanted, shape) for name, (_, wanted, shape) in found.items()})
-    told: dict[tuple[str | None, str], list[str]] = {}
+    shown: dict[tuple[str | None, str], list[str]] = {}
     for name, (drawn, wanted, _) in found.items():
         match = theirs_by.get(name)
         ratio = drawn.std() / wanted.std() if wanted.std() else math.inf
         text = f"drawn as {match.initializer.text}" if match else f"drawn with {ratio:.3g} times torch's deviation"
-        told.setdefault((_fault(match, kinds.get(name, "")) if match else None, text), []).append(name)
-    for (fault, text), names in told.items():
+        shown.setdefault((_fault(match, kinds.get(name, "")) if match else None, text), []).append(name)
+    for (fault, text), names in shown.items():
         torch = list(dict.fromkeys(ours_by[name].initializer.text for name in names if name in ours_by))
         text += f" where torch draws as {' or '.join(torch)}" if torch else ""
         distances = [theirs_by[name].distance for name in names if name in theirs_by]
@@ -79,12 +79,12 @@ def explain(traces: Traces, findings: Sequence[Finding]) -> list[Cause]:
     return causes
 
 
-def common(found: dict[str, list[Match]]) -> dict[str, Match]:
+def common(found: dict[str, list[FittedInitializer]]) -> dict[str, FittedInitializer]:
     """One initializer for each name among those that it fits: the one that fits the most names first.
 
     In a layer whose fan_in happens to equal another fan, several are the same; the other layers tell them apart.
     """
-    chosen: dict[str, Match] = {}
+    chosen: dict[str, FittedInitializer] = {}
     while left := [name for name in found if name not in chosen and found[name]]:
         votes: dict[str, tuple[int, float]] = {}
         for name in left:
@@ -105,7 +105,7 @@ def _shape(traces: Traces, name: str) -> tuple[int, ...] | None:
     return None
 
 
-def _fault(match: Match, kind: str) -> str:
+def _fault(match: FittedInitializer, kind: str) -> str:
     """The fault by what MindSpore drew from: its own defaults have names of their own."""
     text = match.initializer.text
     if text == "Normal(0.01)":
@@ -115,7 +115,7 @@ def _fault(match: Match, kind: str) -> str:
     return {"HeUniform(fan_in, relu)": "he-gain", "HeNormal(fan_in, relu)": "he-fan-out"}.get(text, "initializer-other")
 
 
-def matches(values: np.ndarray, shape: Sequence[int]) -> list[Match]:
+def matches(values: np.ndarray, shape: Sequence[int]) -> list[FittedInitializer]:
     """The initializers of a tensor of this shape that the values fit, in the order of `initializers`.
 
     One-sample Kolmogorov-Smirnov test: sqrt(-ln(a / 2) / 2n) is the asymptotic critical distance.
@@ -123,7 +123,7 @@ def matches(values: np.ndarray, shape: Sequence[int]) -> list[Match]:
     x = np.sort(values[:: max(1, len(values) // ENOUGH)].astype(np.float64))
     n = len(x)
     if n and x[0] == x[-1]:
-        return [Match(Initializer(f"Constant({x[0]:g})", "Constant", lambda v: v), 0.0)]
+        return [FittedInitializer(Initializer(f"Constant({x[0]:g})", "Constant", lambda v: v), 0.0)]
     if n < FEWEST:
         return []
     steps = np.arange(1, n + 1) / n
@@ -133,7 +133,7 @@ def matches(values: np.ndarray, shape: Sequence[int]) -> list[Match]:
         at = one.cdf(x)
         distance = float(max(np.abs(steps - at).max(), np.abs(steps - 1 / n - at).max()))
         if distance <= critical:
-            found.append(Match(one, distance))
+            found.append(FittedInitializer(one, distance))
     return found
 
 

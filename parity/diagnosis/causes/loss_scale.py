@@ -96,7 +96,7 @@ def statistics_decayed(recipe: Recipe, traces: Traces, findings: Sequence[Findin
 def ran_over(traces: Traces) -> list[int]:
     """The steps that torch skips because their gradients overflow, and MindSpore takes."""
     pairs = zip(series(traces, "finite", torch=True), series(traces, "finite"), strict=False)
-    return [i for i, (ours, theirs) in enumerate(pairs, 1) if theirs and not ours]
+    return [i for i, (of_torch, of_mindspore) in enumerate(pairs, 1) if of_mindspore and not of_torch]
 
 
 def series(traces: Traces, what: str, torch: bool = False) -> list[float]:

@@ -15,7 +15,7 @@ from ...result import Cause, Finding
 from ...trace import Entry
 from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
 from ..differences import pattern
-from ..evidence import Trial, cause, key_of, weigh
+from ..evidence import Prediction, cause, judge_prediction, key_of
 
 FLOOR = 2 * FLOOR_ULPS * EPS32
 Partner = Callable[[np.ndarray], np.ndarray]
@@ -50,7 +50,7 @@ def mixing(recipe: Recipe, traces: Traces, wrong: Sequence[Finding]) -> list[Cau
 
 
 def _judged(subject: np.ndarray, exact: np.ndarray) -> Measure:
-    return weigh(subject, Trial(exact.reshape(-1), exact.reshape(-1).astype(np.float32)), FLOOR)
+    return judge_prediction(subject, Prediction(exact.reshape(-1), exact.reshape(-1).astype(np.float32)), FLOOR)
 
 
 def _mixed(images: np.ndarray, mix: Mix, partner: Partner) -> np.ndarray:
@@ -84,25 +84,25 @@ def _images(recipe: Recipe, traces: Traces, entry: Entry, images: np.ndarray, mi
     if before.verdict is not Verdict.FAIL:
         return []  # what went in was wrong already
 
-    def told(fault: str | None, text: str, ratio: float | None, evidence: str = "") -> list[Cause]:
+    def shown(fault: str | None, text: str, ratio: float | None, evidence: str = "") -> list[Cause]:
         said = evidence or f"from MindSpore's own images: {ratio:.2g} times the noise, by the recipe {before.ratio:.3g}"
         return [cause("data", "mixed images", fault, text, said, ratio, before.ratio)]
 
     for fault, text, other in _mixes(mix):
         found = _judged(subject, _mixed(images, other, _reverse))
         if found.verdict is not Verdict.FAIL:
-            return told(fault, text, found.ratio)
+            return shown(fault, text, found.ratio)
     for text, partner in PARTNERS.items():
         for one in (mix, replace(mix, lam=1.0 - mix.lam)):
             found = _judged(subject, _mixed(images, one, partner))
             if found.verdict is not Verdict.FAIL:
-                return told("mixup-partner", text, found.ratio)
+                return shown("mixup-partner", text, found.ratio)
     lam = _share(subject, images.reshape(-1), _reverse(images).reshape(-1))
     found = _judged(subject, _mixed(images, Mix(True, lam), _reverse))
     if found.verdict is not Verdict.FAIL:
-        return told("mixup-lambda", f"λ is {lam:.8g} where {mix.lam:.8g} was drawn", found.ratio)
+        return shown("mixup-lambda", f"λ is {lam:.8g} where {mix.lam:.8g} was drawn", found.ratio)
     exact = _mixed(images, mix, _reverse)
-    return told(None, "nothing known reproduces the mixed images", None, str(pattern(exact.reshape(-1), subject)))
+    return shown(None, "nothing known reproduces the mixed images", None, str(pattern(exact.reshape(-1), subject)))
 
 
 def _share(subject: np.ndarray, own: np.ndarray, other: np.ndarray) -> float:

@@ -25,8 +25,9 @@ from ...trace import sample_positions
 from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
 from ..context import Context
 from ..differences import pattern
-from ..evidence import Trial, as_recorded, attempt, cause, failed, key_of, weigh
-from .image_differences import Affine, Seen, affine, order, read_normalisation, shifted
+from ..evidence import Prediction, cause, failed, judge_prediction, key_of, or_none, unchanged
+from ..hypotheses import Hypothesis
+from .image_differences import ChannelMap, OtherBatch, affine, order, read_normalisation, shifted
 from .mixup import mixing
 
 FLOOR = 2 * FLOOR_ULPS * EPS32
@@ -50,29 +51,29 @@ def _labels(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     if not wrong:
         return []
     traces, key = context.traces, key_of(wrong[0])
-    theirs, ours = traces.mindspore.entries.get(key), traces.alone[1].entries.get(key)
-    if theirs is None or ours is None or theirs.shape != ours.shape:
+    of_mindspore, of_torch = traces.mindspore.entries.get(key), traces.alone[1].entries.get(key)
+    if of_mindspore is None or of_torch is None or of_mindspore.shape != of_torch.shape:
         return [cause("data", "labels", None, wrong[0].why)]
     y, x = traces.mindspore.array(key).astype(np.int64), traces.alone[1].array(key).astype(np.int64)
     again = _same_step(context, y)
-    told = f"torch {x[:8].tolist()}, MindSpore {y[:8].tolist()} in {wrong[0].part}"
+    shown = f"torch {x[:8].tolist()}, MindSpore {y[:8].tolist()} in {wrong[0].part}"
     if again and f"step{again}" != wrong[0].part:
         text = f"{wrong[0].part} gets the samples of step {again} again"
-        return [cause("data", "labels", "randperm-fixed", text, told)]
+        return [cause("data", "labels", "randperm-fixed", text, shown)]
     by = np.unique(y - x)
     classes = context.inputs.classes
     if len(by) == 1:
         text = f"the classes are counted from {int(by[0])} more than in torch"
-        return [cause("data", "labels", "labels-shifted", text, told, fix="labels counted from 0, in torch's order")]
+        return [cause("data", "labels", "labels-shifted", text, shown, fix="labels counted from 0, in torch's order")]
     if len(np.unique((y - x) % classes)) == 1:
         text = f"every label is {int((y - x)[0] % classes):+d}, modulo the {classes} classes"
-        return [cause("data", "labels", "labels-shifted", text, told, fix="labels counted from 0, in torch's order")]
+        return [cause("data", "labels", "labels-shifted", text, shown, fix="labels counted from 0, in torch's order")]
     if np.array_equal(np.sort(x), np.sort(y)):
-        return [cause("data", "labels", "shuffle-default", "the samples come in another order", told)]
+        return [cause("data", "labels", "shuffle-default", "the samples come in another order", shown)]
     if len({(int(a), int(b)) for a, b in zip(x, y, strict=True)}) == len(np.unique(x)) == len(np.unique(y)):
         text = "the classes have other numbers: folders were counted in another order"
-        return [cause("data", "labels", "labels-permuted", text, told)]
-    return [cause("data", "labels", None, "nothing known reproduces the labels", told)]
+        return [cause("data", "labels", "labels-permuted", text, shown)]
+    return [cause("data", "labels", None, "nothing known reproduces the labels", shown)]
 
 
 def _same_step(context: Context, labels: np.ndarray) -> int:
@@ -100,19 +101,19 @@ def _images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
         earlier = ("data", f"step{other + 1}", "images", 0)
         trace = context.traces.alone[0]
         if earlier in trace.entries and trace.array(earlier).size == subject.size:
-            found = weigh(subject, as_recorded(context.traces, earlier), FLOOR)
+            found = judge_prediction(subject, unchanged(context.traces, earlier), FLOOR)
             if found.verdict is not Verdict.FAIL:
                 text = f"{wrong[0].part} gets the images of step {other + 1} again"
                 evidence = f"{found.ratio:.2g} times the noise from those"
                 return [cause("data", "images", "randperm-fixed", text, evidence, found.ratio, wrong[0].ratio)]
-    search = _Search(context, step, Seen.of(subject, entry.shape, positions), positions)
+    search = _Search(context, step, OtherBatch.of(subject, entry.shape, positions), positions)
     return search.causes()
 
 
 class _Search:
     """The search for what makes one batch of MindSpore's images."""
 
-    def __init__(self, context: Context, step: int, seen: Seen, positions: np.ndarray | None) -> None:
+    def __init__(self, context: Context, step: int, seen: OtherBatch, positions: np.ndarray | None) -> None:
         recipe = context.recipe
         self.parts = [Part.model_validate(part) for part in recipe.data.transforms]
         self.samples = step_samples(recipe, step + 1)[step]
@@ -130,14 +131,14 @@ class _Search:
                 return pipeline.batch(self.samples, self.keys)
 
         try:
-            found = attempt(batch)
+            found = or_none(batch)
         except (OSError, RuntimeError, AssertionError):
             return None
         return found if found is not None and found.shape == self.seen.shape else None
 
     def judged(self, exact: np.ndarray, single: np.ndarray) -> Measure:
         """MindSpore's images held against a batch."""
-        return weigh(self.seen.values, Trial(self._kept(exact), self._kept(single)), FLOOR)
+        return judge_prediction(self.seen.values, Prediction(self._kept(exact), self._kept(single)), FLOOR)
 
     def _kept(self, batch: np.ndarray) -> np.ndarray:
         flat = batch.reshape(-1)
@@ -145,33 +146,33 @@ class _Search:
 
     def causes(self) -> list[Cause]:
         """What makes the batch."""
-        ours = self.made(Pipeline(self.parts))
-        if ours is None:
+        of_torch = self.made(Pipeline(self.parts))
+        if of_torch is None:
             shape = f"shape {list(self.seen.shape)}"
             return self._tried(None) or [cause("data", "images", None, f"nothing known gives images of {shape}")]
-        single = ours.astype(np.float32)
-        before = self.judged(ours, single)
-        told = self._read(ours, before.ratio)
-        return told or self._tried(before) or [self._unexplained(ours, before)]
+        single = of_torch.astype(np.float32)
+        before = self.judged(of_torch, single)
+        shown = self._read(of_torch, before.ratio)
+        return shown or self._tried(before) or [self._unexplained(of_torch, before)]
 
-    def _read(self, ours: np.ndarray, before: float) -> list[Cause]:
+    def _read(self, of_torch: np.ndarray, before: float) -> list[Cause]:
         """What the numbers themselves say."""
-        found = order(ours, self.seen)
+        found = order(of_torch, self.seen)
         if found is not None and found != sorted(found):
             evidence = f"sample by sample they are torch's number {', '.join(str(i + 1) for i in found[:8])}"
             text = "the images come in another order"
             return [cause("data", "images", "shuffle-default", text, evidence, 0.0, before)]
-        channels = affine(ours, self.seen)
+        channels = affine(of_torch, self.seen)
         if channels is not None:
             return self._normalised(channels, before)
-        turned = {"mirrored": ours[..., ::-1], "upside down": ours[..., ::-1, :]}
-        if ours.shape[-1] == ours.shape[-2]:
-            turned["transposed, rows for columns"] = ours.swapaxes(-1, -2)
+        turned = {"mirrored": of_torch[..., ::-1], "upside down": of_torch[..., ::-1, :]}
+        if of_torch.shape[-1] == of_torch.shape[-2]:
+            turned["transposed, rows for columns"] = of_torch.swapaxes(-1, -2)
         for text, other in turned.items():
             if self.judged(other, other.astype(np.float32)).verdict is not Verdict.FAIL:
                 fault = "images-turned"
                 return [cause("data", "images", fault, f"the images are {text}", "equal to torch's then", 0.0, before)]
-        moved = shifted(ours, self.seen)
+        moved = shifted(of_torch, self.seen)
         if moved is not None:
             down, right = moved
             text = f"the crop stands {down:+d} rows and {right:+d} columns off"
@@ -180,7 +181,7 @@ class _Search:
             return [cause("data", where, "centercrop-rounding", text, evidence, 0.0, before)]
         return []
 
-    def _normalised(self, found: Affine, before: float) -> list[Cause]:
+    def _normalised(self, found: ChannelMap, before: float) -> list[Cause]:
         reading = read_normalisation(found, self.mean[: len(found.scale)], self.std[: len(found.scale)])
         where = "channels" if reading.fault in ("bgr", "channels-permuted") else "Normalize"
         evidence = (
@@ -194,7 +195,7 @@ class _Search:
         close: tuple[DataHypothesis, float] | None = None
         start = before.ratio if before is not None else None
         for one in hypotheses(self.parts):
-            made = self.made(one.pipeline)
+            made = self.made(one.change)
             if made is None:
                 continue
             found = self.judged(made, made.astype(np.float32))
@@ -202,11 +203,11 @@ class _Search:
                 evidence = (
                     f"torchvision's pipeline so changed: {found.ratio:.2g} times the noise; as it is {_times(start)}"
                 )
-                return [cause("data", one.transform, one.fault, one.text, evidence, found.ratio, start, one.fix)]
+                return [cause("data", one.place, one.fault, one.text, evidence, found.ratio, start, one.fix)]
             both = affine(made, self.seen)
             if both is not None:
                 evidence = "with both, torchvision's pipeline gives MindSpore's images"
-                first = cause("data", one.transform, one.fault, one.text, evidence, 0.0, start, one.fix)
+                first = cause("data", one.place, one.fault, one.text, evidence, 0.0, start, one.fix)
                 return [first, *self._normalised(both, start or 0.0)]
             off = np.abs(self._kept(made).astype(np.float64) - self.seen.values)
             grey = GREY / float(np.min(self.std[: made.shape[1]]))
@@ -216,11 +217,11 @@ class _Search:
             return []
         one, _ = close
         evidence = f"torchvision's pipeline so changed agrees to one grey level of each pixel; as it is {_times(start)}"
-        return [cause("data", one.transform, one.fault, one.text, evidence, None, start, one.fix)]
+        return [cause("data", one.place, one.fault, one.text, evidence, None, start, one.fix)]
 
-    def _unexplained(self, ours: np.ndarray, before: Measure) -> Cause:
-        found = pattern(self._kept(ours), self.seen.values)
-        off = np.abs(self._kept(ours) - self.seen.values) > 1e-3 * self.seen.spread
+    def _unexplained(self, of_torch: np.ndarray, before: Measure) -> Cause:
+        found = pattern(self._kept(of_torch), self.seen.values)
+        off = np.abs(self._kept(of_torch) - self.seen.values) > 1e-3 * self.seen.spread
         evidence = f"{found}; {float(off.mean()):.1%} of the pixels differ"
         return cause("data", "images", None, "nothing known reproduces the images", evidence, None, before.ratio)
 
@@ -272,15 +273,7 @@ def _set_off(key: str, by: int, drawn: dict[str, Any]) -> dict[str, Any]:
     return {**drawn, key: drawn[key] + by}
 
 
-@dataclass(frozen=True)
-class DataHypothesis:
-    """One thing that a pipeline may do differently: the fault's id, what it is in words, which transform."""
-
-    fault: str
-    text: str
-    transform: str
-    pipeline: Pipeline
-    fix: str = ""
+DataHypothesis = Hypothesis[Pipeline]
 
 
 def hypotheses(parts: Sequence[Part]) -> Iterator[DataHypothesis]:
@@ -296,7 +289,7 @@ def hypotheses(parts: Sequence[Part]) -> Iterator[DataHypothesis]:
         yield from _arguments(parts, i)
         rest = [other for k, other in enumerate(parts) if k != i]
         if name not in ("ToTensor", "Normalize"):
-            yield DataHypothesis("transform-missing", f"{name} is left out", name, Pipeline(rest))
+            yield Hypothesis("transform-missing", f"{name} is left out", Pipeline(rest), place=name)
     if any(is_random(part) for part in parts):
         for text, change in {
             "each image gets the draws of the next": lambda k: (k[0], k[1], k[2] + 1),
@@ -305,7 +298,7 @@ def hypotheses(parts: Sequence[Part]) -> Iterator[DataHypothesis]:
             "the draws are of another seed": lambda k: (k[0] + 1, k[1], k[2]),
             "every image gets the draws of the first": lambda k: (k[0], k[1], 0),
         }.items():
-            yield DataHypothesis("draws-of-another-key", text, "random transforms", Pipeline(parts, key=change))
+            yield Hypothesis("draws-of-another-key", text, Pipeline(parts, key=change), place="random transforms")
 
 
 def _changed(parts: Sequence[Part], i: int, **args: Any) -> list[Part]:
@@ -320,24 +313,24 @@ def _resized(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
         text = f"resized ({mode}) without the smoothing that PIL does while it shrinks"
         done = {i: lambda image, mode=mode: _unsmoothed(image, args["size"], mode)}
         if mode != "nearest":
-            yield DataHypothesis("resize-antialias", text, "Resize", Pipeline(parts, done))
+            yield Hypothesis("resize-antialias", text, Pipeline(parts, done), place="Resize")
     for mode in MODES:
         if mode != given:
             fault = "resize-antialias-enum" if mode == "lanczos" else "resize-interpolation"
             text = f"resized by {mode} where the recipe has {given}"
-            yield DataHypothesis(fault, text, "Resize", Pipeline(_changed(parts, i, interpolation=mode)))
+            yield Hypothesis(fault, text, Pipeline(_changed(parts, i, interpolation=mode)), place="Resize")
     size = args["size"]
     for by in (1, -1):
         other = size + by if isinstance(size, int) else [s + by for s in size]
-        yield DataHypothesis(
+        yield Hypothesis(
             "transform-argument",
             f"resized to {other} where the recipe has {size}",
-            "Resize",
             Pipeline(_changed(parts, i, size=other)),
+            place="Resize",
         )
     if isinstance(size, int):
         text = f"resized to {size}×{size}, not the shorter side to {size}"
-        yield DataHypothesis("transform-argument", text, "Resize", Pipeline(_changed(parts, i, size=[size, size])))
+        yield Hypothesis("transform-argument", text, Pipeline(_changed(parts, i, size=[size, size])), place="Resize")
 
 
 def _unsmoothed(image: Any, size: Any, mode: str) -> Any:
@@ -370,7 +363,7 @@ def _cropped(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
                     else f"an odd margin's {rounding}"
                 )
                 text = f"the centre crop is off by {where}"
-                yield DataHypothesis("centercrop-rounding", text, "CenterCrop", Pipeline(parts, done))
+                yield Hypothesis("centercrop-rounding", text, Pipeline(parts, done), place="CenterCrop")
 
 
 def _cut(image: Any, height: int, width: int, down: int, right: int, how: str) -> Any:
@@ -405,7 +398,7 @@ def _drawn(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
             "order": sorted(d["order"]),
         }
     for text, change in changes.items():
-        yield DataHypothesis("random-transform", f"{name} {text}", name, Pipeline(parts, drawn={i: change}))
+        yield Hypothesis("random-transform", f"{name} {text}", Pipeline(parts, drawn={i: change}), place=name)
 
 
 def _arguments(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
@@ -424,4 +417,4 @@ def _arguments(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
         for other in others:
             shown = given if given is not None else str(argument.default)
             text = f"{name}'s {key} is {other} where the recipe has {shown}"
-            yield DataHypothesis("transform-argument", text, name, Pipeline(_changed(parts, i, **{key: other})))
+            yield Hypothesis("transform-argument", text, Pipeline(_changed(parts, i, **{key: other})), place=name)

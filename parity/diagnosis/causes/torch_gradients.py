@@ -27,7 +27,18 @@ from ...trace import Entry, sample_positions
 from ...verdict import Measure, Verdict
 from ..context import Context, owners, place
 from ..differences import pattern
-from ..evidence import Trial, attempt, cause, comparable, failed, family, key_of, ours, theirs, weigh
+from ..evidence import (
+    Prediction,
+    cause,
+    comparable,
+    failed,
+    family,
+    judge_prediction,
+    key_of,
+    mindspore_values,
+    or_none,
+    torch_values,
+)
 from .clipping import first_step, scale_at
 from .loss_scale import ran_over
 from .torch_loss import Loss, explained
@@ -39,7 +50,7 @@ Arrays = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
-class Mix:
+class GradientCombination:
     """MindSpore's gradient as loss·(the loss's own) + logits·(the logits' sum's)."""
 
     loss: float
@@ -50,15 +61,15 @@ class Mix:
         """Whether it is the loss's own gradient."""
         return abs(self.loss - 1.0) < ROUND and abs(self.logits) < ROUND
 
-    def times(self, factor: float) -> Mix:
+    def times(self, factor: float) -> GradientCombination:
         """The mix multiplied."""
-        return Mix(self.loss * factor, self.logits * factor)
+        return GradientCombination(self.loss * factor, self.logits * factor)
 
-    def of(self, backward: Backward, name: str) -> Trial:
+    def of(self, backward: GradientBasis, name: str) -> Prediction:
         """What the mix makes of a parameter's gradient."""
         exact = self.loss * backward.loss[name].exact + self.logits * backward.logits[name].exact
         single = self.loss * backward.loss[name].single + self.logits * backward.logits[name].single
-        return Trial(exact, single)
+        return Prediction(exact, single)
 
 
 def explain(context: Context) -> list[Cause]:
@@ -71,13 +82,13 @@ def explain(context: Context) -> list[Cause]:
     if any(each.fault is None for each in found_loss.causes):
         return causes  # gradients of a loss that nobody knows
     loss = found_loss.loss
-    at_head = head(context, loss, max(1, first_step(context.traces)))
-    mix = Mix(1.0, 0.0)
+    at_head = last_layer_gradients(context, loss, max(1, first_step(context.traces)))
+    mix = GradientCombination(1.0, 0.0)
     if at_head is not None:
         mix, found = _from(context, at_head, HEAD_FLOOR)
         causes += found
     if _reached(context):  # the forward pass is right, so the gradients of all parameters can be computed
-        whole = the_step(context, loss, max(1, first_step(context.traces)))
+        whole = step_gradients(context, loss, max(1, first_step(context.traces)))
         if whole is not None:
             if at_head is None:
                 mix, found = _from(context, whole, 0.0)
@@ -92,7 +103,7 @@ def _of_the_images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     found = next((f for f in wrong if f.part == "images"), None)
     if found is None or any(f.part == "parameters" for f in wrong) or not comparable(context.traces, key_of(found)):
         return []
-    how = pattern(ours(context.traces, key_of(found)), theirs(context.traces, key_of(found)))
+    how = pattern(torch_values(context.traces, key_of(found)), mindspore_values(context.traces, key_of(found)))
     text = "the gradient of the images alone is off: it leaves the first layer wrong"
     return [cause("gradients", "images", None, text, str(how), None, found.ratio)]
 
@@ -160,19 +171,19 @@ def _absent(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     return causes
 
 
-def _from(context: Context, backward: Backward, floor: float) -> tuple[Mix, list[Cause]]:
+def _from(context: Context, backward: GradientBasis, floor: float) -> tuple[GradientCombination, list[Cause]]:
     """The mix that MindSpore's gradients are, and what it means; the plain one where it is not a mix."""
     names = [n for n in backward.loss if comparable(context.traces, ("gradients", "parameters", n, 0))]
     if not names:
-        return Mix(1.0, 0.0), []
-    plain = Mix(1.0, 0.0)
+        return GradientCombination(1.0, 0.0), []
+    plain = GradientCombination(1.0, 0.0)
     before = [_judged(context, backward, plain, name, floor) for name in names]
     if all(m.verdict is not Verdict.FAIL for m in before):
         return plain, []
     mix = _solved(context, backward, names)
     after = [_judged(context, backward, mix, name, floor) for name in names]
     if any(m.verdict is Verdict.FAIL for m in after) or mix.plain:
-        shares = by_sample(context, backward)
+        shares = share_of_samples(context, backward)
         return plain, [_shared(context, shares, max(m.ratio for m in before))] if shares is not None else []
     fault, text, fix = _meaning(context, mix)
     worst, ratio = max(m.ratio for m in before), max(m.ratio for m in after)
@@ -187,22 +198,22 @@ def _from(context: Context, backward: Backward, floor: float) -> tuple[Mix, list
 def _shared(context: Context, shares: np.ndarray, before: float) -> Cause:
     """What the samples' shares in the gradient speak of; by the recipe each has 1."""
     parts, count = context.recipe.accumulate, len(shares)
-    told = f"the samples' shares, 1 by the recipe, are {', '.join(f'{share:.3g}' for share in shares[:8])}"
+    shown = f"the samples' shares, 1 by the recipe, are {', '.join(f'{share:.3g}' for share in shares[:8])}"
     size = count // parts
     kept = np.flatnonzero(np.abs(shares) > ROUND)
     if parts > 1 and len(kept) == size and kept[0] % size == 0 and np.ptp(kept) == size - 1:
         text = f"only the gradients of micro-batch {kept[0] // size + 1} of {parts} are used: they are not added up"
-        return cause("gradients", "every parameter", "grad-not-accumulated", text, told, None, before)
+        return cause("gradients", "every parameter", "grad-not-accumulated", text, shown, None, before)
     for cut in range(1, count):
         uneven = np.array([1 / cut] * cut + [1 / (count - cut)] * (count - cut)) * count / 2
         if 2 * cut != count and np.allclose(shares, uneven, rtol=ROUND):
             text = f"the mean of the means of {cut} and {count - cut} samples is taken"
-            return cause("gradients", "every parameter", "accumulate-uneven", text, told, None, before)
+            return cause("gradients", "every parameter", "accumulate-uneven", text, shown, None, before)
     text = "the samples do not weigh alike in the gradient"
-    return cause("gradients", "every parameter", "samples-weighted", text, told, None, before)
+    return cause("gradients", "every parameter", "samples-weighted", text, shown, None, before)
 
 
-def _judged(context: Context, backward: Backward, mix: Mix, name: str, floor: float) -> Measure:
+def _judged(context: Context, backward: GradientBasis, mix: GradientCombination, name: str, floor: float) -> Measure:
     key = ("gradients", "parameters", name, 0)
     traces = context.traces
     held = family(traces, key)
@@ -211,24 +222,24 @@ def _judged(context: Context, backward: Backward, mix: Mix, name: str, floor: fl
     size = float(np.linalg.norm(exact)) or 1.0
     recorded = max((float(np.linalg.norm(run - exact)) / size for run in runs), default=0.0)
     usual = 0.0 if floor else max(recorded, UsualNoise(held, traces.alone[1]).floor(held[0].entries[key]))
-    return weigh(theirs(traces, key), mix.of(backward, name), max(floor, usual))
+    return judge_prediction(mindspore_values(traces, key), mix.of(backward, name), max(floor, usual))
 
 
-def _solved(context: Context, backward: Backward, names: Sequence[str]) -> Mix:
+def _solved(context: Context, backward: GradientBasis, names: Sequence[str]) -> GradientCombination:
     """The least-squares coefficients over all parameters, each weighing alike."""
     rows, values = [], []
     for name in names:
-        subject = theirs(context.traces, ("gradients", "parameters", name, 0)).astype(np.float64)
+        subject = mindspore_values(context.traces, ("gradients", "parameters", name, 0)).astype(np.float64)
         one, other = backward.loss[name].exact, backward.logits[name].exact
         weight = 1.0 / (np.linalg.norm(subject) or 1.0)
         rows.append(np.stack([one, other], 1) * weight)
         values.append(subject * weight)
     solved = np.linalg.lstsq(np.concatenate(rows), np.concatenate(values), rcond=None)[0]
     loss, logits = float(solved[0]), float(solved[1])
-    return Mix(loss, 0.0 if abs(logits) < 1e-6 * max(abs(loss), 1e-30) else logits)
+    return GradientCombination(loss, 0.0 if abs(logits) < 1e-6 * max(abs(loss), 1e-30) else logits)
 
 
-def _meaning(context: Context, mix: Mix) -> tuple[str | None, str, str]:
+def _meaning(context: Context, mix: GradientCombination) -> tuple[str | None, str, str]:
     """The fault that coefficients speak of, in words, and its fix where the fault's row is not enough."""
     recipe = context.recipe
     scale, parts = scale_at(recipe, context.traces, max(1, first_step(context.traces))), recipe.accumulate
@@ -266,7 +277,9 @@ def _meaning(context: Context, mix: Mix) -> tuple[str | None, str, str]:
     )
 
 
-def _one_by_one(context: Context, wrong: Sequence[Finding], whole: Backward, mix: Mix) -> list[Cause]:
+def _one_by_one(
+    context: Context, wrong: Sequence[Finding], whole: GradientBasis, mix: GradientCombination
+) -> list[Cause]:
     """Parameters whose gradient stays off once the common mix is accounted for, by how it is off."""
     everything = list(whole.loss)
     sorts: dict[str, list[str]] = {}
@@ -278,8 +291,8 @@ def _one_by_one(context: Context, wrong: Sequence[Finding], whole: Backward, mix
         judged = _judged(context, whole, mix, finding.name, 0.0)
         if judged.verdict is not Verdict.FAIL:
             continue
-        found = pattern(mix.of(whole, finding.name).exact, theirs(context.traces, key))
-        if not np.any(theirs(context.traces, key)):
+        found = pattern(mix.of(whole, finding.name).exact, mindspore_values(context.traces, key))
+        if not np.any(mindspore_values(context.traces, key)):
             sort = "zero"
         elif _judged(context, whole, mix.times(found.factor), finding.name, 0.0).verdict is not Verdict.FAIL:
             sort = f"{found.factor:.5g}"
@@ -297,41 +310,41 @@ def _one_by_one(context: Context, wrong: Sequence[Finding], whole: Backward, mix
         }.get(sort, (None, f"the gradient is {sort} times what it should be"))
         if sort == "other" and any(module.own for module in context.modules if module.verdict is Verdict.FAIL):
             continue  # the modules say more
-        told, before = numbers[sort]
+        shown, before = numbers[sort]
         where = place(names, everything, kinds)
-        causes.append(cause("gradients", where, fault, text, f"{len(names)} gradients; {told}", None, before))
+        causes.append(cause("gradients", where, fault, text, f"{len(names)} gradients; {shown}", None, before))
     return causes
 
 
 @dataclass(frozen=True)
-class Backward:
+class GradientBasis:
     """Gradients of the loss and of the logits' sum by parameter, in recorded elements; what they are of, in words."""
 
     what: str
-    loss: dict[str, Trial]
-    logits: dict[str, Trial]
+    loss: dict[str, Prediction]
+    logits: dict[str, Prediction]
     samples: tuple[dict[str, np.ndarray], ...] = ()  # of the loss, what each sample adds to it
 
 
-def the_step(context: Context, loss: Loss, step: int) -> Backward | None:
+def step_gradients(context: Context, loss: Loss, step: int) -> GradientBasis | None:
     """The gradients of training step `step`, with MindSpore's choices at kinks; None where torch refuses."""
     if context.options.pair is not None or step > len(context.inputs.images):
         return None
-    runs = [attempt(partial(_gradients, context, loss, step, t)) for t in (torch.float64, torch.float32)]
+    runs = [or_none(partial(_gradients, context, loss, step, t)) for t in (torch.float64, torch.float32)]
     if runs[0] is None or runs[1] is None:
         return None
     entries = {e.name: e for e in context.mindspore.select("gradients", "parameters")}
     names = [name for name in runs[0][0] if name in entries and entries[name].shape == runs[0][0][name].shape]
     found = [
         {
-            name: Trial(
+            name: Prediction(
                 _kept(runs[0][i][name], entries[name], context), _kept(runs[1][i][name], entries[name], context)
             )
             for name in names
         }
         for i in (0, 1)
     ]
-    return Backward(f"all parameters in step {step}", found[0], found[1])
+    return GradientBasis(f"all parameters in step {step}", found[0], found[1])
 
 
 def _gradients(context: Context, loss: Loss, step: int, dtype: torch.dtype) -> tuple[Arrays, Arrays]:
@@ -361,7 +374,7 @@ def _kept(array: np.ndarray, entry: Entry, context: Context) -> np.ndarray:
     return flat if count == flat.size else flat[sample_positions(flat.size, count)]
 
 
-def head(context: Context, loss: Loss, step: int) -> Backward | None:
+def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBasis | None:
     """The gradients of the last linear layer, from the logits and features that MindSpore computed in the first step;
     None where that layer, or what it takes, is not recorded whole."""
     if step != 1:
@@ -380,11 +393,11 @@ def head(context: Context, loss: Loss, step: int) -> Backward | None:
         return None
     parts, found = recipe.accumulate, []
     for dtype in (torch.float64, torch.float32):
-        by_loss = attempt(partial(_by_logits, loss, x, labels, parts, dtype))
+        by_loss = or_none(partial(_by_logits, loss, x, labels, parts, dtype))
         if by_loss is None:
             return None
         found.append((by_loss, np.ones_like(by_loss)))
-    return Backward(
+    return GradientBasis(
         "the last layer, from MindSpore's own logits",
         _layer([run[0] for run in found], name, layer, features, context),
         _layer([run[1] for run in found], name, layer, features, context),
@@ -397,10 +410,10 @@ def _of_sample(
 ) -> dict[str, np.ndarray]:
     alone = np.zeros_like(by_logits)
     alone[i] = by_logits[i]
-    return {key: trial.exact for key, trial in _layer([alone, alone], name, layer, features, context).items()}
+    return {key: prediction.exact for key, prediction in _layer([alone, alone], name, layer, features, context).items()}
 
 
-def by_sample(context: Context, backward: Backward) -> np.ndarray | None:
+def share_of_samples(context: Context, backward: GradientBasis) -> np.ndarray | None:
     """What each sample's part of the gradient is multiplied by in MindSpore's; None where that does not explain it."""
     keys = {name: ("gradients", "parameters", name, 0) for name in backward.loss}
     if not backward.samples or not all(comparable(context.traces, key) for key in keys.values()):
@@ -461,7 +474,7 @@ def _by_logits(loss: Loss, logits: np.ndarray, labels: np.ndarray, parts: int, d
 
 def _layer(
     by_logits: list[np.ndarray], name: str, layer: nn.Linear, features: np.ndarray | None, context: Context
-) -> dict[str, Trial]:
+) -> dict[str, Prediction]:
     """The layer's gradients from those of its output, float64 and float32."""
     stem = f"{name}." if name else ""
     entries = {e.name: e for e in context.mindspore.select("gradients", "parameters")}
@@ -471,7 +484,9 @@ def _layer(
     if features is not None:
         makes[f"{stem}weight"] = lambda g: np.asarray(g.T @ features.astype(g.dtype))
     return {
-        key: Trial(_kept(make(by_logits[0]), entries[key], context), _kept(make(by_logits[1]), entries[key], context))
+        key: Prediction(
+            _kept(make(by_logits[0]), entries[key], context), _kept(make(by_logits[1]), entries[key], context)
+        )
         for key, make in makes.items()
         if key in entries
     }

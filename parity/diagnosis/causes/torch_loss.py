@@ -21,11 +21,13 @@ from ...result import Cause
 from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
 from ..context import Context
 from ..differences import pattern
-from ..evidence import Trial, attempt, cause, failed, weigh
+from ..evidence import Prediction, cause, failed, judge_prediction, or_none
+from ..hypotheses import Hypothesis
 
 PART = "given logits"
 FLOOR = 2 * FLOOR_ULPS * EPS32
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+LossHypothesis = Hypothesis[Loss]
 # functions of torch.nn.functional that losses are made of: the fault of another reduction, and the usual one
 FUNCTIONS = {
     "smooth_l1_loss": ("smoothl1-reduction-none", "mean"),
@@ -70,9 +72,9 @@ def explained(context: Context) -> Explained:
     before = _measures(traces, plain, logits, labels) or []
     worst = max((m.ratio for m in before), default=None)
     for one in hypotheses(recipe, logits.shape, own):
-        found = _measures(traces, one.loss, logits, labels)
+        found = _measures(traces, one.change, logits, labels)
         if found and all(m.verdict is not Verdict.FAIL for m in found):
-            return Explained(one.loss, (_cause(recipe, one, max(m.ratio for m in found), worst),))
+            return Explained(one.change, (_cause(recipe, one, max(m.ratio for m in found), worst),))
     fitted = None if own is not None else _smoothing(recipe, traces, logits, labels, worst)
     if fitted is not None:
         return fitted
@@ -100,7 +102,7 @@ def value_and_gradient(
 
 def _measures(traces: Traces, loss: Loss, logits: np.ndarray, labels: np.ndarray) -> list[Measure] | None:
     """MindSpore's loss and gradient judged against a hypothesis; None where the shapes differ or torch refuses."""
-    runs = [attempt(partial(value_and_gradient, loss, logits, labels, t)) for t in (torch.float64, torch.float32)]
+    runs = [or_none(partial(value_and_gradient, loss, logits, labels, t)) for t in (torch.float64, torch.float32)]
     if runs[0] is None or runs[1] is None:
         return None
     found = []
@@ -109,10 +111,10 @@ def _measures(traces: Traces, loss: Loss, logits: np.ndarray, labels: np.ndarray
         if entry is None or entry.shape != exact.shape or entry.nonfinite:
             return None
         subject = traces.mindspore.array(entry.key)
-        trial = Trial(exact.reshape(-1), single.reshape(-1))
-        if entry.sampled or subject.size != trial.exact.size:
+        prediction = Prediction(exact.reshape(-1), single.reshape(-1))
+        if entry.sampled or subject.size != prediction.exact.size:
             return None
-        found.append(weigh(subject, trial, FLOOR))
+        found.append(judge_prediction(subject, prediction, FLOOR))
     return found
 
 
@@ -125,7 +127,7 @@ def _smoothing(
         return None
     value = float(traces.mindspore.array(entry.key)[0])
     at = [
-        attempt(partial(value_and_gradient, with_smoothing(recipe, s), logits, labels, torch.float64))
+        or_none(partial(value_and_gradient, with_smoothing(recipe, s), logits, labels, torch.float64))
         for s in (0.0, 0.5)
     ]
     if at[0] is None or at[1] is None or float(at[1][0]) == float(at[0][0]):
@@ -139,7 +141,7 @@ def _smoothing(
         return None
     given = recipe.loss.args.get("label_smoothing", 0.0)
     text = f"label_smoothing is {smoothing:.5g} where the recipe has {given}"
-    one = LossHypothesis("loss-argument", text, loss, f"label_smoothing={given}")
+    one = Hypothesis("loss-argument", text, loss, f"label_smoothing={given}")
     return Explained(loss, (_cause(recipe, one, max(m.ratio for m in found), before),))
 
 
@@ -173,7 +175,7 @@ def _of_the_step(context: Context, loss: Loss) -> list[Cause]:
 
     def judged(factor: float) -> Measure:
         means = [_joined(loss, x, labels, parts, dtype) * factor for dtype in (torch.float64, torch.float32)]
-        return weigh(subject, Trial(means[0], means[1]), FLOOR)
+        return judge_prediction(subject, Prediction(means[0], means[1]), FLOOR)
 
     usual = judged(1.0)
     if usual.verdict is not Verdict.FAIL:
@@ -190,25 +192,15 @@ def _of_the_step(context: Context, loss: Loss) -> list[Cause]:
             )
             return [cause("loss", "the step's loss", fault, text, evidence, found.ratio, usual.ratio)]
     expected = float(_joined(loss, x, labels, parts, torch.float64)[0])
-    told = f"MindSpore {float(subject[0]):.7g}, torch from MindSpore's logits {expected:.7g}"
+    shown = f"MindSpore {float(subject[0]):.7g}, torch from MindSpore's logits {expected:.7g}"
     text = "the step's loss is not that of its own logits and labels, though the loss alone is right"
-    return [cause("loss", "the step's loss", None, text, told, None, usual.ratio)]
+    return [cause("loss", "the step's loss", None, text, shown, None, usual.ratio)]
 
 
 def _joined(loss: Loss, logits: np.ndarray, labels: np.ndarray, parts: int, dtype: torch.dtype) -> np.ndarray:
     chunks: list[Any] = list(zip(np.split(logits, parts), np.split(labels, parts), strict=True))
     values = [value_and_gradient(loss, x, y, dtype)[0].sum() for x, y in chunks]
     return np.asarray([np.mean(values)])
-
-
-@dataclass(frozen=True)
-class LossHypothesis:
-    """One thing that a loss may do differently: the fault's id, what it is in words, and the loss."""
-
-    fault: str
-    text: str
-    loss: Loss
-    fix: str = ""
 
 
 def as_written(recipe: Recipe, **changed: Any) -> Loss:
@@ -246,23 +238,21 @@ def _cross_entropy(recipe: Recipe) -> Iterator[LossHypothesis]:
     smoothing = recipe.loss.args.get("label_smoothing", 0.0)
     if smoothing:
         text = f"the smoothing's mass goes to the K - 1 other classes, {smoothing}/(K - 1) each, not to all K"
-        yield LossHypothesis("label-smoothing-k-1", text, _smoothed_over_others(recipe, smoothing))
+        yield Hypothesis("label-smoothing-k-1", text, _smoothed_over_others(recipe, smoothing))
         text = f"label_smoothing is 0 where the recipe has {smoothing}"
         fix = f"label_smoothing={smoothing}"
-        yield LossHypothesis("loss-argument", text, as_written(recipe, label_smoothing=0.0), fix)
+        yield Hypothesis("loss-argument", text, as_written(recipe, label_smoothing=0.0), fix)
     none = as_written(recipe, reduction="none")
     text = "the loss is not reduced, and its gradient is that of the sum"
-    yield LossHypothesis("softmaxce-reduction-none", text, none)
+    yield Hypothesis("softmaxce-reduction-none", text, none)
     weight = recipe.loss.args.get("weight")
     if weight:
         text = "the weighted losses are divided by the number of samples, not by the sum of their weights"
         mean = lambda x, y: none(x, y).sum() / x.shape[0]  # noqa: E731
-        yield LossHypothesis(
-            "weight-mean-by-count", text, mean, "nn.CrossEntropyLoss, which divides by the weights' sum"
-        )
+        yield Hypothesis("weight-mean-by-count", text, mean, "nn.CrossEntropyLoss, which divides by the weights' sum")
     if recipe.loss.args.get("ignore_index", -100) != -100:
         text = "ignored samples count in the mean's denominator"
-        yield LossHypothesis("ignore-index-mean", text, lambda x, y: none(x, y).sum() / x.shape[0])
+        yield Hypothesis("ignore-index-mean", text, lambda x, y: none(x, y).sum() / x.shape[0])
 
 
 def _smoothed_over_others(recipe: Recipe, smoothing: float) -> Loss:
@@ -290,7 +280,7 @@ def _arguments(recipe: Recipe) -> Iterator[LossHypothesis]:
             if other == now:
                 continue
             text = f"{name} is {other!r} where the recipe has {now!r}"
-            yield LossHypothesis("loss-argument", text, as_written(recipe, **{name: other}), f"{name}={now!r}")
+            yield Hypothesis("loss-argument", text, as_written(recipe, **{name: other}), f"{name}={now!r}")
 
 
 def _fed(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
@@ -298,29 +288,29 @@ def _fed(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
     batch, classes = shape
     for by in (1, -1):
         text = f"the labels are shifted by {by:+d} when the loss gets them"
-        yield LossHypothesis("labels-shifted", text, _relabelled(plain, partial(_shifted, by=by, classes=classes)))
+        yield Hypothesis("labels-shifted", text, _relabelled(plain, partial(_shifted, by=by, classes=classes)))
     text = "the classes are counted in reverse order"
-    yield LossHypothesis("labels-reversed", text, lambda x, y: plain(x.flip(1), y))
+    yield Hypothesis("labels-reversed", text, lambda x, y: plain(x.flip(1), y))
     for i in reversed(range(min(batch, 64))):
         keep = [j for j in range(batch) if j != i]
         text = f"sample {i + 1} of {batch} is left out of the loss"
         if keep:
-            yield LossHypothesis("sample-left-out", text, partial(_of_some, plain, keep))
-    yield LossHypothesis(
+            yield Hypothesis("sample-left-out", text, partial(_of_some, plain, keep))
+    yield Hypothesis(
         "labels-permuted", "the labels are in reverse order of the samples", lambda x, y: plain(x, y.flip(0))
     )
     for by in (1, -1):
         text = "the labels belong to the neighbouring samples"
-        yield LossHypothesis("labels-permuted", text, _relabelled(plain, partial(torch.roll, shifts=by, dims=0)))
+        yield Hypothesis("labels-permuted", text, _relabelled(plain, partial(torch.roll, shifts=by, dims=0)))
     text = "the loss takes the softmax of what is a softmax already"
-    yield LossHypothesis("softmax-twice", text, lambda x, y: plain(x.softmax(1), y), "hand the logits over as they are")
+    yield Hypothesis("softmax-twice", text, lambda x, y: plain(x.softmax(1), y), "hand the logits over as they are")
     text = "the loss takes the softmax of what is a log-softmax already"
-    yield LossHypothesis("softmax-twice", text, lambda x, y: plain(2 * x.log_softmax(1), y))
+    yield Hypothesis("softmax-twice", text, lambda x, y: plain(2 * x.log_softmax(1), y))
     text = "the logits reach the loss in half precision"
-    yield LossHypothesis("amp-black-list", text, lambda x, y: plain(x + (x.half().to(x.dtype) - x).detach(), y))
+    yield Hypothesis("amp-black-list", text, lambda x, y: plain(x + (x.half().to(x.dtype) - x).detach(), y))
     text = "the logits reach the loss in half precision, and their gradient comes back in it"
-    yield LossHypothesis("amp-black-list", text, lambda x, y: plain(x.half().to(x.dtype), y))
-    yield LossHypothesis("loss-sign", "the loss has the other sign", lambda x, y: -plain(x, y))
+    yield Hypothesis("amp-black-list", text, lambda x, y: plain(x.half().to(x.dtype), y))
+    yield Hypothesis("loss-sign", "the loss has the other sign", lambda x, y: -plain(x, y))
 
 
 def _relabelled(loss: Loss, change: Callable[[torch.Tensor], torch.Tensor]) -> Loss:
@@ -351,7 +341,7 @@ def _scaled(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
         "taken with logarithms of base 2": 1.0 / 0.6931471805599453,
     }
     for text, factor in factors.items():
-        yield LossHypothesis("loss-factor", f"the loss is {text}", partial(_multiplied, plain, factor))
+        yield Hypothesis("loss-factor", f"the loss is {text}", partial(_multiplied, plain, factor))
 
 
 def _functions(plain: Loss) -> Iterator[LossHypothesis]:
@@ -361,9 +351,9 @@ def _functions(plain: Loss) -> Iterator[LossHypothesis]:
             if reduction == usual:
                 continue
             text = f"{name} has reduction={reduction!r}"
-            yield LossHypothesis(fault, text, partial(_with_function, plain, name, {"reduction": reduction}))
+            yield Hypothesis(fault, text, partial(_with_function, plain, name, {"reduction": reduction}))
     text = "the logarithm is of p + 1e-12, so that a term costs 27.6 at most, not 100"
-    yield LossHypothesis("bce-log-clamp", text, partial(_with_function, plain, "binary_cross_entropy", None))
+    yield Hypothesis("bce-log-clamp", text, partial(_with_function, plain, "binary_cross_entropy", None))
 
 
 def _with_function(
@@ -403,7 +393,7 @@ def _otherwise(recipe: Recipe) -> Iterator[LossHypothesis]:
         "the squared distance of the probabilities": lambda x, y: F.mse_loss(x.softmax(1), rows(x, y)),
     }
     for text, loss in makes.items():
-        yield LossHypothesis("loss-other", f"the loss is {text}", loss, "nn.CrossEntropyLoss on the logits")
+        yield Hypothesis("loss-other", f"the loss is {text}", loss, "nn.CrossEntropyLoss on the logits")
 
 
 def _binary(recipe: Recipe) -> Iterator[LossHypothesis]:
@@ -419,7 +409,7 @@ def _binary(recipe: Recipe) -> Iterator[LossHypothesis]:
         ),
     }
     for fault, (text, loss) in makes.items():
-        yield LossHypothesis(fault, text, loss)
+        yield Hypothesis(fault, text, loss)
 
 
 def _added(real: Loss, p: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

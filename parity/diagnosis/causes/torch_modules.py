@@ -23,18 +23,28 @@ from ...trace import sample_positions
 from ...verdict import RATIO, Verdict, judge
 from .. import differences
 from ..context import Context
+from ..evidence import Outcome
 from ..hypotheses import cell_of, fix, module_hypotheses, place
-from ..mutations.torch_formulas import VERBS as FUNCTION_VERBS
-from ..mutations.torch_forward import operation_trials
-from ..mutations.torch_layers import NORM_VERBS, Trial, applies, arguments_of
-from ..mutations.torch_layers import VERBS as MODULE_VERBS
+from ..mutations.torch_formulas import MUTATIONS as FORMULA_MUTATIONS
+from ..mutations.torch_forward import operation_mutations
+from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
+from ..mutations.torch_layers import NORM_MUTATIONS, Mutation, applies, arguments_of
 from ..torch_operations import Operation, watched
-from ..torch_search import Found, Tried, estimate, faint, search, search_on
-from ..torch_subjects import MODES, CannotRun, Outcome, Replayed, Specimen, Subject, Track, Wired, children
+from ..torch_search import Explanation, ModuleHypothesis, estimate, extend, made_of, search, weak_match
+from ..torch_subjects import (
+    MODES,
+    CannotRun,
+    ContainerSubject,
+    ModuleSubject,
+    NetPass,
+    RecordedTensor,
+    ReplayTraces,
+    children,
+)
 from .torch_precision import shorter
 from .unlike_parameters import explains
 
-VERBS = {**MODULE_VERBS, **FUNCTION_VERBS, **NORM_VERBS}
+MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS, **NORM_MUTATIONS}
 ESTIMATE = "estimate"
 MOST = 12  # layers that are explained inside the net, in each mode
 SHOWN = 4  # tensors whose differences are described
@@ -45,22 +55,23 @@ def explain(context: Context, without: Collection[str] = ()) -> list[Cause]:
     """A cause for every module whose own fault it is that it fails, and for every layer that differs inside the net
     only; `without` leaves known faults out of the search."""
     faulty = sorted((m for m in context.modules if m.verdict is Verdict.FAIL and m.own), key=lambda m: m.order)
-    replayed = Replayed(context) if faulty else None
+    replay = ReplayTraces(context) if faulty else None
     causes: list[Cause] = []
-    known: dict[str, list[Trial]] = {}
-    learnt: dict[str, list[Tried]] = {}  # by class: what explained a module of it before is tried first
+    known: dict[str, list[Mutation]] = {}
+    # by class: what explained a module of it before is tried first
+    found_before: dict[str, list[ModuleHypothesis]] = {}
     for i, module in enumerate(faulty, 1):
-        assert replayed is not None
+        assert replay is not None
         progress(f"causes: {module.name or 'the model'} ({i} of {len(faulty)})")
-        said, chain = _explained(replayed, module, learnt.setdefault(module.kind, []), without)
+        said, chain = _explained(replay, module, found_before.setdefault(module.kind, []), without)
         causes += said
-        known[module.name] = [each.trial for each in chain]
+        known[module.name] = [each.change for each in chain]
     if causes:
         causes = named_by_mode(causes, context.model.train(), {module.name: cell_of(module) for module in faulty})
     return causes + in_place(context, known, without)
 
 
-def in_place(context: Context, known: Mapping[str, list[Trial]], without: Collection[str] = ()) -> list[Cause]:
+def in_place(context: Context, known: Mapping[str, list[Mutation]], without: Collection[str] = ()) -> list[Cause]:
     """A cause for every layer that differs inside the net though what is known is taken into account; where a module
     is at fault for an unknown reason, only for those that a hypothesis explains: the others may be its victims."""
     causes: list[Cause] = []
@@ -68,12 +79,12 @@ def in_place(context: Context, known: Mapping[str, list[Trial]], without: Collec
         if not context.failed("forward", mode):
             continue
         progress(f"causes: layers in {'evaluation' if mode == 'eval' else 'training'} mode")
-        for specimen in Track(context, mode, known).found[:MOST]:
-            if specimen.path in known and mode == "train":
+        for subject in NetPass(context, mode, known).found[:MOST]:
+            if subject.path in known and mode == "train":
                 continue
-            kind = type(specimen.module).__name__
-            verdict = ModuleVerdict(specimen.path, kind, _cell(context, specimen.path), Verdict.FAIL, True, 0, 0)
-            said, chain = explained(specimen, verdict, [], without)
+            kind = type(subject.module).__name__
+            verdict = ModuleVerdict(subject.path, kind, _cell(context, subject.path), Verdict.FAIL, True, 0, 0)
+            said, chain = explained(subject, verdict, [], without)
             if chain or not (causes or known):
                 where = "in evaluation mode" if mode == "eval" else "in training mode, inside the net"
                 causes += [replace(cause, text=f"{cause.text} ({where})") for cause in said]
@@ -86,19 +97,21 @@ def _cell(context: Context, path: str) -> str:
 
 
 def _explained(
-    replayed: Replayed, module: ModuleVerdict, learnt: list[Tried], without: Collection[str]
-) -> tuple[list[Cause], Sequence[Tried]]:
-    """The causes of one module's failure, and the trials that explain it: of a container by its wiring, which is exact,
-    where that fails; else by what it gives when it runs alone."""
-    wired = replayed.wired(module.name)[:1]
+    replay: ReplayTraces, module: ModuleVerdict, found_before: list[ModuleHypothesis], without: Collection[str]
+) -> tuple[list[Cause], Sequence[ModuleHypothesis]]:
+    """The causes of one module's failure, and the hypotheses that explain it.
+
+    Of a container by its wiring, which is exact, where that fails; else by what it gives when it runs alone.
+    """
+    container = replay.container(module.name)[:1]
     first: list[Cause] = []
-    for specimen in (*wired, *replayed.specimens(module.name)[:1]):
+    for subject in (*container, *replay.subjects(module.name)[:1]):
         # a wiring that is right leaves the gradients alone to be wrong
-        said, chain = explained(specimen, module, learnt, without, values=not wired or specimen is wired[0])
+        said, chain = explained(subject, module, found_before, without, values=not container or subject is container[0])
         if chain:
             return said, chain
         first = first or said
-    paired = replayed.context.paired
+    paired = replay.context.paired
     if not first and paired is not None and explains(paired.alignment.unlike, module.name):
         return [], ()  # it agrees once torch's has what MindSpore's has, and the report says what that is
     if not first:
@@ -109,43 +122,45 @@ def _explained(
 
 
 def explained(
-    specimen: Specimen,
+    subject: ModuleSubject,
     verdict: ModuleVerdict,
-    learnt: list[Tried],
+    found_before: list[ModuleHypothesis],
     without: Collection[str] = (),
     values: bool = True,
-) -> tuple[list[Cause], Sequence[Tried]]:
-    """The causes of one specimen's failure, and the trials that reproduce it; they are added to `learnt`.
+) -> tuple[list[Cause], Sequence[ModuleHypothesis]]:
+    """The causes of one subject's failure, and the mutations that reproduce it; they are added to `found_before`.
 
     values: whether a container's own forward may be at fault in what it computes, or in the gradients alone.
     """
-    if (before := specimen.look([])) is None:
+    if (before := subject.look([])) is None:
         return [], ()
-    tried = candidates(specimen, verdict.kind, without, values)
+    hypotheses = candidates(subject, verdict.kind, without, values)
     if not before.failing:
-        slight = faint(specimen, tried, before)  # what judges a module alone is sharper than what explains it
-        return (describe(specimen, verdict, slight), slight.chain) if slight else ([], ())
-    found = search(specimen, tried, before, learnt)
+        slight = weak_match(subject, hypotheses, before)  # what judges a module alone is sharper than what explains it
+        return (describe(subject, verdict, slight), slight.chain) if slight else ([], ())
+    found = search(subject, hypotheses, before, found_before)
     if not found.reproduces:
-        found = _estimated(specimen, verdict.kind, found, tried) or found
+        found = _estimated(subject, verdict.kind, found, hypotheses) or found
     if found.reproduces:
-        learnt += [each for each in found.chain if each not in learnt]
-    elif not found.chain and (one := overflowing(specimen, verdict) or shorter(specimen, verdict, before)):
+        found_before += [each for each in found.chain if each not in found_before]
+    elif not found.chain and (one := overflowing(subject, verdict) or shorter(subject, verdict, before)):
         return [one], ()
-    return describe(specimen, verdict, found), found.chain if found.reproduces else ()
+    return describe(subject, verdict, found), found.chain if found.reproduces else ()
 
 
-def candidates(specimen: Specimen, kind: str, without: Collection[str] = (), values: bool = True) -> list[Tried]:
-    """Every trial of the tables on a module of this class, those of known faults first, each once."""
-    found: dict[str, Tried] = {}
-    for hypothesis in module_hypotheses(VERBS, without):
-        if kind in hypothesis.of and applies(specimen.module, hypothesis.values.get("when")):
-            for trial in VERBS[hypothesis.verb](specimen.module, hypothesis.values):
-                found.setdefault(trial.what, Tried(trial, hypothesis.fault))
-    if own_forward(specimen.module):
-        for trial, fault in operation_trials(seen_in(specimen), values, not isinstance(specimen, Wired)):
+def candidates(
+    subject: ModuleSubject, kind: str, without: Collection[str] = (), values: bool = True
+) -> list[ModuleHypothesis]:
+    """Every mutation of the tables on a module of this class, those of known faults first, each once."""
+    found: dict[str, ModuleHypothesis] = {}
+    for row in module_hypotheses(MUTATIONS, without):
+        if kind in row.of and applies(subject.module, row.values.get("when")):
+            for mutation in MUTATIONS[row.verb](subject.module, row.values):
+                found.setdefault(mutation.what, made_of(mutation, row.fault))
+    if own_forward(subject.module):
+        for mutation, fault in operation_mutations(seen_in(subject), values, not isinstance(subject, ContainerSubject)):
             if fault not in without or fault is None:
-                found.setdefault(trial.what, Tried(trial, fault))
+                found.setdefault(mutation.what, made_of(mutation, fault))
     return list(found.values())
 
 
@@ -154,7 +169,7 @@ def own_forward(module: nn.Module) -> bool:
     return children(module) or not type(module).__module__.startswith("torch.nn.")
 
 
-def seen_in(specimen: Specimen) -> list[Operation]:
+def seen_in(subject: ModuleSubject) -> list[Operation]:
     """The operations of the module's own forward, or none where it does not run."""
     seen: list[list[Operation]] = []
 
@@ -162,64 +177,66 @@ def seen_in(specimen: Specimen) -> list[Operation]:
         seen.append(watched(module))
 
     try:
-        specimen.computed([Trial("", watch)], torch.float64, gradients=False)
+        subject.computed([Mutation("", watch)], torch.float64, gradients=False)
     except CannotRun:
         return []
     return seen[0]
 
 
-def _estimated(specimen: Specimen, kind: str, found: Found, tried: Sequence[Tried]) -> Found | None:
+def _estimated(
+    subject: ModuleSubject, kind: str, found: Explanation, hypotheses: Sequence[ModuleHypothesis]
+) -> Explanation | None:
     """The search with one argument's value fitted, where that explains everything."""
-    for hypothesis in module_hypotheses([ESTIMATE]):
-        if kind not in hypothesis.of:
+    for row in module_hypotheses([ESTIMATE]):
+        if kind not in row.of:
             continue
         for chain in dict.fromkeys(((), found.chain)):
-            for trial in estimate(specimen, hypothesis.values, chain):
-                outcome = specimen.look([*(each.trial for each in chain), trial])
+            for mutation in estimate(subject, row.values, chain):
+                outcome = subject.look([*(each.change for each in chain), mutation])
                 if outcome is not None and not outcome.failing:
-                    return Found((*chain, Tried(trial)), outcome, found.before)
+                    return Explanation((*chain, made_of(mutation)), outcome, found.before)
                 if outcome is not None and not chain and outcome.failing < found.before.failing:
-                    for more in search_on(specimen, tried, Tried(trial), outcome, found.before):
+                    for more in extend(subject, hypotheses, made_of(mutation), outcome, found.before):
                         return more
     return None
 
 
-def describe(specimen: Specimen, verdict: ModuleVerdict, found: Found) -> list[Cause]:
+def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation) -> list[Cause]:
     """Causes in words: one for each link of a chain that reproduces MindSpore's tensors or some of them, and one for
     what is left."""
     causes = []
     explained = found.explained() if not found.reproduces else found.before.failing
     if found.chain and (found.reproduces or explained):
-        causes = [_cause(specimen, verdict, found, each) for each in found.chain]
+        causes = [_cause(subject, verdict, found, each) for each in found.chain]
     if not found.reproduces:
-        causes.append(_unknown(specimen, verdict, found))
+        causes.append(_unknown(subject, verdict, found))
     return causes
 
 
-def _cause(specimen: Specimen, verdict: ModuleVerdict, found: Found, tried: Tried) -> Cause:
+def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation, hypothesis: ModuleHypothesis) -> Cause:
     """What one link of the chain says."""
-    trial, module = tried.trial, specimen.module
+    mutation, module = hypothesis.change, subject.module
     own = arguments_of(module)
-    right = ", ".join(f"{name}={own[name]!r}" for name in trial.arguments if name in own)
+    right = ", ".join(f"{name}={own[name]!r}" for name in mutation.arguments if name in own)
     where = verdict.name or "the model itself"
-    text = f"{verdict.kind} {where} computes as with {trial.what}"
+    text = f"{verdict.kind} {where} computes as with {mutation.what}"
     text += f"; torch has {right}" if right else ""
     if found.ties:
-        text += f" (or with {', or '.join(tie.trial.what for tie in found.ties)}: these cannot be told apart here)"
-    known = table.faults().get(tried.fault) if tried.fault else None
+        text += f" (or with {', or '.join(tie.text for tie in found.ties)}: these cannot be told apart here)"
+    known = table.faults().get(hypothesis.fault) if hypothesis.fault else None
     cell = cell_of(verdict)
-    written = fix(cell, verdict.kind, own, trial.arguments)
-    if not written and (known or trial.fix):
-        written = f"{place(cell)}: {known.fix if known else trial.fix}"
+    written = fix(cell, verdict.kind, own, mutation.arguments)
+    if not written and (known or mutation.fix):
+        written = f"{place(cell)}: {known.fix if known else mutation.fix}"
     written = written or fix(cell, verdict.kind, own, own) or f"{place(cell)}: compute as torch's {verdict.kind} does"
-    chain = " and ".join(each.trial.what for each in found.chain)
+    chain = " and ".join(each.text for each in found.chain)
     evidence = (
-        f"torch's {verdict.kind} {specimen.how}, with {chain}: {_agreement(found)} (as it is: {_ratio(found.before)})"
+        f"torch's {verdict.kind} {subject.how}, with {chain}: {_agreement(found)} (as it is: {_ratio(found.before)})"
     )
     return Cause(
-        _stage(specimen, _without(specimen, found, tried)),
+        _stage(subject, _without(subject, found, hypothesis)),
         verdict.name,
-        tried.fault,
+        hypothesis.fault,
         text,
         written,
         evidence,
@@ -228,15 +245,15 @@ def _cause(specimen: Specimen, verdict: ModuleVerdict, found: Found, tried: Trie
     )
 
 
-def _without(specimen: Specimen, found: Found, tried: Tried) -> Outcome:
+def _without(subject: ModuleSubject, found: Explanation, hypothesis: ModuleHypothesis) -> Outcome:
     """What fails when one link of the chain is left out: what this link explains."""
     if len(found.chain) == 1:
         return found.before
-    rest = specimen.look([each.trial for each in found.chain if each is not tried])
+    rest = subject.look([each.change for each in found.chain if each is not hypothesis])
     return found.before if rest is None or not rest.failing else rest
 
 
-def _agreement(found: Found) -> str:
+def _agreement(found: Explanation) -> str:
     tensors = len(found.outcome.ratios)
     if found.reproduces:
         return f"all {tensors} tensors of MindSpore's at {_number(found.outcome.worst)} of the noise or less"
@@ -253,37 +270,37 @@ def _number(ratio: float) -> str:
     return f"{ratio:.2g}" if ratio < 100 else f"{ratio:.3g}"
 
 
-def _stage(specimen: Specimen, outcome: Outcome) -> str:
+def _stage(subject: ModuleSubject, outcome: Outcome) -> str:
     """The first stage that fails; of a difference at the edge of noise, that of the tensor that is farthest off."""
     failing = outcome.failing or sorted(outcome.ratios, key=outcome.ratios.__getitem__)[-1:]
-    stages = [specimen.subjects[name].stage for name in failing if name in specimen.subjects]
+    stages = [subject.expected[name].stage for name in failing if name in subject.expected]
     return min(stages, key=STAGES.index, default="forward")
 
 
-def _unknown(specimen: Specimen, verdict: ModuleVerdict, found: Found) -> Cause:
+def _unknown(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation) -> Cause:
     """The place, and how the tensors differ that nothing explains."""
-    order = {name: i for i, name in enumerate(specimen.subjects)}
+    order = {name: i for i, name in enumerate(subject.expected)}
     failing = sorted(
         found.outcome.failing if found.chain else found.before.failing, key=lambda n: order.get(n, len(order))
     )
-    chain = [each.trial for each in found.chain] if found.explained() else []
+    chain = [each.change for each in found.chain] if found.explained() else []
     try:
-        exact = specimen.computed(chain, torch.float64)
+        exact = subject.computed(chain, torch.float64)
     except CannotRun:
         exact = {}
     said = []
     for name in failing[:SHOWN]:
-        subject = specimen.subjects.get(name)
-        if subject is None:
+        recorded = subject.expected.get(name)
+        if recorded is None:
             said.append(f"{name}: MindSpore has none")
         elif name not in exact:
             said.append(f"{name}: torch has none")
-        elif exact[name].shape != subject.shape:
-            said.append(f"{name}: {differences.shapes(exact[name].shape, subject.shape)}")
+        elif exact[name].shape != recorded.shape:
+            said.append(f"{name}: {differences.shapes(exact[name].shape, recorded.shape)}")
         else:
-            positions = sample_positions(exact[name].size, subject.elements.size) if subject.sampled else None
-            reference = subject.taken_from(exact[name])
-            said.append(f"{name}: {differences.difference(reference, subject.elements, subject.shape, positions)}")
+            positions = sample_positions(exact[name].size, recorded.elements.size) if recorded.sampled else None
+            reference = recorded.taken_from(exact[name])
+            said.append(f"{name}: {differences.difference(reference, recorded.elements, recorded.shape, positions)}")
     agree = sorted(set(found.before.ratios) - found.before.failing)
     where = verdict.name or "the model itself"
     rest = f"; what else differs in {verdict.kind} {where}" if chain else f"{verdict.kind} {where} differs"
@@ -293,7 +310,7 @@ def _unknown(specimen: Specimen, verdict: ModuleVerdict, found: Found) -> Cause:
     evidence = f"as it is, {_ratio(found.before)} (above {RATIO:g} a tensor fails); {len(agree)} tensors agree"
     evidence += f": {', '.join(agree[:SHOWN])}" if agree else ""
     return Cause(
-        _stage(specimen, found.before),
+        _stage(subject, found.before),
         verdict.name,
         None,
         text,
@@ -304,27 +321,27 @@ def _unknown(specimen: Specimen, verdict: ModuleVerdict, found: Found) -> Cause:
     )
 
 
-def overflowing(specimen: Specimen, verdict: ModuleVerdict) -> Cause | None:
+def overflowing(subject: ModuleSubject, verdict: ModuleVerdict) -> Cause | None:
     """The cause of a module whose output is not finite just where its input lies beyond some value, and is torch's
     elsewhere; None where no fault of its row says so."""
     known = [h for h in module_hypotheses([VERB]) if verdict.kind in h.of]
-    output = specimen.subjects.get("output")
-    if not known or output is None or specimen.given is None or len(specimen.given.call.inputs) != 1:
+    output = subject.expected.get("output")
+    if not known or output is None or subject.given is None or len(subject.given.call.inputs) != 1:
         return None
     try:
-        exact = specimen.computed([], torch.float64, gradients=False)["output"]
+        exact = subject.computed([], torch.float64, gradients=False)["output"]
     except CannotRun:
         return None
-    given = output.taken_from(specimen.given.array(specimen.given.call.inputs[0])).astype(np.float64)
+    given = output.taken_from(subject.given.array(subject.given.call.inputs[0])).astype(np.float64)
     bad = ~np.isfinite(output.elements)
     if exact.shape != output.shape or given.shape != bad.shape or not bad.any() or bad.all():
         return None
-    for hypothesis in known:
-        sign = 1.0 if hypothesis.values["beyond"] == "above" else -1.0
+    for row in known:
+        sign = 1.0 if row.values["beyond"] == "above" else -1.0
         lost, kept = (sign * given[bad]).min(), (sign * given[~bad]).max()
         if lost <= kept or not _agree(output, exact, ~bad):
             continue
-        fault, said = hypothesis.fault or "", "above" if sign > 0 else "below"
+        fault, said = row.fault or "", "above" if sign > 0 else "below"
         text = f"{verdict.kind} {verdict.name} is not finite {said} an input of some {sign * (lost + kept) / 2:.3g}"
         evidence = (
             f"{int(bad.sum())} of {bad.size} elements are not finite, all those {said} {sign * lost:.4g} and no other; "
@@ -335,7 +352,7 @@ def overflowing(specimen: Specimen, verdict: ModuleVerdict) -> Cause | None:
     return None
 
 
-def _agree(output: Subject, exact: np.ndarray, kept: np.ndarray) -> bool:
+def _agree(output: RecordedTensor, exact: np.ndarray, kept: np.ndarray) -> bool:
     """Whether the elements that are finite are torch's."""
     reference = output.taken_from(exact).astype(np.float64)[kept]
     size = float(np.linalg.norm(reference))
@@ -354,15 +371,15 @@ def named_by_mode(causes: Sequence[Cause], model: nn.Module, cells: dict[str, st
     """
     forgotten = {cause.place for cause in causes if cause.fault == FORGOTTEN}
     single = bool(set(_trained(model)) - forgotten)
-    told = []
+    shown = []
     for cause in causes:
         fault = cause.fault
         if fault == FORGOTTEN and single:
             fault = ADDED
         elif fault == EVALUATED:
             fault = FLIPPED
-        told.append(cause if fault == cause.fault else _renamed(cause, fault or "", cells))
-    return told
+        shown.append(cause if fault == cause.fault else _renamed(cause, fault or "", cells))
+    return shown
 
 
 def _renamed(cause: Cause, fault: str, cells: dict[str, str]) -> Cause:

@@ -19,9 +19,19 @@ from ...result import Cause, Finding, ModuleVerdict
 from ...trace import Key, Trace, sample_positions
 from ...verdict import RATIO, Verdict
 from ..context import Context
-from ..evidence import Trial, attempt, cause, comparable, failed, ours, theirs, weigh
+from ..evidence import (
+    Outcome,
+    Prediction,
+    cause,
+    comparable,
+    failed,
+    judge_prediction,
+    mindspore_values,
+    or_none,
+    torch_values,
+)
 from ..hypotheses import cell_of, place
-from ..torch_subjects import CannotRun, Outcome, Specimen, Tensors
+from ..torch_subjects import CannotRun, ModuleSubject, Tensors
 
 PART = "train"
 WHOLE = "the whole net"
@@ -48,7 +58,7 @@ def explain(context: Context) -> list[Cause]:
     if not keys or len(wrong) < MANY * len(keys) or alone:  # alone, modules run in float32: these fail for themselves
         return []
     for fault, text, amp in _others(recipe.amp):
-        outputs = attempt(partial(_outputs, context, recipe.model_copy(update={"amp": amp}), torch.float32))
+        outputs = or_none(partial(_outputs, context, recipe.model_copy(update={"amp": amp}), torch.float32))
         if outputs is None:
             continue
         ratios = _ratios(context, keys, outputs)
@@ -93,7 +103,7 @@ def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     """The whole batch in one pass, where the recipe has micro-batches: batch statistics are other ones then."""
     recipe = context.recipe
     whole = recipe.model_copy(update={"accumulate": 1})
-    runs = [attempt(partial(_outputs, context, whole, dtype)) for dtype in (torch.float64, torch.float32)]
+    runs = [or_none(partial(_outputs, context, whole, dtype)) for dtype in (torch.float64, torch.float32)]
     if runs[0] is None or runs[1] is None:
         return []
     every = list(context.mindspore.select("forward", PART))
@@ -102,14 +112,14 @@ def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
         return []
     ratios = []
     for entry in entries:
-        subject = theirs(context.traces, entry.key)
+        subject = mindspore_values(context.traces, entry.key)
         exact, single = (run[entry.key] for run in (runs[0], runs[1]))
         if entry.sampled and exact.size > subject.size:
             at = sample_positions(exact.size, subject.size)
             exact, single = exact[at], single[at]
         if exact.size != subject.size:
             return []
-        ratios.append(weigh(subject, Trial(exact, single), FLOOR).ratio)
+        ratios.append(judge_prediction(subject, Prediction(exact, single), FLOOR).ratio)
     if max(ratios) > 2 * RATIO:
         return []
     text = f"the batch goes through the net at once, where the recipe has {recipe.accumulate} micro-batches"
@@ -151,22 +161,22 @@ def _ratios(context: Context, keys: list[Key], found: dict[Key, np.ndarray]) -> 
     for key in keys:
         if key not in found:
             continue
-        exact = ours(context.traces, key)
+        exact = torch_values(context.traces, key)
         single = found[key]
         single = single if single.size == exact.size else single[sample_positions(single.size, exact.size)]
-        measure = weigh(theirs(context.traces, key), Trial(exact, single), FLOOR)
+        measure = judge_prediction(mindspore_values(context.traces, key), Prediction(exact, single), FLOOR)
         ratios.append(measure.ratio if measure.verdict is not Verdict.FAIL else max(measure.ratio, 2 * RATIO))
     return ratios
 
 
-def shorter(specimen: Specimen, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
+def shorter(subject: ModuleSubject, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
     """The cause of a module whose failing tensors are all as far off as products of a shorter format are, or None."""
     try:
-        exact = specimen.computed([], torch.float64)
+        exact = subject.computed([], torch.float64)
         found = {}
         for name in FORMATS:
             with computing_in(name):
-                found[name] = _unlike(specimen, before, exact, specimen.computed([], torch.float32))
+                found[name] = _unlike(subject, before, exact, subject.computed([], torch.float32))
     except CannotRun:
         return None
     name = min(found, key=found.__getitem__)
@@ -182,25 +192,25 @@ def shorter(specimen: Specimen, verdict: ModuleVerdict, before: Outcome) -> Caus
     return Cause("forward", verdict.name, FAULT, text, fix, evidence, None, before.worst)
 
 
-def _unlike(specimen: Specimen, before: Outcome, exact: Tensors, short: Tensors) -> float:
+def _unlike(subject: ModuleSubject, before: Outcome, exact: Tensors, short: Tensors) -> float:
     """The largest factor between MindSpore's distance from float64 and the format's, over the failing tensors that are
     products; infinite without any."""
     # a bias's gradient is a sum, which kernels round as they please
     products = [name for name in before.failing if not name.rpartition(".")[0].endswith("bias")]
     worst = 1.0 if products else inf
     for name in products:
-        subject = specimen.subjects.get(name)
-        if subject is None or name not in exact or exact[name].shape != subject.shape:
+        recorded = subject.expected.get(name)
+        if recorded is None or name not in exact or exact[name].shape != recorded.shape:
             return inf
-        reference = subject.taken_from(exact[name]).astype(np.float64)
-        ours = float(np.linalg.norm(subject.taken_from(short[name]) - reference))
-        theirs = float(np.linalg.norm(subject.elements - reference))
-        if not ours or not np.isfinite(theirs):
+        reference = recorded.taken_from(exact[name]).astype(np.float64)
+        of_torch = float(np.linalg.norm(recorded.taken_from(short[name]) - reference))
+        of_mindspore = float(np.linalg.norm(recorded.elements - reference))
+        if not of_torch or not np.isfinite(of_mindspore):
             return inf
-        off = subject.elements - reference
-        if abs(float(off @ reference)) > ALONG * theirs * float(np.linalg.norm(reference)):
+        off = recorded.elements - reference
+        if abs(float(off @ reference)) > ALONG * of_mindspore * float(np.linalg.norm(reference)):
             return inf  # rounding points anywhere; this is a factor
-        factor = max(theirs / ours, ours / theirs)
+        factor = max(of_mindspore / of_torch, of_torch / of_mindspore)
         is_sum = name.endswith(".grad") and not name.startswith("input")
         worst = max(worst, factor / SUMMED if is_sum else factor)
     return worst

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .torch_layers import Trial, Values, Verb, arguments_of, as_given, instead
+from .torch_layers import Mutate, Mutation, Values, arguments_of, as_given, instead
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "Identity": lambda x: x * 1.0,
@@ -41,16 +41,16 @@ ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 }
 
 
-def activation(module: nn.Module, values: Values) -> Iterator[Trial]:
+def activation(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """Another activation function; `to` names those to try, all by default."""
     for name in values.get("to", ACTIVATIONS):
         function = ACTIVATIONS[name]
         if name.split()[0] == type(module).__name__:
             continue  # itself, or itself with an argument that another hypothesis sets
-        yield Trial(name, lambda m, f=function: instead(m, f), tuple(arguments_of(module)))  # type: ignore[misc]
+        yield Mutation(name, lambda m, f=function: instead(m, f), tuple(arguments_of(module)))  # type: ignore[misc]
 
 
-def tie_gradients(module: nn.Module, values: Values) -> Iterator[Trial]:
+def tie_gradients(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """The same values with another gradient exactly at the lower and at the upper bound, where torch takes one side:
     those of `shares`, and the mean of the slopes on both sides."""
     low, high = _bounds(module)
@@ -68,7 +68,7 @@ def tie_gradients(module: nn.Module, values: Values) -> Iterator[Trial]:
             instead(m, forward)
 
         at = f"{below:g} exactly at {low:g}" + (f" and {above:g} exactly at {high:g}" if high != low else "")
-        yield Trial(f"a gradient of {at}", apply)
+        yield Mutation(f"a gradient of {at}", apply)
 
 
 def _bounds(module: nn.Module) -> tuple[float, float]:
@@ -77,18 +77,18 @@ def _bounds(module: nn.Module) -> tuple[float, float]:
     return {"Hardswish": (-3.0, 3.0), "Hardsigmoid": (-3.0, 3.0)}.get(type(module).__name__, (0.0, 0.0))
 
 
-def formula(module: nn.Module, values: Values) -> Iterator[Trial]:
+def formula(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """One of the formulas below, by name, that stand for a layer's whole forward."""
     for name in values["to"]:
         made = FORMULAS[name]
-        yield Trial(
+        yield Mutation(
             name,
             lambda m, made=made: instead(m, lambda *a, **k: made(m, *a, **k)),  # type: ignore[misc]
             tuple(values.get("arguments", ())),
         )
 
 
-def unscaled_attention(module: nn.Module, values: Values) -> Iterator[Trial]:
+def unscaled_attention(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """Attention whose scores are not divided by sqrt(d), or by sqrt of all dimensions instead of a head's."""
     width, heads = module.embed_dim, module.num_heads
     for what, factor in (
@@ -104,7 +104,7 @@ def unscaled_attention(module: nn.Module, values: Values) -> Iterator[Trial]:
             return found | ({"in_proj_bias": own["in_proj_bias"] * rows} if "in_proj_bias" in own else {})
 
         if getattr(module, "in_proj_weight", None) is not None and factor != 1.0:
-            yield Trial(what, lambda m, c=change: as_given(m, c))  # type: ignore[misc]
+            yield Mutation(what, lambda m, c=change: as_given(m, c))  # type: ignore[misc]
 
 
 def _global_pool(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -182,17 +182,17 @@ FORMULAS: dict[str, Callable[..., torch.Tensor]] = {
 }
 
 
-def resize(module: nn.Module, values: Values) -> Iterator[Trial]:
+def resize(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """Another rule for where a resized image's pixels come from."""
     for rule in values["to"]:
 
         def apply(m: nn.Module, rule: str = rule) -> None:
             instead(m, lambda x: resized(x, m.size, m.scale_factor, rule))
 
-        yield Trial(rule, apply, ("mode", "align_corners"))
+        yield Mutation(rule, apply, ("mode", "align_corners"))
 
 
-VERBS: dict[str, Verb] = {
+MUTATIONS: dict[str, Mutate] = {
     "activation": activation,
     "tie_gradients": tie_gradients,
     "formula": formula,

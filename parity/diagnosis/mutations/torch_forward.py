@@ -16,7 +16,7 @@ from torch import nn
 from ..hypotheses import module_hypotheses
 from ..torch_operations import Do, Operation, Place, edited, first_tensor, same_shape
 from .torch_formulas import ACTIVATIONS
-from .torch_layers import Trial
+from .torch_layers import Mutation
 
 OPERATION = "operation"
 ADDS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
@@ -33,9 +33,9 @@ JOINS = {"cat", "concat", "concatenate"}
 SPLITS = {"chunk", "split", "unbind", "tensor_split", "split_with_sizes"}
 
 
-def operation_trials(
+def operation_mutations(
     seen: Sequence[Operation], values: bool = True, gradients: bool = True
-) -> Iterator[tuple[Trial, str | None]]:
+) -> Iterator[tuple[Mutation, str | None]]:
     """Every way to do one of these operations otherwise, and the known fault it stands for.
 
     values: ways that change what is computed; gradients: ways that leave it as it is.
@@ -53,7 +53,7 @@ def operation_trials(
             yield from _gradient(op)
 
 
-def set_arguments(op: Operation, changes: Sequence[dict[str, Any]]) -> Iterator[Trial]:
+def set_arguments(op: Operation, changes: Sequence[dict[str, Any]]) -> Iterator[Mutation]:
     """The function gets other keyword arguments."""
     for change in changes:
         if any(op.kwargs.get(key, ...) == value for key, value in change.items()):
@@ -69,7 +69,7 @@ def _with(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
         return function(args[0], **kwargs)
 
 
-def _left_out(op: Operation) -> Iterator[tuple[Trial, str | None]]:
+def _left_out(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
     given = first_tensor(op.args)
     if given is None or not isinstance(op.result, torch.Tensor) or op.name in ADDS:
         return
@@ -80,7 +80,7 @@ def _left_out(op: Operation) -> Iterator[tuple[Trial, str | None]]:
         yield otherwise(op, f"{op.said} left out", lambda f, *a, **k: first_tensor(a)), None
 
 
-def _operands(op: Operation, earlier: Sequence[Operation]) -> Iterator[tuple[Trial, str | None]]:
+def _operands(op: Operation, earlier: Sequence[Operation]) -> Iterator[tuple[Mutation, str | None]]:
     """One operand alone; the two exchanged; another tensor in the place of one."""
     if op.name in IN_PLACE and op.args:
         copy = f"{op.said} on a copy, which leaves the original as it was"
@@ -104,7 +104,7 @@ def _operands(op: Operation, earlier: Sequence[Operation]) -> Iterator[tuple[Tri
                 yield _other_operand(op, i, other), None
 
 
-def _other_operand(op: Operation, position: int, other: Operation) -> Trial:
+def _other_operand(op: Operation, position: int, other: Operation) -> Mutation:
     """An operand is the result of an earlier operation instead of the right one."""
     kept: dict[str, Any] = {}
 
@@ -118,12 +118,12 @@ def _other_operand(op: Operation, position: int, other: Operation) -> Trial:
 
     operand = f"operand {position + 1}" if len(op.args) > 1 else "input"
     what = f"the result of {other.said} for {operand} of {op.said}"
-    return Trial(
+    return Mutation(
         what, lambda m: edited(m, {other.place: remember, op.place: use}), fix=f"write {op.said} as torch does"
     )
 
 
-def _moved(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Trial, str | None]]:
+def _moved(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Mutation, str | None]]:
     """An activation that follows an addition comes before it, on one of the operands; an activation too many."""
     if op.name not in ADDS or len(op.args) != 2 or not same_shape(*op.args):
         return
@@ -141,7 +141,7 @@ def _moved(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Trial, s
 
             what = f"the activation before the addition {op.said}, on its {said} operand"
             do = {op.place: early, after.place: late}
-            yield Trial(what, lambda m, do=do: edited(m, do), fix=f"write the activation after {op.said}"), None  # type: ignore[misc]
+            yield Mutation(what, lambda m, do=do: edited(m, do), fix=f"write the activation after {op.said}"), None  # type: ignore[misc]
 
 
 def _takes(later: Operation, op: Operation) -> bool:
@@ -154,7 +154,7 @@ def _is_activation(op: Operation) -> bool:
     return op.name in NAMED or op.name in ("ReLU", "ReLU6", "GELU", "SiLU", "Hardswish", "LeakyReLU", "ELU", "Tanh")
 
 
-def _activations(op: Operation) -> Iterator[tuple[Trial, str | None]]:
+def _activations(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
     """Another activation, or one that torch has not."""
     if op.name in NAMED:
         for name, function in ACTIVATIONS.items():
@@ -164,7 +164,7 @@ def _activations(op: Operation) -> Iterator[tuple[Trial, str | None]]:
         yield otherwise(op, f"a ReLU after {op.said}", lambda f, *a, **k: F.relu(f(*a, **k))), None
 
 
-def _exchanged(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Trial, str | None]]:
+def _exchanged(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Mutation, str | None]]:
     """Two inner modules in the other order, or one used in place of another."""
     if op.child is None:
         return
@@ -173,7 +173,7 @@ def _exchanged(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Tria
             continue
         do = _swap(op.child, after.child, op.place, after.place)
         what = f"{op.child} and {after.child} exchanged"
-        yield Trial(what, do, fix=f"call {op.child} before {after.child}"), None
+        yield Mutation(what, do, fix=f"call {op.child} before {after.child}"), None
 
 
 def _swap(one: str, other: str, first: Place, second: Place) -> Callable[[nn.Module], None]:
@@ -188,7 +188,7 @@ def _swap(one: str, other: str, first: Place, second: Place) -> Callable[[nn.Mod
     return apply
 
 
-def _gradient(op: Operation) -> Iterator[tuple[Trial, str | None]]:
+def _gradient(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
     """The same values, with a gradient that does not pass, or passes where torch stops it."""
     if op.name == "detach":
         yield otherwise(op, f"a gradient that passes {op.said}", lambda f, x, *a, **k: x), "detach"
@@ -196,22 +196,22 @@ def _gradient(op: Operation) -> Iterator[tuple[Trial, str | None]]:
         yield otherwise(op, f"a stop_gradient after {op.said}", lambda f, *a, **k: f(*a, **k).detach()), "detach"
 
 
-def _arguments(op: Operation) -> Iterator[tuple[Trial, str | None]]:
+def _arguments(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
     """Other keyword arguments of the functions that have a known trap: the tables' hypotheses of the verb OPERATION."""
     if op.child is not None:
         return
     for hypothesis in module_hypotheses([OPERATION]):
         if op.name in hypothesis.values["functions"]:
-            for trial in set_arguments(op, hypothesis.values["set"]):
-                yield trial, hypothesis.fault
+            for mutation in set_arguments(op, hypothesis.values["set"]):
+                yield mutation, hypothesis.fault
 
 
-def otherwise(op: Operation, what: str, do: Do) -> Trial:
+def otherwise(op: Operation, what: str, do: Do) -> Mutation:
     """The trial that does one operation otherwise."""
-    return Trial(what, lambda m: edited(m, {op.place: do}), fix=f"write {op.said} as torch does")
+    return Mutation(what, lambda m: edited(m, {op.place: do}), fix=f"write {op.said} as torch does")
 
 
-def turned(op: Operation, rank: int) -> Iterator[tuple[Trial, str | None]]:
+def turned(op: Operation, rank: int) -> Iterator[tuple[Mutation, str | None]]:
     """Two dimensions more exchanged."""
     for i in range(rank):
         for j in range(i + 1, rank):
@@ -219,7 +219,7 @@ def turned(op: Operation, rank: int) -> Iterator[tuple[Trial, str | None]]:
             yield otherwise(op, what, lambda f, *a, i=i, j=j, **k: f(*a, **k).transpose(i, j)), None
 
 
-def arranged(op: Operation) -> Iterator[tuple[Trial, str | None]]:
+def arranged(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
     """Shapes that agree and elements that stand elsewhere."""
     given = first_tensor(op.args)
     turned_round = f"the parts of {op.said} in the other order"
@@ -258,7 +258,7 @@ def arranged(op: Operation) -> Iterator[tuple[Trial, str | None]]:
         yield from _picked(op, given)
 
 
-def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[tuple[Trial, str | None]]:
+def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[tuple[Mutation, str | None]]:
     """Two dimensions of a new shape are read in the other order: (heads, 3, d) for (3, heads, d)."""
     for i in range(1, len(shape)):
         for j in range(i + 1, len(shape)):
@@ -272,7 +272,7 @@ def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[tuple[Trial, str 
             yield otherwise(op, what, do), fault
 
 
-def _picked(op: Operation, given: torch.Tensor) -> Iterator[tuple[Trial, str | None]]:
+def _picked(op: Operation, given: torch.Tensor) -> Iterator[tuple[Mutation, str | None]]:
     """One element along a dimension: the class token, or the last time step."""
     index = op.args[1]
     for dim, at in enumerate(index):

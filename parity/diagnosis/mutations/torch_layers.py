@@ -22,15 +22,8 @@ Values = Mapping[str, Any]
 Change = Callable[[nn.Module], None]
 
 
-def _valued(name: str, value: float) -> Trial:
-    def apply(module: nn.Module) -> None:
-        setattr(module, name, value)
-
-    return Trial(f"{name}={value:g}", apply, (name,))
-
-
 @dataclass(frozen=True)
-class Trial:
+class Mutation:
     """One way to compute a module otherwise: what it is, in words that follow "as with"; how to make it so, in place;
     and the torch arguments that are at stake."""
 
@@ -40,7 +33,7 @@ class Trial:
     fix: str = ""  # what to do, where that is no argument
 
 
-Verb = Callable[[nn.Module, Values], Iterator[Trial]]
+Mutate = Callable[[nn.Module, Values], Iterator[Mutation]]
 
 
 def arguments_of(module: nn.Module) -> dict[str, Any]:
@@ -100,7 +93,16 @@ def like(current: Any, value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def set_attribute(module: nn.Module, values: Values) -> Iterator[Trial]:
+def with_value(name: str, value: float) -> Mutation:
+    """The attribute has this value."""
+
+    def apply(module: nn.Module) -> None:
+        setattr(module, name, value)
+
+    return Mutation(f"{name}={value:g}", apply, (name,))
+
+
+def set_attribute(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """The attribute has another value: one of `to`, or one that another attribute has (`as`), or torch's own times
     one of `times`."""
     name = values["attribute"]
@@ -113,29 +115,29 @@ def set_attribute(module: nn.Module, values: Values) -> Iterator[Trial]:
         wanted += [current * factor for factor in values.get("times", ())]
     for value in wanted:
         if value != current or (type(value) is not type(current) and isinstance(value, bool)):
-            yield Trial(f"{name}={value!r}", lambda m, v=value: setattr(m, name, v), (name,))  # type: ignore[misc]
+            yield Mutation(f"{name}={value!r}", lambda m, v=value: setattr(m, name, v), (name,))  # type: ignore[misc]
 
 
-def complement(module: nn.Module, values: Values) -> Iterator[Trial]:
+def complement(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """The attribute is one less what it should be."""
     name = values["attribute"]
     current = getattr(module, name, None)
     if isinstance(current, float) and current != 0.5:
         value = round(1.0 - current, 12)
-        yield Trial(f"{name}={value:g}", lambda m: setattr(m, name, value), (name,))
+        yield Mutation(f"{name}={value:g}", lambda m: setattr(m, name, value), (name,))
 
 
-def training(module: nn.Module, values: Values) -> Iterator[Trial]:
+def training(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """The module is in the other mode, which `mode` says."""
     mode = bool(values["mode"])
     if module.training == mode:
         return
     said = "training mode" if mode else "evaluation mode"
     what = f"{said}: stored statistics, buffers that stay" if hasattr(module, "running_mean") and not mode else said
-    yield Trial(what, lambda m: m.train(mode) and None, tuple(values.get("arguments", ())))
+    yield Mutation(what, lambda m: m.train(mode) and None, tuple(values.get("arguments", ())))
 
 
-def same_padding(module: nn.Module, values: Values) -> Iterator[Trial]:
+def same_padding(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """pad_mode='same': as much padding as keeps ceil(n / stride), the odd cell at the end."""
     if isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
         kernel, stride, dilation = module.kernel_size, module.stride, module.dilation
@@ -164,10 +166,10 @@ def same_padding(module: nn.Module, values: Values) -> Iterator[Trial]:
 
         instead(m, forward)
 
-    yield Trial("pad_mode='same', which pads the end by the odd cell", apply, ("padding", "stride"))
+    yield Mutation("pad_mode='same', which pads the end by the odd cell", apply, ("padding", "stride"))
 
 
-def zero_padding(module: nn.Module, values: Values) -> Iterator[Trial]:
+def zero_padding(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """A max-pool that pads with zeros instead of minus infinity."""
     if not isinstance(module, nn.MaxPool2d) or not any(_pair(module.padding)):
         return
@@ -181,10 +183,10 @@ def zero_padding(module: nn.Module, values: Values) -> Iterator[Trial]:
             ),
         )
 
-    yield Trial("zeros for padding, by a Pad before the pool", apply, ("padding",))
+    yield Mutation("zeros for padding, by a Pad before the pool", apply, ("padding",))
 
 
-def missing(module: nn.Module, values: Values) -> Iterator[Trial]:
+def missing(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """A parameter that is not there: zeros for a shift, ones for a scale, and no gradient."""
     there = [n for n in values["parameters"] if getattr(module, n, None) is not None]
     if not there:
@@ -193,22 +195,24 @@ def missing(module: nn.Module, values: Values) -> Iterator[Trial]:
     def change(own: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
         return {n: torch.full_like(own[n], values.get("fill", 0.0)).detach() for n in there}
 
-    yield Trial(f"no {' and '.join(there)}", lambda m: as_given(m, change), tuple(values.get("arguments", ("bias",))))
+    yield Mutation(
+        f"no {' and '.join(there)}", lambda m: as_given(m, change), tuple(values.get("arguments", ("bias",)))
+    )
 
 
-def scaled(module: nn.Module, values: Values) -> Iterator[Trial]:
+def scaled(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """A parameter is taken `times` as large: a bias that is added twice."""
     for name, _ in module.named_parameters(recurse=False):
         if any(name.startswith(start) for start in values["parameters"]):
             for factor in values["times"]:
-                yield Trial(
+                yield Mutation(
                     f"{name} taken {factor:g} times",
                     lambda m, n=name, f=factor: as_given(m, lambda own: {n: own[n] * f}),  # type: ignore[misc]
                     fix=f"add {name} once",
                 )
 
 
-def rearranged(module: nn.Module, values: Values) -> Iterator[Trial]:
+def rearranged(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """The weight's elements in another order that its shape allows: transposed, read in the other order, flipped."""
     weight = getattr(module, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.dim() < 2:
@@ -229,14 +233,14 @@ def rearranged(module: nn.Module, values: Values) -> Iterator[Trial]:
             other = rule(weight)
             if other.shape != weight.shape or bool((other == weight).all()):
                 continue
-        yield Trial(
+        yield Mutation(
             f"its weight {name}" if not name.startswith(("its", "height")) else f"the weight with {name}",
             lambda m, r=rule: as_given(m, lambda own: {"weight": r(own["weight"])}),  # type: ignore[misc]
             fix="load the weight in torch's own order: Dense and Conv have the same",
         )
 
 
-def reordered_blocks(module: nn.Module, values: Values) -> Iterator[Trial]:
+def reordered_blocks(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """Parameters made of `blocks` equal blocks (gates; query, key, value) in another order, or interleaved by head."""
     names = [
         n for n, _ in module.named_parameters(recurse=False) if any(n.startswith(start) for start in values["of_names"])
@@ -245,24 +249,24 @@ def reordered_blocks(module: nn.Module, values: Values) -> Iterator[Trial]:
     if not names or any(getattr(module, n).shape[0] % count for n in names):
         return
 
-    def trial(what: str, rule: Callable[[torch.Tensor], torch.Tensor]) -> Trial:
+    def mutation(what: str, rule: Callable[[torch.Tensor], torch.Tensor]) -> Mutation:
         fix = f"load {', '.join(names)} with blocks in the order {', '.join(gates)}"
-        return Trial(what, lambda m: as_given(m, lambda own: {n: rule(own[n]) for n in names}), fix=fix)
+        return Mutation(what, lambda m: as_given(m, lambda own: {n: rule(own[n]) for n in names}), fix=fix)
 
     for order in itertools.permutations(range(count)):
         if list(order) != list(range(count)):
             said = ", ".join(gates[i] for i in order)
-            yield trial(
+            yield mutation(
                 f"its blocks in the order {said}",
                 lambda w, order=order: torch.cat([w.chunk(count)[i] for i in order]),  # type: ignore[misc]
             )
     heads = getattr(module, "num_heads", None)
     if heads:
-        yield trial(
+        yield mutation(
             "its blocks packed head by head, (heads, 3, d)",
             lambda w: w.reshape(heads, count, -1, *w.shape[1:]).transpose(0, 1).reshape(w.shape),
         )
-        yield trial(
+        yield mutation(
             "its heads' blocks packed as (3, d, heads)",
             lambda w: w.reshape(count, -1, heads, *w.shape[1:]).transpose(1, 2).reshape(w.shape),
         )
@@ -272,7 +276,7 @@ def _pair(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
 
 
-VERBS: dict[str, Verb] = {
+MUTATIONS: dict[str, Mutate] = {
     "set": set_attribute,
     "complement": complement,
     "training": training,
@@ -285,7 +289,7 @@ VERBS: dict[str, Verb] = {
 }
 
 
-def biased_variance(module: nn.Module, values: Values) -> Iterator[Trial]:
+def biased_variance(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """The running variance moves towards the biased variance of the batch instead of the unbiased one."""
 
     def apply(m: nn.Module) -> None:
@@ -302,10 +306,10 @@ def biased_variance(module: nn.Module, values: Values) -> Iterator[Trial]:
 
         instead(m, forward)
 
-    yield Trial("the biased variance of the batch in running_var", apply)
+    yield Mutation("the biased variance of the batch in running_var", apply)
 
 
-def unbiased_norm(module: nn.Module, values: Values) -> Iterator[Trial]:
+def unbiased_norm(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """The batch is normalised by the unbiased variance instead of the biased one."""
 
     def apply(m: nn.Module) -> None:
@@ -322,15 +326,15 @@ def unbiased_norm(module: nn.Module, values: Values) -> Iterator[Trial]:
 
         instead(m, forward)
 
-    yield Trial("the unbiased variance of the batch in the normalisation", apply)
+    yield Mutation("the unbiased variance of the batch in the normalisation", apply)
 
 
-def still_buffers(module: nn.Module, values: Values) -> Iterator[Trial]:
+def still_buffers(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """Batch statistics, but running statistics that do not move."""
-    yield Trial("running statistics that do not move", lambda m: setattr(m, "momentum", 0.0), ("momentum",))
+    yield Mutation("running statistics that do not move", lambda m: setattr(m, "momentum", 0.0), ("momentum",))
 
 
-def other_axes(module: nn.Module, values: Values) -> Iterator[Trial]:
+def other_axes(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """A LayerNorm over other dimensions than its last ones: over all but the batch, or over the first of its shape."""
     rank = len(module.normalized_shape)
 
@@ -347,11 +351,11 @@ def other_axes(module: nn.Module, values: Values) -> Iterator[Trial]:
 
         return apply
 
-    yield Trial("normalisation over all but the first dimension", over(lambda x: list(range(1, x.dim()))))
-    yield Trial("normalisation over the second dimension", over(lambda x: [1]))
-    yield Trial("normalisation without the mean (RMSNorm)", _rms(rank))
+    yield Mutation("normalisation over all but the first dimension", over(lambda x: list(range(1, x.dim()))))
+    yield Mutation("normalisation over the second dimension", over(lambda x: [1]))
+    yield Mutation("normalisation without the mean (RMSNorm)", _rms(rank))
     if rank > 1:
-        yield Trial("normalisation over the last dimension alone", over(lambda x: [x.dim() - 1]))
+        yield Mutation("normalisation over the last dimension alone", over(lambda x: [x.dim() - 1]))
 
 
 def _rms(rank: int) -> Callable[[nn.Module], None]:
@@ -367,7 +371,7 @@ def _rms(rank: int) -> Callable[[nn.Module], None]:
     return apply
 
 
-def eps_outside(module: nn.Module, values: Values) -> Iterator[Trial]:
+def eps_outside(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """A norm that adds eps to the standard deviation instead of the variance."""
 
     def apply(m: nn.Module) -> None:
@@ -382,10 +386,10 @@ def eps_outside(module: nn.Module, values: Values) -> Iterator[Trial]:
 
         instead(m, forward)
 
-    yield Trial("eps added to the standard deviation, not to the variance", apply, ("eps",))
+    yield Mutation("eps added to the standard deviation, not to the variance", apply, ("eps",))
 
 
-NORM_VERBS: dict[str, Verb] = {
+NORM_MUTATIONS: dict[str, Mutate] = {
     "biased_variance": biased_variance,
     "unbiased_norm": unbiased_norm,
     "still_buffers": still_buffers,

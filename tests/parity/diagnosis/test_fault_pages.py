@@ -15,7 +15,7 @@ DIAGNOSIS = Path(msmigrate.__file__).parent / "parity" / "diagnosis"
 OF_AN_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 NO_IDS = {"utf-8", "nearest-exact"}  # an encoding, and a rule of resizing
 # where the fault's id stands among the arguments
-MAKERS = {"cause": 2, "Cause": 2, "Hypothesis": 0, "LossHypothesis": 0, "DataHypothesis": 0, "Reading": 0}
+MAKERS = {"cause": 2, "Cause": 2, "Hypothesis": 0, "ImageDifference": 0}
 
 
 def ids(source: str) -> set[str]:
@@ -56,7 +56,7 @@ def test_every_general_fault_is_one_that_diagnosis_names() -> None:
         'cause("loss", "loss", "no-such-fault", "text")',
         'cause("loss", "loss", "nosuch" if how == "value" else None, "text")',
         'Cause("loss", "loss", fault="nosuch", text="text")',
-        'yield LossHypothesis("nosuch", "text", loss)',
+        'yield Hypothesis("nosuch", "text", loss)',
         'yield otherwise(op, "text", do), "no-such-fault"',
         'tries = {"no-such-fault": ("text", 1.0)}',
     ],

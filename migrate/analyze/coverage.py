@@ -15,7 +15,7 @@ from ..model_spec import ask_worker, parse
 from .model_analysis import Analysis, torch_analysis
 from .operators import operators
 
-WORKER = "msmigrate.migrate.analyze.torch_coverage_worker"
+WORKER = "msmigrate.migrate.analyze.torch_operators_worker"
 
 
 class Progress(Protocol):
@@ -94,7 +94,9 @@ def _models(patterns: Sequence[str]) -> list[str]:
         for pattern in patterns:
             parse(pattern)
         return list(dict.fromkeys(patterns))
-    answer = ask_worker("analyze.torch_coverage_worker", ["names", *patterns], f"the coverage of {' '.join(patterns)}")
+    answer = ask_worker(
+        "analyze.torch_operators_worker", ["--names", *patterns], f"the coverage of {' '.join(patterns)}"
+    )
     return list(answer["models"])
 
 
@@ -112,7 +114,7 @@ def _answers(models: list[str]) -> Iterator[dict[str, Any]]:
     """Run workers until every model has its answer: one that ends with a model is not asked for that one again."""
     waiting = list(models)
     while waiting:
-        command = [sys.executable, "-m", WORKER, "run", *waiting]
+        command = [sys.executable, "-m", WORKER, "--each", *waiting]
         with processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as worker:
             assert worker.stdout is not None
             try:

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 from ...errors import BadInput, Unsupported
 from ...mappings import table
+from ...mappings.aliases import find, rows_by_name, shown
 from ...mappings.rows import EQUAL, MISSING, NOT_RUN, SAME_DISTRIBUTION, Argument, Call, Row
 from ...mappings.verbs import VERBS
-from .names import find, rows_by_name, shown
 
 MODES = ("pynative", "graph")
 TARGETS = ("CPU", "Ascend", "GPU")

@@ -15,11 +15,12 @@ from typing import Any
 
 from ...errors import BadInput, Unsupported
 from ...mappings import table
+from ...mappings.aliases import row_of
 from ...mappings.rows import Argument, Call, Row
 from ...mappings.verbs import VERBS, Verb
 from ..source.infer.abstract_values import Argument as Given
 from ..source.infer.abstract_values import Items, Name, Seen, Thing, Value, is_known, known
-from ..source.infer.library_objects import MODULE, SCHEDULE, family_of, row_of
+from ..source.infer.library_objects import MODULE, SCHEDULE, family_of
 from ..source.infer.script_file import LONGEST_TEXT
 
 MOVES = ("to", "cuda", "cpu", "float")  # methods that give the object that they are of

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import BadInput
+from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source.infer import library_objects
 from ..source.infer.abstract_values import Seen
 from ..source.infer.interpreter import DEFAULT, SURENESS, Interpreter
-from .names import find
 from .operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGETS, has_remedy, status_of, without_row
 from .rewritten_call import Rewritten, left_out, rewrite
 
@@ -168,7 +168,7 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     """One use for every place, the inner calls first, so that the outer ones can hold them rewritten."""
     places: dict[tuple[int, str], list[Seen]] = {}
     for seen in interpreter.seen:
-        unseen = seen.name.endswith(".__call__") and library_objects.row_of(seen.name) is None  # read for the recipe
+        unseen = seen.name.endswith(".__call__") and row_of(seen.name) is None  # read for the recipe
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
             places.setdefault((id(seen.node), seen.name), []).append(seen)
     texts: dict[int, str] = {}
@@ -191,7 +191,7 @@ def _size(group: list[Seen]) -> int:
 
 
 def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | None:
-    row = library_objects.row_of(seen.name)
+    row = row_of(seen.name)
     common = {
         "torch": seen.name,
         "file": seen.source.shown,

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ...mappings.aliases import restated, row_of
 from ..analyze.script_analysis import ScriptAnalysis
 from ..source.infer import library_objects as names
 from ..source.infer.abstract_values import Constant, Instance, Items, Name, Pairs, Seen, Thing, Value, known
@@ -156,7 +157,7 @@ def model(interpreter: Interpreter) -> Entry:
 
 def _makes_model(seen: Seen) -> bool:
     made_by = ("torchvision.models.", "timm.create_model", "timm.models.", "torch.hub.load")
-    return any(name.startswith(made_by) for name in names.restated(seen.name)) and not seen.receiver
+    return any(name.startswith(made_by) for name in restated(seen.name)) and not seen.receiver
 
 
 def _own_models(interpreter: Interpreter) -> list[str]:
@@ -291,7 +292,7 @@ def _batch(loader: Seen, key: str, position: int, factor: int) -> list[Entry]:
 
 def _fetching(loader: Seen) -> list[Entry]:
     found = []
-    if "torch.utils.data.DataLoader" not in names.restated(loader.name):
+    if "torch.utils.data.DataLoader" not in restated(loader.name):
         return []  # timm's loaders shuffle and drop by is_training
     shuffle = loader.get("shuffle", 2)
     sampled = not isinstance(loader.get("sampler", 3) or Constant(None), Constant)
@@ -363,7 +364,7 @@ def _entries(steps: list[Value]) -> Iterator[Entry]:
             yield Entry("-", {"name": what}, [f"{text}{what} is no transform that a recipe can name"], out=True)
             continue
         last = seen.name.rpartition(".")[2]
-        row = names.row_of(seen.name)
+        row = row_of(seen.name)
         if last in BYTES:
             bytes_at = seen
         elif last in FLOATS and bytes_at is not None and _to_floats(seen):

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 from ...errors import MsmigrateError
 from ...mappings import table
+from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Argument, Row
 from ..source.infer.abstract_values import Constant, Items, Name, Seen, Thing, Untold, Value, origins, plain
 from ..source.infer.interpreter import OPTION, PERHAPS, SURENESS, UNCALLED, Interpreter
-from ..source.infer.library_objects import OPTIMIZER, SCHEDULE, family_of, is_class, restated, row_of
+from ..source.infer.library_objects import OPTIMIZER, SCHEDULE, family_of, is_class
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
 RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from ...mappings import table
+from ...mappings.aliases import row_of
 from ...mappings.rows import Row
 from ..analyze.rewritten_call import SCHEDULES
 from ..source.infer import library_objects as names
@@ -53,7 +54,7 @@ def optimizer(interpreter: Interpreter) -> Entry:
     if chosen is None:
         said = ["no optimizer was found: an example", *(place(seen) for seen in options(found))]
         return Entry("optimizer", {"name": "SGD", "args": {"lr": 0.1}}, said)
-    row = names.row_of(chosen.name)
+    row = row_of(chosen.name)
     if row is None or row.kind != "optimizer":
         return _made_by_name(chosen)
     section = part_section("optimizer", chosen, row)
@@ -136,7 +137,7 @@ def schedule(interpreter: Interpreter) -> Entry | None:
         ]
         return Entry("schedule", {"name": "CosineAnnealingLR", "args": {"T_max": 90}}, said, out=True) if said else None
     chosen = outer[-1]
-    row = names.row_of(chosen.name)
+    row = row_of(chosen.name)
     assert row is not None
     holds_others = any(argument.verb == SCHEDULES for argument in row.arguments)
     section = _sequence(chosen, row) if holds_others else part_section("schedule", chosen, row)
@@ -147,7 +148,7 @@ def schedule(interpreter: Interpreter) -> Entry | None:
 
 
 def _is_schedule(seen: Seen) -> bool:
-    row = names.row_of(seen.name)
+    row = row_of(seen.name)
     return row is not None and row.kind == "schedule"
 
 
@@ -161,7 +162,7 @@ def _sequence(seen: Seen, row: Row) -> Entry:
     section = Entry("schedule", comments=[place(seen)], below=[Entry("name", short_name(row))])
     members = []
     for thing in _things(seen.get("schedulers", 1) or Value()):
-        inner = names.row_of(thing.name)
+        inner = row_of(thing.name)
         if inner is None or inner.kind != "schedule" or thing.seen is None:
             section.comments.append(f"{thing.name} has no row: write it here")
             section.out = True
@@ -271,7 +272,7 @@ def _loss_function(interpreter: Interpreter) -> Seen | None:
 
 
 def _loss_row(name: str) -> Row | None:
-    row = names.row_of(name)
+    row = row_of(name)
     if row is not None and row.kind == "loss":
         return row
     bare = name.rpartition(".")[2].replace("_", "").removesuffix("loss")

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from ....mappings.aliases import row_of
 from . import library_objects as names
 from .abstract_values import (
     LARGEST,
@@ -59,7 +60,7 @@ def _name(interpreter: Interpreter, node: ast.Name, scope: Scope) -> Value:
     while at is not None:
         interpreter.spent += len(at.stars)
         for prefix in at.stars:
-            if names.row_of(f"{prefix}.{node.id}") is not None:
+            if row_of(f"{prefix}.{node.id}") is not None:
                 return Name(f"{prefix}.{node.id}")
         at = at.parent
     return Value()

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ....errors import BadInput
+from ....mappings.aliases import row_of
 from ....printable import shortened
 from . import library_objects as names
 from .abstract_values import (
@@ -295,7 +296,7 @@ class Interpreter:
     def note_named(self, value: Value, node: ast.expr, scope: Scope) -> None:
         """Keep a name of a library that is handed on and not called, where the table has a row for it."""
         name = value.name if isinstance(value, Name) else ""
-        if names.is_library(name) and not name.endswith(names.DTYPES) and names.row_of(name) is not None:
+        if names.is_library(name) and not name.endswith(names.DTYPES) and row_of(name) is not None:
             self.note(name, node, scope, None)
 
     # the script's own functions and classes

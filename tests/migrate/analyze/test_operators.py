@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msmigrate.mappings import aliases
 from msmigrate.mappings.rows import MISSING, NOT_RUN, Row
-from msmigrate.migrate.analyze import names
 from msmigrate.migrate.analyze.model_analysis import Analysis
 from msmigrate.migrate.analyze.operators import Operator, TensorValue, operators, patterns, source, status_of
 from recorded_uses import TENSOR, called, ran
@@ -27,12 +27,12 @@ def analysis(found: dict[str, Operator], **settings: Any) -> Analysis:
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Row]]:
     """The rows by name, for tests to change."""
-    rows = dict(names.rows_by_name())
-    monkeypatch.setattr(names, "rows_by_name", lambda: rows)
+    rows = dict(aliases.rows_by_name())
+    monkeypatch.setattr(aliases, "rows_by_name", lambda: rows)
     monkeypatch.setattr("msmigrate.migrate.analyze.operators.rows_by_name", lambda: rows)
-    names.find.cache_clear()
+    aliases.find.cache_clear()
     yield rows
-    names.find.cache_clear()
+    aliases.find.cache_clear()
 
 
 def test_uses_of_one_row_are_one_operator() -> None:

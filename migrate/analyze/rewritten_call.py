@@ -18,8 +18,16 @@ from ...mappings import table
 from ...mappings.aliases import row_of
 from ...mappings.rows import Argument, Call, Row
 from ...mappings.verbs import VERBS, Verb
-from ..source.infer.abstract_values import Argument as Given
-from ..source.infer.abstract_values import Items, Name, Seen, Thing, Value, is_known, known
+from ..source.infer.abstract_values import (
+    CallArgument,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    Value,
+    is_known,
+    known,
+)
 from ..source.infer.library_objects import MODULE, SCHEDULE, family_of
 from ..source.infer.script_file import LONGEST_TEXT
 
@@ -38,7 +46,7 @@ class Rewritten:
     mistaken: str | None = None
 
 
-def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
+def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     """Rewrite one call; texts: the calls inside it that were rewritten before."""
     try:
         given = _bound(seen, row, texts)
@@ -71,7 +79,7 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
     return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)))
 
 
-def left_out(seen: Seen, row: Row, texts: Texts) -> str | None:
+def left_out(seen: LibraryUse, row: Row, texts: Texts) -> str | None:
     """The object itself, for what gives it and a row leaves out: x for x.cuda(), net for a wrapper of net."""
     if not row.left_out:
         return None
@@ -80,13 +88,13 @@ def left_out(seen: Seen, row: Row, texts: Texts) -> str | None:
         return text_of(seen, held.node, texts) if held.name in (None, "module") else None
     if seen.receiver is None or not isinstance(seen.node, ast.Call) or not isinstance(seen.node.func, ast.Attribute):
         return None
-    names = [argument.value.name for argument in seen.arguments or [] if isinstance(argument.value, Name)]
+    names = [argument.value.name for argument in seen.arguments or [] if isinstance(argument.value, LibraryName)]
     if seen.node.func.attr not in MOVES or any(names):
         return None
     return text_of(seen, seen.node.func.value, texts)
 
 
-def _moved(seen: Seen, row: Row, given: Mapping[str, Any]) -> str | None:
+def _moved(seen: LibraryUse, row: Row, given: Mapping[str, Any]) -> str | None:
     """What to say of x.to(device), where the row says that a device is left out."""
     for argument in row.arguments:
         value = given.get(argument.torch)
@@ -98,7 +106,7 @@ def _moved(seen: Seen, row: Row, given: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _bound(seen: Seen, row: Row, texts: Texts) -> dict[str, Any]:
+def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
     """Every given argument by its torch name: a literal's value, or an Expression."""
     known_names = {argument.torch: argument for argument in row.arguments}
     positional: list[Any] = []
@@ -119,14 +127,14 @@ def _bound(seen: Seen, row: Row, texts: Texts) -> dict[str, Any]:
     return table.bind(row, named, tuple(positional))
 
 
-def _value(seen: Seen, argument: Given, texts: Texts) -> Any:
+def _value(seen: LibraryUse, argument: CallArgument, texts: Texts) -> Any:
     if argument.at and is_known(argument.value):
         return known(argument.value)
     try:
         return ast.literal_eval(argument.node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         found = Expression(f"{text_of(seen, argument.node, texts)}{argument.at}", known(argument.value))
-        if isinstance(argument.value, Name):  # torch.float32; a member of an enumeration, by its value
+        if isinstance(argument.value, LibraryName):  # torch.float32; a member of an enumeration, by its value
             last = argument.value.name.rpartition(".")[2]
             found.names = (argument.value.name, last, last.lower())
         return found
@@ -134,12 +142,12 @@ def _value(seen: Seen, argument: Given, texts: Texts) -> Any:
 
 def _schedules(value: Value, texts: Texts) -> Any:
     """Schedules inside a schedule, each by its name and arguments; None where they cannot be told."""
-    if not isinstance(value, Items) or not value.closed:
+    if not isinstance(value, ListValue) or not value.closed:
         return None
     found = []
     for item in value.items:
-        row = row_of(item.name) if isinstance(item, Thing) and item.family == SCHEDULE else None
-        if row is None or not isinstance(item, Thing) or item.seen is None:
+        row = row_of(item.name) if isinstance(item, LibraryObject) and item.family == SCHEDULE else None
+        if row is None or not isinstance(item, LibraryObject) or item.seen is None:
             return None
         try:
             given = _bound(item.seen, row, texts)
@@ -269,7 +277,7 @@ for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt
     setattr(Expression, f"__{_name}__", _refuse)
 
 
-def text_of(seen: Seen, node: ast.expr, texts: Texts) -> str:
+def text_of(seen: LibraryUse, node: ast.expr, texts: Texts) -> str:
     """The source of a node, with the calls inside it rewritten."""
     if seen.source.length(node) > LONGEST_TEXT:
         return seen.source.text(node)

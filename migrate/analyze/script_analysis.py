@@ -10,8 +10,8 @@ from ...errors import BadInput
 from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source.infer import library_objects
-from ..source.infer.abstract_values import Seen
-from ..source.infer.interpreter import DEFAULT, SURENESS, Interpreter
+from ..source.infer.abstract_values import LibraryUse
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, Interpreter
 from .operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGETS, has_remedy, status_of, without_row
 from .rewritten_call import Rewritten, left_out, rewrite
 
@@ -166,7 +166,7 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
 
 def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     """One use for every place, the inner calls first, so that the outer ones can hold them rewritten."""
-    places: dict[tuple[int, str], list[Seen]] = {}
+    places: dict[tuple[int, str], list[LibraryUse]] = {}
     for seen in interpreter.seen:
         unseen = seen.name.endswith(".__call__") and row_of(seen.name) is None  # read for the recipe
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
@@ -174,7 +174,7 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     texts: dict[int, str] = {}
     found = []
     for group in sorted(places.values(), key=_size):
-        best = min(group, key=lambda seen: SURENESS.index(seen.certainty))
+        best = min(group, key=lambda seen: CERTAINTIES.index(seen.certainty))
         use = _use(best, texts, mode, target)
         if use is not None:
             found.append(use)
@@ -183,14 +183,14 @@ def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     return found
 
 
-def _size(group: list[Seen]) -> int:
+def _size(group: list[LibraryUse]) -> int:
     """How much source a node spans: what is inside is smaller."""
     node = group[0].node
     lines = (node.end_lineno or node.lineno) - node.lineno
     return lines * 10_000 + (node.end_col_offset or 0) - node.col_offset
 
 
-def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | None:
+def _use(seen: LibraryUse, texts: dict[int, str], mode: str, target: str) -> Use | None:
     row = row_of(seen.name)
     common = {
         "torch": seen.name,

@@ -14,8 +14,18 @@ from typing import Any
 from ...mappings.aliases import restated, row_of
 from ..analyze.script_analysis import ScriptAnalysis
 from ..source.infer import library_objects as names
-from ..source.infer.abstract_values import Constant, Instance, Items, Name, Pairs, Seen, Thing, Value, known
-from ..source.infer.interpreter import SURENESS, Interpreter
+from ..source.infer.abstract_values import (
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    ScriptObject,
+    Value,
+    known,
+)
+from ..source.infer.interpreter import CERTAINTIES, Interpreter
 from ..source.infer.library_objects import family_of_class
 from . import training_sections
 from .entries import (
@@ -155,7 +165,7 @@ def model(interpreter: Interpreter) -> Entry:
     return Entry("model", comments=comments, below=below)
 
 
-def _makes_model(seen: Seen) -> bool:
+def _makes_model(seen: LibraryUse) -> bool:
     made_by = ("torchvision.models.", "timm.create_model", "timm.models.", "torch.hub.load")
     return any(name.startswith(made_by) for name in restated(seen.name)) and not seen.receiver
 
@@ -163,7 +173,7 @@ def _makes_model(seen: Seen) -> bool:
 def _own_models(interpreter: Interpreter) -> list[str]:
     """The classes of the script that it makes a model of."""
     own = [made for made in interpreter.made if family_of_class(made.of) == names.MODULE and made.node is not None]
-    own.sort(key=lambda made: SURENESS.index(made.certainty or "uncalled"))
+    own.sort(key=lambda made: CERTAINTIES.index(made.certainty or "uncalled"))
     for made in own:
         if made.source is None or made.node is None:
             continue
@@ -193,7 +203,7 @@ def _seed(interpreter: Interpreter) -> Entry | None:
 def train(interpreter: Interpreter) -> Entry | None:
     """The section `train`."""
     below = []
-    bounds = sorted(interpreter.epochs, key=lambda found: SURENESS.index(found[2]))
+    bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
     for value, origin, _ in bounds[:1]:
         count = number(value)
         where = f"{origin.file} line {origin.line}: for … in {origin.text}"
@@ -235,7 +245,7 @@ def data(interpreter: Interpreter, accumulate: int) -> Entry:
     return section
 
 
-def _evaluates(seen: Seen) -> bool:
+def _evaluates(seen: LibraryUse) -> bool:
     """Whether a loader is one of validation or test, by the names that stand in its call."""
     argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
     texts = [seen.source.text(argument.node)] if argument is not None else []
@@ -247,15 +257,15 @@ def _evaluates(seen: Seen) -> bool:
     return any(EVALUATION.search(text) or EVALUATION.search(text.lower()) for text in texts)
 
 
-def _dataset(seen: Seen | None) -> Seen | None:
+def _dataset(seen: LibraryUse | None) -> LibraryUse | None:
     """The call that made a loader's data set."""
     value = seen.get("dataset", 0) if seen is not None else None
-    while isinstance(value, Thing) and isinstance(value.of, Thing):
+    while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
         value = value.of
-    return value.seen if isinstance(value, Thing) else None
+    return value.seen if isinstance(value, LibraryObject) else None
 
 
-def _source(loader: Seen, key: str) -> list[Entry]:
+def _source(loader: LibraryUse, key: str) -> list[Entry]:
     made = _dataset(loader)
     default = "photographs"
     if made is None:
@@ -277,7 +287,7 @@ def _source(loader: Seen, key: str) -> list[Entry]:
     return [Entry(key, written.replace("PATH", text), said)]
 
 
-def _batch(loader: Seen, key: str, position: int, factor: int) -> list[Entry]:
+def _batch(loader: LibraryUse, key: str, position: int, factor: int) -> list[Entry]:
     value = loader.get("batch_size", position)
     size = number(value)
     if value is None:
@@ -290,7 +300,7 @@ def _batch(loader: Seen, key: str, position: int, factor: int) -> list[Entry]:
     return [Entry(key, size * factor, comments)]
 
 
-def _fetching(loader: Seen) -> list[Entry]:
+def _fetching(loader: LibraryUse) -> list[Entry]:
     found = []
     if "torch.utils.data.DataLoader" not in restated(loader.name):
         return []  # timm's loaders shuffle and drop by is_training
@@ -311,7 +321,7 @@ def _fetching(loader: Seen) -> list[Entry]:
 # transforms
 
 
-def transforms(loader: Seen, key: str) -> list[Entry]:
+def transforms(loader: LibraryUse, key: str) -> list[Entry]:
     """The list of transforms of a loader's data set."""
     made = _dataset(loader)
     value = next((made.get(name) for name in ("transform", "transforms") if made and made.get(name)), None)
@@ -329,38 +339,42 @@ def transforms(loader: Seen, key: str) -> list[Entry]:
 
 
 def _holds_transforms(value: Value) -> bool:
-    return any(isinstance(step, Thing) and step.name.startswith("torchvision.transforms") for step in _flat(value))
+    return any(
+        isinstance(step, LibraryObject) and step.name.startswith("torchvision.transforms") for step in _flat(value)
+    )
 
 
 def _flat(value: Value | None, depth: int = 0) -> Iterator[Value]:
     """The transforms one by one, out of Compose, lists and the objects of the script's classes."""
     if depth > 8 or value is None:
         return
-    if isinstance(value, Items):
+    if isinstance(value, ListValue):
         for item in value.items:
             yield from _flat(item, depth + 1)
-    elif isinstance(value, Thing) and value.name.rpartition(".")[2] in COMPOSED and value.seen is not None:
+    elif isinstance(value, LibraryObject) and value.name.rpartition(".")[2] in COMPOSED and value.seen is not None:
         for argument in value.seen.arguments or []:
             yield from _flat(argument.value, depth + 1)
-    elif isinstance(value, Instance):
-        held = [inner for inner in value.attributes.values() if isinstance(inner, (Thing, Items, Instance))]
+    elif isinstance(value, ScriptObject):
+        held = [
+            inner for inner in value.attributes.values() if isinstance(inner, (LibraryObject, ListValue, ScriptObject))
+        ]
         inside = [found for inner in held if (found := list(_flat(inner, depth + 1))) and _all_transforms(found)]
         yield from inside[0] if inside else [value]
-    elif not isinstance(value, (Constant, Pairs)):
+    elif not isinstance(value, (Constant, DictValue)):
         yield value
 
 
 def _all_transforms(found: list[Value]) -> bool:
-    return any(isinstance(step, Thing) and "transforms" in step.name for step in found)
+    return any(isinstance(step, LibraryObject) and "transforms" in step.name for step in found)
 
 
 def _entries(steps: list[Value]) -> Iterator[Entry]:
-    bytes_at: Seen | None = None
+    bytes_at: LibraryUse | None = None
     for step in steps:
-        seen = step.seen if isinstance(step, Thing) else None
+        seen = step.seen if isinstance(step, LibraryObject) else None
         if seen is None:
             text = f"{step.source.shown} line {step.node.lineno}: " if _placed(step) else ""  # type: ignore[attr-defined]
-            what = step.of.node.name if isinstance(step, Instance) else "a step"
+            what = step.of.node.name if isinstance(step, ScriptObject) else "a step"
             yield Entry("-", {"name": what}, [f"{text}{what} is no transform that a recipe can name"], out=True)
             continue
         last = seen.name.rpartition(".")[2]
@@ -383,16 +397,16 @@ def _entries(steps: list[Value]) -> Iterator[Entry]:
 
 
 def _placed(step: Value) -> bool:
-    return isinstance(step, Instance) and step.source is not None and step.node is not None
+    return isinstance(step, ScriptObject) and step.source is not None and step.node is not None
 
 
-def _to_floats(seen: Seen) -> bool:
+def _to_floats(seen: LibraryUse) -> bool:
     dtype = seen.get("dtype", 0)
-    floats = dtype is None or (isinstance(dtype, Name) and dtype.name in ("torch.float", "torch.float32"))
+    floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
     return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)
 
 
-def _step(seen: Seen, row: Any) -> Entry:
+def _step(seen: LibraryUse, row: Any) -> Entry:
     step = part(seen, row, brief=True)
     comments = [place(seen), *(comment for entry in step.args for comment in entry.comments), *step.comments]
     args = {entry.key: entry.value for entry in step.args if not entry.out}

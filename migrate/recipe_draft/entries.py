@@ -13,8 +13,18 @@ from ...errors import MsmigrateError
 from ...mappings import table
 from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Argument, Row
-from ..source.infer.abstract_values import Constant, Items, Name, Seen, Thing, Untold, Value, origins, plain
-from ..source.infer.interpreter import OPTION, PERHAPS, SURENESS, UNCALLED, Interpreter
+from ..source.infer.abstract_values import (
+    Constant,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    NotConstant,
+    Value,
+    origins,
+    plain,
+)
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
 from ..source.infer.library_objects import OPTIMIZER, SCHEDULE, family_of, is_class
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
@@ -61,7 +71,7 @@ def yaml(value: Any) -> str:
     return f"[{', '.join(yaml(item) for item in value)}]"
 
 
-def place(seen: Seen) -> str:
+def place(seen: LibraryUse) -> str:
     """Where a call stands, and the call."""
     text = seen.source.text(seen.node)
     where = f", where {seen.condition}" if seen.certainty == PERHAPS and seen.condition else ""
@@ -77,7 +87,7 @@ def sources(value: Value | None) -> list[str]:
     return [f"{_line(origin.file, origin.line)}: {origin.text}" for origin in origins(value)]
 
 
-def bound(seen: Seen, row: Row) -> Iterator[tuple[Argument, Value, str]]:
+def bound(seen: LibraryUse, row: Row) -> Iterator[tuple[Argument, Value, str]]:
     """The row's arguments that the call gives, each with its value and its source text."""
     known = {argument.torch: argument for argument in row.arguments if not argument.rest}
     positional = [argument for argument in seen.arguments or [] if argument.name is None][: len(known)]
@@ -98,7 +108,7 @@ class Part(NamedTuple):
     incomplete: bool  # an argument has to be written in by hand
 
 
-def part(seen: Seen, row: Row, brief: bool = False) -> Part:
+def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
     """A call as a recipe's part.
 
     An argument that the mapping table refuses is written as a comment. brief: those that are torch's defaults are left
@@ -111,7 +121,7 @@ def part(seen: Seen, row: Row, brief: bool = False) -> Part:
             continue  # handed over, or without an effect
         try:
             found = _fitting(argument, recipe_value(value, argument))
-        except Untold:
+        except NotConstant:
             default = "it has to be given" if argument.required else f"torch's default {argument.default!r} counts"
             where = _line(seen.source.shown, seen.node.lineno)
             untold.append(f"{where}: {argument.torch}={_short(text)} cannot be told; {default}")
@@ -141,18 +151,18 @@ def short_name(row: Row) -> str:
 
 
 def recipe_value(value: Value, argument: Argument | None = None) -> Any:
-    """The plain value of an argument; a member of an enumeration, such as BICUBIC, by its value. Raises Untold."""
-    if isinstance(value, Thing) and value.seen is not None and len(value.seen.arguments or []) == 1:
+    """The plain value of an argument; a member of an enumeration, such as BICUBIC, by its value. Raises NotConstant."""
+    if isinstance(value, LibraryObject) and value.seen is not None and len(value.seen.arguments or []) == 1:
         value = (value.seen.arguments or [])[0].value  # InterpolationMode("bilinear")
-    if isinstance(value, Name):
+    if isinstance(value, LibraryName):
         last = value.name.rpartition(".")[2]
         listed = [ours for ours, _ in argument.values] if argument is not None else []
         for candidate in (value.name, last, last.lower()):
             if candidate in listed:
                 return candidate
-        raise Untold
-    if isinstance(value, Items) and not value.closed:
-        raise Untold
+        raise NotConstant
+    if isinstance(value, ListValue) and not value.closed:
+        raise NotConstant
     return _plain(plain(value))
 
 
@@ -163,22 +173,22 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if value is None or isinstance(value, (bool, int, str)):
         if isinstance(value, int) and abs(value) >= 10**18:
-            raise Untold
+            raise NotConstant
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    raise Untold
+    raise NotConstant
 
 
 def _fitting(argument: Argument, value: Any) -> Any:
-    """The value in the type of torch's default: 1 for True, 30 for 30.0; raises Untold where it has another type."""
+    """The value in the type of torch's default: 1 for True, 30 for 30.0; raises NotConstant where it is of another."""
     default = None if argument.required else _listed(argument.default)
     if isinstance(default, bool):
         if value in (0, 1) and not isinstance(value, list):
             return bool(value)
-        raise Untold
+        raise NotConstant
     if isinstance(default, (int, float)) and (isinstance(value, bool) or not isinstance(value, (int, float, list))):
-        raise Untold
+        raise NotConstant
     if isinstance(value, float) and value.is_integer() and argument.required:
         return int(value)
     return value
@@ -244,25 +254,25 @@ def source_of(name: str) -> str | None:
     return str(found) if found else None
 
 
-def calls(interpreter: Interpreter, key: str) -> list[Seen]:
+def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
     """The calls that a recipe says under this key, the surest first."""
     called = [seen for seen in interpreter.seen if seen.arguments is not None and seen.receiver is None]
     wanted = {name for name in {seen.name for seen in called} if key_of(name) == key}
     return by_sureness(seen for seen in called if seen.name in wanted)
 
 
-def by_sureness(found: Iterable[Seen]) -> list[Seen]:
+def by_sureness(found: Iterable[LibraryUse]) -> list[LibraryUse]:
     """The surest first, in the order of the script."""
-    return sorted(found, key=lambda seen: (SURENESS.index(seen.certainty), seen.order))
+    return sorted(found, key=lambda seen: (CERTAINTIES.index(seen.certainty), seen.order))
 
 
-def surely(found: list[Seen]) -> list[Seen]:
+def surely(found: list[LibraryUse]) -> list[LibraryUse]:
     """Those that run with the defaults, or perhaps; where there are none, those in functions that nothing calls."""
     return [seen for seen in found if seen.certainty not in (OPTION, UNCALLED)] or [
         seen for seen in found if seen.certainty == UNCALLED
     ]
 
 
-def options(found: list[Seen]) -> list[Seen]:
+def options(found: list[LibraryUse]) -> list[LibraryUse]:
     """Those that run with other arguments than the defaults only, each place once."""
     return list({(seen.source.shown, seen.node.lineno): seen for seen in found if seen.certainty == OPTION}.values())

@@ -13,12 +13,12 @@ from ..analyze.rewritten_call import SCHEDULES
 from ..source.infer import library_objects as names
 from ..source.infer.abstract_values import (
     Constant,
-    Instance,
-    Items,
-    Name,
-    Pairs,
-    Seen,
-    Thing,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    ScriptObject,
     Value,
     is_known,
     known,
@@ -69,7 +69,7 @@ def optimizer(interpreter: Interpreter) -> Entry:
 
 def _decays(section: Entry, groups: Value) -> None:
     """What the groups' own weight decays say: the one that is not zero, and that some are left out of it."""
-    listed = [group for group in groups.items if isinstance(group, Pairs)] if isinstance(groups, Items) else []
+    listed = [group for group in groups.items if isinstance(group, DictValue)] if isinstance(groups, ListValue) else []
     args = next((entry for entry in section.below or [] if entry.key == "args"), None)
     if not listed or args is None or args.below is None or section.below is None:
         return
@@ -89,7 +89,7 @@ def _decays(section: Entry, groups: Value) -> None:
         section.below.append(Entry("no_weight_decay", ["norm", "bias"], said, out=True))
 
 
-def _made_by_name(seen: Seen) -> Entry:
+def _made_by_name(seen: LibraryUse) -> Entry:
     """timm's factories take the optimizer's name; they leave norms and biases out of the weight decay."""
     told = known(seen.get("opt", 1))
     rows = {row.short.lower(): row for row in table.rows("optimizer")}
@@ -113,7 +113,7 @@ def _made_by_name(seen: Seen) -> Entry:
     return section
 
 
-def part_section(key: str, seen: Seen, row: Row) -> Entry:
+def part_section(key: str, seen: LibraryUse, row: Row) -> Entry:
     """A section that names a row and its arguments."""
     name, args, comments, incomplete = part(seen, row)
     section = Entry(key, comments=[place(seen), *comments], below=[Entry("name", name)], out=incomplete)
@@ -147,17 +147,17 @@ def schedule(interpreter: Interpreter) -> Entry | None:
     return section
 
 
-def _is_schedule(seen: Seen) -> bool:
+def _is_schedule(seen: LibraryUse) -> bool:
     row = row_of(seen.name)
     return row is not None and row.kind == "schedule"
 
 
-def _things(value: Value) -> list[Thing]:
+def _things(value: Value) -> list[LibraryObject]:
     items = getattr(value, "items", [value])
-    return [item for item in items if isinstance(item, Thing)] if isinstance(items, list) else []
+    return [item for item in items if isinstance(item, LibraryObject)] if isinstance(items, list) else []
 
 
-def _sequence(seen: Seen, row: Row) -> Entry:
+def _sequence(seen: LibraryUse, row: Row) -> Entry:
     """Schedules one after another."""
     section = Entry("schedule", comments=[place(seen)], below=[Entry("name", short_name(row))])
     members = []
@@ -261,7 +261,7 @@ def loss(interpreter: Interpreter) -> tuple[Entry | None, float]:
     return section, number(chosen.get("label_smoothing")) or 0.0
 
 
-def _loss_function(interpreter: Interpreter) -> Seen | None:
+def _loss_function(interpreter: Interpreter) -> LibraryUse | None:
     """A functional loss inside the loop over batches."""
     found = [
         seen
@@ -345,7 +345,7 @@ def amp(interpreter: Interpreter) -> list[Entry]:
         if known(seen.get("enabled"), True) is False:
             continue
         dtype = seen.get("dtype") or (seen.get("dtype", 1) if not seen.name.startswith("torch.cuda") else None)
-        short = dtype.name.rpartition(".")[2] if isinstance(dtype, Name) else "float16"
+        short = dtype.name.rpartition(".")[2] if isinstance(dtype, LibraryName) else "float16"
         wanted = "bfloat16" if short == "bfloat16" else "float16"
         entries.append(Entry("amp", {"level": "O1", "dtype": wanted}, [place(seen)]))
         break
@@ -366,7 +366,7 @@ def amp(interpreter: Interpreter) -> list[Entry]:
     return entries
 
 
-def _apex(seen: Seen) -> list[Entry]:
+def _apex(seen: LibraryUse) -> list[Entry]:
     level = known(seen.get("opt_level", 2), "O1")
     if level not in ("O0", "O1", "O2", "O3"):
         return [Entry("amp", {"level": "O1"}, [place(seen), "its opt_level cannot be told"], out=True)]
@@ -407,9 +407,11 @@ def ema(interpreter: Interpreter) -> Entry | None:
     return None
 
 
-def _torch_average(seen: Seen, comments: list[str]) -> Entry:
+def _torch_average(seen: LibraryUse, comments: list[str]) -> Entry:
     """torch's AveragedModel, whose decay stands in the function that it averages by."""
-    rule = next((value for key in ("multi_avg_fn", "avg_fn") if isinstance(value := seen.get(key), Thing)), None)
+    rule = next(
+        (value for key in ("multi_avg_fn", "avg_fn") if isinstance(value := seen.get(key), LibraryObject)), None
+    )
     made = rule.seen if rule is not None and rule.name.endswith(("get_ema_multi_avg_fn", "get_ema_avg_fn")) else None
     if made is None:
         return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
@@ -423,7 +425,7 @@ def _torch_average(seen: Seen, comments: list[str]) -> Entry:
     return Entry("ema", {"decay": float(decay)}, comments)
 
 
-def _own_average(made: Instance, interpreter: Interpreter) -> Entry | None:
+def _own_average(made: ScriptObject, interpreter: Interpreter) -> Entry | None:
     """An object of the script's own class of averages."""
     if made.source is None or made.node is None:
         return None

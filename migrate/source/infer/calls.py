@@ -9,19 +9,19 @@ from . import argparse_defaults
 from . import library_objects as names
 from .abstract_values import (
     LARGEST,
-    Argument,
-    Arguments,
-    Class,
+    ArgumentParser,
+    CallArgument,
     Constant,
-    Function,
-    Instance,
-    Items,
-    Module,
-    Name,
-    Pairs,
-    Parser,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
+    ParsedArguments,
     Scope,
-    Thing,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
     Value,
     known,
     origins,
@@ -45,59 +45,61 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
         function = interpreter.value(node.func, scope)
         function = function.other or function
     arguments = _arguments(interpreter, node, scope)
-    if isinstance(function, Name):
+    if isinstance(function, LibraryName):
         return _of_library(interpreter, function.name, node, scope, arguments)
-    if isinstance(function, Function):
+    if isinstance(function, ScriptFunction):
         return interpreter.call(function, arguments)
-    if isinstance(function, Class):
+    if isinstance(function, ScriptClass):
         return interpreter.make(function, arguments, node, scope)
-    if isinstance(function, (Thing, Instance)) and receiver is None:
-        if isinstance(function, Thing) and not function.family and names.is_class(function.name):
+    if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
+        if isinstance(function, LibraryObject) and not function.family and names.is_class(function.name):
             interpreter.note(f"{function.name}.__call__", node, scope, arguments, function)
         return _object_called(interpreter, function)
     if isinstance(node.func, ast.Attribute) and receiver is not None:
-        if isinstance(function, (Thing, Instance)) and type(function) is not Thing:
+        if isinstance(function, (LibraryObject, ScriptObject)) and type(function) is not LibraryObject:
             return _object_called(interpreter, function)
-        if isinstance(function, Thing) and function.family:
+        if isinstance(function, LibraryObject) and function.family:
             return _object_called(interpreter, function)
         return _method(interpreter, receiver, node.func.attr, node, scope, arguments)
     if isinstance(node.func, ast.Name) and scope.find(node.func.id) is None:
         if node.func.id == "dict" and all(argument.name for argument in arguments):
-            return Pairs({argument.name: argument.value for argument in arguments})
+            return DictValue({argument.name: argument.value for argument in arguments})
         return _of_python(interpreter, node.func.id, node, scope, [argument.value for argument in arguments])
     return Value()
 
 
-def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[Argument]:
+def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[CallArgument]:
     found = []
     for part in node.args:
         if isinstance(part, ast.Starred):
             value = interpreter.value(part.value, scope)
-            if isinstance(value, Items) and value.closed:
+            if isinstance(value, ListValue) and value.closed:
                 items = enumerate(value.items)
-                found += [Argument(None, part.value, item, f"[{index}]") for index, item in items]
+                found += [CallArgument(None, part.value, item, f"[{index}]") for index, item in items]
             else:
-                found.append(Argument("*", part, value))
+                found.append(CallArgument("*", part, value))
         else:
-            found.append(Argument(None, part, interpreter.value(part, scope)))
+            found.append(CallArgument(None, part, interpreter.value(part, scope)))
     for keyword in node.keywords:
         value = interpreter.value(keyword.value, scope)
-        if keyword.arg is None and isinstance(value, Pairs):
+        if keyword.arg is None and isinstance(value, DictValue):
             pairs = value.pairs.items()
-            found += [Argument(str(key), keyword.value, item, f"[{key!r}]") for key, item in pairs]
+            found += [CallArgument(str(key), keyword.value, item, f"[{key!r}]") for key, item in pairs]
         else:
-            found.append(Argument(keyword.arg or "**", keyword.value, value))
+            found.append(CallArgument(keyword.arg or "**", keyword.value, value))
     for argument in found:
         interpreter.note_named(argument.value, argument.node, scope)
-        if isinstance(argument.value, Function):  # handed on, so that another calls it
+        if isinstance(argument.value, ScriptFunction):  # handed on, so that another calls it
             interpreter.handed_on(argument.value)
     return found
 
 
-def _of_library(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope, arguments: list[Argument]) -> Value:
+def _of_library(
+    interpreter: Interpreter, name: str, node: ast.Call, scope: Scope, arguments: list[CallArgument]
+) -> Value:
     values = [argument.value for argument in arguments]
     if name == "argparse.ArgumentParser":
-        return Parser()
+        return ArgumentParser()
     if name in _SAME and values:
         return values[0]
     if name == "os.path.join":
@@ -105,37 +107,41 @@ def _of_library(interpreter: Interpreter, name: str, node: ast.Call, scope: Scop
     if name.startswith("math."):
         return of_math(name.removeprefix("math."), values)
     if not names.is_library(name):
-        return _loader_inside(values) or Thing("", name=name)
+        return _loader_inside(values) or LibraryObject("", name=name)
     seen = interpreter.note(name, node, scope, arguments)
     family = names.family_of(name)
-    made_of = next((v for v in values if isinstance(v, (Thing, Instance)) and _wraps(family, v)), None)
-    return Thing(family, seen=seen, name=name, of=made_of)
+    made_of = next((v for v in values if isinstance(v, (LibraryObject, ScriptObject)) and _wraps(family, v)), None)
+    return LibraryObject(family, seen=seen, name=name, of=made_of)
 
 
 def _object_called(interpreter: Interpreter, value: Value) -> Value:
     """A module that is called gives a tensor."""
-    if isinstance(value, Instance):
+    if isinstance(value, ScriptObject):
         call = value.of.find("__call__")
-        if isinstance(call, Function):
-            return interpreter.call(Function(call.node, call.scope, value, call.owner), [])
-        return Thing(names.TENSOR) if family_of_class(value.of) == names.MODULE else Value()
-    return Thing(names.TENSOR) if isinstance(value, Thing) and value.family in (names.MODULE, names.TENSOR) else Value()
+        if isinstance(call, ScriptFunction):
+            return interpreter.call(ScriptFunction(call.node, call.scope, value, call.owner), [])
+        return LibraryObject(names.TENSOR) if family_of_class(value.of) == names.MODULE else Value()
+    return (
+        LibraryObject(names.TENSOR)
+        if isinstance(value, LibraryObject) and value.family in (names.MODULE, names.TENSOR)
+        else Value()
+    )
 
 
 def _method(
-    interpreter: Interpreter, value: Value, method: str, node: ast.Call, scope: Scope, arguments: list[Argument]
+    interpreter: Interpreter, value: Value, method: str, node: ast.Call, scope: Scope, arguments: list[CallArgument]
 ) -> Value:
     values = [argument.value for argument in arguments]
     keep = interpreter.certainty != OPTION
-    if isinstance(value, Parser):
+    if isinstance(value, ArgumentParser):
         return argparse_defaults.called(value, method, arguments, node, scope.source, keep)
-    if isinstance(value, Items):
+    if isinstance(value, ListValue):
         return _of_items(value, method, values, keep)
-    if isinstance(value, Pairs):
+    if isinstance(value, DictValue):
         return _of_pairs(value, method, values, keep)
     if isinstance(value, Constant):
         return of_text(value, method, values)
-    if isinstance(value, (Arguments, Module, Class, Function)):
+    if isinstance(value, (ParsedArguments, ScriptModule, ScriptClass, ScriptFunction)):
         return _loader_inside(values) or Value()
     family, name = _family(value)
     if not family and not (names.is_library(name) and names.is_class(name)):
@@ -144,12 +150,14 @@ def _method(
             return _loader_inside(values) or Value()
         family, name = (told, "") if told else ("", name)
     qualified, row = names.method_row(family, name, method)
-    if row is None and isinstance(value, Instance) and method not in names.MODULE_METHODS:
+    if row is None and isinstance(value, ScriptObject) and method not in names.MODULE_METHODS:
         return _loader_inside(values) or Value()  # a method that a class of the script gets elsewhere
-    receiver = value if isinstance(value, (Thing, Instance)) and _family(value)[0] else Thing(family)
+    receiver = (
+        value if isinstance(value, (LibraryObject, ScriptObject)) and _family(value)[0] else LibraryObject(family)
+    )
     seen = interpreter.note(qualified, node, scope, arguments, receiver)
     if family == names.TENSOR:
-        return Value() if method in names.PLAIN_RESULTS else Thing(names.TENSOR, seen=seen)
+        return Value() if method in names.PLAIN_RESULTS else LibraryObject(names.TENSOR, seen=seen)
     if family == names.MODULE and method in (
         "to",
         "cuda",
@@ -161,21 +169,21 @@ def _method(
         "requires_grad_",
     ):
         return value if type(value) is not Value else receiver
-    return Thing("", seen=seen)
+    return LibraryObject("", seen=seen)
 
 
 def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope, values: list[Value]) -> Value:
     if name == "getattr" and len(values) >= 2 and isinstance(known(values[1]), str):
         held = attribute(interpreter, values[0], known(values[1]))
         return values[2] if type(held) is Value and len(values) > 2 else held
-    if name == "hasattr" and len(values) == 2 and isinstance(values[0], Arguments):
+    if name == "hasattr" and len(values) == 2 and isinstance(values[0], ParsedArguments):
         return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
     if name == "super":
         return _super(scope)
     if name in ("iter", "enumerate", "zip", "next", "list", "tuple") and values:
         found = _loader_inside(values)
         if found is not None:
-            return Thing(names.TENSOR) if name == "next" else found
+            return LibraryObject(names.TENSOR) if name == "next" else found
     given = builtin(name, values)
     return given if type(given) is not Value else _loader_inside(values) or given
 
@@ -184,17 +192,17 @@ def _super(scope: Scope) -> Value:
     """`super().__init__(…)` runs that of the script's own base class; of a library's nothing is needed."""
     own = scope.find("self")
     around = scope.find("__class__")
-    if not isinstance(own, Instance) or not isinstance(around, Class):
+    if not isinstance(own, ScriptObject) or not isinstance(around, ScriptClass):
         return Value()
-    bases = [base for base in around.bases if isinstance(base, Class)]
-    return Instance(bases[0], own.attributes, own.arguments) if bases else Value()
+    bases = [base for base in around.bases if isinstance(base, ScriptClass)]
+    return ScriptObject(bases[0], own.attributes, own.arguments) if bases else Value()
 
 
 def _family(value: Value) -> tuple[str, str]:
     """Family and qualified class name of an object."""
-    if isinstance(value, Instance):
+    if isinstance(value, ScriptObject):
         return family_of_class(value.of), value.of.library_base() or ""
-    if isinstance(value, Thing):
+    if isinstance(value, LibraryObject):
         # a method of what a method gave is not the library's own function
         return value.family, value.name
     return "", ""
@@ -210,7 +218,7 @@ def _wraps(family: str, value: Value) -> bool:
 
 def _loader_inside(values: list[Value]) -> Value | None:
     """A loader among the arguments of a function that is not read: what wraps one (tqdm) is iterated as one."""
-    return next((v for v in values if isinstance(v, Thing) and v.family == names.LOADER), None)
+    return next((v for v in values if isinstance(v, LibraryObject) and v.family == names.LOADER), None)
 
 
 def _by_habit(node: ast.Call, method: str) -> str | None:
@@ -221,7 +229,7 @@ def _by_habit(node: ast.Call, method: str) -> str | None:
     return family if family and names.method_row(family, "", method)[1] is not None else None
 
 
-def _of_items(items: Items, method: str, values: list[Value], keep: bool) -> Value:
+def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) -> Value:
     if not keep:
         return Value()
     if method == "append" and values:
@@ -230,24 +238,24 @@ def _of_items(items: Items, method: str, values: list[Value], keep: bool) -> Val
         at = known(values[0])
         items.items.insert(at if isinstance(at, int) else len(items.items), values[1])
     elif method == "extend" and values:
-        if isinstance(values[0], Items):
+        if isinstance(values[0], ListValue):
             items.extend(list(values[0].items))
-        items.closed = items.closed and isinstance(values[0], Items) and values[0].closed
+        items.closed = items.closed and isinstance(values[0], ListValue) and values[0].closed
     elif method == "pop":
         return items.items.pop() if items.items and not values else Value()
     elif method == "copy":
-        return Items(list(items.items), closed=items.closed, origins=items.origins)
+        return ListValue(list(items.items), closed=items.closed, origins=items.origins)
     elif method not in ("index", "count"):
         items.closed = False
     return Value()
 
 
-def _of_pairs(pairs: Pairs, method: str, values: list[Value], keep: bool) -> Value:
+def _of_pairs(pairs: DictValue, method: str, values: list[Value], keep: bool) -> Value:
     key: Any = known(values[0]) if values else None
     if method in ("get", "pop") and isinstance(key, (str, int)):
         return pairs.pairs.get(key) or (values[1] if len(values) > 1 else Value())
     if method == "values":
-        return Items(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
-    if method == "update" and keep and values and isinstance(values[0], Pairs):
+        return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
+    if method == "update" and keep and values and isinstance(values[0], DictValue):
         pairs.pairs |= values[0].pairs
-    return Value() if method != "copy" else Pairs(dict(pairs.pairs), origins=pairs.origins)
+    return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins)

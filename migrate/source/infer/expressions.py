@@ -18,17 +18,17 @@ from ....mappings.aliases import row_of
 from . import library_objects as names
 from .abstract_values import (
     LARGEST,
-    Arguments,
-    Class,
     Constant,
-    Function,
-    Instance,
-    Items,
-    Module,
-    Name,
-    Pairs,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
+    ParsedArguments,
     Scope,
-    Thing,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
     Value,
     first,
     is_known,
@@ -61,7 +61,7 @@ def _name(interpreter: Interpreter, node: ast.Name, scope: Scope) -> Value:
         interpreter.spent += len(at.stars)
         for prefix in at.stars:
             if row_of(f"{prefix}.{node.id}") is not None:
-                return Name(f"{prefix}.{node.id}")
+                return LibraryName(f"{prefix}.{node.id}")
         at = at.parent
     return Value()
 
@@ -75,50 +75,58 @@ def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
     """What `value.name` is."""
     if value.other is not None:
         value = value.other
-    if isinstance(value, Name):
-        return value if name == "__dict__" else Name(f"{value.name}.{name}")
-    if isinstance(value, Module):
+    if isinstance(value, LibraryName):
+        return value if name == "__dict__" else LibraryName(f"{value.name}.{name}")
+    if isinstance(value, ScriptModule):
         return value.scope.names.get(name) or interpreter.file(f"{_dotted(value)}.{name}") or Value()
-    if isinstance(value, Arguments):
+    if isinstance(value, ParsedArguments):
         return value.get(name)
-    if isinstance(value, Class):
+    if isinstance(value, ScriptClass):
         return value.find(name) or Value()
-    if isinstance(value, Instance):
+    if isinstance(value, ScriptObject):
         return value.attributes.get(name) or _of_object(value, name)
-    if isinstance(value, Pairs):
+    if isinstance(value, DictValue):
         return value.pairs.get(name) or Value()
-    if isinstance(value, Thing):
+    if isinstance(value, LibraryObject):
         if value.family == names.MODULE:  # a module's own modules, and what a wrapper wraps
-            return value.of if name == "module" and value.of is not None else Thing("")
+            return value.of if name == "module" and value.of is not None else LibraryObject("")
         if name in ("dataset", "module") and value.of is not None:
             return value.of
-        return Thing(names.TENSOR) if value.family == names.TENSOR and name in ("data", "grad", "T", "mT") else Value()
+        return (
+            LibraryObject(names.TENSOR)
+            if value.family == names.TENSOR and name in ("data", "grad", "T", "mT")
+            else Value()
+        )
     return Value()
 
 
-def _of_object(value: Instance, name: str) -> Value:
+def _of_object(value: ScriptObject, name: str) -> Value:
     found = value.of.find(name)
-    return Function(found.node, found.scope, value, found.owner) if isinstance(found, Function) else found or Value()
+    return (
+        ScriptFunction(found.node, found.scope, value, found.owner)
+        if isinstance(found, ScriptFunction)
+        else found or Value()
+    )
 
 
 @evaluates(ast.Subscript)
 def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
     value, key = interpreter.value(node.value, scope), interpreter.value(node.slice, scope)
     at = known(key)
-    if isinstance(value, Name) and isinstance(at, str) and at.isidentifier():
-        return Name(f"{value.name}.{at}")
-    if isinstance(value, Name) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
-        return Name(f"{value.name}.?")
-    if isinstance(value, Thing) and value.family in (names.TENSOR, names.DATASET):
-        return Thing(value.family, of=value.of)
-    if isinstance(value, Pairs) and isinstance(at, (str, int)) and at in value.pairs:
+    if isinstance(value, LibraryName) and isinstance(at, str) and at.isidentifier():
+        return LibraryName(f"{value.name}.{at}")
+    if isinstance(value, LibraryName) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
+        return LibraryName(f"{value.name}.?")
+    if isinstance(value, LibraryObject) and value.family in (names.TENSOR, names.DATASET):
+        return LibraryObject(value.family, of=value.of)
+    if isinstance(value, DictValue) and isinstance(at, (str, int)) and at in value.pairs:
         return value.pairs[at]
-    if isinstance(value, Items) and isinstance(at, int) and -len(value.items) <= at < len(value.items):
+    if isinstance(value, ListValue) and isinstance(at, int) and -len(value.items) <= at < len(value.items):
         return value.items[at]
-    if isinstance(value, Items) and isinstance(node.slice, ast.Slice) and value.closed:
+    if isinstance(value, ListValue) and isinstance(node.slice, ast.Slice) and value.closed:
         ends = [known(interpreter.value(end, scope)) if end else None for end in (node.slice.lower, node.slice.upper)]
         if node.slice.step is None and all(end is None or isinstance(end, int) for end in ends):
-            return Items(value.items[ends[0] : ends[1]], origins=value.origins)
+            return ListValue(value.items[ends[0] : ends[1]], origins=value.origins)
     return Value()
 
 
@@ -131,13 +139,13 @@ def _slice(interpreter: Interpreter, node: ast.Slice, scope: Scope) -> Value:
 
 @evaluates(ast.List, ast.Tuple, ast.Set)
 def _list(interpreter: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
-    found = Items([])
+    found = ListValue([])
     for element in node.elts:
         inner = interpreter.value(element.value if isinstance(element, ast.Starred) else element, scope)
         interpreter.note_named(inner, element, scope)
         if isinstance(element, ast.Starred):
-            found.extend(inner.items if isinstance(inner, Items) else [])
-            found.closed = found.closed and isinstance(inner, Items) and inner.closed
+            found.extend(inner.items if isinstance(inner, ListValue) else [])
+            found.closed = found.closed and isinstance(inner, ListValue) and inner.closed
         else:
             found.extend([inner])
     found.origins = origins(*found.items)
@@ -153,24 +161,24 @@ def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
         name = known(interpreter.value(key, scope)) if key is not None else None
         if isinstance(name, (str, int, float)):
             pairs[name] = value
-        elif key is None and isinstance(value, Pairs):
+        elif key is None and isinstance(value, DictValue):
             pairs |= value.pairs
-    return Pairs(pairs, origins=origins(*pairs.values()))
+    return DictValue(pairs, origins=origins(*pairs.values()))
 
 
 @evaluates(ast.BinOp)
 def _binop(interpreter: Interpreter, node: ast.BinOp, scope: Scope) -> Value:
     left, right = interpreter.value(node.left, scope), interpreter.value(node.right, scope)
-    if any(isinstance(side, Thing) and side.family == names.TENSOR for side in (left, right)):
-        return Thing(names.TENSOR)
+    if any(isinstance(side, LibraryObject) and side.family == names.TENSOR for side in (left, right)):
+        return LibraryObject(names.TENSOR)
     return binary(node.op, left, right)
 
 
 @evaluates(ast.UnaryOp)
 def _unaryop(interpreter: Interpreter, node: ast.UnaryOp, scope: Scope) -> Value:
     operand = interpreter.value(node.operand, scope)
-    if isinstance(operand, Thing) and operand.family == names.TENSOR:
-        return Thing(names.TENSOR)
+    if isinstance(operand, LibraryObject) and operand.family == names.TENSOR:
+        return LibraryObject(names.TENSOR)
     return unary(node.op, operand)
 
 
@@ -242,9 +250,9 @@ def _joinedstr(interpreter: Interpreter, node: ast.JoinedStr, scope: Scope) -> V
 def _lambda(interpreter: Interpreter, node: ast.Lambda, scope: Scope) -> Value:
     inner = Scope(scope.source, scope)
     for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
-        inner.names[argument.arg] = Thing(names.habit(argument.arg))
+        inner.names[argument.arg] = LibraryObject(names.habit(argument.arg))
     interpreter.value(node.body, inner)
-    return Function(node, scope)
+    return ScriptFunction(node, scope)
 
 
 @evaluates(ast.Starred)
@@ -262,7 +270,7 @@ def _listcomp(interpreter: Interpreter, node: ast.ListComp | ast.SetComp | ast.G
     inner = _generators(interpreter, node.generators, scope)
     element = interpreter.value(node.elt, inner)
     interpreter.note_named(element, node.elt, inner)
-    return Items([element], closed=False)
+    return ListValue([element], closed=False)
 
 
 @evaluates(ast.DictComp)
@@ -287,28 +295,28 @@ def each_of(interpreter: Interpreter, node: ast.expr, scope: Scope) -> tuple[str
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
     if isinstance(node, ast.Call) and name == "enumerate" and node.args:
         kind, inner = each_of(interpreter, node.args[0], scope)
-        if kind == LISTED and isinstance(inner, Items):
-            return kind, Items([Items([Constant(i), item]) for i, item in enumerate(inner.items[:ROUNDS])])
-        return kind, Items([Value(), inner])
+        if kind == LISTED and isinstance(inner, ListValue):
+            return kind, ListValue([ListValue([Constant(i), item]) for i, item in enumerate(inner.items[:ROUNDS])])
+        return kind, ListValue([Value(), inner])
     if isinstance(node, ast.Call) and name == "zip" and node.args:
         kinds, inners = zip(*(each_of(interpreter, arg, scope) for arg in node.args), strict=True)
         known_kind = BATCHES if BATCHES in kinds else OTHER
-        return known_kind, Items([first(i.items) if k == LISTED else i for k, i in zip(kinds, inners, strict=True)])
+        return known_kind, ListValue([first(i.items) if k == LISTED else i for k, i in zip(kinds, inners, strict=True)])
     value = interpreter.value(node, scope)
-    if isinstance(value, Thing) and value.family == names.LOADER:
-        return BATCHES, Thing(names.TENSOR)
-    if isinstance(value, Items) and value.closed and 0 < len(value.items) <= ROUNDS:
+    if isinstance(value, LibraryObject) and value.family == names.LOADER:
+        return BATCHES, LibraryObject(names.TENSOR)
+    if isinstance(value, ListValue) and value.closed and 0 < len(value.items) <= ROUNDS:
         return LISTED, value
-    if isinstance(value, Thing) and value.family == names.TENSOR:
+    if isinstance(value, LibraryObject) and value.family == names.TENSOR:
         return OTHER, value
-    if isinstance(value, Thing) and value.family == names.MODULE:
-        return OTHER, Thing("")
+    if isinstance(value, LibraryObject) and value.family == names.MODULE:
+        return OTHER, LibraryObject("")
     if not is_known(value) and names.habit(scope.source.text(node).rpartition(".")[2]) == names.LOADER:
-        return BATCHES, Thing(names.TENSOR)
+        return BATCHES, LibraryObject(names.TENSOR)
     return OTHER, Value()
 
 
-def _dotted(module: Module) -> str:
+def _dotted(module: ScriptModule) -> str:
     return known(module.scope.names.get("__name__")) or ""
 
 
@@ -364,7 +372,7 @@ def _repeats(values: Sequence[Value]) -> int:
     numbers = [value.value for value in values if isinstance(value, Constant)]
     counts = [abs(number) for number in numbers if isinstance(number, int)]
     sizes = [len(text) for text in numbers if isinstance(text, (str, bytes))]
-    sizes += [weight(value) for value in values if isinstance(value, Items)]
+    sizes += [weight(value) for value in values if isinstance(value, ListValue)]
     return max(counts, default=1) * max(sizes) if sizes else 0
 
 
@@ -382,8 +390,8 @@ def _compute(function: Callable[..., Any], *values: Value) -> Value:
 
 def binary(op: ast.operator, left: Value, right: Value) -> Value:
     """The result of a binary operator; lists of things are joined too."""
-    if isinstance(op, ast.Add) and isinstance(left, Items) and isinstance(right, Items):
-        found = Items(list(left.items), closed=left.closed and right.closed, origins=origins(left, right))
+    if isinstance(op, ast.Add) and isinstance(left, ListValue) and isinstance(right, ListValue):
+        found = ListValue(list(left.items), closed=left.closed and right.closed, origins=origins(left, right))
         found.extend(right.items)
         return found
     if isinstance(op, ast.Div) and isinstance(left, Constant) and isinstance(left.value, str):
@@ -428,35 +436,35 @@ def compare(op: ast.cmpop, left: Value, right: Value) -> Value:
 
 
 def _is_object(value: Value) -> bool:
-    made = isinstance(value, Thing) and (bool(value.family) or is_class(value.name))
-    return made or isinstance(value, (Items, Pairs, Instance, Name))
+    made = isinstance(value, LibraryObject) and (bool(value.family) or is_class(value.name))
+    return made or isinstance(value, (ListValue, DictValue, ScriptObject, LibraryName))
 
 
 def truth(value: Value) -> bool | None:
     """Whether a condition holds; None where that cannot be told."""
     if isinstance(value, Constant):
         return bool(value.value)
-    if isinstance(value, Items):
+    if isinstance(value, ListValue):
         return bool(value.items) if value.closed else (True if value.items else None)
-    if isinstance(value, Pairs):
+    if isinstance(value, DictValue):
         return bool(value.pairs) or None
-    if isinstance(value, Thing):
+    if isinstance(value, LibraryObject):
         return (
             True if value.family in (MODULE, OPTIMIZER, SCHEDULE) or (not value.family and _is_object(value)) else None
         )
-    return True if isinstance(value, Instance) and not value.of.find("__len__") else None
+    return True if isinstance(value, ScriptObject) and not value.of.find("__len__") else None
 
 
 def builtin(name: str, values: list[Value]) -> Value:
     """What one of Python's own functions gives."""
-    if name in ("list", "tuple", "sorted", "reversed") and len(values) == 1 and isinstance(values[0], Items):
+    if name in ("list", "tuple", "sorted", "reversed") and len(values) == 1 and isinstance(values[0], ListValue):
         items = values[0].items[::-1] if name == "reversed" else list(values[0].items)
         if name != "sorted":
-            return Items(items, closed=values[0].closed, origins=origins(*values))
-    if name == "len" and len(values) == 1 and isinstance(values[0], Items) and values[0].closed:
+            return ListValue(items, closed=values[0].closed, origins=origins(*values))
+    if name == "len" and len(values) == 1 and isinstance(values[0], ListValue) and values[0].closed:
         return Constant(len(values[0].items), origins=origins(*values))
     if name in ("list", "dict", "set", "tuple") and not values:
-        return Pairs({}) if name == "dict" else Items([])
+        return DictValue({}) if name == "dict" else ListValue([])
     if name == "range" and 1 <= len(values) <= 3 and all(is_known(value) for value in values):
         raw = [plain(value) for value in values]
         try:

@@ -18,19 +18,19 @@ from ....mappings.aliases import row_of
 from ....printable import shortened
 from . import library_objects as names
 from .abstract_values import (
-    Argument,
-    Class,
+    CallArgument,
     Constant,
-    Function,
-    Instance,
-    Items,
-    Module,
-    Name,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
     Origin,
-    Pairs,
     Scope,
-    Seen,
-    Thing,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
     Value,
     first,
     is_known,
@@ -40,14 +40,14 @@ from .abstract_values import (
     wrapped,
 )
 from .library_objects import family_of_class
-from .script_file import Source, read_source
+from .script_file import ScriptFile, read_script_file
 
 # how surely a call runs
 DEFAULT = "default"  # with the arguments' defaults
 PERHAPS = "perhaps"  # under a condition that reading does not decide
 UNCALLED = "uncalled"  # in a function that nothing that was read calls
 OPTION = "option"  # only with other arguments than the defaults
-SURENESS = (DEFAULT, PERHAPS, UNCALLED, OPTION)
+CERTAINTIES = (DEFAULT, PERHAPS, UNCALLED, OPTION)
 # how a block ends: in every case by return (or continue, break), or by an exception; or on one side of a condition
 RETURNED, RAISED, PARTLY = "returned", "raised", "partly"
 End = str | None
@@ -100,17 +100,17 @@ class Interpreter:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.files: dict[str, Module] = {}
+        self.files: dict[str, ScriptModule] = {}
         self.not_there: dict[str, tuple[str, int]] = {}  # module -> file and line of the import
         self.unreadable: dict[str, str] = {}  # file -> why
         self.libraries: set[str] = set()
         # what was seen
-        self.seen: list[Seen] = []
+        self.seen: list[LibraryUse] = []
         self.epochs: list[tuple[Value, Origin, str]] = []  # the bound of a loop over epochs, its place, how sure
         self.rates: list[tuple[Origin, str]] = []  # where a learning rate is set by hand, and how surely
-        self.functions: dict[int, Function] = {}  # every function, in the order of reading
-        self.instances: dict[int, Instance] = {}  # by class: the first object of it
-        self.made: list[Instance] = []
+        self.functions: dict[int, ScriptFunction] = {}  # every function, in the order of reading
+        self.instances: dict[int, ScriptObject] = {}  # by class: the first object of it
+        self.made: list[ScriptObject] = []
         # where it is
         self.certainty = DEFAULT
         self.conditions: list[str] = []
@@ -126,7 +126,7 @@ class Interpreter:
 
     def read(self, path: Path) -> None:
         """Read the script, then what it does not call itself."""
-        self._run_file(replace(read_source(path), shown=path.name), "__main__")
+        self._run_file(replace(read_script_file(path), shown=path.name), "__main__")
         before = self.certainty
         position = 0
         while position < len(self.functions) and self.spent <= BUDGET:
@@ -137,7 +137,7 @@ class Interpreter:
         if self.spent > BUDGET:
             self.unreadable["too long"] = f"{path.name}: too much to follow to its end: uses may be missing here"
 
-    def _uncalled(self, functions: list[Function], before: str) -> None:
+    def _uncalled(self, functions: list[ScriptFunction], before: str) -> None:
         """Read those of the functions that nothing has called yet."""
         for function in functions:
             if id(function.node) in self.runs:
@@ -145,14 +145,14 @@ class Interpreter:
             own = self.instances.get(id(function.owner.node)) if function.owner else None
             name = getattr(function.node, "name", "")
             in_use = own is not None and (bool(family_of_class(own.of)) or name.startswith("__"))  # its forward runs
-            self.certainty = max(before, own.certainty if own and in_use else UNCALLED, key=SURENESS.index)
+            self.certainty = max(before, own.certainty if own and in_use else UNCALLED, key=CERTAINTIES.index)
             if own is None and function.owner is not None:  # the script makes no object of this class
-                own = self.instances[id(function.owner.node)] = Instance(function.owner, certainty=UNCALLED)
-            self.call(Function(function.node, function.scope, own, function.owner), [])
+                own = self.instances[id(function.owner.node)] = ScriptObject(function.owner, certainty=UNCALLED)
+            self.call(ScriptFunction(function.node, function.scope, own, function.owner), [])
 
-    def _run_file(self, source: Source, name: str) -> Module:
+    def _run_file(self, source: ScriptFile, name: str) -> ScriptModule:
         scope = Scope(source, names={"__name__": Constant(name), "__file__": Value()})
-        module = Module(scope)
+        module = ScriptModule(scope)
         self.files[name] = module
         self.block(source.tree.body, scope)
         return module
@@ -170,7 +170,7 @@ class Interpreter:
             if path.is_file():
                 shown = str(path.relative_to(self.folder))
                 try:
-                    source = read_source(path, shown)
+                    source = read_script_file(path, shown)
                 except BadInput as error:
                     self.unreadable[shown] = str(error)
                     return None
@@ -180,8 +180,8 @@ class Interpreter:
                 finally:
                     self.loops = loops
         if at.is_dir():
-            self.files[name] = Module(
-                Scope(Source(at, name, (), ast.Module([], [])), names={"__name__": Constant(name)})
+            self.files[name] = ScriptModule(
+                Scope(ScriptFile(at, name, (), ast.Module([], [])), names={"__name__": Constant(name)})
             )
             return self.files[name]
         return None
@@ -235,7 +235,7 @@ class Interpreter:
                 continue
             # what stands behind runs with other arguments, or never; or perhaps, where only one side ends
             before, names_before = self.certainty, self.names_of(scope)
-            self.certainty = max(before, PERHAPS if ended == PARTLY else OPTION, key=SURENESS.index)
+            self.certainty = max(before, PERHAPS if ended == PARTLY else OPTION, key=CERTAINTIES.index)
             rest = self.block(statements, scope, index + 1)
             self.certainty = before
             if ended == PARTLY:
@@ -256,7 +256,7 @@ class Interpreter:
             text = shortened(scope.source.text(test), LONGEST)
             self.conditions.append(text if of else f"not ({text})")
             worse = OPTION if taken is False else PERHAPS
-            self.certainty = max(before, worse, key=SURENESS.index)
+            self.certainty = max(before, worse, key=CERTAINTIES.index)
         self.tests.append((test, scope))
         try:
             return run()
@@ -274,11 +274,11 @@ class Interpreter:
     # uses of libraries
 
     def note(
-        self, name: str, node: ast.expr, scope: Scope, arguments: list[Argument] | None, receiver: Any = None
-    ) -> Seen:
+        self, name: str, node: ast.expr, scope: Scope, arguments: list[CallArgument] | None, receiver: Any = None
+    ) -> LibraryUse:
         """Keep one use of a library."""
         self.spent += 6 + scope.source.length(node) // 32  # its text is written, and rewritten
-        seen = Seen(
+        seen = LibraryUse(
             name=name,
             source=scope.source,
             node=node,
@@ -295,18 +295,18 @@ class Interpreter:
 
     def note_named(self, value: Value, node: ast.expr, scope: Scope) -> None:
         """Keep a name of a library that is handed on and not called, where the table has a row for it."""
-        name = value.name if isinstance(value, Name) else ""
+        name = value.name if isinstance(value, LibraryName) else ""
         if names.is_library(name) and not name.endswith(names.DTYPES) and row_of(name) is not None:
             self.note(name, node, scope, None)
 
     # the script's own functions and classes
 
-    def handed_on(self, function: Function) -> None:
+    def handed_on(self, function: ScriptFunction) -> None:
         """Read a function of the script that is an argument, if nobody has called it yet."""
         if id(function.node) not in self.runs:
             self.call(function, [])
 
-    def call(self, function: Function, arguments: list[Argument]) -> Value:
+    def call(self, function: ScriptFunction, arguments: list[CallArgument]) -> Value:
         """What a function of the script gives for these arguments."""
         node = function.node
         runs = self.runs.get(id(node), 0)
@@ -327,13 +327,15 @@ class Interpreter:
         if id(node) not in self.yields:
             self.yields[id(node)] = any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node))
         if self.yields[id(node)]:
-            loaders = [a.value for a in arguments if isinstance(a.value, Thing) and a.value.family == names.LOADER]
+            loaders = [
+                a.value for a in arguments if isinstance(a.value, LibraryObject) and a.value.family == names.LOADER
+            ]
             return first(loaders)
         best = min((rank for rank, _ in found), default=0)
         rest = first([value for rank, value in found if rank != best])
         return with_other(first([value for rank, value in found if rank == best]), rest)
 
-    def _bind_parameters(self, function: Function, arguments: list[Argument], scope: Scope) -> None:
+    def _bind_parameters(self, function: ScriptFunction, arguments: list[CallArgument], scope: Scope) -> None:
         parameters = function.node.args
         plain = [*parameters.posonlyargs, *parameters.args]
         everything = [*plain, *parameters.kwonlyargs]
@@ -357,9 +359,9 @@ class Interpreter:
             scope.names[plain[0].arg] = function.receiver
             plain = plain[1:]
         if parameters.vararg:
-            scope.names[parameters.vararg.arg] = Items([], closed=False)
+            scope.names[parameters.vararg.arg] = ListValue([], closed=False)
         if parameters.kwarg:
-            scope.names[parameters.kwarg.arg] = Pairs({})
+            scope.names[parameters.kwarg.arg] = DictValue({})
         by_position = [argument for argument in arguments if argument.name is None]
         for parameter, argument in zip(plain, by_position, strict=False):
             scope.names[parameter.arg] = argument.value
@@ -368,28 +370,28 @@ class Interpreter:
             if argument.name in known_names:
                 scope.names[argument.name] = argument.value
 
-    def _parameter(self, parameter: ast.arg, function: Function, is_forward: bool) -> Value:
+    def _parameter(self, parameter: ast.arg, function: ScriptFunction, is_forward: bool) -> Value:
         """What a parameter is when nobody gave it: by its annotation, in forward a tensor, else by its name."""
         if parameter.annotation is not None:
             found = self.value(parameter.annotation, function.scope)
-            if isinstance(found, Name) and names.is_library(found.name):
-                return Thing(names.BASES.get(found.name) or names.family_of(found.name), name=found.name)
+            if isinstance(found, LibraryName) and names.is_library(found.name):
+                return LibraryObject(names.BASES.get(found.name) or names.family_of(found.name), name=found.name)
         if is_forward and function.owner is not None and family_of_class(function.owner) == names.MODULE:
-            return Thing(names.TENSOR)
-        return Thing(names.habit(parameter.arg))
+            return LibraryObject(names.TENSOR)
+        return LibraryObject(names.habit(parameter.arg))
 
-    def make(self, of: Class, arguments: list[Argument], node: ast.Call, scope: Scope) -> Value:
+    def make(self, of: ScriptClass, arguments: list[CallArgument], node: ast.Call, scope: Scope) -> Value:
         """An object of one of the script's classes."""
-        made = Instance(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
+        made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
         self.spent += len(of.scope.names) // 16
         for name, value in of.scope.names.items():  # a class of settings; its own fields may be given
-            if not isinstance(value, (Function, Class)):
+            if not isinstance(value, (ScriptFunction, ScriptClass)):
                 made.attributes[name] = value
         self.instances.setdefault(id(of.node), made)
         self.made.append(made)
         start = of.find("__init__")
-        if isinstance(start, Function):
-            self.call(Function(start.node, start.scope, made, start.owner), arguments)
+        if isinstance(start, ScriptFunction):
+            self.call(ScriptFunction(start.node, start.scope, made, start.owner), arguments)
         else:
             made.attributes |= {argument.name: argument.value for argument in arguments if argument.name}
         return made

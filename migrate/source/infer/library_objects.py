@@ -9,7 +9,7 @@ from functools import cache
 
 from ....mappings.aliases import index, restated, row_of
 from ....mappings.rows import Row
-from .abstract_values import Class
+from .abstract_values import ScriptClass
 
 # the libraries whose calls are listed, whether the table has a row or not
 LIBRARIES = (
@@ -173,7 +173,7 @@ def habit(name: str) -> str:
     return next((family for pattern, family in HABITS if pattern.fullmatch(lower)), "")
 
 
-def family_of_class(of: Class) -> str:
+def family_of_class(of: ScriptClass) -> str:
     """The family of a class of the script, by the library's class that it derives from."""
     base = of.library_base()
     return (BASES.get(base) or family_of(base)) if base else ""

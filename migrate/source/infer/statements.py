@@ -9,18 +9,18 @@ from typing import Any
 
 from . import library_objects as names
 from .abstract_values import (
-    Arguments,
-    Class,
     Constant,
-    Function,
-    Instance,
-    Items,
-    Module,
-    Name,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
     Origin,
-    Pairs,
+    ParsedArguments,
     Scope,
-    Thing,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
     Value,
     first,
     is_known,
@@ -29,7 +29,7 @@ from .abstract_values import (
     wrapped,
 )
 from .expressions import EPOCHS, LISTED, OTHER, ROUNDS, attribute, binary, each_of, truth
-from .interpreter import OPTION, PARTLY, PERHAPS, RAISED, RETURNED, SURENESS, End, Interpreter, assigns, executes
+from .interpreter import CERTAINTIES, OPTION, PARTLY, PERHAPS, RAISED, RETURNED, End, Interpreter, assigns, executes
 
 # assignments
 
@@ -53,7 +53,7 @@ def _written(interpreter: Interpreter, node: ast.expr, target: ast.expr, scope: 
     found = interpreter.value(node, scope)
     if isinstance(node, ast.Constant) and is_known(found) and isinstance(target, ast.Name):
         of = scope.names.get("__class__")
-        owner = f"{of.node.name}." if isinstance(of, Class) else ""
+        owner = f"{of.node.name}." if isinstance(of, ScriptClass) else ""
         text = f"{owner}{target.id} = {scope.source.text(node)}"
         return wrapped(known(found), (Origin(scope.source.shown, node.lineno, text),))
     return found
@@ -62,15 +62,15 @@ def _written(interpreter: Interpreter, node: ast.expr, target: ast.expr, scope: 
 @executes(ast.AugAssign)
 def _augassign(interpreter: Interpreter, node: ast.AugAssign, scope: Scope) -> None:
     left, right = interpreter.value(node.target, scope), interpreter.value(node.value, scope)
-    if isinstance(left, Items) and isinstance(node.op, ast.Add) and interpreter.certainty != OPTION:
-        left.extend(list(right.items) if isinstance(right, Items) else [])
-        left.closed = left.closed and isinstance(right, Items) and right.closed
+    if isinstance(left, ListValue) and isinstance(node.op, ast.Add) and interpreter.certainty != OPTION:
+        left.extend(list(right.items) if isinstance(right, ListValue) else [])
+        left.closed = left.closed and isinstance(right, ListValue) and right.closed
     elif isinstance(node.target, ast.Name):
-        tensor = any(isinstance(side, Thing) and side.family == names.TENSOR for side in (left, right))
-        found = Thing(names.TENSOR) if tensor else binary(node.op, left, right)
+        tensor = any(isinstance(side, LibraryObject) and side.family == names.TENSOR for side in (left, right))
+        found = LibraryObject(names.TENSOR) if tensor else binary(node.op, left, right)
         # inside a loop nobody knows how often it was added
         interpreter.assign(node.target, found if not interpreter.loops or tensor else Value(), scope)
-    elif not isinstance(left, Items):
+    elif not isinstance(left, ListValue):
         interpreter.assign(node.target, binary(node.op, left, right), scope)
 
 
@@ -92,7 +92,7 @@ def _to_starred(interpreter: Interpreter, target: ast.Starred, value: Value, sco
 @assigns(ast.Subscript)
 def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value, scope: Scope) -> None:
     holder, key = interpreter.value(target.value, scope), known(interpreter.value(target.slice, scope))
-    if isinstance(holder, Pairs) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
+    if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
         holder.pairs[key] = value
     elif key == "lr":  # of a parameter group: a schedule by hand
         text = scope.source.text(target)
@@ -102,11 +102,11 @@ def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value,
 @assigns(ast.Attribute)
 def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, scope: Scope) -> None:
     holder = interpreter.value(target.value, scope)
-    if isinstance(holder, Name) and names.is_library(holder.name):
+    if isinstance(holder, LibraryName) and names.is_library(holder.name):
         interpreter.note(f"{holder.name}.{target.attr}", target, scope, None)  # torch.backends.cudnn.benchmark = True
-    if interpreter.certainty == OPTION or not isinstance(holder, (Arguments, Instance)):
+    if interpreter.certainty == OPTION or not isinstance(holder, (ParsedArguments, ScriptObject)):
         return
-    held = holder.assigned if isinstance(holder, Arguments) else holder.attributes
+    held = holder.assigned if isinstance(holder, ParsedArguments) else holder.attributes
     before = attribute(interpreter, holder, target.attr)
     if interpreter.certainty == PERHAPS and is_known(before):
         if not is_known(value):
@@ -118,8 +118,8 @@ def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value,
 @assigns(ast.Tuple, ast.List)
 def _to_several(interpreter: Interpreter, target: ast.Tuple | ast.List, value: Value, scope: Scope) -> None:
     targets = target.elts
-    items = value.items if isinstance(value, Items) and value.closed and len(value.items) == len(targets) else None
-    share = value if isinstance(value, Thing) and value.family in (names.TENSOR, names.DATASET) else None
+    items = value.items if isinstance(value, ListValue) and value.closed and len(value.items) == len(targets) else None
+    share = value if isinstance(value, LibraryObject) and value.family in (names.TENSOR, names.DATASET) else None
     for index, one in enumerate(targets):
         kept = _kept(one, value, scope)
         interpreter.assign(one, items[index] if items else share or kept or _part(value, index), scope)
@@ -127,18 +127,18 @@ def _to_several(interpreter: Interpreter, target: ast.Tuple | ast.List, value: V
 
 def _kept(target: ast.expr, value: Value, scope: Scope) -> Value | None:
     """`model, optimizer = amp.initialize(model, optimizer)`: what a library takes and gives under the same name."""
-    if not isinstance(target, ast.Name) or not isinstance(value, Thing) or value.family or value.seen is None:
+    if not isinstance(target, ast.Name) or not isinstance(value, LibraryObject) or value.family or value.seen is None:
         return None
     held = scope.find(target.id)
     taken = [argument.value for argument in value.seen.arguments or []]
-    return held if isinstance(held, (Thing, Instance)) and any(held is one for one in taken) else None
+    return held if isinstance(held, (LibraryObject, ScriptObject)) and any(held is one for one in taken) else None
 
 
 def _part(value: Value, index: int) -> Value:
     """One of several results of a library's call: a factory of schedules gives the schedule first."""
     return (
-        Thing(value.family, value.seen, value.name)
-        if isinstance(value, Thing) and value.family and not index
+        LibraryObject(value.family, value.seen, value.name)
+        if isinstance(value, LibraryObject) and value.family and not index
         else Value()
     )
 
@@ -179,7 +179,7 @@ def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     if "epoch" in named or ("epoch" in scope.source.text(node.iter).lower() and kind == OTHER):
         kind = EPOCHS
         _note_epochs(interpreter, node, scope)
-    rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, Items) else [element]
+    rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, ListValue) else [element]
     interpreter.loops.append(OTHER if kind == LISTED else kind)
     for item in rounds:
         interpreter.assign(node.target, item, scope)
@@ -229,7 +229,7 @@ def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
     before, sure = interpreter.names_of(scope), interpreter.certainty
     for handler in node.handlers:
         interpreter.names_of(scope)
-        interpreter.certainty = max(sure, OPTION, key=SURENESS.index)
+        interpreter.certainty = max(sure, OPTION, key=CERTAINTIES.index)
         interpreter.conditions.append("an exception")
         interpreter.block(handler.body, scope)
         interpreter.conditions.pop()
@@ -289,10 +289,10 @@ def _continue(interpreter: Interpreter, node: ast.stmt, scope: Scope) -> End:
 def _functiondef(interpreter: Interpreter, node: Any, scope: Scope) -> None:
     owner = scope.names.get("__class__")
     around = scope.parent if owner is not None and scope.parent is not None else scope
-    function = Function(node, around, owner=owner if isinstance(owner, Class) else None)
+    function = ScriptFunction(node, around, owner=owner if isinstance(owner, ScriptClass) else None)
     for decorator in node.decorator_list:
         found = interpreter.value(decorator, scope)
-        if isinstance(found, Name) and names.is_library(found.name):
+        if isinstance(found, LibraryName) and names.is_library(found.name):
             interpreter.note(found.name, decorator, scope, None)
     scope.names[node.name] = function
     interpreter.functions.setdefault(id(node), function)
@@ -305,9 +305,9 @@ def _classdef(interpreter: Interpreter, node: ast.ClassDef, scope: Scope) -> Non
     for base in node.bases:
         found = interpreter.value(base, scope)
         bases.append(found)
-        if isinstance(found, Name) and names.is_library(found.name):
+        if isinstance(found, LibraryName) and names.is_library(found.name):
             interpreter.note(found.name, base, scope, None)
-    inner.names["__class__"] = made = Class(node, inner, bases)
+    inner.names["__class__"] = made = ScriptClass(node, inner, bases)
     scope.names[node.name] = made
     interpreter.block(node.body, inner)
 
@@ -316,7 +316,7 @@ def _classdef(interpreter: Interpreter, node: ast.ClassDef, scope: Scope) -> Non
 def _return(interpreter: Interpreter, node: ast.Return, scope: Scope) -> End:
     found = interpreter.value(node.value, scope) if node.value else Constant(None)
     if interpreter.returns:
-        interpreter.returns[-1].append((SURENESS.index(interpreter.certainty), found))
+        interpreter.returns[-1].append((CERTAINTIES.index(interpreter.certainty), found))
     return RETURNED
 
 
@@ -327,7 +327,7 @@ def _import(interpreter: Interpreter, node: ast.Import, scope: Scope) -> None:
         own = interpreter.own_file(alias.name if alias.asname else top, node, scope)
         if own is not None and not alias.asname:
             interpreter.file(alias.name)
-        scope.names[alias.asname or top] = own or Name(alias.name if alias.asname else top)
+        scope.names[alias.asname or top] = own or LibraryName(alias.name if alias.asname else top)
 
 
 @executes(ast.ImportFrom)
@@ -341,15 +341,15 @@ def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) ->
     own = interpreter.own_file(base, node, scope, relative=bool(node.level)) if base else None
     for alias in node.names:
         if alias.name == "*":
-            if isinstance(own, Module):
+            if isinstance(own, ScriptModule):
                 scope.names |= {k: v for k, v in own.scope.names.items() if not k.startswith("_")}
                 scope.stars += own.scope.stars
             elif not node.level:
                 scope.stars.append(base)
             continue
-        inside = own.scope.names.get(alias.name) if isinstance(own, Module) else None
+        inside = own.scope.names.get(alias.name) if isinstance(own, ScriptModule) else None
         inside = inside or interpreter.file(f"{base}.{alias.name}" if base else alias.name) if own or not base else None
-        found = inside or (Value() if own or node.level else Name(f"{base}.{alias.name}"))
+        found = inside or (Value() if own or node.level else LibraryName(f"{base}.{alias.name}"))
         if not base and inside is None:
             interpreter.not_there.setdefault(f"{'.' * node.level}{alias.name}", (scope.source.shown, node.lineno))
         scope.names[alias.asname or alias.name] = found

@@ -6,7 +6,7 @@ A tensor is only its dtype and its number of axes; what JSON cannot hold is a ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -238,6 +238,16 @@ def _holds_tensor(value: Any) -> bool:
     inner = value.kwargs if isinstance(value, Call) else value
     items = inner.values() if isinstance(inner, Mapping) else inner if isinstance(inner, (list, tuple)) else ()
     return any(_holds_tensor(item) for item in items)
+
+
+def several(names: Sequence[str]) -> str:
+    """The first three of many names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def count(number: int, what: str) -> str:
+    """`1 operator`, `2 operators`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def patterns(places: Iterable[str], most: int = 4) -> list[str]:

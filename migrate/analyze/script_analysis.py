@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,12 +11,24 @@ from ...mappings.rows import MISSING, NOT_RUN, Row
 from ..source.infer import library_objects
 from ..source.infer.abstract_values import LibraryUse
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, Interpreter
-from .operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGETS, has_remedy, status_of, without_row
+from .operators import (
+    BY_HAND,
+    COMPOSED,
+    DIRECT,
+    IN_PLACE,
+    MODES,
+    NO_ROW,
+    TARGETS,
+    count,
+    has_remedy,
+    several,
+    status_of,
+    without_row,
+)
 from .rewritten_call import Rewritten, left_out, rewrite
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
-IN_PLACE = "torch writes the result into its first argument; in MindSpore use what is returned"
 
 
 @dataclass(frozen=True)
@@ -121,13 +132,13 @@ class ScriptAnalysis:
     @property
     def verdict(self) -> str:
         """One line: how much of the script has a counterpart."""
-        total = _count(len(self.apis), "API")
+        total = count(len(self.apis), "API")
         lacking = [api for api in self.apis if api.way == MISSING]
         unknown = self.no_row
         if not lacking and not unknown:
             return f"{self.name}: all of {total} have a counterpart"
-        parts = [f"{len(lacking)} without a counterpart ({_names(lacking)})"] if lacking else []
-        parts += [f"{len(unknown)} without a row ({_names(unknown)})"] if unknown else []
+        parts = [f"{len(lacking)} without a counterpart ({several([api.torch for api in lacking])})"] if lacking else []
+        parts += [f"{len(unknown)} without a row ({several([api.torch for api in unknown])})"] if unknown else []
         return f"{self.name}: {total}, {', '.join(parts)}"
 
 
@@ -239,12 +250,3 @@ def _way(row: Row, status: str, crossed: Rewritten) -> str:
     if crossed.refused or crossed.mistaken or row.rewrite:
         return BY_HAND
     return COMPOSED if row.composed else DIRECT
-
-
-def _names(apis: Iterable[Api]) -> str:
-    names_ = [api.torch for api in apis]
-    return ", ".join(names_[:3]) + (f" and {len(names_) - 3} more" if len(names_) > 3 else "")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -31,7 +31,7 @@ from .interpreter import OPTION, Interpreter, evaluates
 from .library_objects import family_of_class
 
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # what they give is what they get
-_ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "bfloat16", "requires_grad_")  # methods of a module
+_ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that give their module
 
 
 @evaluates(ast.Call)
@@ -158,16 +158,7 @@ def _method(
     seen = interpreter.note(qualified, node, scope, arguments, receiver)
     if family == names.TENSOR:
         return Value() if method in names.PLAIN_RESULTS else LibraryObject(names.TENSOR, seen=seen)
-    if family == names.MODULE and method in (
-        "to",
-        "cuda",
-        "cpu",
-        "train",
-        "eval",
-        "half",
-        "float",
-        "requires_grad_",
-    ):
+    if family == names.MODULE and method in _ITSELF:
         return value if type(value) is not Value else receiver
     return LibraryObject("", seen=seen)
 

@@ -4,9 +4,9 @@
     python -m msmigrate.migrate.analyze.torch_operators_worker --names torchvision 'timm:resnet*'
     python -m msmigrate.migrate.analyze.torch_operators_worker --each torchvision:resnet18 torchvision:resnet50 …
 
-Prints one line of JSON: `uses` (what was called, how often, where, with which arguments), `costs`, `inputs`, `notes`.
-With --names the names of the models that patterns stand for; with --each a line for every model as soon as it is done:
-`model`, `seconds`, and its report, or `failed`.
+Answers with `uses` (what was called, how often, where, with which arguments), `costs`, `inputs`, `notes`; with --names
+with the names of the models that patterns stand for; with --each it sends an event for every model as soon as it is
+done: `model`, `seconds`, and its report, or `failed`.
 
 A model runs on the meta device, without memory or computing, and on the CPU where its code looks at values.
 """
@@ -16,8 +16,6 @@ from __future__ import annotations
 import contextlib
 import fnmatch
 import gc
-import json
-import os
 import sys
 import time
 from typing import Any
@@ -27,6 +25,8 @@ from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import FlopCounterMode
 
 from ...errors import BadInput
+from ...workers.messages import Event
+from ...workers.worker import answer, send
 from ..model_spec import Spec, parse, place_of, serve
 from ..torch_models import (
     WAYS,
@@ -189,26 +189,22 @@ def _known(place: str) -> list[str]:
 
 
 def each(models: list[str]) -> None:
-    """Print a line for each model as soon as it is done."""
-    out = os.dup(1)
-    os.dup2(2, 1)
+    """Send the analysis of each model as soon as it is done."""
     for model in models:
         start = time.monotonic()
         try:
-            answer = report(model)
+            found = report(model)
         except BadInput as error:
-            answer = {"failed": str(error)}
+            found = {"failed": str(error)}
         except Exception as error:
-            answer = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"}
-        answer |= {"model": model, "seconds": round(time.monotonic() - start, 2)}
-        os.write(out, (json.dumps(answer) + "\n").encode())
+            found = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"}
+        send(Event("analysed", {**found, "model": model, "seconds": round(time.monotonic() - start, 2)}))
         gc.collect()
-    os._exit(0)
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--each":
-        each(sys.argv[2:])
+        answer(lambda: each(sys.argv[2:]))
     elif sys.argv[1] == "--names":
         del sys.argv[1]
         serve(names)

@@ -1,27 +1,36 @@
 """One torch call of a script as the MindSpore call that means the same, with every argument written out.
 
 Literal values go through the mapping table's own translation. An expression stays as its writer wrote it: where the
-table computes something from the value, that is written around it, or told where it cannot be.
+table computes something from the value, that is written around it, or said where it cannot be.
 """
 
 from __future__ import annotations
 
 import ast
+import copy
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ...errors import BadInput, Unsupported
 from ...mappings import table
-from ...mappings.rows import Argument, Row
+from ...mappings.aliases import row_of
+from ...mappings.rows import Argument, Call, Row
 from ...mappings.verbs import VERBS, Verb
-from .names import MODULE, SCHEDULE, family_of, row_of
-from .rewritten_text import Expression, Texts, text_of, word, written
-from .values import Argument as Given
-from .values import Items, Name, Seen, Thing, Value, is_known, known
+from ..source.infer.abstract_values import (
+    CallArgument,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    Value,
+    is_known,
+    known,
+)
+from ..source.infer.library_objects import MODULE, SCHEDULE, family_of
+from ..source.infer.script_file import LONGEST_TEXT
 
-LEFT_OUT = "# leave it out"  # how the words of a row begin that leaves a call out
 MOVES = ("to", "cuda", "cpu", "float")  # methods that give the object that they are of
 SCHEDULES = "schedules"  # the verb of arguments that hold schedules
 SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
@@ -33,16 +42,17 @@ class Rewritten:
 
     text: str | None = None
     notes: tuple[str, ...] = ()
-    refused: str | None = None
+    refused: Unsupported | None = None
     mistaken: str | None = None
 
 
-def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
+def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
     """Rewrite one call; texts: the calls inside it that were rewritten before."""
     try:
-        given, notes = _bound(seen, row, texts)
+        given = _bound(seen, row, texts)
     except BadInput as error:
         return Rewritten(mistaken=str(error))
+    notes: list[str] = []
     unpacked = [argument.node for argument in seen.arguments or [] if argument.name in ("*", "**")]
     if unpacked:
         notes.append(f"arguments come out of {seen.source.text(unpacked[0])}: write them out")
@@ -53,12 +63,12 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
     try:
         call = table.translate(row.torch, values)
     except Unsupported as error:
-        return Rewritten(notes=tuple(notes), refused=str(error))
+        return Rewritten(notes=tuple(notes), refused=error)
     except BadInput as error:
         return Rewritten(notes=tuple(notes), mistaken=None if unpacked else str(error))
     except (TypeError, ValueError, AttributeError, KeyError, IndexError):
         return Rewritten(notes=(*notes, "its arguments cannot be told from here"))
-    if (row.rewrite or "").startswith(LEFT_OUT) and row.arguments[0].torch in given:  # a wrapper: what is in it stays
+    if row.left_out and row.arguments[0].torch in given:  # a wrapper: what is in it stays
         return Rewritten(written(given[row.arguments[0].torch]), tuple(dict.fromkeys(notes)))
     kwargs = {**call.kwargs, **after}
     first = [written(given[a.torch]) for a in row.arguments if a.torch in row.unwritten and a.torch in given]
@@ -69,26 +79,26 @@ def rewrite(seen: Seen, row: Row, texts: Texts) -> Rewritten:
     return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)))
 
 
-def left_out(seen: Seen, row: Row, texts: Texts) -> str | None:
+def left_out(seen: LibraryUse, row: Row, texts: Texts) -> str | None:
     """The object itself, for what gives it and a row leaves out: x for x.cuda(), net for a wrapper of net."""
-    if not (row.rewrite or "").startswith(LEFT_OUT):
+    if not row.left_out:
         return None
     if family_of(seen.name) == MODULE and seen.receiver is None and seen.arguments:
         held = seen.arguments[0]
         return text_of(seen, held.node, texts) if held.name in (None, "module") else None
     if seen.receiver is None or not isinstance(seen.node, ast.Call) or not isinstance(seen.node.func, ast.Attribute):
         return None
-    names = [argument.value.name for argument in seen.arguments or [] if isinstance(argument.value, Name)]
+    names = [argument.value.name for argument in seen.arguments or [] if isinstance(argument.value, LibraryName)]
     if seen.node.func.attr not in MOVES or any(names):
         return None
     return text_of(seen, seen.node.func.value, texts)
 
 
-def _moved(seen: Seen, row: Row, given: Mapping[str, Any]) -> str | None:
+def _moved(seen: LibraryUse, row: Row, given: Mapping[str, Any]) -> str | None:
     """What to say of x.to(device), where the row says that a device is left out."""
     for argument in row.arguments:
         value = given.get(argument.torch)
-        if "device" in (argument.remedy or "") and value is not None:
+        if argument.device and value is not None:
             text = value if isinstance(value, str) else repr(value)
             is_dtype = isinstance(value, Expression) and any(name in _listed(argument) for name in value.names)
             if not is_dtype and re.search(r"device|cuda|gpu|cpu|rank", text):
@@ -96,12 +106,11 @@ def _moved(seen: Seen, row: Row, given: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _bound(seen: Seen, row: Row, texts: Texts) -> tuple[dict[str, Any], list[str]]:
+def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
     """Every given argument by its torch name: a literal's value, or an Expression."""
     known_names = {argument.torch: argument for argument in row.arguments}
-    notes: list[str] = []
     positional: list[Any] = []
-    given: dict[str, Any] = {}
+    named: dict[str, Any] = {}
     if seen.name.startswith("torch.Tensor.") and isinstance(seen.node, ast.Call):
         assert isinstance(seen.node.func, ast.Attribute)  # it was seen as a method
         positional.append(Expression(text_of(seen, seen.node.func.value, texts)))
@@ -111,30 +120,21 @@ def _bound(seen: Seen, row: Row, texts: Texts) -> tuple[dict[str, Any], list[str
         value = _value(seen, argument, texts)
         if argument.name is None:
             positional.append(value)
-        elif argument.name in known_names:
-            crossing = known_names[argument.name]
-            schedules = _schedules(argument.value, texts) if crossing.verb == SCHEDULES else None
-            given[argument.name] = value if schedules is None else schedules
         else:
-            table.arguments(row.torch, {**dict.fromkeys(given), argument.name: None})  # raises, with the nearest name
-    for crossing in row.arguments:
-        if not positional:
-            break
-        given[crossing.torch] = tuple(positional) if crossing.rest else positional[0]
-        positional = [] if crossing.rest else positional[1:]
-    if positional:
-        raise BadInput(f"{row.torch} takes {len(known_names)} arguments by position, and got more")
-    return given, notes
+            crossing = known_names.get(argument.name)
+            schedules = _schedules(argument.value, texts) if crossing and crossing.verb == SCHEDULES else None
+            named[argument.name] = value if schedules is None else schedules
+    return table.bind(row, named, tuple(positional))
 
 
-def _value(seen: Seen, argument: Given, texts: Texts) -> Any:
+def _value(seen: LibraryUse, argument: CallArgument, texts: Texts) -> Any:
     if argument.at and is_known(argument.value):
         return known(argument.value)
     try:
         return ast.literal_eval(argument.node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         found = Expression(f"{text_of(seen, argument.node, texts)}{argument.at}", known(argument.value))
-        if isinstance(argument.value, Name):  # torch.float32; a member of an enumeration, by its value
+        if isinstance(argument.value, LibraryName):  # torch.float32; a member of an enumeration, by its value
             last = argument.value.name.rpartition(".")[2]
             found.names = (argument.value.name, last, last.lower())
         return found
@@ -142,15 +142,15 @@ def _value(seen: Seen, argument: Given, texts: Texts) -> Any:
 
 def _schedules(value: Value, texts: Texts) -> Any:
     """Schedules inside a schedule, each by its name and arguments; None where they cannot be told."""
-    if not isinstance(value, Items) or not value.closed:
+    if not isinstance(value, ListValue) or not value.closed:
         return None
     found = []
     for item in value.items:
-        row = row_of(item.name) if isinstance(item, Thing) and item.family == SCHEDULE else None
-        if row is None or not isinstance(item, Thing) or item.seen is None:
+        row = row_of(item.name) if isinstance(item, LibraryObject) and item.family == SCHEDULE else None
+        if row is None or not isinstance(item, LibraryObject) or item.seen is None:
             return None
         try:
-            given, _ = _bound(item.seen, row, texts)
+            given = _bound(item.seen, row, texts)
         except BadInput:
             return None
         found.append([row.torch, {key: inner for key, inner in given.items() if key not in row.unwritten}])
@@ -248,3 +248,74 @@ def _stand_in(row: Row, argument: Argument, value: Expression) -> Any:
 def _examples(row: Row) -> dict[str, Any]:
     """Arguments that the table surely takes: those of a row's first case."""
     return dict(next((case.args for case in row.cases if case.raises is None), {}))
+
+
+# the call as source text
+
+Texts = Mapping[int, str]  # a node of a call -> the call rewritten
+
+
+class Expression:
+    """An expression inside a call's arguments: it prints as its text, and refuses to be computed with."""
+
+    def __init__(self, text: str, value: Any = None) -> None:
+        self.text, self.value = text, value
+        self.names: tuple[str, ...] = ()  # what the tables may call it, where it is a library's own value
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return True  # a number other than 0, which a note then says
+
+
+def _refuse(self: Expression, *rest: Any) -> Any:
+    raise ValueError(f"it depends on {self.text}")
+
+
+for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt le gt ge".split():  # noqa: SIM905
+    setattr(Expression, f"__{_name}__", _refuse)
+
+
+def text_of(seen: LibraryUse, node: ast.expr, texts: Texts) -> str:
+    """The source of a node, with the calls inside it rewritten."""
+    if seen.source.length(node) > LONGEST_TEXT:
+        return seen.source.text(node)
+    inside = {id(part) for part in ast.walk(node)} & texts.keys()
+    if not inside:
+        return seen.source.text(node)
+    if id(node) in inside:
+        return texts[id(node)]
+    return " ".join(ast.unparse(_replaced(node, lambda part: texts.get(id(part)))).split())
+
+
+def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
+    """A copy of a tree with some of its nodes replaced by names, which unparse writes as they are."""
+    if isinstance(node, list):
+        return [_replaced(item, new) for item in node]
+    if not isinstance(node, ast.AST):
+        return node
+    text = new(node)
+    if text is not None:
+        return ast.Name(id=text, ctx=ast.Load())
+    made = copy.copy(node)
+    for field, value in ast.iter_fields(node):
+        setattr(made, field, _replaced(value, new))
+    return made
+
+
+def word(name: str, value: Any) -> str:
+    """One argument of a call as source."""
+    return written(value) if name == "*args" else f"{name}={written(value)}"
+
+
+def written(value: Any) -> str:
+    """A value inside a call as source."""
+    if isinstance(value, Call):
+        return f"{value.target}({', '.join(word(name, inner) for name, inner in value.kwargs.items())})"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(written(item) for item in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {written(item)}' for key, item in value.items())}}}"
+    return repr(value)

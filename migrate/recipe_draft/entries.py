@@ -1,19 +1,31 @@
-"""Arguments of a script's calls as a recipe writes them: plain values, and where each comes from."""
+"""Lines of a recipe: plain values, where each comes from, and which key says what a call does."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import MsmigrateError
 from ...mappings import table
+from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Argument, Row
-from .noting import PERHAPS
-from .values import Constant, Items, Name, Seen, Thing, Untold, Value, origins, plain
+from ..source.infer.abstract_values import (
+    Constant,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    NotConstant,
+    Value,
+    origins,
+    plain,
+)
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
+from ..source.infer.library_objects import OPTIMIZER, SCHEDULE, family_of, is_class
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
 RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
@@ -59,7 +71,7 @@ def yaml(value: Any) -> str:
     return f"[{', '.join(yaml(item) for item in value)}]"
 
 
-def place(seen: Seen) -> str:
+def place(seen: LibraryUse) -> str:
     """Where a call stands, and the call."""
     text = seen.source.text(seen.node)
     where = f", where {seen.condition}" if seen.certainty == PERHAPS and seen.condition else ""
@@ -75,19 +87,29 @@ def sources(value: Value | None) -> list[str]:
     return [f"{_line(origin.file, origin.line)}: {origin.text}" for origin in origins(value)]
 
 
-def bound(seen: Seen, row: Row) -> Iterator[tuple[Argument, Value, str]]:
+def bound(seen: LibraryUse, row: Row) -> Iterator[tuple[Argument, Value, str]]:
     """The row's arguments that the call gives, each with its value and its source text."""
-    by_name = {argument.torch: argument for argument in row.arguments}
-    by_position = [argument for argument in seen.arguments or [] if argument.name is None]
-    for argument, given in zip(row.arguments, by_position, strict=False):
-        yield argument, given.value, seen.source.text(given.node)
-    for given in seen.arguments or []:
-        if given.name in by_name:
-            yield by_name[given.name], given.value, seen.source.text(given.node)
+    known = {argument.torch: argument for argument in row.arguments if not argument.rest}
+    positional = [argument for argument in seen.arguments or [] if argument.name is None][: len(known)]
+    named = {
+        argument.name: argument for argument in seen.arguments or [] if argument.name in list(known)[len(positional) :]
+    }
+    for name, given in table.bind(row, named, tuple(positional)).items():  # what torch would refuse is left out
+        if name in known:
+            yield known[name], given.value, seen.source.text(given.node)
 
 
-def part(seen: Seen, row: Row, brief: bool = False) -> tuple[str, list[Entry], list[str]]:
-    """A call as a recipe's part: its name, an entry for each argument, and what could not be told.
+class Part(NamedTuple):
+    """A call as a recipe's part: its name, an entry for each argument, and what reading does not say of them."""
+
+    name: str
+    args: list[Entry]
+    comments: list[str]
+    incomplete: bool  # an argument has to be written in by hand
+
+
+def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
+    """A call as a recipe's part.
 
     An argument that the mapping table refuses is written as a comment. brief: those that are torch's defaults are left
     out.
@@ -99,7 +121,7 @@ def part(seen: Seen, row: Row, brief: bool = False) -> tuple[str, list[Entry], l
             continue  # handed over, or without an effect
         try:
             found = _fitting(argument, recipe_value(value, argument))
-        except Untold:
+        except NotConstant:
             default = "it has to be given" if argument.required else f"torch's default {argument.default!r} counts"
             where = _line(seen.source.shown, seen.node.lineno)
             untold.append(f"{where}: {argument.torch}={_short(text)} cannot be told; {default}")
@@ -117,7 +139,7 @@ def part(seen: Seen, row: Row, brief: bool = False) -> tuple[str, list[Entry], l
     given = {entry.key for entry in entries if not entry.out}
     lacking = [a.torch for a in row.arguments if a.required and a.torch not in given and a.torch not in row.unwritten]
     untold += [f"{row.short} needs {name}: write it here" for name in lacking]
-    return short_name(row), entries, untold
+    return Part(short_name(row), entries, untold, incomplete=bool(lacking))
 
 
 def short_name(row: Row) -> str:
@@ -129,18 +151,18 @@ def short_name(row: Row) -> str:
 
 
 def recipe_value(value: Value, argument: Argument | None = None) -> Any:
-    """The plain value of an argument; a member of an enumeration, such as BICUBIC, by its value. Raises Untold."""
-    if isinstance(value, Thing) and value.seen is not None and len(value.seen.arguments or []) == 1:
+    """The plain value of an argument; a member of an enumeration, such as BICUBIC, by its value. Raises NotConstant."""
+    if isinstance(value, LibraryObject) and value.seen is not None and len(value.seen.arguments or []) == 1:
         value = (value.seen.arguments or [])[0].value  # InterpolationMode("bilinear")
-    if isinstance(value, Name):
+    if isinstance(value, LibraryName):
         last = value.name.rpartition(".")[2]
         listed = [ours for ours, _ in argument.values] if argument is not None else []
         for candidate in (value.name, last, last.lower()):
             if candidate in listed:
                 return candidate
-        raise Untold
-    if isinstance(value, Items) and not value.closed:
-        raise Untold
+        raise NotConstant
+    if isinstance(value, ListValue) and not value.closed:
+        raise NotConstant
     return _plain(plain(value))
 
 
@@ -151,22 +173,22 @@ def _plain(value: Any) -> Any:
         return {key: _plain(item) for key, item in value.items()}
     if value is None or isinstance(value, (bool, int, str)):
         if isinstance(value, int) and abs(value) >= 10**18:
-            raise Untold
+            raise NotConstant
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    raise Untold
+    raise NotConstant
 
 
 def _fitting(argument: Argument, value: Any) -> Any:
-    """The value in the type of torch's default: 1 for True, 30 for 30.0; raises Untold where it has another type."""
+    """The value in the type of torch's default: 1 for True, 30 for 30.0; raises NotConstant where it is of another."""
     default = None if argument.required else _listed(argument.default)
     if isinstance(default, bool):
         if value in (0, 1) and not isinstance(value, list):
             return bool(value)
-        raise Untold
+        raise NotConstant
     if isinstance(default, (int, float)) and (isinstance(value, bool) or not isinstance(value, (int, float, list))):
-        raise Untold
+        raise NotConstant
     if isinstance(value, float) and value.is_integer() and argument.required:
         return int(value)
     return value
@@ -186,3 +208,71 @@ def number(value: Value | None) -> float | int | None:
     if isinstance(found, bool) or not isinstance(found, (int, float)) or not math.isfinite(found):
         return None
     return found
+
+
+# which key of a recipe says what a call does: the rows say it, and here stands what they do not
+
+MODELS = {  # the models that a recipe can name -> their arguments, save num_classes
+    "lenet5": (),
+    "resnet_tiny": (),
+    "resnet18": ("zero_init_residual",),
+    "resnet34": ("zero_init_residual",),
+    "resnet50": ("zero_init_residual", "groups", "width_per_group"),
+    "resnet101": ("zero_init_residual", "groups", "width_per_group"),
+    "resnet152": ("zero_init_residual", "groups", "width_per_group"),
+}
+# what no row says yet: -> key of a recipe
+KEYS = {
+    "timm.utils.NativeScaler": "dynamic_loss_scale",
+    "timm.data.FastCollateMixup": "mixup",
+    "torchvision.transforms.MixUp": "mixup",
+    "torchvision.transforms.CutMix": "mixup",
+    "timm.loss.SoftTargetCrossEntropy": "loss",
+    "timm.loss.LabelSmoothingCrossEntropy": "loss",
+}
+# the keys that drafting asks for
+DATA, SEED, CLIP, AMP, SCALE = "data.batch", "seed", "clip.max_norm", "amp", "dynamic_loss_scale"
+EMA, MIXUP, SYNC, TENSORBOARD, SOURCE = "ema", "mixup", "sync_batchnorm", "train.tensorboard", "data.source"
+
+
+def key_of(name: str) -> str | None:
+    """The key of a recipe that says what this name does: by its row, or by the list above."""
+    row = row_of(name)
+    if row is not None and row.kind in ("optimizer", "schedule", "loss"):
+        return row.kind
+    if row is not None and row.recipe:
+        return str(row.recipe["key"])
+    listed = next((KEYS[one] for one in restated(name) if one in KEYS), None)
+    family = family_of(name) if is_class(name) else ""
+    return listed or (family if family in (SCHEDULE, OPTIMIZER) else None)
+
+
+def source_of(name: str) -> str | None:
+    """How a recipe writes the images of a data set: folder:PATH."""
+    row = row_of(name)
+    found = row.recipe.get("value") if row is not None and row.recipe.get("key") == SOURCE else None
+    return str(found) if found else None
+
+
+def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
+    """The calls that a recipe says under this key, the surest first."""
+    called = [seen for seen in interpreter.seen if seen.arguments is not None and seen.receiver is None]
+    wanted = {name for name in {seen.name for seen in called} if key_of(name) == key}
+    return by_sureness(seen for seen in called if seen.name in wanted)
+
+
+def by_sureness(found: Iterable[LibraryUse]) -> list[LibraryUse]:
+    """The surest first, in the order of the script."""
+    return sorted(found, key=lambda seen: (CERTAINTIES.index(seen.certainty), seen.order))
+
+
+def surely(found: list[LibraryUse]) -> list[LibraryUse]:
+    """Those that run with the defaults, or perhaps; where there are none, those in functions that nothing calls."""
+    return [seen for seen in found if seen.certainty not in (OPTION, UNCALLED)] or [
+        seen for seen in found if seen.certainty == UNCALLED
+    ]
+
+
+def options(found: list[LibraryUse]) -> list[LibraryUse]:
+    """Those that run with other arguments than the defaults only, each place once."""
+    return list({(seen.source.shown, seen.node.lineno): seen for seen in found if seen.certainty == OPTION}.values())

@@ -6,10 +6,9 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .source import Source
+from .script_file import ScriptFile
 
 LARGEST = 10_000  # letters of a text, and values inside one another; what is larger is not followed
 MOST_BASES = 100  # of a class
@@ -43,7 +42,7 @@ class Constant(Value):
 
 
 @dataclass(eq=False)
-class Items(Value):
+class ListValue(Value):
     """A list, tuple or set as far as its elements were seen."""
 
     items: list[Value]
@@ -57,21 +56,21 @@ class Items(Value):
 
 
 @dataclass(eq=False)
-class Pairs(Value):
+class DictValue(Value):
     """A dict by its constant keys."""
 
     pairs: dict[Any, Value]
 
 
 @dataclass(eq=False)
-class Name(Value):
+class LibraryName(Value):
     """A function, class or module of a library, by its qualified name."""
 
     name: str
 
 
 @dataclass(eq=False)
-class Argument:
+class CallArgument:
     """One argument of a call: its name where it has one (`*` and `**` for unpacked ones), its node and value."""
 
     name: str | None
@@ -81,18 +80,18 @@ class Argument:
 
 
 @dataclass(eq=False)
-class Seen:
+class LibraryUse:
     """One evaluation of a call (or of a name that is not called) of a library."""
 
     name: str  # qualified
-    source: Source
+    source: ScriptFile
     node: ast.expr
-    arguments: list[Argument] | None  # None: named, not called
-    certainty: str  # how surely it runs: see evaluating.py
+    arguments: list[CallArgument] | None  # None: named, not called
+    certainty: str  # how surely it runs: see interpreter.py
     condition: str | None  # that has to hold, where it is not known to
     loops: tuple[str, ...]  # the kinds of the loops around it, outermost first
     order: int
-    receiver: Thing | Instance | None = None
+    receiver: LibraryObject | ScriptObject | None = None
     tests: tuple[tuple[ast.expr, Scope], ...] = ()  # the conditions around it
 
     def get(self, name: str, position: int | None = None) -> Value | None:
@@ -107,11 +106,11 @@ class Seen:
 
 
 @dataclass(eq=False)
-class Thing(Value):
+class LibraryObject(Value):
     """What a library's call gave: an optimizer, a tensor, a module, …"""
 
-    family: str  # see names.py; "" where nobody can tell
-    seen: Seen | None = None
+    family: str  # see library_objects.py; "" where nobody can tell
+    seen: LibraryUse | None = None
     name: str = ""  # the qualified name of its class or of the function that made it
     of: Value | None = None  # what it was made from: the module inside a wrapper, the data set of a loader
 
@@ -120,7 +119,7 @@ class Thing(Value):
 class Scope:
     """The names of a module, class or function, and the scope around it."""
 
-    source: Source
+    source: ScriptFile
     parent: Scope | None = None
     names: dict[str, Value] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)  # libraries of `from … import *`
@@ -137,24 +136,24 @@ class Scope:
 
 
 @dataclass(eq=False)
-class Module(Value):
+class ScriptModule(Value):
     """A file of the script's folder."""
 
     scope: Scope
 
 
 @dataclass(eq=False)
-class Function(Value):
+class ScriptFunction(Value):
     """A function of the script."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
     scope: Scope  # around it
     receiver: Value | None = None
-    owner: Class | None = None  # the class that defines it
+    owner: ScriptClass | None = None  # the class that defines it
 
 
 @dataclass(eq=False)
-class Class(Value):
+class ScriptClass(Value):
     """A class of the script."""
 
     node: ast.ClassDef
@@ -170,53 +169,57 @@ class Class(Value):
             if id(found) not in seen:
                 seen.add(id(found))
                 yield found
-                waiting += found.bases[::-1] if isinstance(found, Class) else ()
+                waiting += found.bases[::-1] if isinstance(found, ScriptClass) else ()
 
     def find(self, name: str) -> Value | None:
         """A name of the class or of the classes of the script that it derives from."""
-        owners = (of for of in self.family() if isinstance(of, Class) and name in of.scope.names)
+        owners = (of for of in self.family() if isinstance(of, ScriptClass) and name in of.scope.names)
         return next((of.scope.names[name] for of in owners), None)
 
     def library_base(self) -> str | None:
         """The library class that it derives from in the end, if any."""
-        return next((of.name for of in self.family() if isinstance(of, Name)), None)
+        return next((of.name for of in self.family() if isinstance(of, LibraryName)), None)
 
 
 @dataclass(eq=False)
-class Instance(Value):
+class ScriptObject(Value):
     """An object of one of the script's classes."""
 
-    of: Class
+    of: ScriptClass
     attributes: dict[str, Value] = field(default_factory=dict)
-    arguments: list[Argument] = field(default_factory=list)
+    arguments: list[CallArgument] = field(default_factory=list)
     node: ast.expr | None = None
     certainty: str = ""
-    source: Source | None = None
+    source: ScriptFile | None = None
 
 
 @dataclass(eq=False)
-class Parser(Value):
+class ArgumentParser(Value):
     """An argparse parser: what it knows of every argument."""
 
     defaults: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(eq=False)
-class Arguments(Value):
+class ParsedArguments(Value):
     """What parse_args gave; what the script assigns to it later counts."""
 
-    parser: Parser
+    parser: ArgumentParser
     assigned: dict[str, Value] = field(default_factory=dict)
+
+    def get(self, name: str) -> Value:
+        """What `args.name` is."""
+        return self.assigned[name] if name in self.assigned else self.parser.defaults.get(name, Value())
 
 
 def with_other(value: Value, other: Value | None) -> Value:
     """None, with what stands there under other arguments."""
-    if isinstance(value, Constant) and value.value is None and isinstance(other, (Thing, Instance)):
+    if isinstance(value, Constant) and value.value is None and isinstance(other, (LibraryObject, ScriptObject)):
         return Constant(None, origins=value.origins, other=other)
     return value
 
 
-class Untold(Exception):
+class NotConstant(Exception):
     """The value cannot be told without running the script."""
 
 
@@ -225,7 +228,13 @@ def weight(value: Value | None) -> int:
     total, waiting = 1, [value]
     while waiting and total <= LARGEST:
         found = waiting.pop()
-        inner = found.items if isinstance(found, Items) else found.pairs.values() if isinstance(found, Pairs) else ()
+        inner = (
+            found.items
+            if isinstance(found, ListValue)
+            else found.pairs.values()
+            if isinstance(found, DictValue)
+            else ()
+        )
         if isinstance(found, Constant):
             held = found.value
             total += len(held) // 64 if isinstance(held, (str, bytes)) else 0
@@ -236,31 +245,33 @@ def weight(value: Value | None) -> int:
 
 
 def plain(value: Value | None) -> Any:
-    """The Python value of a constant, a list or a dict of constants; raises Untold for anything else, and for what is
-    too large to be followed: a list that holds one list twice, again and again, is small only as long as nobody writes
-    it out."""
+    """The Python value of a constant, or of a list or dict of constants.
+
+    Raises NotConstant for anything else, and for what is too large to be followed: a list that holds one list twice,
+    again and again, is small only as long as nobody writes it out.
+    """
     if isinstance(value, Constant):
         return value.value
-    if not isinstance(value, (Items, Pairs)) or weight(value) > LARGEST:
-        raise Untold
+    if not isinstance(value, (ListValue, DictValue)) or weight(value) > LARGEST:
+        raise NotConstant
     return _plain(value)
 
 
 def _plain(value: Value) -> Any:
     if isinstance(value, Constant):
         return value.value
-    if isinstance(value, Items) and value.closed:
+    if isinstance(value, ListValue) and value.closed:
         return [_plain(item) for item in value.items]
-    if isinstance(value, Pairs):
+    if isinstance(value, DictValue):
         return {key: _plain(item) for key, item in value.pairs.items()}
-    raise Untold
+    raise NotConstant
 
 
 def known(value: Value | None, default: Any = None) -> Any:
     """The Python value, or the default where it cannot be told."""
     try:
         return plain(value)
-    except Untold:
+    except NotConstant:
         return default
 
 
@@ -268,7 +279,7 @@ def is_known(value: Value | None) -> bool:
     """Whether the value can be told."""
     try:
         plain(value)
-    except Untold:
+    except NotConstant:
         return False
     return True
 
@@ -281,9 +292,11 @@ def wrapped(value: Any, origins: Origins = ()) -> Value:
     if isinstance(value, (str, bytes)):
         return Constant(value, origins=origins) if len(value) <= LARGEST else Value()
     if isinstance(value, (list, tuple, set, frozenset, range)):
-        return Items([wrapped(item, origins) for item in value], origins=origins) if len(value) <= LARGEST else Value()
+        return (
+            ListValue([wrapped(item, origins) for item in value], origins=origins) if len(value) <= LARGEST else Value()
+        )
     if isinstance(value, dict):
-        return Pairs({key: wrapped(item, origins) for key, item in value.items()}, origins=origins)
+        return DictValue({key: wrapped(item, origins) for key, item in value.items()}, origins=origins)
     return Value()
 
 
@@ -294,7 +307,7 @@ def origins(*values: Value | None) -> Origins:
         if value is None:
             continue
         found |= dict.fromkeys(value.origins)
-        for item in value.items[:20] if isinstance(value, Items) else ():  # what is in those, they say themselves
+        for item in value.items[:20] if isinstance(value, ListValue) else ():  # what is in those, they say themselves
             found |= dict.fromkeys(item.origins)
     return tuple(found)[:6]
 

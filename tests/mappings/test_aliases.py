@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from msmigrate.migrate.analyze.names import find, is_fact, shown
+from msmigrate.mappings.aliases import find, is_fact, shown
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Qualified names of the libraries that a training script calls, and the rows of the table that they stand for."""
+"""Families of the objects that a library gives (tensor, module, optimizer, loader), and how a script names them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import builtins
 import re
 import types
 from functools import cache
-from pathlib import Path
 
-from ...mappings import table, user_files
-from ...mappings.rows import Row
-from ..analyze.names import find
+from ....mappings.aliases import index, restated, row_of
+from ....mappings.rows import Row
+from .abstract_values import ScriptClass
 
 # the libraries whose calls are listed, whether the table has a row or not
 LIBRARIES = (
@@ -21,31 +20,6 @@ FRAMEWORK = ("torch", "torchvision", "timm", "apex", "functorch", "torchaudio", 
 
 TENSOR, MODULE, OPTIMIZER, SCHEDULE = "tensor", "module", "optimizer", "schedule"
 LOADER, DATASET = "loader", "dataset"
-
-# where a library keeps in a file of its own what it offers one level up: how the short name is written
-RESTATED = (
-    (re.compile(r"torch\.nn\.modules\.(?:\w+\.)?(\w+)"), r"torch.nn.\1"),
-    (re.compile(r"torch\.nn\.parallel\.(?:distributed|data_parallel)\.(\w+)"), r"torch.nn.parallel.\1"),
-    (re.compile(r"torch\.nn\.utils\.\w+\.(\w+)"), r"torch.nn.utils.\1"),
-    (re.compile(r"torch\.optim\.(?!lr_scheduler|swa_utils)\w+\.(\w+)"), r"torch.optim.\1"),
-    (re.compile(r"torch\.distributions\.\w+\.([A-Z]\w+)"), r"torch.distributions.\1"),
-    (re.compile(r"torch\.utils\.data\.\w+\.(\w+)"), r"torch.utils.data.\1"),
-    (re.compile(r"torch\.autograd\.(?:variable|grad_mode)\.(\w+)"), r"torch.\1"),
-    (
-        re.compile(r"torchvision\.transforms\.(?:transforms|v2|autoaugment|v2\._\w+)\.(\w+)"),
-        r"torchvision.transforms.\1",
-    ),
-    (re.compile(r"torchvision\.transforms\.v2\.functional\.(\w+)"), r"torchvision.transforms.functional.\1"),
-    (re.compile(r"torchvision\.(models|datasets)\.\w+\.(\w+)"), r"torchvision.\1.\2"),
-    (re.compile(r"torch\.(?:cuda\.)?amp\.(?:\w+\.)?GradScaler"), r"torch.amp.GradScaler"),
-    (re.compile(r"torch\.(?:cuda\.amp|cuda\.amp\.\w+|amp\.\w+)\.autocast"), r"torch.amp.autocast"),
-    (re.compile(r"torch\.amp\.autocast"), r"torch.autocast"),
-    (re.compile(r"timm\.(data|loss|optim|scheduler|utils|layers)\.\w+\.(\w+)"), r"timm.\1.\2"),
-    (re.compile(r"timm\.models\.layers\.(\w+)"), r"timm.layers.\1"),
-    (re.compile(r"timm\.models\.create_model"), r"timm.create_model"),
-    (re.compile(r"apex\.parallel\.\w+\.(\w+)"), r"apex.parallel.\1"),
-    (re.compile(r"torchvision\.models\.(?!get_|list_)[a-z]\w*"), r"torchvision.models.get_model"),  # resnet50(…)
-)
 
 # what a call gives, by the beginning of its name; the kind of its row comes first, the longest beginning next
 FAMILIES = {
@@ -120,39 +94,6 @@ HABITS = (
     (re.compile(r"(\w*_)?(data_?loader|loader)\w*"), LOADER),
     (re.compile(r"(images?|inputs?|targets?|labels?|logits|outputs?|loss|preds?)"), TENSOR),
 )
-
-
-def index() -> dict[str, Row]:
-    """Every torch name that the table knows, the user's own rows included, with its row."""
-    return _index(user_files.paths())
-
-
-@cache
-def _index(own: tuple[Path, ...]) -> dict[str, Row]:
-    found: dict[str, Row] = {}
-    for row in table.rows():
-        for name in (row.torch, *row.aliases):
-            found.setdefault(name, row)
-    return found
-
-
-def row_of(name: str) -> Row | None:
-    """The row of a qualified name, also where a library offers the thing in two places."""
-    known = index()
-    found = next((known[one] for one in restated(name) if one in known), None)
-    if found is None and re.fullmatch(r"torch\.(Tensor\.\w+|nn\.functional\.\w+|[a-z]\w*)", name):
-        return find(name).row  # a method does what the function of its name does
-    return found
-
-
-@cache
-def restated(name: str) -> tuple[str, ...]:
-    """The name, and how else the library writes it."""
-    found = [name]
-    for _ in range(4):
-        name = next((pattern.sub(to, name) for pattern, to in RESTATED if pattern.fullmatch(name)), name)
-        found.append(name)
-    return tuple(dict.fromkeys(found))
 
 
 def is_library(name: str) -> bool:
@@ -230,3 +171,9 @@ def habit(name: str) -> str:
     """What a variable of this name usually is: one of the families, or ""."""
     lower = name.lower()
     return next((family for pattern, family in HABITS if pattern.fullmatch(lower)), "")
+
+
+def family_of_class(of: ScriptClass) -> str:
+    """The family of a class of the script, by the library's class that it derives from."""
+    base = of.library_base()
+    return (BASES.get(base) or family_of(base)) if base else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msmigrate.migrate.script.analysis import ScriptAnalysis, Use
+from msmigrate.migrate.analyze.script_analysis import ScriptAnalysis, Use
 
 
 def names_of(analysis: ScriptAnalysis) -> set[str]:

@@ -7,12 +7,14 @@ name that ends in an underscore writes the result in its first argument.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-from ...mappings import table
-from ...mappings.rows import Row
+from . import table, user_files
+from .rows import Row
 
 # what may stand in a model; the other kinds (optimizers, transforms, scripts) are of the training script
 KINDS = ("module", "layer", "loss", "function", "distribution")
@@ -152,3 +154,62 @@ def _candidates(name: str, swapped: bool, in_place: bool) -> Iterator[str]:
         for prefix in ("torch.Tensor.", "torch.", F, "torch.special.", "torch.linalg.", "torch.fft."):
             if prefix + ending not in UNLIKE:
                 yield prefix + ending
+
+
+# where a library keeps in a file of its own what it offers one level up: how the short name is written
+RESTATED = (
+    (re.compile(r"torch\.nn\.modules\.(?:\w+\.)?(\w+)"), r"torch.nn.\1"),
+    (re.compile(r"torch\.nn\.parallel\.(?:distributed|data_parallel)\.(\w+)"), r"torch.nn.parallel.\1"),
+    (re.compile(r"torch\.nn\.utils\.\w+\.(\w+)"), r"torch.nn.utils.\1"),
+    (re.compile(r"torch\.optim\.(?!lr_scheduler|swa_utils)\w+\.(\w+)"), r"torch.optim.\1"),
+    (re.compile(r"torch\.distributions\.\w+\.([A-Z]\w+)"), r"torch.distributions.\1"),
+    (re.compile(r"torch\.utils\.data\.\w+\.(\w+)"), r"torch.utils.data.\1"),
+    (re.compile(r"torch\.autograd\.(?:variable|grad_mode)\.(\w+)"), r"torch.\1"),
+    (
+        re.compile(r"torchvision\.transforms\.(?:transforms|v2|autoaugment|v2\._\w+)\.(\w+)"),
+        r"torchvision.transforms.\1",
+    ),
+    (re.compile(r"torchvision\.transforms\.v2\.functional\.(\w+)"), r"torchvision.transforms.functional.\1"),
+    (re.compile(r"torchvision\.(models|datasets)\.\w+\.(\w+)"), r"torchvision.\1.\2"),
+    (re.compile(r"torch\.(?:cuda\.)?amp\.(?:\w+\.)?GradScaler"), r"torch.amp.GradScaler"),
+    (re.compile(r"torch\.(?:cuda\.amp|cuda\.amp\.\w+|amp\.\w+)\.autocast"), r"torch.amp.autocast"),
+    (re.compile(r"torch\.amp\.autocast"), r"torch.autocast"),
+    (re.compile(r"timm\.(data|loss|optim|scheduler|utils|layers)\.\w+\.(\w+)"), r"timm.\1.\2"),
+    (re.compile(r"timm\.models\.layers\.(\w+)"), r"timm.layers.\1"),
+    (re.compile(r"timm\.models\.create_model"), r"timm.create_model"),
+    (re.compile(r"apex\.parallel\.\w+\.(\w+)"), r"apex.parallel.\1"),
+    (re.compile(r"torchvision\.models\.(?!get_|list_)[a-z]\w*"), r"torchvision.models.get_model"),  # resnet50(…)
+)
+
+
+def index() -> dict[str, Row]:
+    """Every torch name that the table knows, the user's own rows included, with its row."""
+    return _index(user_files.paths())
+
+
+@cache
+def _index(own: tuple[Path, ...]) -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    for row in table.rows():
+        for name in (row.torch, *row.aliases):
+            found.setdefault(name, row)
+    return found
+
+
+def row_of(name: str) -> Row | None:
+    """The row of a qualified name, also where a library offers the thing in two places."""
+    known = index()
+    found = next((known[one] for one in restated(name) if one in known), None)
+    if found is None and re.fullmatch(r"torch\.(Tensor\.\w+|nn\.functional\.\w+|[a-z]\w*)", name):
+        return find(name).row  # a method does what the function of its name does
+    return found
+
+
+@cache
+def restated(name: str) -> tuple[str, ...]:
+    """The name, and how else the library writes it."""
+    found = [name]
+    for _ in range(4):
+        name = next((pattern.sub(to, name) for pattern, to in RESTATED if pattern.fullmatch(name)), name)
+        found.append(name)
+    return tuple(dict.fromkeys(found))

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
-from msmigrate.migrate.script.analysis import analyze_script
-from msmigrate.migrate.script.recipe_draft import draft_recipe
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.migrate.recipe_draft.draft import draft_recipe
 
 Write = Callable[..., Path]
 REPRODUCIBLE = settings(

@@ -13,9 +13,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import MsmigrateError
-from msmigrate.migrate.script.analysis import analyze_script
-from msmigrate.migrate.script.recipe_draft import draft_recipe
-from msmigrate.migrate.script.recipe_keys import MODELS
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.migrate.recipe_draft.draft import draft_recipe
+from msmigrate.migrate.recipe_draft.entries import MODELS
 from msmigrate.training.models import model_names
 from msmigrate.training.recipe import reader, schema
 

@@ -9,8 +9,8 @@ import fuzz_check
 import pytest
 from msmigrate import input_files
 from msmigrate.errors import BadInput
-from msmigrate.migrate.script.analysis import analyze_script
-from msmigrate.migrate.script.recipe_draft import draft_recipe
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.migrate.recipe_draft.draft import draft_recipe
 from msmigrate.reports import script_analysis
 
 MEMORY = 500 << 20

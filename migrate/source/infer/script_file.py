@@ -11,9 +11,9 @@ from functools import cached_property
 from itertools import accumulate
 from pathlib import Path
 
-from ...errors import BadInput
-from ...input_files import LARGEST_PYTHON, python_tree, read_bytes
-from ...printable import shortened
+from ....errors import BadInput
+from ....input_files import LARGEST_PYTHON, python_tree, read_bytes
+from ....printable import shortened
 
 LINE_ENDS = re.compile("\r\n|\r|\n")  # those that Python counts
 LONGEST_TEXT = 10_000  # letters of a node that is written anew, on one line
@@ -21,7 +21,7 @@ DEEPEST = 120  # levels of a syntax tree; an `elif` is one more
 
 
 @dataclass(frozen=True)
-class Source:
+class ScriptFile:
     """One file: where it lies, how it is called in reports, its lines and its tree."""
 
     path: Path
@@ -60,7 +60,7 @@ class Source:
         return [0, *accumulate(len(line) + 1 for line in self.encoded)]
 
 
-def read_source(path: Path, shown: str | None = None) -> Source:
+def read_script_file(path: Path, shown: str | None = None) -> ScriptFile:
     """Read and parse one file; raises BadInput with the file, and the line where there is one."""
     shown = shown or str(path)
     try:
@@ -89,7 +89,7 @@ def read_source(path: Path, shown: str | None = None) -> Source:
     line = _too_deep(tree)
     if line:
         raise BadInput(f"{shown}:{line}: nested more than {DEEPEST} deep; that is no script that a person wrote")
-    return Source(path, shown, tuple(LINE_ENDS.split(text.removeprefix("\N{BOM}"))), tree)
+    return ScriptFile(path, shown, tuple(LINE_ENDS.split(text.removeprefix("\N{BOM}"))), tree)
 
 
 def _too_deep(tree: ast.Module) -> int | None:

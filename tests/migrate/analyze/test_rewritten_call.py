@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msmigrate.mappings import table
 from msmigrate.mappings.verbs import VERBS
-from msmigrate.migrate.script.analysis import Use, analyze_script
+from msmigrate.migrate.analyze.script_analysis import Use, analyze_script
 from script_uses import use_of
 
 Write = Callable[..., Path]

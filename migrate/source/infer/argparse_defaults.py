@@ -5,14 +5,27 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-from .source import Source
-from .values import Argument, Arguments, Constant, Items, Origin, Parser, Value, is_known, known, wrapped
+from .abstract_values import (
+    ArgumentParser,
+    CallArgument,
+    Constant,
+    ListValue,
+    Origin,
+    ParsedArguments,
+    Value,
+    is_known,
+    known,
+    wrapped,
+)
+from .script_file import ScriptFile
 
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 _CONVERSIONS = {"int": int, "float": float, "str": str}
 
 
-def called(parser: Parser, method: str, arguments: list[Argument], node: ast.Call, source: Source, keep: bool) -> Value:
+def called(
+    parser: ArgumentParser, method: str, arguments: list[CallArgument], node: ast.Call, source: ScriptFile, keep: bool
+) -> Value:
     """What a method of a parser gives; keep: whether the call surely runs and so changes the parser."""
     if method == "add_argument" and keep:
         _add(parser, arguments, node, source)
@@ -21,13 +34,13 @@ def called(parser: Parser, method: str, arguments: list[Argument], node: ast.Cal
             if argument.name:
                 parser.defaults[argument.name] = _of(source, argument.name, argument.node, argument.value)
     if method == "parse_args":
-        return Arguments(parser)
+        return ParsedArguments(parser)
     if method in ("parse_known_args", "parse_known_intermixed_args"):
-        return Items([Arguments(parser), Value()])
+        return ListValue([ParsedArguments(parser), Value()])
     return parser if method in _OF_A_GROUP else Value()
 
 
-def _add(parser: Parser, arguments: list[Argument], node: ast.Call, source: Source) -> None:
+def _add(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Call, source: ScriptFile) -> None:
     given = {argument.name: argument for argument in arguments if argument.name}
     flags = [flag for argument in arguments if argument.name is None and isinstance(flag := known(argument.value), str)]
     name = known(given["dest"].value) if "dest" in given else None
@@ -49,7 +62,7 @@ def _add(parser: Parser, arguments: list[Argument], node: ast.Call, source: Sour
     parser.defaults[name] = _of(source, name, node, value)
 
 
-def _of(source: Source, name: str, node: ast.expr, value: Value) -> Value:
+def _of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
     """The value, with the line of the argument as the one place that it comes from."""
     if not is_known(value):
         return value
@@ -57,7 +70,7 @@ def _of(source: Source, name: str, node: ast.expr, value: Value) -> Value:
     return wrapped(known(value), (Origin(source.shown, node.lineno, text),))
 
 
-def _converted(value: Value, kind: Argument | None) -> Value:
+def _converted(value: Value, kind: CallArgument | None) -> Value:
     """A default that is a text goes through the argument's type, as argparse does it."""
     if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
         return value
@@ -68,10 +81,3 @@ def _converted(value: Value, kind: Argument | None) -> Value:
         return Constant(convert(value.value))
     except ValueError:
         return Value()
-
-
-def attribute(arguments: Arguments, name: str) -> Value:
-    """What `args.name` is."""
-    if name in arguments.assigned:
-        return arguments.assigned[name]
-    return arguments.parser.defaults.get(name, Value())

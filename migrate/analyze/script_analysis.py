@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ...errors import BadInput
+from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
-from ..analyze.names import find
-from ..analyze.operators import BY_HAND, COMPOSED, DIRECT, MODES, NO_ROW, TARGETS, status_of
-from . import names
-from .noting import DEFAULT, SURENESS
-from .reading import Reader
-from .rewriting import Rewritten, left_out, rewrite
-from .values import Seen
+from ..source.infer import library_objects
+from ..source.infer.abstract_values import LibraryUse
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, Interpreter
+from .operators import (
+    BY_HAND,
+    COMPOSED,
+    DIRECT,
+    IN_PLACE,
+    MODES,
+    NO_ROW,
+    TARGETS,
+    count,
+    has_remedy,
+    several,
+    status_of,
+    without_row,
+)
+from .rewritten_call import Rewritten, left_out, rewrite
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
-IN_PLACE = "torch writes the result into its first argument; in MindSpore use what is returned"
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,7 @@ class Use:
     rewrite: str | None = None  # in words, where the arguments do not tell
     notes: tuple[str, ...] = ()
     why: str | None = None
+    refused: str | None = None  # what is said of an argument's value that has no counterpart
     pitfalls: tuple[str, ...] = ()
     docs: dict[str, str] = field(default_factory=dict)
     certainty: str = DEFAULT
@@ -89,7 +100,7 @@ class ScriptAnalysis:
     uses: tuple[Use, ...]
     not_there: tuple[tuple[str, str, int], ...]  # module, and file and line of its import
     unreadable: tuple[str, ...]  # one line for each
-    reader: Reader = field(repr=False, compare=False)
+    interpreter: Interpreter = field(repr=False, compare=False)
 
     @property
     def apis(self) -> list[Api]:
@@ -121,13 +132,13 @@ class ScriptAnalysis:
     @property
     def verdict(self) -> str:
         """One line: how much of the script has a counterpart."""
-        total = _count(len(self.apis), "API")
+        total = count(len(self.apis), "API")
         lacking = [api for api in self.apis if api.way == MISSING]
         unknown = self.no_row
         if not lacking and not unknown:
             return f"{self.name}: all of {total} have a counterpart"
-        parts = [f"{len(lacking)} without a counterpart ({_names(lacking)})"] if lacking else []
-        parts += [f"{len(unknown)} without a row ({_names(unknown)})"] if unknown else []
+        parts = [f"{len(lacking)} without a counterpart ({several([api.torch for api in lacking])})"] if lacking else []
+        parts += [f"{len(unknown)} without a row ({several([api.torch for api in unknown])})"] if unknown else []
         return f"{self.name}: {total}, {', '.join(parts)}"
 
 
@@ -141,16 +152,16 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
         known = f"mode is one of {', '.join(MODES)}, target one of {', '.join(TARGETS)}"
         raise BadInput(f"{known}: got {mode} and {target}")
     script = Path(path)
-    reader = Reader(script.parent)
+    interpreter = Interpreter(script.parent)
     try:
-        reader.script(script)
+        interpreter.read(script)
     except RecursionError:
         raise BadInput(f"{path}: nested too deeply to be read") from None
-    if not any(name in names.FRAMEWORK for name in reader.libraries):
-        tops = ", ".join(names.FRAMEWORK[:4])
+    if not any(name in library_objects.FRAMEWORK for name in interpreter.libraries):
+        tops = ", ".join(library_objects.FRAMEWORK[:4])
         raise BadInput(f"{path}: imports none of {tops}; give the script that trains, or a model as FILE.py:FUNCTION")
-    uses = _uses(reader, mode, target)
-    files = [module.scope.source.shown for module in reader.files.values() if module.scope.source.lines]
+    uses = _uses(interpreter, mode, target)
+    files = [module.scope.source.shown for module in interpreter.files.values() if module.scope.source.lines]
     order = {file: place for place, file in enumerate(files)}
     return ScriptAnalysis(
         name=script.name,
@@ -158,23 +169,23 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
         target=target,
         files=tuple(files),
         uses=tuple(sorted(uses, key=lambda use: (order.get(use.file, 0), use.line))),
-        not_there=tuple((module, *place) for module, place in reader.not_there.items()),
-        unreadable=tuple(reader.unreadable.values()),
-        reader=reader,
+        not_there=tuple((module, *place) for module, place in interpreter.not_there.items()),
+        unreadable=tuple(interpreter.unreadable.values()),
+        interpreter=interpreter,
     )
 
 
-def _uses(reader: Reader, mode: str, target: str) -> list[Use]:
+def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
     """One use for every place, the inner calls first, so that the outer ones can hold them rewritten."""
-    places: dict[tuple[int, str], list[Seen]] = {}
-    for seen in reader.seen:
-        unseen = seen.name.endswith(".__call__") and names.row_of(seen.name) is None  # read for the recipe
+    places: dict[tuple[int, str], list[LibraryUse]] = {}
+    for seen in interpreter.seen:
+        unseen = seen.name.endswith(".__call__") and row_of(seen.name) is None  # read for the recipe
         if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
             places.setdefault((id(seen.node), seen.name), []).append(seen)
     texts: dict[int, str] = {}
     found = []
     for group in sorted(places.values(), key=_size):
-        best = min(group, key=lambda seen: SURENESS.index(seen.certainty))
+        best = min(group, key=lambda seen: CERTAINTIES.index(seen.certainty))
         use = _use(best, texts, mode, target)
         if use is not None:
             found.append(use)
@@ -183,15 +194,15 @@ def _uses(reader: Reader, mode: str, target: str) -> list[Use]:
     return found
 
 
-def _size(group: list[Seen]) -> int:
+def _size(group: list[LibraryUse]) -> int:
     """How much source a node spans: what is inside is smaller."""
     node = group[0].node
     lines = (node.end_lineno or node.lineno) - node.lineno
     return lines * 10_000 + (node.end_col_offset or 0) - node.col_offset
 
 
-def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | None:
-    row = names.row_of(seen.name)
+def _use(seen: LibraryUse, texts: dict[int, str], mode: str, target: str) -> Use | None:
+    row = row_of(seen.name)
     common = {
         "torch": seen.name,
         "file": seen.source.shown,
@@ -207,7 +218,7 @@ def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | Non
     crossed = Rewritten(left_out(seen, row, texts))
     if common["called"] and row.mindspore and row.kind != "script":
         crossed = rewrite(seen, row, texts)
-    notes = [*crossed.notes, *(text for text in (crossed.refused, crossed.mistaken) if text)]
+    notes = [*crossed.notes, *(str(said) for said in (crossed.refused, crossed.mistaken) if said)]
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place:
         notes.append(IN_PLACE)
     return Use(
@@ -220,6 +231,7 @@ def _use(seen: Seen, texts: dict[int, str], mode: str, target: str) -> Use | Non
         rewrite=row.rewrite,
         notes=tuple(notes),
         why=row.why,
+        refused=without_row(row, crossed.refused) if crossed.refused else None,
         pitfalls=row.pitfalls,
         docs=dict(row.docs),
         **common,  # type: ignore[arg-type]
@@ -233,22 +245,8 @@ def _status_in_words(row: Row, mode: str, target: str) -> str:
 
 
 def _way(row: Row, status: str, crossed: Rewritten) -> str:
-    if status == MISSING or (crossed.refused and not _remedied(row, crossed.refused)):
+    if status == MISSING or (crossed.refused and not has_remedy(row, crossed.refused)):
         return MISSING
     if crossed.refused or crossed.mistaken or row.rewrite:
         return BY_HAND
     return COMPOSED if row.composed else DIRECT
-
-
-def _remedied(row: Row, text: str) -> bool:
-    """Whether the row says what to do instead of a value that has no counterpart."""
-    return any(argument.remedy and text.endswith(argument.remedy) for argument in row.arguments)
-
-
-def _names(apis: Iterable[Api]) -> str:
-    names_ = [api.torch for api in apis]
-    return ", ".join(names_[:3]) + (f" and {len(names_) - 3} more" if len(names_) > 3 else "")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from msmigrate.migrate.script.analysis import analyze_script
+from msmigrate.migrate.analyze.script_analysis import analyze_script
 from script_uses import lines_of, names_of, use_of
 
 Write = Callable[..., Path]

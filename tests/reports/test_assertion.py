@@ -10,7 +10,10 @@ import msmigrate
 import numpy as np
 import pytest
 from msmigrate import assert_parity
-from msmigrate.errors import BadInput
+from msmigrate.errors import BadDestination, BadInput
+from msmigrate.parity.job import ParityJob
+from msmigrate.parity.result import Report
+from msmigrate.workflows import parity_step
 
 PAIRS = Path(__file__).parent.parent / "parity" / "align"
 TORCH, MINDSPORE = PAIRS / "pair_nets_torch.py", PAIRS / "pair_nets_mindspore.py"
@@ -31,6 +34,31 @@ def test_an_unknown_option_is_named() -> None:
         assert_parity("a.py:f", "b.py:f", step=1)
     with pytest.raises(BadInput, match="does not name a model"):
         assert_parity("a.py", "b.py:f", **QUICK)
+
+
+def test_every_option_of_parity_step_is_honoured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jobs: list[ParityJob] = []
+
+    def pretended(path: Path, job: ParityJob) -> Report:
+        jobs.append(job)
+        return Report("r", "d", {}, [])
+
+    monkeypatch.setattr(parity_step, "compare_steps", pretended)
+    pair = f"{TORCH}:Small", f"{MINDSPORE}:Small"
+    given = {**QUICK, "precision": "hf32", "timeout": 9.0, "thorough": True, "stages": ["forward"], "batch": 4}
+    files = {"json_file": tmp_path / "a.json", "junit": str(tmp_path / "b.xml")}
+    with pytest.raises(AssertionError, match="no parity of "):  # nothing was judged
+        assert_parity(*pair, **given, **files, keep=tmp_path / "kept")
+    (job,) = jobs
+    assert (job.steps, job.precision, job.timeout, job.sample, job.seeds) == (1, "hf32", 9.0, None, 1)
+    assert job.no_replay and job.no_diagnosis and job.narrowing.stages == ("forward",) and job.batch == 4
+    assert job.folder == tmp_path / "kept"
+    assert {path.name for path in tmp_path.iterdir()} == {"a.json", "b.xml"}
+    with pytest.raises(BadInput, match="--continue-from goes on with the recipe's own models"):
+        assert_parity(*pair, **QUICK, continue_from="last.pth")
+    with pytest.raises(BadDestination):
+        assert_parity(*pair, **QUICK, html=tmp_path / "none" / "page.html")
+    assert len(jobs) == 1
 
 
 @pytest.mark.full

@@ -12,7 +12,7 @@ from .scope import Problem
 if TYPE_CHECKING:
     from .assembling import Assembly
 
-ADD, REPLACE = (f"msmigrate.migrate.composed.mindspore_containers.{name}" for name in ("add_cell", "replace_cell"))
+ADD, REPLACE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell"))
 Make = Callable[[Any], ast.expr]
 
 

@@ -14,7 +14,7 @@ from ...mappings.verbs import VERBS, ValueType
 from .module_api import OTHERWISE
 
 SCALED = ("torch.add", "torch.sub")
-STARTING = "msmigrate.migrate.composed.mindspore_parameters.starting_at"
+STARTING = "msmigrate.nn.starting_at"
 ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
 TYPES = (  # how kinds begin
     ("int", ValueType.INT),

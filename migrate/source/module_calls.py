@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 BUFFERS = ("torch.nn.Buffer", "torch.nn.parameter.Buffer")
 MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
-RESET = "msmigrate.migrate.composed.mindspore_resetting.reset_parameters"
+RESET = "msmigrate.nn.reset_parameters"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # of torch.utils.checkpoint: how memory is spared, and not what is computed
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
 LISTS = {
-    "torch.nn.ParameterList": "msmigrate.migrate.composed.mindspore_parameters.ParameterList",
-    "torch.nn.ParameterDict": "msmigrate.migrate.composed.mindspore_parameters.ParameterDict",
+    "torch.nn.ParameterList": "msmigrate.nn.ParameterList",
+    "torch.nn.ParameterDict": "msmigrate.nn.ParameterDict",
 }
 
 

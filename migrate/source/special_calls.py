@@ -51,7 +51,7 @@ def _child(translator: Translator, call: ast.Call, owner: ast.expr) -> ast.stmt:
         return ast.Assign([ast.Subscript(into, name, ast.Store())], cell)
     if any(translator.scope.derives(kind, "torch.nn.Sequential") for kind in owners):
         translator.adds = True
-        helper = translator.scope.name("msmigrate.migrate.composed.mindspore_containers.add_cell")
+        helper = translator.scope.name("msmigrate.nn.add_cell")
         return ast.Expr(ast.Call(helper, [into, name, cell], []))
     if isinstance(name, ast.Constant) and str(name.value).isidentifier():
         return ast.Assign([ast.Attribute(into, str(name.value), ast.Store())], cell)

@@ -7,7 +7,7 @@ import ast
 from .scope import Scope
 
 RANK = 4  # from here on the gradient crashes: "StridedSliceGrad, input memory out of bounds"
-GETITEM = "msmigrate.migrate.composed.mindspore_indexing.getitem"
+GETITEM = "msmigrate.nn.functional.getitem"
 
 
 class Steps(ast.NodeTransformer):

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..migrate.checkpoint.convert import Result
+from ..migrate.source.context import Problem
 from ..migrate.source.conversion import Written
-from ..migrate.source.scope import Problem
 from ..parity.result import Report
 from .checkpoint import bytes_text
 

@@ -7,23 +7,23 @@ import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from ...mappings.rows import Row
 from . import configurations, decorators, not_run
 from .by_inputs import settle
 from .choices import Choices
 from .class_parts import append, brings, is_property, listed, noise
+from .context import Problem, Reads, row_of
 from .facts import Facts, Function
 from .finishing import finish
 from .head import Head
 from .hints import Hints, names_in
 from .instrument import first_line
-from .making import called, function_of, made
-from .module_api import DROPPED
+from .model_function import ModelFunction, constructors_in
+from .module_api import CONTAINERS, DROPPED
+from .rewriter import Rewriter
 from .same_names import renamed
-from .scope import Problem, Scope
-from .sharing import Shared
 from .signatures import local_names, short
 from .sources import OWN, Constant, Sources
-from .translating import Translator
 from .undefined import tell, undefined
 
 
@@ -46,25 +46,11 @@ class Assembly(Sources):
         self.wanted = self._wanted()
         taken = self._taken()
         self.head = Head(taken)
-        self.shared = Shared(facts.root, self.at_top() | OWN | set(renamed.values()), free="net" not in self.at_top())
-        self.renamed = facts.taken_out  # whether parameters have to be named once the model is whole
-        known = frozenset({*self.functions, *self.owners, *self.assigned})
-        self.scope = Scope(
-            facts,
-            known,
-            self.head.name,
-            self.derives,
-            self.is_global,
-            self.python,
-            self.constant,
-            self.unseen,
-            self.called,
-            self.names,
-            self.problems,
-            frozenset(self.settings()),
-            {},
-            self.signature,
-        )
+        self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
+        self.settings = frozenset(self.settings_functions())
+        self.reads: Reads = {}
+        top = self.at_top()
+        self.model = ModelFunction(self, top | OWN | set(renamed.values()), free="net" not in top)
 
     def _taken(self) -> frozenset[str]:
         """The names of parameters, variables, functions and classes in what is translated."""
@@ -78,7 +64,9 @@ class Assembly(Sources):
     def _wanted(self) -> set[str]:
         """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
         these call; how somebody's own functions came by the arguments is not."""
-        classes = {base for bases in self.facts.classes.values() for base in bases} | set(called(self.facts.root))
+        classes = {base for bases in self.facts.classes.values() for base in bases} | set(
+            constructors_in(self.facts.root)
+        )
         waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward")]
         found: set[str] = set()
         while waiting:
@@ -96,6 +84,32 @@ class Assembly(Sources):
                     kinds = self.facts.kinds(file, inner)
                     waiting += [kind.partition(" ")[2] for kind in kinds if kind.startswith("function ")]
         return found
+
+    def name(self, qualified: str) -> ast.expr:
+        """The expression for a name of MindSpore's, of msmigrate's or of Python's library, noted for the imports."""
+        return self.head.name(qualified)
+
+    def imported_name(self, module: str, name: str) -> ast.expr:
+        """A name that is imported from a module."""
+        return self.head.of(module, name)
+
+    def row(self, name: str) -> Row | None:
+        """The row by which a call is translated; for a class of the program that is made as its base of torch's is,
+        that one's."""
+        if name not in self.translated:
+            return row_of(name)
+        for base in self.facts.bases(name):
+            if base in self.translated:
+                if f"{base}.__init__" in self.translated:
+                    return None
+            else:
+                return None if base in CONTAINERS else row_of(base)
+        return None
+
+    def torch_base(self, name: str) -> Row | None:
+        """The row of the class of torch's that a class of modules is, or comes from."""
+        rows = (row_of(base) for base in self.facts.bases(name) if base not in self.translated)
+        return next((row for row in rows if row is not None), None)
 
     def python(self, file: str, name: str) -> str:
         """Note a name of Python's library for the imports, and define a constant of the file's top; its new name."""
@@ -156,7 +170,7 @@ class Assembly(Sources):
         for place, statement in enumerate(node.body):
             if isinstance(statement, ast.FunctionDef) and first_line(statement) in inner:
                 self._needed(file, statement)
-                found.body[place] = Translator(self.scope, file).function(statement, statement.name)
+                found.body[place] = Rewriter(self, file).function(statement, statement.name)
         found.name = self.called(qualified)
         for name_node in ast.walk(found):
             if isinstance(name_node, ast.Name):
@@ -169,7 +183,7 @@ class Assembly(Sources):
             return
         self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
         self._needed(function.file, node)
-        made = self._translated(Translator(self.scope, function.file), node, self.called(function.qualified))
+        made = self._translated(Rewriter(self, function.file), node, self.called(function.qualified))
         del self.definitions[function.qualified]
         self.definitions[function.qualified] = made
 
@@ -184,7 +198,7 @@ class Assembly(Sources):
             self.definitions[qualified] = configurations.begun(qualified, self)
             return
         self.definitions[qualified] = ast.Pass()
-        own = [base for base in node.bases if brings(self.names(file).name(base), self.scope)]
+        own = [base for base in node.bases if brings(self.names(file).name(base), self)]
         bases = [self._base(file, base) for base in own or node.bases]
         body: list[ast.stmt] = []
         adds = False
@@ -195,9 +209,9 @@ class Assembly(Sources):
                 if first in ran and (ran[first].qualified in self.wanted or is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
-                    translator = Translator(self.scope, file, qualified)
-                    body.append(self._translated(translator, statement, name))
-                    adds |= translator.adds
+                    rewriter = Rewriter(self, file, qualified)
+                    body.append(self._translated(rewriter, statement, name))
+                    adds |= rewriter.adds
             elif not noise(statement):
                 body.append(self._attribute(file, statement))
         del self.definitions[qualified]
@@ -210,13 +224,13 @@ class Assembly(Sources):
             self._named(file, decorator)
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
 
-    def _translated(self, translator: Translator, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
+    def _translated(self, rewriter: Rewriter, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function under another name, which raises where a decorator would have done something around it."""
-        found = translator.function(node, name)
+        found = rewriter.function(node, name)
         place = int(ast.get_docstring(found) is not None)
-        for decorator, text in decorators.adding(node, self, translator.file):
-            found.body.insert(place, ast.Expr(translator.missing(decorator, text)))
-        found.body[place:place] = decorators.notes(node, self, translator.file)
+        for decorator, text in decorators.adding(node, self, rewriter.file):
+            found.body.insert(place, ast.Expr(rewriter.missing(decorator, text)))
+        found.body[place:place] = decorators.notes(node, self, rewriter.file)
         return found
 
     def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:
@@ -224,7 +238,7 @@ class Assembly(Sources):
         if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
             return statement
         statement = copy.deepcopy(statement)
-        hints = Hints(self.scope, file)
+        hints = Hints(self, file)
         if isinstance(statement, ast.AnnAssign):
             statement.annotation = hints.hint(statement.annotation)
         if statement.value is not None:
@@ -232,7 +246,7 @@ class Assembly(Sources):
             for name in names_in(statement.value, self.names(file).name):
                 self.define(name)
             self._named(file, statement.value)
-            static = not_run.static(statement.value, Translator(self.scope, file))
+            static = not_run.static(statement.value, Rewriter(self, file))
             statement.value = static or hints.default(statement.value)
         return statement
 
@@ -240,7 +254,7 @@ class Assembly(Sources):
         name = self.names(file).name(node)
         self.define(name)
         self._named(file, node)
-        return Hints(self.scope, file).hint(node)
+        return Hints(self, file).hint(node)
 
     def _needed(self, file: str, node: ast.FunctionDef) -> None:
         """Define what a function calls or names, and what its defaults name."""
@@ -272,11 +286,11 @@ class Assembly(Sources):
 def assemble(facts: Facts, name: str, says: str) -> Source:
     """The whole file; name: of the function that makes the model. says: its docstring."""
     assembly, root = _assembled(facts, {})
-    module = next(called(facts.root), "").rpartition(".")[0]
+    module = next(constructors_in(facts.root), "").rpartition(".")[0]
     first = (f"{module}.", f"{assembly.modules.get(module, module)}:")
     if new := renamed(assembly.definitions, first, {name}):
         assembly, root = _assembled(facts, new)
-    maker = function_of(name, root, assembly)
+    maker = assembly.model.function(name, root)
     for node in assembly.definitions.values():
         settle(node)
     text = _text(says, maker, assembly)
@@ -288,9 +302,10 @@ def assemble(facts: Facts, name: str, says: str) -> Source:
 def _assembled(facts: Facts, new_names: Mapping[str, str]) -> tuple[Assembly, ast.expr]:
     """The definitions under their names or new ones, and the expression that makes the model."""
     assembly = Assembly(facts, new_names)
-    root = made(facts.root, assembly)
-    configurations.fill(assembly, [*assembly.shared.before, root])
-    finish(assembly.definitions, [*assembly.shared.before, root])
+    root = assembly.model.expression(facts.root)
+    more = [*assembly.model.shared.before, root]
+    configurations.fill(assembly.configurations, assembly, assembly.model.expression, more)
+    finish(assembly.definitions, more)
     return assembly, root
 
 

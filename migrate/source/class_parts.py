@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import sys
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .scope import Scope
+from .context import Program
 
 
-def brings(name: str, scope: Scope) -> bool:
+def brings(name: str, program: Program) -> bool:
     """Whether a base class is more than what a library adds to its classes, and a model never ran."""
     package = name.partition(".")[0]
-    known = name in scope.theirs or package in ("", "torch") or package in sys.stdlib_module_names
-    return known or scope.row(name) is not None or not scope.unseen(name)
+    known = name in program.translated or package in ("", "torch") or package in sys.stdlib_module_names
+    return known or program.row(name) is not None or not program.unseen(name)
 
 
 def is_property(node: ast.FunctionDef) -> bool:

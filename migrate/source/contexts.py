@@ -3,46 +3,44 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from .context import Context, Stage, handles
 from .in_place import tensors
-
-if TYPE_CHECKING:
-    from .translating import Translator
 
 NO_GRADIENT = ("no_grad", "inference_mode")
 # how torch runs, and nothing that a model computes; the precision of MindSpore's run is chosen for the whole net
 PLAIN = (*NO_GRADIENT, "enable_grad", "set_grad_enabled", "autocast", "record_function", "sdpa_kernel", "sdp_kernel")
 
 
-def context(call: ast.expr, translator: Translator) -> str | None:
+def torch_context(call: ast.expr, context: Context) -> str | None:
     """The name of a context of torch's that this makes, such as `no_grad`; None for any other."""
     if not isinstance(call, ast.Call):
         return None
-    names = translator.facts.callees(translator.file, call) or [ast.unparse(call.func)]
+    names = context.callees(call) or [ast.unparse(call.func)]
     last = {name.rpartition(".")[2] for name in names if "torch" in name}
     return last.pop() if len(last) == 1 and last <= {*PLAIN} else None
 
 
-def unwrapped(node: ast.With, translator: Translator) -> list[ast.stmt] | None:
+@handles(syntax=[ast.With], stage=Stage.STATEMENT)
+def unwrapped(node: ast.With, context: Context) -> list[ast.stmt] | None:
     """The statements inside contexts of torch's; None where there is another context."""
-    names = [context(item.context_expr, translator) for item in node.items]
+    names = [torch_context(item.context_expr, context) for item in node.items]
     if None in names:
         return None
     if any(name in NO_GRADIENT for name in names):
-        return without_gradient(node.body, translator)
-    return [new for old in node.body for new in translator.statement(old)]
+        return without_gradient(node.body, context)
+    return [new for old in node.body for new in context.statement(old)]
 
 
-def without_gradient(body: list[ast.stmt], translator: Translator) -> list[ast.stmt]:
+def without_gradient(body: list[ast.stmt], context: Context) -> list[ast.stmt]:
     """The statements, rewritten, with `ops.stop_gradient` around every tensor that they assign or return."""
     found: list[ast.stmt] = []
     for old in body:
         value = old.value if isinstance(old, (ast.Assign, ast.Return)) else None
-        stops = value is not None and tensors(translator.facts.kinds(translator.file, value))
-        for new in translator.statement(old):
+        stops = value is not None and tensors(context.kinds(value))
+        for new in context.statement(old):
             if stops and isinstance(new, (ast.Assign, ast.Return)) and new.value is not None:
-                stop = translator.scope.name("mindspore.ops.stop_gradient")
+                stop = context.name("mindspore.ops.stop_gradient")
                 new.value = ast.Call(stop, [new.value], [])
             found.append(new)
     return found

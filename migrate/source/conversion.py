@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from ...errors import WorkerFailed
 from .. import model_spec
 from .assembling import Source, assemble
+from .context import Problem
 from .facts import Facts
 from .formatting import formatted
-from .scope import Problem
 
 STARTED = ("weights.pth", "batch.npz")  # what torch_start.py leaves in its folder
 SPARE = "build"  # what makes the model where its own name is taken by one of its classes

@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...errors import Unsupported
 from ...mappings import table
 from ...mappings.rows import Argument, Call, Name, Row
+from .context import CannotWrite, Context, Given, Namer, handles
 from .module_api import OTHERWISE
+from .plainly import plainly
 from .symbolic import SYMBOLIC
 
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.migrate.composed.mindspore_parameters.starting_at"
 ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
-Namer = Callable[[str], ast.expr]
-
-
-class Given(NamedTuple):
-    """What the source gives for one argument: its expression, and what that was when it ran."""
-
-    node: ast.expr
-    kinds: list[str]
-    constants: list[Any] | None  # None: other things than a few constants
-
-
-class CannotWrite(Exception):
-    """There is no MindSpore source for this; the text says why."""
 
 
 def bound(row: Row, positional: list[Given], named: Mapping[str, Given]) -> dict[str, Given]:
@@ -281,7 +271,7 @@ def _is_default(row: Row, argument: str, value: Any) -> bool:
     return type(default) is type(value) and bool(default == value)
 
 
-def expression(value: Any, name: Callable[[str], ast.expr]) -> ast.expr:
+def expression(value: Any, name: Namer) -> ast.expr:
     """A value of the table as an expression; names and calls are looked up by `name`."""
     if isinstance(value, Name):
         return name(str(value))
@@ -292,3 +282,161 @@ def expression(value: Any, name: Callable[[str], ast.expr]) -> ast.expr:
         items = [expression(item, name) for item in value]
         return ast.Tuple(items, ast.Load()) if isinstance(value, tuple) else ast.List(items, ast.Load())
     return ast.parse(repr(value), mode="eval").body
+
+
+def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = False) -> dict[str, Given]:
+    """What the call gives for each of the row's arguments."""
+    positional: list[Given] = []
+    if method and isinstance(node.func, ast.Attribute):
+        positional.append(argument_of(node.func.value, context))
+    rest = next((place for place, argument in enumerate(row.arguments) if argument.rest), len(row.arguments))
+    for argument in node.args:
+        if isinstance(argument, ast.Starred) and len(positional) < rest:
+            positional += _unpacked_list(row, argument, context)
+        else:
+            positional.append(argument_of(argument, context))
+    named = {word.arg: argument_of(word.value, context) for word in node.keywords if word.arg is not None}
+    for word in node.keywords:
+        if word.arg is None:
+            named |= _unpacked_dict(row, word.value, context)
+    return bound(row, positional, named)
+
+
+def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[Given]:
+    """What `*sizes` gives, item by item, for a variable that always has as many."""
+    counts = {*(context.constants(node) or ())}
+    kinds = context.kinds(node.value)
+    if len(counts) != 1 or not all(kind.startswith(("tuple(", "list(")) for kind in kinds):
+        raise CannotWrite(f"{row.torch} with {ast.unparse(node)}")
+    words = [kind[kind.index("(") + 1 : -1] for kind in kinds]
+    nested = any("(" in word for word in words)  # what such an item is cannot be told, and a verb that asks refuses
+    inside = [] if nested else list(dict.fromkeys(one for word in words for one in word.split(", ")))
+    whole = context.visit(node.value)
+    places = (ast.Constant(place) for place in range(*counts))
+    return [Given(ast.Subscript(copy.deepcopy(whole), place, ast.Load()), inside, None) for place in places]
+
+
+def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Given]:
+    """What `**options` gives, key by key, for keys that are always the same."""
+    if isinstance(node, ast.Dict):
+        words = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
+        if len(words) == len(node.keys):
+            return {str(key): argument_of(value, context) for key, value in words.items()}
+    entries = context.entries(node)
+    told = context.kinds(node)
+    if entries is None or (
+        not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
+    ):
+        raise CannotWrite(f"{row.torch} with **{ast.unparse(node)}")
+    defaults = {argument.torch: argument.default for argument in row.arguments if not argument.required}
+    items = {}
+    for key, kinds in entries.items():
+        there: ast.expr = ast.Subscript(context.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
+        if not all(f'"{key}": ' in kind for kind in told) and key != "inplace":  # now and then
+            if not isinstance(defaults.get(key), (bool, int, float, str)):
+                raise CannotWrite(f"{row.torch} with {key} now and then in **{ast.unparse(node)}")
+            get = ast.Attribute(context.visit(copy.deepcopy(node)), "get", ast.Load())
+            there = ast.Call(get, [ast.Constant(key), ast.Constant(defaults[key])], [])
+            kinds = list(dict.fromkeys([*kinds, type(defaults[key]).__name__]))
+        items[key] = Given(there, kinds, [None] if kinds == ["NoneType"] else None)
+    return items
+
+
+def argument_of(node: ast.expr, context: Context) -> Given:
+    """An argument, rewritten, with what it was."""
+    kinds, constants = context.kinds(node), context.constants(node)
+    return Given(context.visit(node), kinds, constants)
+
+
+def crossed(node: ast.Call, callees: Sequence[str], context: Context) -> ast.AST:
+    """A call of torch's as the call of its row."""
+    if is_super(node.func):
+        return context.kept(node) if getattr(node.func, "attr", "") == "forward" else base(node, context)
+    callees = [name.removeprefix("partial ") for name in callees]
+    rows = {name: context.program.row(name) for name in callees}
+    for name, row in rows.items():
+        if row is None and not context.is_user_code(name):
+            raise CannotWrite(f"{name} has no row in the mapping table")
+    if is_variable(node.func, context):
+        return any_of(node, rows, context)
+    row = next(iter(rows.values()))
+    if row is None or len(rows) > 1:
+        return any_of(node, rows, context)
+    arguments = arguments_of(row, node, context, method=_is_method(callees))
+    plain = plainly(row.torch, arguments, context.name)
+    if plain is not None:
+        return plain
+    call = written(row, arguments, context.name)
+    if callees[0] in context.program.translated:  # a class that is made as its base is
+        call.func = context.visit(node.func)
+    return begun(row, call, context.name)
+
+
+def any_of(node: ast.Call, rows: Mapping[str, Row | None], context: Context) -> ast.Call:
+    """A call of what a variable holds, now this and now that: written where it is one call for all of them."""
+    calls = []
+    lenient = [name for name, row in rows.items() if row is not None and takes_anything(row)]
+    for name, row in rows.items():
+        if name in lenient and len(lenient) < len(rows):
+            continue  # it takes what the others are given
+        copied = copy.deepcopy(node)
+        if len(rows) > 1:  # the result is the same, and not every class takes it
+            copied.keywords = [word for word in copied.keywords if word.arg != "inplace"]
+        function = context.visit(copied.func)
+        if row is None:
+            calls.append(context.kept(copied))
+        else:
+            calls.append(through_variable(row, arguments_of(row, copied, context), context.name, function))
+    if len({ast.dump(call) for call in calls}) > 1:
+        raise CannotWrite(f"{' and '.join(rows)} take these arguments each in its own way")
+    return calls[0]
+
+
+def base(node: ast.Call, context: Context) -> ast.Call:
+    """`super().__init__(…)` of a class that comes from one of torch's."""
+    row = context.program.torch_base(context.owner)
+    if row is None:
+        raise CannotWrite(f"{ast.unparse(node.func)} of {context.owner}")
+    call = written(row, arguments_of(row, node, context), context.name)
+    call.func = node.func
+    return call
+
+
+@handles("functools.partial")
+def partial(node: ast.Call, context: Context) -> ast.AST:
+    """`partial` of a class of torch's: of the row's, with its arguments and torch's defaults."""
+    kinds = context.kinds(node.args[0])
+    name = kinds[0].partition(" ")[2] if len(kinds) == 1 else ""
+    row = context.program.row(name) if kinds and kinds[0].startswith(("class ", "function ")) else None
+    if row is None:
+        return context.kept(node)
+    rest = ast.Call(node.args[0], node.args[1:], node.keywords)
+    found = held(row, arguments_of(row, rest, context), context.name)
+    if name in context.program.translated and isinstance(found, ast.Call):
+        found.args[0] = context.visit(node.args[0])
+    return found
+
+
+def is_variable(function: ast.expr, context: Context) -> bool:
+    """Whether what is called is the value of a variable, and no name that a module defines or imports."""
+    if isinstance(function, ast.Name):
+        return not context.program.is_global(context.file, function.id)
+    if isinstance(function, ast.Subscript):
+        return True
+    return isinstance(function, ast.Attribute) and not any(
+        kind.startswith(("python ", "Tensor", "Parameter")) for kind in context.kinds(function.value)
+    )
+
+
+def is_super(function: ast.expr) -> bool:
+    """Whether it is `super().something`."""
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Call)
+        and isinstance(function.value.func, ast.Name)
+        and function.value.func.id == "super"
+    )
+
+
+def _is_method(callees: list[str]) -> bool:
+    return all(name.startswith("torch.Tensor.") for name in callees)

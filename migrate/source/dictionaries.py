@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
+from .context import Context, Stage, handles
 from .facts import Facts
-
-if TYPE_CHECKING:
-    from .translating import Translator
 
 COPY = "builtins.dict.copy"
 MAKERS = (["collections.OrderedDict"], ["builtins.dict"])
@@ -55,20 +52,26 @@ def display(node: ast.Call, callees: Sequence[str], kinds: Callable[[ast.expr], 
     return ast.Dict([key for key, _ in found], [value for _, value in found])
 
 
-def spelled_out(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
+@handles("collections.OrderedDict", "builtins.dict", COPY)
+def displayed(node: ast.Call, context: Context) -> ast.expr | None:
+    """The display for a call that makes a dictionary of tensors."""
+    shown = display(node, context.callees(node), context.kinds)
+    return None if shown is None else context.generic_visit(shown)
+
+
+@handles(syntax=[ast.Assign, ast.AnnAssign, ast.Return], stage=Stage.GRAPH_MODE)
+def spelled_out(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """The statements for `name = {**others, key: x}`; None for any other."""
     value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)) else None
-    if not isinstance(value, ast.Dict) or None not in value.keys or translator.in_python:
+    if not isinstance(value, ast.Dict) or None not in value.keys or context.in_python:
         return None
     target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
     target = node.target if isinstance(node, ast.AnnAssign) else target
     if isinstance(node, ast.Return):
-        free = (
-            name for name in ("found", *(f"found{number}" for number in range(1, 99))) if name not in translator.local
-        )
+        free = (name for name in ("found", *(f"found{number}" for number in range(1, 99))) if name not in context.local)
         target = ast.copy_location(ast.Name(next(free), ast.Store()), value)
     read = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
-    if not isinstance(target, ast.Name) or target.id in read or not _plain_dictionaries(value, translator):
+    if not isinstance(target, ast.Name) or target.id in read or not _plain_dictionaries(value, context):
         return None
     first: list[ast.stmt] = []
     for key, item in zip(value.keys, value.values, strict=True):
@@ -80,14 +83,14 @@ def spelled_out(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None
             first.append(ast.Expr(ast.Call(update, [item], [])))
         else:
             first.append(ast.Assign([ast.Subscript(ast.Name(target.id, ast.Load()), key, ast.Store())], item))
-    found = [new for one in first for new in translator.statement(one)]
+    found = [new for one in first for new in context.statement(one)]
     return [*found, ast.Return(ast.Name(target.id, ast.Load()))] if isinstance(node, ast.Return) else found
 
 
-def _plain_dictionaries(value: ast.Dict, translator: Translator) -> bool:
+def _plain_dictionaries(value: ast.Dict, context: Context) -> bool:
     """Whether what is unpacked in a display are dictionaries."""
     unpacked = [item for key, item in zip(value.keys, value.values, strict=True) if key is None]
-    told = [translator.facts.kinds(translator.file, item) for item in unpacked]
+    told = [context.kinds(item) for item in unpacked]
     return all(kinds and all(kind.startswith("dict ") for kind in kinds) for kinds in told)
 
 

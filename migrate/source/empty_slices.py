@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TYPE_CHECKING
 
+from .context import Context, Stage, handles
 from .instrument import sliced
 
-if TYPE_CHECKING:
-    from .translating import Translator
 
-
-def statement(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
+@handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
+def guard_empty_slice(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """`x[:, a:b] = y` under `if 0 not in x[:, a:b].shape`, where the slice was seen empty; None for any other."""
-    if not sliced(node) or True not in (translator.facts.constants(translator.file, node.targets[0]) or ()):
+    if not isinstance(node, ast.Assign) or not sliced(node) or True not in (context.constants(node.targets[0]) or ()):
         return None
-    written: ast.Assign = translator.visit(node)
+    written: ast.Assign = context.visit(node)
     there = copy.deepcopy(written.targets[0])
     assert isinstance(there, ast.Subscript)
     there.ctx = ast.Load()

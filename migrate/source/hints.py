@@ -6,9 +6,9 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from .crossing_calls import CannotWrite, Given, bound, held
+from .context import CannotWrite, Given, Program, row_of, set_receivers
+from .crossing_calls import bound, held
 from .module_api import CONTAINERS, NAMES
-from .scope import Scope, row_of
 from .tensor_methods import dtype_name, is_dtype
 
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
@@ -17,8 +17,8 @@ UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for t
 class Hints(ast.NodeTransformer):
     """Rewrites what a file says outside the functions that ran."""
 
-    def __init__(self, scope: Scope, file: str) -> None:
-        self.scope, self.file, self.resolve = scope, file, scope.names(file).name
+    def __init__(self, program: Program, file: str) -> None:
+        self.program, self.file, self.resolve = program, file, program.names(file).name
         self.value = False  # inside a value, where a class brings torch's defaults along, and a string is no hint
 
     def hint(self, node: ast.expr) -> ast.expr:
@@ -42,8 +42,8 @@ class Hints(ast.NodeTransformer):
     def _of_parameter(self, node: ast.expr) -> ast.expr:
         """The default of a parameter, None for a class that nothing ever came to, and that the file does not have."""
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-        theirs = name in self.scope.theirs or name.startswith("torch.")
-        return ast.Constant(None) if name and not theirs and self.scope.unseen(name) else self.default(node)
+        theirs = name in self.program.translated or name.startswith("torch.")
+        return ast.Constant(None) if name and not theirs and self.program.unseen(name) else self.default(node)
 
     def default(self, node: ast.expr) -> ast.expr:
         """A default: a class of torch's with torch's own defaults, also where `partial` gives some of them."""
@@ -51,10 +51,10 @@ class Hints(ast.NodeTransformer):
             return self._partial(node)
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
         if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
-            return self.scope.name(dtype_name(name.removeprefix("torch.")))
-        row = self.scope.row(name) if name else None
-        if row is not None and row.mindspore and self.resolve(node) not in {*NAMES, *self.scope.theirs}:
-            return self.scope.name(row.mindspore) if row.kind == "function" else held(row, {}, self.scope.name)
+            return self.program.name(dtype_name(name.removeprefix("torch.")))
+        row = self.program.row(name) if name else None
+        if row is not None and row.mindspore and self.resolve(node) not in {*NAMES, *self.program.translated}:
+            return self.program.name(row.mindspore) if row.kind == "function" else held(row, {}, self.program.name)
         before, self.value = self.value, True
         named = isinstance(node, (ast.Name, ast.Attribute))
         found: Any = self._class(node) if named else self.generic_visit(node)  # type: ignore[arg-type]
@@ -63,20 +63,20 @@ class Hints(ast.NodeTransformer):
 
     def _partial(self, node: ast.Call) -> ast.expr:
         name = self.resolve(node.args[0])
-        row = self.scope.row(name)
+        row = self.program.row(name)
         words = {word.arg: _given(self.default(word.value)) for word in node.keywords if word.arg is not None}
         if row is None:
             keywords = [ast.keyword(key, item.node) for key, item in words.items()]
             first = self.hint(node.args[0])
             rest = list(map(self.default, node.args[1:]))
-            made = ast.Call(self.scope.name("functools.partial"), [first, *rest], keywords)
-            made.takes = [name]  # type: ignore[attr-defined]  # for unused.py
+            made = ast.Call(self.program.name("functools.partial"), [first, *rest], keywords)
+            set_receivers(made, [name])
             return made
         try:
-            found = held(row, bound(row, [_given(a) for a in node.args[1:]], words), self.scope.name)
+            found = held(row, bound(row, [_given(a) for a in node.args[1:]], words), self.program.name)
         except CannotWrite:
             return node
-        if name in self.scope.theirs and isinstance(found, ast.Call):
+        if name in self.program.translated and isinstance(found, ast.Call):
             found.args[0] = self.hint(node.args[0])
         return found
 
@@ -110,18 +110,18 @@ class Hints(ast.NodeTransformer):
 
     def _class(self, node: ast.Name | ast.Attribute) -> ast.expr:
         name = self.resolve(node)
-        if name in self.scope.theirs:
-            return ast.Name(self.scope.called(name), ast.Load())
+        if name in self.program.translated:
+            return ast.Name(self.program.called(name), ast.Load())
         if not name.startswith("torch."):
             if isinstance(node, ast.Name):
-                node.id = self.scope.python(self.file, node.id)
+                node.id = self.program.python(self.file, node.id)
             return node
         if name in UNNAMED and not self.value:
-            return self.scope.name("typing.Any")
+            return self.program.name("typing.Any")
         if name in NAMES or name in CONTAINERS:
-            return self.scope.name(NAMES.get(name) or CONTAINERS[name])
+            return self.program.name(NAMES.get(name) or CONTAINERS[name])
         row = row_of(name)
-        return self.scope.name(row.mindspore) if row is not None and row.mindspore else node
+        return self.program.name(row.mindspore) if row is not None and row.mindspore else node
 
 
 def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:

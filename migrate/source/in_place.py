@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
-from .module_api import VALUES
-
-if TYPE_CHECKING:
-    from .translating import Translator
+from ...mappings.rows import Row
+from .context import CannotWrite, Context, Given, Stage, handles, row_of
+from .crossing_calls import arguments_of, written
+from .module_api import COPY, VALUES
 
 # methods that fill a parameter -> the initializer that does the same
 FILLS = {
@@ -35,11 +35,11 @@ def _writes(name: str) -> bool:
     return name.startswith(FUNCTIONS) and name.endswith("_") and not name.endswith(("__", "requires_grad_"))
 
 
-def root(node: ast.expr, translator: Translator) -> ast.expr | None:
+def root(node: ast.expr, context: Context) -> ast.expr | None:
     """What a call writes into, `y` of `y.mul_(2).add_(x)` and of `F.relu_(y)`; None for any other call."""
     found: ast.expr | None = None
     while isinstance(node, ast.Call):
-        callees = translator.facts.callees(translator.file, node)
+        callees = context.callees(node)
         if not callees or not all(map(_writes, callees)):
             break
         inner = node.func.value if _is_method(callees) and isinstance(node.func, ast.Attribute) else node.args[:1]
@@ -50,20 +50,6 @@ def root(node: ast.expr, translator: Translator) -> ast.expr | None:
 
 def _is_method(callees: list[str]) -> bool:
     return all(name.startswith("torch.Tensor.") for name in callees)
-
-
-def fill(call: ast.Call, translator: Translator) -> tuple[ast.Call, str] | None:
-    """`weight.normal_(0, 1)` as the call of an initializer, and its name; None where it is no parameter's, and for one
-    number in a part of one."""
-    callees = translator.facts.callees(translator.file, call)
-    if len(callees) != 1 or callees[0] not in FILLS or not isinstance(call.func, ast.Attribute):
-        return None
-    tensor = itself(call.func.value)
-    if tensor is call.func.value and not _parameter(tensor, translator):
-        return None
-    if isinstance(tensor, ast.Subscript) and call.func.attr in VALUES:
-        return None
-    return ast.copy_location(ast.Call(call.func, [tensor, *call.args], call.keywords), call), FILLS[callees[0]]
 
 
 def itself(node: ast.expr) -> ast.expr:
@@ -77,9 +63,9 @@ def itself(node: ast.expr) -> ast.expr:
             return node
 
 
-def set_anew(translator: Translator, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
+def set_anew(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
     """Give a tensor other values: a parameter keeps its place and its name."""
-    kinds = translator.facts.kinds(translator.file, itself(source))
+    kinds = context.kinds(itself(source))
     if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and (
         isinstance(target, ast.Subscript) or not all(kind.startswith("Parameter") for kind in kinds)
     ):
@@ -88,36 +74,124 @@ def set_anew(translator: Translator, source: ast.expr, target: ast.expr, value: 
     return ast.Expr(ast.Call(ast.Attribute(target, "set_data", ast.Load()), [value], []))
 
 
-def _parameter(node: ast.expr, translator: Translator) -> bool:
-    kinds = translator.facts.kinds(translator.file, node)
+def _parameter(node: ast.expr, context: Context) -> bool:
+    kinds = context.kinds(node)
     return bool(kinds) and all(kind.startswith("Parameter") for kind in kinds)
 
 
-def statement(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
+@handles(syntax=[ast.AugAssign, ast.Expr], stage=Stage.IN_PLACE)
+def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """What becomes of a statement that writes into a tensor; None for any other."""
     if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Subscript):
-        if not tensors(translator.facts.kinds(translator.file, node.target)):
+        if not tensors(context.kinds(node.target)):
             return None
         there = copy.deepcopy(node.target)
         there.ctx = ast.Load()
-        value = translator.visit(ast.BinOp(copy.deepcopy(there), node.op, node.value))
-        return [_written_back(there, value, translator)]
+        value = context.visit(ast.BinOp(copy.deepcopy(there), node.op, node.value))
+        return [_written_back(there, value, context)]
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-        into = root(node.value, translator)
+        into = root(node.value, context)
         if into is not None and isinstance(itself(into), (ast.Name, ast.Attribute, ast.Subscript)):
-            value = _one_for_all(node.value, into, translator) or translator.visit(copy.deepcopy(node.value))
-            return [_written_back(into, value, translator)]
+            value = _one_for_all(node.value, into, context) or context.visit(copy.deepcopy(node.value))
+            return [_written_back(into, value, context)]
     return None
 
 
-def _one_for_all(call: ast.Call, into: ast.expr, translator: Translator) -> ast.expr | None:
+def _one_for_all(call: ast.Call, into: ast.expr, context: Context) -> ast.expr | None:
     """The number that `x[:, 0].fill_(number)` puts everywhere."""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if not isinstance(itself(into), ast.Subscript) or method not in VALUES:
         return None
     given = [*call.args, *(word.value for word in call.keywords)]
-    return translator.visit(given[0]) if VALUES[method] is None else ast.Constant(VALUES[method])
+    return context.visit(given[0]) if VALUES[method] is None else ast.Constant(VALUES[method])
 
 
-def _written_back(into: ast.expr, value: ast.expr, translator: Translator) -> ast.stmt:
-    return set_anew(translator, into, translator.visit(copy.deepcopy(itself(into))), value)
+def _written_back(into: ast.expr, value: ast.expr, context: Context) -> ast.stmt:
+    return set_anew(context, into, context.visit(copy.deepcopy(itself(into))), value)
+
+
+@handles("torch.nn.init.*", stage=Stage.STATEMENT)
+def initialize(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """`torch.nn.init.normal_(tensor)`."""
+    return _initialized(call, context.callees(call)[0], context)
+
+
+@handles(*FILLS, stage=Stage.STATEMENT)
+def fill(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`weight.normal_(0, 1)` of a parameter, as the initializer does it; not one number in a part of one."""
+    callees = context.callees(call)
+    if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
+        return None
+    tensor = itself(call.func.value)
+    if tensor is call.func.value and not _parameter(tensor, context):
+        return None
+    if isinstance(tensor, ast.Subscript) and call.func.attr in VALUES:
+        return None
+    initializer = ast.copy_location(ast.Call(call.func, [tensor, *call.args], call.keywords), call)
+    return _initialized(initializer, FILLS[callees[0]], context)
+
+
+@handles(COPY, stage=Stage.STATEMENT)
+def copy_values(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """`copy_(tensor, values)`."""
+    tensor = context.visit(copy.deepcopy(call.args[0]))
+    return [set_anew(context, call.args[0], tensor, context.visit(call.args[1]))]
+
+
+def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
+    """`tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`."""
+    row = row_of(name)
+    call.args[0] = itself(call.args[0])
+    tensor = context.visit(copy.deepcopy(call.args[0]))
+    try:
+        if row is None:
+            raise CannotWrite(f"{name} has no row in the mapping table")
+        given = arguments_of(row, call, context)
+        drawn = _between(row, given, tensor, context)
+        if drawn is not None:
+            return [set_anew(context, call.args[0], tensor, drawn)]
+        rule = _mirrored(row, given, context) or written(row, given, context.name)
+    except CannotWrite as error:
+        return [ast.Expr(context.missing(call, str(error)))]
+    rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) == ast.dump(tensor) else rule.args
+    facts = [ast.Attribute(copy.deepcopy(tensor), attribute, ast.Load()) for attribute in ("shape", "dtype")]
+    values = ast.Call(context.name("mindspore.common.initializer.initializer"), [rule, *facts], [])
+    made = set_anew(context, call.args[0], tensor, values)
+    if isinstance(made, ast.Assign):  # set_data takes an initializer as it is; elsewhere one has no values yet
+        made.value = ast.Call(ast.Attribute(values, "init_data", ast.Load()), [], [])
+    return [made]
+
+
+def _mirrored(row: Row, given: Mapping[str, Given], context: Context) -> ast.Call | None:
+    """`uniform_(tensor, -bound, bound)` with a bound that is computed: the rule takes one bound for both sides."""
+    low, high = (given.get(name) for name in ("a", "b"))
+    if row.mindspore is None or low is None or high is None or isinstance(high.node, ast.Constant):
+        return None
+    if ast.unparse(low.node) != f"-{ast.unparse(high.node)}" or row.short != "uniform_":
+        return None
+    return ast.Call(context.name(row.mindspore), [], [ast.keyword("scale", high.node)])
+
+
+def _between(row: Row, given: Mapping[str, Given], tensor: ast.expr, context: Context) -> ast.expr | None:
+    """`uniform_(tensor, low, high)` with bounds that are not one number and its opposite: MindSpore's rule is
+    symmetric, and what it draws is moved to the middle of the two. None for any other call."""
+    if row.mindspore is None or row.short != "uniform_" or "generator" in given:
+        return None
+    zero, one = ast.Constant(0.0), ast.Constant(1.0)
+    low, high = (given[name].node if name in given else bound for name, bound in (("a", zero), ("b", one)))
+    if ast.unparse(low) in (f"-{ast.unparse(high)}", f"-({ast.unparse(high)})"):
+        return None
+    try:
+        numbers = [float(ast.literal_eval(bound)) for bound in (low, high)]
+    except (ValueError, TypeError, SyntaxError):
+        half: ast.expr = ast.BinOp(ast.BinOp(high, ast.Sub(), low), ast.Div(), ast.Constant(2))
+        middle: ast.expr = ast.BinOp(ast.BinOp(low, ast.Add(), high), ast.Div(), ast.Constant(2))
+    else:
+        if numbers[0] == -numbers[1]:
+            return None
+        half, middle = ast.Constant((numbers[1] - numbers[0]) / 2), ast.Constant(sum(numbers) / 2)
+    rule = ast.Call(context.name(row.mindspore), [], [ast.keyword("scale", half)])
+    facts = [ast.Attribute(copy.deepcopy(tensor), attribute, ast.Load()) for attribute in ("shape", "dtype")]
+    drawn = ast.Call(context.name("mindspore.common.initializer.initializer"), [rule, *facts], [])
+    values = ast.Call(ast.Attribute(drawn, "init_data", ast.Load()), [], [])
+    return ast.BinOp(values, ast.Add(), copy.deepcopy(middle))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 
+from .context import Program
 from .facts import Facts
-from .scope import Scope
 
 
-def write_out(function: ast.FunctionDef, scope: Scope, file: str) -> None:
+def write_out(function: ast.FunctionDef, program: Program, file: str) -> None:
     """Give a function named parameters in place of a `**kwargs` that only calls of torch's get.
 
     The names are those that were given when it ran; one that was not always given has torch's default.
@@ -18,9 +18,9 @@ def write_out(function: ast.FunctionDef, scope: Scope, file: str) -> None:
         return
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest.arg]
     calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _word(node, rest.arg) is not None]
-    ran = [call for call in calls if scope.facts.callees(file, call)]
-    rows = [scope.row(name) for call in ran for name in scope.facts.callees(file, call)]
-    told = [scope.facts.entries(file, word.value) for call in ran for word in [_word(call, rest.arg)] if word]
+    ran = [call for call in calls if program.facts.callees(file, call)]
+    rows = [program.row(name) for call in ran for name in program.facts.callees(file, call)]
+    told = [program.facts.entries(file, word.value) for call in ran for word in [_word(call, rest.arg)] if word]
     if len(uses) != len(ran) or not rows or any(one is None for one in told):
         return
     names = dict.fromkeys(key for one in told if one is not None for key in one)
@@ -30,12 +30,12 @@ def write_out(function: ast.FunctionDef, scope: Scope, file: str) -> None:
     kinds: dict[str, list[str]] = {}
     for name in names:
         kinds[name] = list(dict.fromkeys(kind for one in told if one is not None for kind in one.get(name, [])))
-        if name in defaults and not _always(scope.facts, file, ran, rest.arg, name):
+        if name in defaults and not _always(program.facts, file, ran, rest.arg, name):
             kinds[name] = list(dict.fromkeys([*kinds[name], type(defaults[name]).__name__]))
-    always = [name for name in names if name not in defaults or _always(scope.facts, file, ran, rest.arg, name)]
+    always = [name for name in names if name not in defaults or _always(program.facts, file, ran, rest.arg, name)]
     for call in ran:
         words = [word for word in call.keywords if word.arg is not None or ast.unparse(word.value) != rest.arg]
-        made = [(name, scope.facts.tell(file, ast.Name(name, ast.Load()), kinds[name])) for name in names]
+        made = [(name, program.facts.tell(file, ast.Name(name, ast.Load()), kinds[name])) for name in names]
         call.keywords = [*words, *(ast.keyword(name, node) for name, node in made)]
     order = [*always, *(name for name in names if name not in always)]
     _declare(function, {name: kinds[name] for name in order}, defaults, always)

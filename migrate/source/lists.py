@@ -10,29 +10,27 @@ from __future__ import annotations
 
 import ast
 import copy
-from typing import TYPE_CHECKING
 
+from .context import Context, Stage, handles
 from .purity import always
-
-if TYPE_CHECKING:
-    from .translating import Translator
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
 SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
 
 
-def spelled_out(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
+@handles(syntax=[ast.Expr, *SIMPLE], stage=Stage.GRAPH_MODE)
+def spelled_out(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """The statements for one that asks a list, which has a name in the function; None for any other."""
     call = node.value if isinstance(node, ast.Expr) else None
     if not isinstance(call, ast.Call):
-        return _taken(node, translator) if isinstance(node, SIMPLE) else None
-    name, method = _asked(call, translator)
+        return _taken(node, context) if isinstance(node, SIMPLE) else None
+    name, method = _asked(call, context)
     match method, call.args:
         case "extend", [items]:
-            return [ast.AugAssign(ast.Name(name, ast.Store()), ast.Add(), translator.visit(_listed(items, translator)))]
+            return [ast.AugAssign(ast.Name(name, ast.Store()), ast.Add(), context.visit(_listed(items, context)))]
         case "insert", [at, item] if isinstance(at, (ast.Constant, ast.Name)):
-            at = translator.visit(at)
-            return [_write(name, at, copy.deepcopy(at), ast.List([translator.visit(item)], ast.Load()))]
+            at = context.visit(at)
+            return [_write(name, at, copy.deepcopy(at), ast.List([context.visit(item)], ast.Load()))]
         case "reverse", []:
             return [_write(name, None, None, _backwards(ast.Name(name, ast.Load())))]
         case "pop", [] | [_]:
@@ -41,34 +39,36 @@ def spelled_out(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None
     return None
 
 
-def backwards(node: ast.Call, translator: Translator) -> ast.expr | None:
+@handles("builtins.reversed")
+def backwards(node: ast.Call, context: Context) -> ast.expr | None:
     """The slice for `reversed(x)` of a list or tuple; None for any other call."""
-    callees = translator.facts.callees(translator.file, node)
-    if callees != ["builtins.reversed"] or len(node.args) != 1 or translator.in_python:
+    callees = context.callees(node)
+    if callees != ["builtins.reversed"] or len(node.args) != 1 or context.in_python:
         return None
-    kinds = translator.facts.kinds(translator.file, node.args[0])
+    kinds = context.kinds(node.args[0])
     if not kinds or not all(kind.startswith(("list(", "tuple(")) for kind in kinds):
         return None
-    return _backwards(node.args[0])
+    found: ast.expr = context.generic_visit(_backwards(node.args[0]))
+    return found
 
 
-def _taken(node: ast.stmt, translator: Translator) -> list[ast.stmt] | None:
+def _taken(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """The statements for one that takes an item out of a list, `x = up(x, skips.pop())`."""
     value = getattr(node, "value", None)
-    found = [] if value is None else [one for one in always(value) if _asked(one, translator)[1] == "pop"]
+    found = [] if value is None else [one for one in always(value) if _asked(one, context)[1] == "pop"]
     if len(found) != 1 or not isinstance(node, SIMPLE):
         return None
-    call, (name, _) = found[0], _asked(found[0], translator)
+    call, (name, _) = found[0], _asked(found[0], context)
     assert isinstance(call, ast.Call)
     uses = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == name]
     gone = _without(name, call)
-    if gone is None or len(uses) != 1 or (isinstance(node, ast.Return) and name in translator.handed):
+    if gone is None or len(uses) != 1 or (isinstance(node, ast.Return) and name in context.handed):
         return None
     at = call.args[0] if call.args else ast.UnaryOp(ast.USub(), ast.Constant(1))
     item = ast.copy_location(ast.Subscript(ast.Name(name, ast.Load()), at, ast.Load()), call)
     taken = _Put(call, item).visit(node)
     assert isinstance(taken, ast.stmt)
-    return [*translator.statement(taken), *([] if isinstance(node, ast.Return) else [gone])]
+    return [*context.statement(taken), *([] if isinstance(node, ast.Return) else [gone])]
 
 
 class _Put(ast.NodeTransformer):
@@ -82,22 +82,22 @@ class _Put(ast.NodeTransformer):
         return self.new if node is self.old else self.generic_visit(node)
 
 
-def _asked(node: ast.AST, translator: Translator) -> tuple[str, str]:
+def _asked(node: ast.AST, context: Context) -> tuple[str, str]:
     """The name of the list, and what it is asked, where the function runs compiled; both empty for any other call."""
     owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
-    if not isinstance(owner, ast.Name) or owner.id not in translator.own or translator.in_python:
+    if not isinstance(owner, ast.Name) or owner.id not in context.own or context.in_python:
         return "", ""
     assert isinstance(node, ast.Call)
-    callees = translator.facts.callees(translator.file, node)
+    callees = context.callees(node)
     method = METHODS.get(callees[0], "") if len(callees) == 1 and not node.keywords else ""
     return (owner.id, method) if method else ("", "")
 
 
-def _listed(items: ast.expr, translator: Translator) -> ast.expr:
+def _listed(items: ast.expr, context: Context) -> ast.expr:
     """Items as a list, for `+=` takes nothing else when MindSpore compiles it."""
     if isinstance(items, ast.GeneratorExp):
         return ast.copy_location(ast.ListComp(items.elt, items.generators), items)
-    kinds = translator.facts.kinds(translator.file, items)
+    kinds = context.kinds(items)
     if isinstance(items, (ast.List, ast.ListComp)) or (kinds and all(kind.startswith("list(") for kind in kinds)):
         return items
     return ast.List([ast.Starred(items, ast.Load())], ast.Load())
@@ -124,3 +124,11 @@ def _write(name: str, begin: ast.expr | None, end: ast.expr | None, items: ast.e
 def _backwards(items: ast.expr) -> ast.expr:
     step = ast.UnaryOp(ast.USub(), ast.Constant(1))
     return ast.Subscript(items, ast.Slice(step=step), ast.Load())
+
+
+@handles("builtins.list.copy")
+def copied(node: ast.Call, context: Context) -> ast.expr | None:
+    """`[*x]` for `x.copy()`: Graph mode has no such method."""
+    if not isinstance(node.func, ast.Attribute):
+        return None
+    return ast.List([ast.Starred(context.visit(node.func.value), ast.Load())], ast.Load())

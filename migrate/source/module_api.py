@@ -85,7 +85,7 @@ CONSTANT = {
     "transformers.utils.import_utils.is_torchdynamo_compiling",
 }
 DEFAULT_DTYPE = "torch.get_default_dtype"  # which a model that is written keeps: float32
-LIMITS = {"object torch.finfo", "object torch.iinfo"}  # what numbers a dtype can hold
+LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
 ANNOTATE = "torch.jit.annotate"  # (type, value): tells TorchScript's compiler, and is the value
 # functions of torch's own that compute in plain Python what initialisation needs: written from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")

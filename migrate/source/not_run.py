@@ -8,74 +8,69 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from typing import TYPE_CHECKING
 
-from .crossing_calls import CannotWrite
+from .context import CannotWrite, Context, row_of
 from .instrument import EXPRESSIONS
 from .module_api import CONTAINERS, NAMES
-from .scope import row_of
-
-if TYPE_CHECKING:
-    from .translating import Translator
 
 SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals"}
 
 
-def ran(node: ast.expr, translator: Translator) -> bool:
+def ran(node: ast.expr, context: Context) -> bool:
     """Whether an expression was evaluated; a constant counts as such."""
     if isinstance(node, EXPRESSIONS):
-        return bool(translator.facts.kinds(translator.file, node))
+        return bool(context.kinds(node))
     return True
 
 
-def either(node: ast.IfExp, translator: Translator) -> ast.expr:
+def either(node: ast.IfExp, context: Context) -> ast.expr:
     """`a if test else b`, of which one may not have run."""
-    sides = [_side(side, translator) for side in (node.body, node.orelse)]
+    sides = [_side(side, context) for side in (node.body, node.orelse)]
     if None in sides:
         return next(side for side in sides if side is not None)
-    test = translator.visit(node.test)
+    test = context.visit(node.test)
     body, orelse = sides
     assert body is not None and orelse is not None
     return ast.copy_location(ast.IfExp(test, body, orelse), node)
 
 
-def one_of(node: ast.BoolOp, translator: Translator) -> ast.expr:
+def one_of(node: ast.BoolOp, context: Context) -> ast.expr:
     """`a or b`, of which the last may not have run."""
-    values = [side for side in (_side(value, translator) for value in node.values) if side is not None]
+    values = [side for side in (_side(value, context) for value in node.values) if side is not None]
     return values[0] if len(values) == 1 else ast.copy_location(ast.BoolOp(node.op, values), node)
 
 
-def static(node: ast.expr, translator: Translator) -> ast.expr | None:
+def static(node: ast.expr, context: Context) -> ast.expr | None:
     """A value that calls torch where no function did, at a file's top; None for any other, and where it is unknown."""
-    resolve = translator.scope.names(translator.file).name
+    resolve = context.program.names(context.file).name
     calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
-    return _read(node, translator) if any(resolve(call).startswith("torch.") for call in calls) else None
+    return _read(node, context) if any(resolve(call).startswith("torch.") for call in calls) else None
 
 
-def _side(node: ast.expr, translator: Translator) -> ast.expr | None:
+def _side(node: ast.expr, context: Context) -> ast.expr | None:
     """The expression, rewritten; None for one that did not run, and of which too little is known."""
-    if not ran(node, translator):
-        return _read(node, translator)
-    found: ast.expr = translator.visit(node)
+    if not ran(node, context):
+        return _read(node, context)
+    found: ast.expr = context.visit(node)
     return found
 
 
-def _read(node: ast.expr, translator: Translator) -> ast.expr | None:
-    before = translator.strict
-    translator.strict = True
+def _read(node: ast.expr, context: Context) -> ast.expr | None:
+    before = context.strict
+    context.strict = True
     try:
-        _tell(node, translator)
-        found: ast.expr = translator.visit(copy.deepcopy(node))
+        _tell(node, context)
+        found: ast.expr = context.visit(copy.deepcopy(node))
     except CannotWrite:
         return None
     finally:
-        translator.strict = before
+        context.strict = before
     return found
 
 
-def _tell(node: ast.expr, translator: Translator) -> None:
+def _tell(node: ast.expr, context: Context) -> None:
     """Note what the names in an expression stand for; raises CannotWrite where they stand for something unknown."""
-    resolve = translator.scope.names(translator.file).name
+    resolve = context.program.names(context.file).name
     calls = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
     told: set[int] = set()
     for inner in ast.walk(node):
@@ -90,15 +85,15 @@ def _tell(node: ast.expr, translator: Translator) -> None:
                 raise CannotWrite(f"{ast.unparse(inner)} did not run")
             continue
         if called:
-            translator.facts.tell_callee(translator.file, inner, name)
+            context.facts.tell_callee(context.file, inner, name)
             if isinstance(inner, ast.Attribute):
-                translator.facts.tell_value(translator.file, inner.value, f"python {resolve(inner.value)}")
+                context.facts.tell_value(context.file, inner.value, f"python {resolve(inner.value)}")
         elif name not in NAMES and name not in CONTAINERS and row_of(name) is None:
             raise CannotWrite(f"{ast.unparse(inner)} did not run")
         else:
             row = row_of(name)
             kind = "function" if row is not None and row.kind == "function" else "class"
-            translator.facts.tell_value(translator.file, inner, f"{kind} {name}")
+            context.facts.tell_value(context.file, inner, f"{kind} {name}")
 
 
 def _built_in(node: ast.expr) -> bool:

@@ -6,7 +6,7 @@ import ast
 import copy
 from collections.abc import Mapping
 
-from .crossing_calls import Given, Namer
+from .context import Given, Namer
 
 # torch's name, the arguments that are given, and how one writes it with them
 PLAIN = (

@@ -11,6 +11,8 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .context import CannotWrite, Context, handles
+
 Record = Mapping[str, Any]  # `fields` in order, `defaults` of some; `named`: a dataclass, and so a dictionary
 
 
@@ -68,3 +70,32 @@ def field(record: Record, node: ast.Attribute) -> ast.expr | None:
         return ast.Constant(None)
     key = node.attr if record["named"] else record["fields"].index(node.attr)
     return ast.Subscript(node.value, ast.Constant(key), node.ctx)
+
+
+@handles(syntax=[ast.Call])
+def record_call(node: ast.Call, context: Context) -> ast.expr | None:
+    """A call of a record's class, as a tuple or a dictionary."""
+    callees = context.callees(node)
+    record = of_class(context.facts.records, callees)
+    if record is None:
+        return None
+    plain = made(record, node)
+    if plain is None:
+        raise CannotWrite(f"which field of {callees[0]} is which cannot be told of {ast.unparse(node)}")
+    return context.generic_visit(plain)
+
+
+@handles(syntax=[ast.Subscript])
+def record_item(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`output[0]` of a record that is a dictionary."""
+    record = of_value(context.facts.records, context.kinds(node.value))
+    found = record and item(record, node)
+    return context.generic_visit(found) if found else None
+
+
+@handles(syntax=[ast.Attribute])
+def record_field(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`output.logits`."""
+    record = of_value(context.facts.records, context.kinds(node.value))
+    found = None if record is None else field(record, node)
+    return None if found is None else context.generic_visit(found)

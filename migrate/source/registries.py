@@ -7,25 +7,23 @@ always gave the same one, that is written in its place.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
 
+from .context import Context, handles, set_receivers
 from .crossing_calls import begun, written
-from .module_api import CONTAINERS
-
-if TYPE_CHECKING:
-    from .translating import Translator
+from .module_api import ANNOTATE, CONSTANT, CONTAINERS
 
 
-def found(node: ast.Call | ast.Subscript, translator: Translator) -> ast.expr | None:
+@handles(syntax=[ast.Call, ast.Subscript])
+def found(node: ast.Call | ast.Subscript, context: Context) -> ast.expr | None:
     """The function, class or new layer that an object at the file's top gave; None for anything else."""
     asked = _asked(node)
-    kinds = translator.facts.kinds(translator.file, node)
-    if asked is None or asked.id in translator.local or len(kinds) != 1 or not _is_object(asked, translator):
+    kinds = context.kinds(node)
+    if asked is None or asked.id in context.local or len(kinds) != 1 or not _is_object(asked, context):
         return None
     what, _, name = kinds[0].partition(" ")
-    if what in ("function", "class") and name in translator.scope.theirs:
-        return ast.Name(translator.scope.called(name), ast.Load())
-    return _layer(name, translator) if what == "module" else None
+    if what in ("function", "class") and name in context.program.translated:
+        return ast.Name(context.program.called(name), ast.Load())
+    return _layer(name, context) if what == "module" else None
 
 
 def _asked(node: ast.Call | ast.Subscript) -> ast.Name | None:
@@ -34,23 +32,75 @@ def _asked(node: ast.Call | ast.Subscript) -> ast.Name | None:
     return inner if isinstance(inner, ast.Name) else None
 
 
-def _is_object(asked: ast.Name, translator: Translator) -> bool:
-    kinds = translator.facts.kinds(translator.file, asked)
+def _is_object(asked: ast.Name, context: Context) -> bool:
+    kinds = context.kinds(asked)
     return len(kinds) == 1 and kinds[0].startswith("object ") and not kinds[0].startswith("object torch.")
 
 
-def _layer(name: str, translator: Translator) -> ast.expr | None:
+def _layer(name: str, context: Context) -> ast.expr | None:
     """A new layer that needs no arguments; None for one that does."""
-    scope = translator.scope
-    row = scope.row(name)
+    program = context.program
+    row = program.row(name)
     if row is not None and name not in CONTAINERS:
         needs = any(argument.required for argument in row.arguments)
-        return None if needs else begun(row, written(row, {}, scope.name), scope.name)
-    if name not in scope.theirs:
+        return None if needs else begun(row, written(row, {}, program.name), program.name)
+    if name not in program.translated:
         return None
-    takes = scope.signature(name)
+    takes = program.signature(name)
     if takes is not None and (len(takes.args) > len(takes.defaults) + 1 or None in takes.kw_defaults):
         return None
-    made = ast.Call(ast.Name(scope.called(name), ast.Load()), [], [])
-    made.takes = [name]  # type: ignore[attr-defined]  # for unused.py
+    made = ast.Call(ast.Name(program.called(name), ast.Load()), [], [])
+    set_receivers(made, [name])
     return made
+
+
+@handles(syntax=[ast.Attribute])
+def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`settings.WIDTH`, of a module of the program."""
+    kinds = context.kinds(node.value)
+    if len(kinds) != 1 or not kinds[0].startswith("python "):
+        return None
+    return context.program.constant(kinds[0].removeprefix("python "), node.attr, context.constants(node))
+
+
+@handles("builtins.getattr", "builtins.hasattr")
+def read_by_name(node: ast.Call, context: Context) -> None:
+    """Note what `getattr(config, "name", …)` or `hasattr` reads; the call is one like others."""
+    if len(context.callees(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+        context.read(context.kinds(node.args[0]), str(node.args[1].value), context.constants(node))
+
+
+@handles(*CONSTANT)
+def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
+    """`torch.jit.is_scripting()` and the like, whose answer is a constant here."""
+    return _only_constant(node, context)
+
+
+@handles(syntax=[ast.Call])
+def setting(node: ast.Call, context: Context) -> ast.expr | None:
+    """How a package is set, and what torch's modules are asked, as `hasattr(F, "scaled_dot_product_attention")`."""
+    callees = context.callees(node)
+    plain = bool(callees) and not node.args and not node.keywords and context.program.settings.issuperset(callees)
+    kinds = context.kinds(node.args[0]) if node.args else []
+    asks_torch = bool(kinds) and all(kind.startswith("python torch") for kind in kinds)
+    return _only_constant(node, context) if plain or asks_torch else None
+
+
+def _only_constant(node: ast.Call, context: Context) -> ast.expr | None:
+    constants = context.constants(node)
+    return ast.Constant(constants[0]) if constants is not None and len(constants) == 1 else None
+
+
+@handles(ANNOTATE)
+def annotated(node: ast.Call, context: Context) -> ast.expr | None:
+    """`torch.jit.annotate(type, value)`, which is the value."""
+    return context.visit(node.args[1]) if len(node.args) == 2 else None
+
+
+@handles("builtins.isinstance", "builtins.issubclass")
+def type_check(node: ast.Call, context: Context) -> ast.expr:
+    """A question of a type, in which a class is a class and nothing that is made."""
+    context.in_type_check = True
+    kept = context.kept(node)
+    context.in_type_check = False
+    return kept

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 
+from .context import receivers
+
 
 class Function:
     """A function or method, and where its parameters stand in a call, `self` aside."""
@@ -68,7 +70,7 @@ def short(name: str) -> str:
 class Calls:
     """The functions of `definitions`, and the calls of them there and in `more`.
 
-    A call says with the attribute `takes` which of them it may call; see translating.py.
+    A call says by its `receivers` which of them it may call.
     """
 
     def __init__(self, definitions: Mapping[str, ast.stmt], more: Sequence[ast.AST]) -> None:
@@ -85,13 +87,13 @@ class Calls:
         self._found: dict[str, list[tuple[ast.Call, int]]] = {}
         for tree in self.trees:
             for call in ast.walk(tree):
-                if isinstance(call, ast.Call) and hasattr(call, "takes"):
+                if isinstance(call, ast.Call) and receivers(call):
                     for target in self.targets(call):
                         self._found.setdefault(target, []).append((call, int(_is_partial(call))))
 
     def targets(self, call: ast.Call) -> list[str]:
         """The functions that a call may call."""
-        found = (self._target(name) for name in getattr(call, "takes", ()))
+        found = (self._target(name) for name in receivers(call))
         return list(dict.fromkeys(name for name in found if name))
 
     def of(self, name: str) -> list[tuple[ast.Call, int]]:

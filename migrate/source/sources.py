@@ -135,7 +135,7 @@ class Sources:
         takes = self.signature(name)
         return [] if takes is None else [argument.arg for argument in takes.args if argument.arg != "self"]
 
-    def settings(self) -> Iterator[str]:
+    def settings_functions(self) -> Iterator[str]:
         """The functions that only look at what their file holds: how a package is set, and nothing of the model."""
         for function in self.facts.functions:
             node = self.node(function) if "." not in function.name else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from .scope import Scope
+from .context import Program
 
 RANK = 4  # from here on the gradient crashes: "StridedSliceGrad, input memory out of bounds"
 GETITEM = "msmigrate.migrate.composed.mindspore_indexing.getitem"
@@ -13,19 +13,19 @@ GETITEM = "msmigrate.migrate.composed.mindspore_indexing.getitem"
 class Steps(ast.NodeTransformer):
     """Writes `x[..., ::2]` as a call that takes the values one by one."""
 
-    def __init__(self, scope: Scope, file: str) -> None:
-        self.scope, self.file = scope, file
+    def __init__(self, program: Program, file: str) -> None:
+        self.program, self.file = program, file
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """A subscript that is read; one that is written to stays."""
-        kinds = self.scope.facts.kinds(self.file, node.value)
+        kinds = self.program.facts.kinds(self.file, node.value)
         self.generic_visit(node)
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         stepped = any(isinstance(item, ast.Slice) and item.step is not None for item in items)
         if not (stepped and isinstance(node.ctx, ast.Load) and any(_rank(kind) >= RANK for kind in kinds)):
             return node
         index = ast.Tuple([_spelled(item) for item in items], ast.Load())
-        found = ast.copy_location(ast.Call(self.scope.name(GETITEM), [node.value, index], []), node)
+        found = ast.copy_location(ast.Call(self.program.name(GETITEM), [node.value, index], []), node)
         return _located(found)
 
 

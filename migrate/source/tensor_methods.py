@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import copy
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from .crossing_calls import CannotWrite, Given
+from .context import CannotWrite, Context, Given, handles
+from .crossing_calls import argument_of
+from .in_place import tensors
+from .module_api import DEFAULT_DTYPE, LIMITS
 
 PREFIX = "torch.Tensor."
 # torch's other names of a dtype -> MindSpore's
@@ -103,14 +107,46 @@ METHODS: dict[str, Writer] = {
 }
 
 
-def is_method(callees: list[str]) -> bool:
-    """Whether what is called is a method that stands here, and is not written by a row of the table."""
-    return len(callees) == 1 and callees[0].startswith(PREFIX) and callees[0].removeprefix(PREFIX) in METHODS
-
-
-def method(callees: list[str], call: Call) -> ast.expr:
-    """The expression for a method's call; raises CannotWrite."""
+@handles(*(f"{PREFIX}{name}" for name in METHODS))
+def method(node: ast.Call, context: Context) -> ast.expr | None:
+    """A call of a method that MindSpore's tensors have under another name, or have as a fact."""
+    callees = context.callees(node)
+    if len(callees) != 1 or not isinstance(node.func, ast.Attribute):
+        return None
+    named = {word.arg: word.value for word in node.keywords if word.arg is not None}
+    given = (copy.deepcopy(part) for part in (node.func.value, *node.args, *named.values()))
+    tensor, *items = (argument_of(part, context) for part in given)
+    count = len(node.args)
+    starred = any(isinstance(item, ast.Starred) for item in node.args)
+    call = Call(tensor, items[:count], dict(zip(named, items[count:], strict=True)), starred)
     return METHODS[callees[0].removeprefix(PREFIX)](call)
+
+
+@handles(*LIMITS)
+def limits(node: ast.Call, context: Context) -> ast.expr:
+    """`torch.finfo(dtype)`, of which only the numbers are read, and written where they are."""
+    return ast.Constant(None)
+
+
+@handles(syntax=[ast.Attribute])
+def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`finfo(dtype).max`; what a tensor is asked that MindSpore's has not; a result that has a name in torch only."""
+    kinds = context.kinds(node.value)
+    if kinds and {kind.removeprefix("object ") for kind in kinds} <= LIMITS:
+        limit = context.constants(node)
+        text = f"{ast.unparse(node)} was now one number and now another"
+        return ast.Constant(limit[0]) if limit is not None and len(limit) == 1 else context.missing(node, text)
+    if node.attr in ANSWERS and tensors(kinds):
+        return ast.Constant(ANSWERS[node.attr])
+    if kinds and node.attr in PAIR and all(kind.partition("(")[0] in PAIRS for kind in kinds):
+        return ast.Subscript(context.visit(node.value), ast.Constant(PAIR.index(node.attr)), ast.Load())
+    return None
+
+
+@handles(DEFAULT_DTYPE)
+def default_dtype(node: ast.Call, context: Context) -> ast.expr:
+    """`torch.get_default_dtype()`."""
+    return context.name("mindspore.float32")
 
 
 def is_dtype(attribute: str) -> bool:

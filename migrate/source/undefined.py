@@ -7,15 +7,11 @@ import builtins
 import functools
 import symtable
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
+from .context import Definitions, Problem
 from .facts import Facts
-from .making import called
+from .model_function import constructors_in
 from .module_api import NOT_CONVERTED
-from .scope import Problem
-
-if TYPE_CHECKING:
-    from .assembling import Assembly
 
 OF_MODULES = {"__name__", "__file__", "__doc__", "__module__", "__qualname__", "__class__"}
 
@@ -28,31 +24,31 @@ def undefined(text: str) -> set[str]:
     return {name for table in _tables(top) for name in _read(table)} - known
 
 
-def tell(names: set[str], maker: ast.FunctionDef, assembly: Assembly) -> bool:
+def tell(names: set[str], maker: ast.FunctionDef, definitions: Definitions) -> bool:
     """Put an error in the place of names that the file does not have, and note what uses them; returns whether there
     are any."""
-    for key, node in {**assembly.definitions, "": maker}.items() if names else ():
-        kind = key or next(called(assembly.facts.root), "")
+    for key, node in {**definitions.definitions, "": maker}.items() if names else ():
+        kind = key or next(constructors_in(definitions.facts.root), "")
         module, _, own = kind.rpartition(":" if ":" in kind else ".")
-        file = assembly.all_files.get(module, module if ":" in kind else "")
-        if ":" in kind and _told_by_its_uses(node, names, file, own, assembly):
+        file = definitions.all_files.get(module, module if ":" in kind else "")
+        if ":" in kind and _told_by_its_uses(node, names, file, own, definitions):
             continue
-        at = next((n.lineno for n in assembly.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
+        at = next((n.lineno for n in definitions.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
         where = own if key else f"what makes the {own}"
-        known = functools.partial(_constant, assembly.facts, file)
-        replaced = _Undefined(names, assembly.scope.name(NOT_CONVERTED), known)
+        known = functools.partial(_constant, definitions.facts, file)
+        replaced = _Undefined(names, definitions.name(NOT_CONVERTED), known)
         replaced.visit(node)
         for name in replaced.found:
-            assembly.problems.append(Problem(file or module, at, f"{where} uses {name}, which could not be written"))
+            definitions.problems.append(Problem(file or module, at, f"{where} uses {name}, which could not be written"))
     return bool(names)
 
 
-def _told_by_its_uses(node: ast.stmt, names: set[str], file: str, own: str, assembly: Assembly) -> bool:
+def _told_by_its_uses(node: ast.stmt, names: set[str], file: str, own: str, definitions: Definitions) -> bool:
     """Give a constant that is computed from such names the one value that it had wherever the file reads it."""
     if not isinstance(node, ast.Assign) or not names & {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}:
         return False
-    reads = [n for n in ast.walk(assembly.tree(file)) if isinstance(n, ast.Name) and n.id == own]
-    told = [found for read in reads if (found := assembly.facts.constants(file, read)) is not None]
+    reads = [n for n in ast.walk(definitions.tree(file)) if isinstance(n, ast.Name) and n.id == own]
+    told = [found for read in reads if (found := definitions.facts.constants(file, read)) is not None]
     if not told or any(found != told[0] or len(found) != 1 for found in told):
         return False
     node.value = ast.Constant(told[0][0])

@@ -35,7 +35,7 @@ class ModelFunction:
         self.renamed = definitions.facts.taken_out
 
     def expression(self, value: Any, wanted: str = "") -> ast.expr:
-        """The expression for a value of the worker's report; see torch_described.py.
+        """The expression for a value of the worker's report; see torch_construction.py.
 
         wanted: the parameter that it goes to.
         """

@@ -9,30 +9,64 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import types
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from . import torch_drawn
-from .torch_names import is_torch
+from .torch_values import Names, is_torch
 
-if TYPE_CHECKING:
-    from .torch_described import Describer
-
+Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
 NUMBERS = (bool, int, float, str)
+INITIALIZERS = "torch.nn.init."
+IN_PLACE = {
+    f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
+}
 
 
 class Made(NamedTuple):
-    """How a module was made: the call, and the counts of the describer before and after it."""
+    """How a module was made: the call, and the counts of the log before and after it."""
 
     function: Any
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
     began: int
     ended: int
+
+
+class Drawn(NamedTuple):
+    """A call that drew weights of a module, which is its first argument, or whose `apply` it is."""
+
+    module: nn.Module
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    applied: bool
+    began: int
+    ended: int
+
+
+class Log(Protocol):
+    """What is known of how the objects of a model were made; see torch_construction.py."""
+
+    names: Names
+    creations: dict[int, Creation]
+    begun: dict[int, int]
+    ended: dict[int, int]
+    numbers: dict[int, dict[str, Any]]
+    drawings: int
+    drawn: list[Drawn]
+    running: bool
+    count: Iterator[int]
+
+    def made(self, value: Any) -> Any:
+        """How to make a value anew, as plain JSON."""
+
+    def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """A call, with its arguments, as plain JSON."""
 
 
 class Step(NamedTuple):
@@ -42,7 +76,7 @@ class Step(NamedTuple):
     within: str  # Sequential, ModuleList, ModuleDict, or empty
 
 
-def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, Any]:
+def changes(log: Log, module: nn.Module, made: Made) -> dict[str, Any]:
     """What has to be done to a module once it is made as it was; empty where nothing has.
 
     `children`: path and description of what was put in place, `new` where nothing stood there. `frozen`: the paths of
@@ -51,29 +85,27 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
     `instead`: how one of torch's own layers is made as it is now. `missed`: in words, what cannot be told.
     """
     given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
-    placed = [*_placed(describer, module, made, given, ())]
+    placed = [*_placed(log, module, made, given, ())]
     fresh = _anew(made)
     found: dict[str, Any] = {}
     outside = [_text(path) for path, _ in placed]
     if placed:
         found["children"] = [
-            {"path": path, "made": describer.made(child), "new": not _has(fresh, _text(path))} for path, child in placed
+            {"path": path, "made": log.made(child), "new": not _has(fresh, _text(path))} for path, child in placed
         ]
     elsewhere = {name for name, part in module.named_modules(remove_duplicate=False) if id(part) in given}
     if fresh is not None:
         theirs = _Beside(module, fresh, {*outside, *elsewhere})
-        frozen, missed = [*theirs.frozen()], [*theirs.missed(describer)]
+        frozen, missed = [*theirs.frozen()], [*theirs.missed(log)]
         layers: dict[str, dict[str, tuple[Any, Any]]] = {}
-        for path, key, value, before, of_torch in theirs.numbers(describer):
+        for path, key, value, before, of_torch in theirs.numbers(log):
             if of_torch:
                 layers.setdefault(path, {})[key] = (value, before)
             else:
-                told = {"path": _steps(module, path), "name": key, "value": describer.made(value)}
+                told = {"path": _steps(module, path), "name": key, "value": log.made(value)}
                 found.setdefault("numbers", []).append(told)
         for path, settings in layers.items():
-            anew = _made_with(
-                describer, module.get_submodule(path), {key: value for key, (value, _) in settings.items()}
-            )
+            anew = _made_with(log, module.get_submodule(path), {key: value for key, (value, _) in settings.items()})
             if anew is not None and not path:
                 found["instead"] = anew
                 continue
@@ -85,38 +117,38 @@ def changes(describer: Describer, module: nn.Module, made: Made) -> dict[str, An
                 missed.append(
                     f"{place} was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
                 )
-        for path, one in torch_drawn.after(describer, module, made):
+        for path, one in _drawn_after(log, module, made):
             if any(path == part or path.startswith(f"{part}.") for part in (*outside, *elsewhere) if part):
                 continue  # a module that is told by itself
-            first = any(describer.begun.get(id(child), 0) > one.began for _, child in placed)
-            call = torch_drawn.told(describer, _steps(module, path), one, first=first)
+            first = any(log.begun.get(id(child), 0) > one.began for _, child in placed)
+            call = _drawing(log, _steps(module, path), one, first=first)
             if isinstance(call, str):
                 missed.append(call)
             else:
                 found.setdefault("drawn", []).append(call)
-        tied = [{side: _held(describer, module, name) for side, name in pair.items()} for pair in theirs.tied()]
+        tied = [{side: _held(log, module, name) for side, name in pair.items()} for pair in theirs.tied()]
         if tied:
             found["tied"] = tied
         if frozen:
-            found["frozen"] = [_held(describer, module, f"{path}.{leaf}") for path, leaf in frozen]
+            found["frozen"] = [_held(log, module, f"{path}.{leaf}") for path, leaf in frozen]
         if missed:
             found["missed"] = missed
     return found
 
 
 def _placed(
-    describer: Describer, owner: nn.Module, made: Made, given: set[int], path: tuple[Step, ...]
+    log: Log, owner: nn.Module, made: Made, given: set[int], path: tuple[Step, ...]
 ) -> Iterator[tuple[tuple[Step, ...], nn.Module]]:
     """The outermost children that were made after the module was, with their paths."""
     for name, child in owner._modules.items():
         if child is None or id(child) in given:
             continue
         here = (*path, Step(name, _container(owner)))
-        later = describer.begun.get(id(child), made.ended) > made.ended
-        if later and id(child) in describer.numbers:  # not what forward made
+        later = log.begun.get(id(child), made.ended) > made.ended
+        if later and id(child) in log.numbers:  # not what forward made
             yield here, child
         else:
-            yield from _placed(describer, child, made, given, here)
+            yield from _placed(log, child, made, given, here)
 
 
 class _Beside:
@@ -153,7 +185,7 @@ class _Beside:
                 if fresh[of] is not fresh[name]:
                     yield {"parameter": name, "of": of}
 
-    def missed(self, describer: Describer) -> Iterator[str]:
+    def missed(self, log: Log) -> Iterator[str]:
         """In words, modules that are gone or of another class."""
         theirs = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
@@ -164,17 +196,17 @@ class _Beside:
                 if path.rpartition(".")[0] in theirs:
                     yield f"{path} was removed after the model was made"
             elif type(other) is not type(part):
-                kinds = describer.name(type(part)), describer.name(type(other))
+                kinds = log.names.name(type(part)), log.names.name(type(other))
                 yield f"{path} became a {kinds[1]} from a {kinds[0]} after the model was made"
 
-    def numbers(self, describer: Describer) -> Iterator[tuple[str, str, Any, Any, bool]]:
+    def numbers(self, log: Log) -> Iterator[tuple[str, str, Any, Any, bool]]:
         """What was set to another number: path, attribute, its value, that which the call gave, whether of torch's."""
         theirs = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             other = theirs.get(path)
             if other is None or type(other) is not type(part) or not self.inside(path):
                 continue
-            values = describer.numbers.get(id(other), {})
+            values = log.numbers.get(id(other), {})
             for key, value in _numbers(part).items():
                 if key in values and values[key] != value and not _not_a_number(values[key], value):
                     yield path, key, values[key], value, is_torch(type(part))
@@ -211,17 +243,17 @@ def _anew(made: Made) -> nn.Module | None:
     return found if isinstance(found, nn.Module) else None
 
 
-def _made_with(describer: Describer, layer: nn.Module, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+def _made_with(log: Log, layer: nn.Module, settings: Mapping[str, Any]) -> dict[str, Any] | None:
     """One of torch's own layers, told as if it were made with other settings; None where that would be another layer,
     or one whose parameters train again."""
-    _, cls, args, kwargs = describer.creations.get(id(layer), (None, None, (), {}))
+    _, cls, args, kwargs = log.creations.get(id(layer), (None, None, (), {}))
     if cls is not type(layer) or any(not parameter.requires_grad for parameter in layer.parameters()):
         return None
     signature = inspect.signature(cls)
     if not settings.keys() <= signature.parameters.keys():
         return None
     given = {**signature.bind(*args, **kwargs).arguments, **settings}
-    return describer.call_of(describer.name(cls), (), given)
+    return log.call_of(log.names.name(cls), (), given)
 
 
 def _modules(value: Any) -> list[nn.Module]:
@@ -250,7 +282,68 @@ def _steps(module: nn.Module, path: str) -> list[Step]:
     return steps
 
 
-def _held(describer: Describer, module: nn.Module, name: str) -> dict[str, Any]:
+def _held(log: Log, module: nn.Module, name: str) -> dict[str, Any]:
     """A parameter by the module that holds it, and that one's class; every one of it where the name ends with a dot."""
     path, _, leaf = name.lstrip(".").rpartition(".") if name.strip(".") else ("", "", "")
-    return {"path": _steps(module, path), "parameter": leaf, "class": describer.name(type(module.get_submodule(path)))}
+    return {"path": _steps(module, path), "parameter": leaf, "class": log.names.name(type(module.get_submodule(path)))}
+
+
+def draws(name: str) -> bool:
+    """Whether a function of torch's gives a tensor other values."""
+    return name.startswith(INITIALIZERS) or name in IN_PLACE
+
+
+def note_drawn(
+    log: Log,
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    found: Any,
+    began: int,
+    before: tuple[int, int],
+) -> None:
+    """Note a call that is over if it drew weights of a module, and neither made another one nor gave anything else.
+
+    began: the log's count before it. before: how many drawings and objects there had been.
+    """
+    applied = is_apply(function)
+    owner = function.__self__ if applied else next(iter(args), None)
+    plain = isinstance(owner, nn.Module) and (applied or isinstance(function, types.FunctionType))
+    nothing_else = (found is None or found is owner) and len(log.begun) == before[1] and not log.running
+    if plain and nothing_else and log.drawings > before[0]:
+        one = Drawn(owner, function, args, kwargs, applied, began, next(log.count))
+        log.drawn.append(one)
+
+
+def is_apply(function: Any) -> bool:
+    """Whether it is a module's `apply`."""
+    return isinstance(function, types.MethodType) and function.__func__ is torch.nn.Module.apply
+
+
+def _drawn_after(log: Log, module: nn.Module, made: Made) -> Iterator[tuple[str, Drawn]]:
+    """The calls that drew weights of a module once it was made, and where in it: none that a class or such a call made
+    itself, which are written with these."""
+    paths = {id(part): path for path, part in reversed([*module.named_modules(remove_duplicate=False)])}
+    for one in log.drawn:
+        if one.began > made.ended and id(one.module) in paths and not _inside(log, one):
+            yield paths[id(one.module)], one
+
+
+def _inside(log: Log, one: Drawn) -> bool:
+    """Whether it happened while a module was made, or in a call that is written."""
+    if any(other.began < one.began < other.ended for other in log.drawn):
+        return True
+    made = (key for key, (value, *_) in log.creations.items() if isinstance(value, nn.Module))
+    return any(log.begun[key] < one.began < log.ended[key] for key in made)
+
+
+def _drawing(log: Log, path: list[Any], one: Drawn, *, first: bool) -> dict[str, Any] | str:
+    """The call as plain JSON, or in words why it cannot be written; first: before other modules were put in place."""
+    function = one.args[0] if one.applied else one.function
+    name = log.names.name(function) if isinstance(function, types.FunctionType) else ""
+    if not name or "<" in name:
+        return (
+            f"weights were drawn by {getattr(function, '__qualname__', function)}: write that as a function of its own"
+        )
+    call = log.call_of(name, () if one.applied else one.args[1:], one.kwargs)
+    return {**call, "path": path, "applied": one.applied, "first": first}

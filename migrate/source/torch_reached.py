@@ -35,8 +35,7 @@ from ..torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, loo
 from .instrument import Place, definition, install, instrumented, qualified
 from .module_api import WRITTEN_FROM_SOURCE
 from .torch_changes import noted
-from .torch_described import Describer
-from .torch_taken import taken_out
+from .torch_construction import ConstructionLog, taken_out
 
 PACKAGE = str(Path(__file__).parents[2]) + os.sep
 NOT_THEIRS = (
@@ -79,7 +78,7 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
     trees: dict[str, ast.Module] = {}
     places: list[Place] = []
     functions = []
-    facts = Describer()
+    log = ConstructionLog()
     left: dict[str, str] = {}  # functions that stay as they were -> why
     known = _functions()
     for code in codes:
@@ -87,7 +86,7 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
             continue
         first = len(places)
         same = known.get((code.co_filename, code), [])
-        function = _instrument(code, same, trees, places, facts, left, before)
+        function = _instrument(code, same, trees, places, log, left, before)
         if function is not None:
             functions.append(
                 {
@@ -97,20 +96,20 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
                     "places": [first, len(places)],
                 }
             )
-    model, inputs = _run(make, spec, told, way, facts)
-    taken = taken_out(facts, model)
-    files = _files(name.rpartition(".")[0] for name in facts.classes_seen())
+    model, inputs = _run(make, spec, told, way, log)
+    taken = taken_out(log, model)
+    files = _files(name.rpartition(".")[0] for name in log.classes_seen())
     return {
         "functions": functions,
         "left": left,
         "places": places,
-        **facts.as_json(),
+        **log.as_json(),
         "files": files,
         "beside": _beside({*files, *(str(f["module"]) for f in functions)}),
-        "names": {module: facts.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
-        "root": facts.made(model, root=True),
+        "names": {module: log.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
+        "root": log.made(model, root=True),
         "taken_out": taken,
-        "classes": facts.classes(model),
+        "classes": log.classes(model),
         "inputs": inputs.said,
         "versions": {"torch": torch.__version__.partition("+")[0]},
     }
@@ -140,7 +139,7 @@ def _first(make: Callable[[], Any], spec: Spec, told: tuple[str, ...]) -> tuple[
 
 
 def _run(
-    make: Callable[[], Any], spec: Spec, told: tuple[str, ...], way: Way, facts: Describer | None = None
+    make: Callable[[], Any], spec: Spec, told: tuple[str, ...], way: Way, log: ConstructionLog | None = None
 ) -> tuple[Any, Inputs]:
     """Build the model and run it in both modes."""
     torch.manual_seed(0)
@@ -148,8 +147,8 @@ def _run(
     with torch.device(way.building), without:
         model, returned = split(make())
         tie_weights(model)
-    if facts is not None:
-        facts.numbers, facts.running = noted(model), True
+    if log is not None:
+        log.numbers, log.running = noted(model), True
     with torch.device(way.running), torch.no_grad():
         inputs = inputs_for(spec, model, told, returned)
         if way.running == "meta":
@@ -240,7 +239,7 @@ def _instrument(
     functions: list[FunctionType],
     trees: dict[str, ast.Module],
     places: list[Place],
-    facts: Describer,
+    log: ConstructionLog,
     left: dict[str, str],
     before: ExitStack,
 ) -> FunctionType | None:
@@ -259,7 +258,7 @@ def _instrument(
         return None
     for function in functions:
         before.callback(setattr, function, "__code__", function.__code__)
-        install(function, told, facts.reached, facts.value, facts.call)
+        install(function, told, log.reached, log.value, log.call)
     return functions[0]
 
 

@@ -1,40 +1,30 @@
-"""Words for the values that a torch model's source computes, and for how its objects were made."""
+"""How the objects of a torch model were made: the log of what its source computes and calls."""
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import itertools
-import json
 import sys
 import types
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
 import torch
+from torch import nn
 from torch.utils._pytree import tree_leaves
 
-from .module_api import LOADS, ROWS_FIRST
-from .torch_changes import Made, changes
-from .torch_configurations import configurations
-from .torch_drawn import Drawn, draws, is_apply, note_drawn
-from .torch_names import defining, documented_names, public, standing
-from .torch_records import PLAIN, fields_of, record_fields
-from .torch_taken import noting_values
+from .module_api import LOADS
+from .torch_changes import Creation, Drawn, Made, changes, draws, is_apply, note_drawn
+from .torch_values import PLAIN, Names, configurations, fields_of, is_torch, record_fields
 
-MANY = 20  # keys of a dictionary that are told
 FEW = 4  # distinct constants that are told of one expression
-LONG = 60  # items of a list whose kinds are told
 OFTEN = 1000  # times that an expression is looked at, and from then on every so many
-DICTIONARIES = (dict, OrderedDict, defaultdict)  # and no class that somebody made of one
-DEEP = 2  # levels of a list that are told
-Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
 
 
-class Describer:
+class ConstructionLog:
     """Collects what instrumented functions report: statements, values and calls, by the number of their place."""
 
     def __init__(self) -> None:
@@ -52,14 +42,13 @@ class Describer:
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
         self.running = False  # whether the model runs by now, and is not being built
         self.records: dict[str, dict[str, Any]] = {}  # classes of what forward makes to hold tensors; see records.py
-        self.configured: dict[int, Any] = {}  # dataclasses of somebody's that are no records
         self.drawings = 0  # calls that gave a tensor other values
         self.redrawn: dict[int, int] = {}  # where tensors lie -> when they were last given other values
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
         self.telling: set[int] = set()  # objects whose making is being told
         self.taking = 0  # the module whose parent is being told: what that is given of it is told by its own making
-        self.count = itertools.count()
-        self.names = documented_names()
+        self.count: Iterator[int] = itertools.count()
+        self.names = Names()
 
     def reached(self, number: int) -> None:
         """A statement is about to run."""
@@ -70,7 +59,7 @@ class Describer:
         self.times[number] += 1
         if self.times[number] > OFTEN and self.times[number] % OFTEN:
             return value
-        self.kinds.setdefault(number, {}).setdefault(self.kind(value))
+        self.kinds.setdefault(number, {}).setdefault(self.names.kind(value))
         if isinstance(value, PLAIN):
             known = self.constants.setdefault(number, [])
             if known is not None and not any(
@@ -81,7 +70,7 @@ class Describer:
 
     def call(self, number: int, function: Any) -> Any:
         """This is about to be called; gives back what to call, which for a class notes how the object is made."""
-        name = self.name(function)
+        name = self.names.name(function)
         self.called.setdefault(number, {}).setdefault(name)
         if draws(name):
             self.drawings += 1
@@ -111,60 +100,6 @@ class Describer:
 
         return made
 
-    def kind(self, value: Any, deep: int = DEEP) -> str:
-        """What a value is, in a word: `Tensor float32 4`, `int`, `list(int)`, `module torch.nn.Conv2d`."""
-        if isinstance(value, torch.Tensor):
-            what = "Parameter" if isinstance(value, torch.nn.Parameter) else "Tensor"
-            return f"{what} {str(value.dtype).removeprefix('torch.')} {value.dim()}"
-        if isinstance(value, torch.nn.Module):
-            return f"module {self.name(type(value))}"
-        if isinstance(value, type):
-            return f"class {self.name(value)}"
-        if isinstance(value, types.ModuleType):
-            return f"python {value.__name__}"
-        if isinstance(value, functools.partial):
-            return f"partial {self.name(value.func)}"
-        if isinstance(value, torch.Size):
-            return f"Size {len(value)}"
-        if isinstance(value, (list, tuple)):
-            some = value if len(value) <= LONG else (*value[: LONG - 10], *value[-10:])
-            inside = dict.fromkeys(self.kind(item, deep - 1) for item in some) if deep else {}
-            return f"{type(value).__name__}({', '.join(inside)})"
-        if type(value) in DICTIONARIES and all(isinstance(key, str) for key in value):
-            told = value.items() if deep and len(value) <= MANY else ()
-            return f"dict {json.dumps({key: self.kind(item, deep - 1) for key, item in told})}"
-        if isinstance(value, (torch.dtype, torch.device)):
-            return type(value).__name__
-        if callable(value) and hasattr(value, "__name__"):
-            return f"function {self.name(value)}"
-        if isinstance(value, PLAIN):
-            return type(value).__name__
-        if dataclasses.is_dataclass(value):
-            self.configured.setdefault(id(value), value)
-        return f"object {self.name(type(value))}"
-
-    def name(self, found: Any) -> str:
-        """The name under which a class or function is documented, or else where it stands."""
-        if isinstance(found, functools.partial):
-            return f"partial {self.name(found.func)}"
-        known = self.names.get(id(found))
-        if known:
-            return known[1]
-        stands = standing(found)
-        if stands in ROWS_FIRST:
-            return ROWS_FIRST[stands]
-        owner = getattr(found, "__self__", None)
-        if owner is not None and not isinstance(owner, (types.ModuleType, type)):
-            if isinstance(owner, torch.Tensor):
-                return f"torch.Tensor.{found.__name__}"
-            kind, name = defining(type(owner), found)
-            return public(f"{self.name(kind)}.{name}")
-        if isinstance(found, torch.nn.Module):
-            return f"module {self.name(type(found))}"
-        if not hasattr(found, "__qualname__"):
-            return f"object {self.name(type(found))}"
-        return public(stands if getattr(found, "__module__", None) else f"builtins.{found.__qualname__}")
-
     def made(self, value: Any, *, root: bool = False) -> Any:
         """How to make a value anew, as plain JSON: `{"call": class, "args": …}`, `{"name": …}`, lists and constants.
 
@@ -179,11 +114,11 @@ class Describer:
         if isinstance(value, functools.partial):
             return {**self.call_of("functools.partial", (value.func, *value.args), value.keywords), "id": id(value)}
         if isinstance(value, Enum):
-            return {"of": self.name(type(value)), "name": value.name}
+            return {"of": self.names.name(type(value)), "name": value.name}
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-            return {"name": self.name(value)}
+            return {"name": self.names.name(value)}
         if id(value) in self.telling and self.taking != id(value):
-            return {"unknown": f"{self.kind(value)} that is made of what is made of it"}
+            return {"unknown": f"{self.names.kind(value)} that is made of what is made of it"}
         before = set(self.telling)
         self.telling.add(id(value))
         try:
@@ -203,17 +138,17 @@ class Describer:
             if creation is not None:
                 _, maker, args, kwargs = creation
                 if isinstance(maker, functools.partial):
-                    told = self.call_of(self.name(maker.func), (*maker.args, *args), {**maker.keywords, **kwargs})
+                    told = self.call_of(self.names.name(maker.func), (*maker.args, *args), {**maker.keywords, **kwargs})
                 else:
-                    told = self.call_of(self.name(maker), args, kwargs)
+                    told = self.call_of(self.names.name(maker), args, kwargs)
                 if not _unknown(told):
                     changed = self._changed(value, creation)
                     told = changed.pop("instead", told)
                     return {**told, "id": id(value), **({"changed": changed} if changed else {})}
         fields = fields_of(value)
         if fields is not None:  # made as its file was imported
-            return {**self.call_of(self.name(type(value)), (), fields), "id": id(value)}
-        return {"unknown": self.kind(value)}
+            return {**self.call_of(self.names.name(type(value)), (), fields), "id": id(value)}
+        return {"unknown": self.names.kind(value)}
 
     def _note_record(self, cls: type, made: Any) -> None:
         """Note a named tuple or a dataclass that holds tensors."""
@@ -223,7 +158,7 @@ class Describer:
             for name in fields["fields"]
             for leaf in tree_leaves(getattr(made, name, None))
         ):
-            known = self.records.setdefault(self.name(cls), fields)
+            known = self.records.setdefault(self.names.name(cls), fields)
             if issubclass(cls, dict):  # transformers' outputs leave out what is None
                 here = [name for name in fields["fields"] if getattr(made, name, None) is not None]
                 known["present"] = list(dict.fromkeys([*known.get("present", ()), *here]))
@@ -246,7 +181,7 @@ class Describer:
         found = {}
         for name, value in vars(sys.modules[module]).items():
             if isinstance(value, (type, types.FunctionType)) and value.__module__ not in (module, "builtins", "typing"):
-                stands = self.name(value)
+                stands = self.names.name(value)
                 if stands.partition(".")[0] not in ("torch", "typing"):
                     found[name] = stands
             elif isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == "torch":
@@ -256,7 +191,7 @@ class Describer:
     def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
         """Every module's path -> its class and the bases of that."""
         modules = model.named_modules(remove_duplicate=False)
-        return {path: [self.name(base) for base in type(module).__mro__] for path, module in modules}
+        return {path: [self.names.name(base) for base in type(module).__mro__] for path, module in modules}
 
     def classes_seen(self) -> set[str]:
         """The names of the classes that were called, or were the value of an expression."""
@@ -271,7 +206,7 @@ class Describer:
             "values": {number: list(kinds) for number, kinds in self.kinds.items()},
             "constants": self.constants,
             "records": self.records,
-            "configurations": configurations(self),
+            "configurations": configurations(self.names, self.records, self.made),
             "calls": {number: list(names) for number, names in self.called.items()},
         }
 
@@ -289,3 +224,49 @@ def _unknown(told: Any) -> bool:
     if isinstance(told, dict):
         return "unknown" in told or any(_unknown(item) for item in told.values())
     return isinstance(told, list) and any(_unknown(item) for item in told)
+
+
+def taken_out(log: ConstructionLog, model: nn.Module) -> bool:
+    """Find the parts of modules that are no part of the model; says whether parts of the model stand in them."""
+    inside = {id(module) for module in model.modules()}
+    found = False
+    for module, *_ in log.creations.values():
+        if isinstance(module, nn.Module) and id(module) not in inside and not is_torch(type(module)):
+            for owner, name, child in _parts(module):
+                parts = {id(part) for part in child.modules()}
+                if id(model) not in parts and _has_values_of(log, child, module):
+                    log.parents.setdefault(id(child), (owner, name))
+                    found |= bool(parts & inside)
+    return found
+
+
+def noting_values(log: ConstructionLog, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives a tensor other values, and now notes whose and when."""
+
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        given = (getattr(function, "__self__", None), *args, *kwargs.values())
+        tensor = next((one for one in given if isinstance(one, torch.Tensor)), None)
+        if tensor is not None and tensor.layout is torch.strided:  # a sparse one has no memory of its own
+            log.redrawn[_memory(tensor)] = next(log.count)
+        return function(*args, **kwargs)
+
+    return drawn
+
+
+def _parts(module: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
+    """Every module in one, with the module that it is a child of and its name there."""
+    for owner in module.modules():
+        for name, child in owner.named_children():
+            yield owner, name, child
+
+
+def _has_values_of(log: ConstructionLog, child: nn.Module, module: nn.Module) -> bool:
+    """Whether a child was made as the module was, or given to it and then drawn anew."""
+    began, ended = log.begun[id(module)], log.ended[id(module)]
+    drawn = (log.redrawn.get(_memory(parameter), -1) for parameter in child.parameters())
+    return log.begun.get(id(child), -1) > began or any(began < when < ended for when in drawn)
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    """What a tensor and its `data` have in common, also on the meta device, where no tensor has an address."""
+    return int(tensor.untyped_storage()._cdata)

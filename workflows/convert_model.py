@@ -14,7 +14,7 @@ from ..atomic_files import atomic_file, check_destination, refuse_unwritable
 from ..errors import BadDestination, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result, convert, make_plan
-from ..migrate.source.conversion import Start, Written, start, write_source
+from ..migrate.source.convert_model import ConvertedModel, ProofInputs, start, write_source
 from ..parity.options import Options, Pair
 from ..parity.result import Report
 from ..parity.run import MINDSPORE_WORKER
@@ -130,7 +130,7 @@ def _with_weights(asked: Asked, found: Converted, weights: Path, said: Callable[
     return replace(found, ckpt=result, loaded=whole)
 
 
-def _with_proof(asked: Asked, found: Converted, begin: Start, recipe_file: Path, folder: Path) -> Converted:
+def _with_proof(asked: Asked, found: Converted, begin: ProofInputs, recipe_file: Path, folder: Path) -> Converted:
     """Run parity-step on the torch model and the new one, and show its verdict."""
     if begin.batch is None:
         return replace(found, stopped=[f"not proven: {UNPROVEN}"])
@@ -149,5 +149,5 @@ def _with_proof(asked: Asked, found: Converted, begin: Start, recipe_file: Path,
     return replace(found, report=report)
 
 
-def _net(asked: Asked, written: Written) -> str:
+def _net(asked: Asked, written: ConvertedModel) -> str:
     return f"{asked.out}:{written.maker}"

@@ -55,7 +55,7 @@ FORWARDS: dict[str, dict[str, str | None]] = {
 }
 # said to torch's own statistics, and no part of a model
 # what is simplified of libraries; of its classes, methods that are not there do something else than compute
-SIMPLIFIED = "msmigrate.migrate.simplified."
+SIMPLIFIED = "msmigrate.migrate.source.observe.torch_simplified_transformers."
 DROPPED = {"torchvision.utils._log_api_usage_once", "torch._C._log_api_usage_once", "torch._assert", "_warnings.warn"}
 # methods that fill a tensor with one number, and that number; None: the one that they are given
 VALUES = {"zero_": 0, "fill_": None}

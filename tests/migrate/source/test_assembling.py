@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.migrate import model_spec
-from msmigrate.migrate.source.assembling import Source, assemble
-from msmigrate.migrate.source.facts import Facts
+from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
+from msmigrate.migrate.source.observe.observations import Observations
 
 MODEL = '''
 from functools import partial
@@ -70,14 +70,14 @@ LINE = 1 + MODEL[: MODEL.index("torch.vander")].count("\n")
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+def source(tmp_path_factory: pytest.TempPathFactory) -> Emitted:
     file = tmp_path_factory.mktemp("model") / "model.py"
     file.write_text(MODEL)
-    report = model_spec.ask("source.torch_reached", f"{Path(file)}:build", "convert-model", "2x3x16x16")
-    return assemble(Facts(report), "build", "A net.")
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{Path(file)}:build", "convert-model", "2x3x16x16")
+    return build_file(Observations(report), "build", "A net.")
 
 
-def test_it_says_what_a_person_would(source: Source) -> None:
+def test_it_says_what_a_person_would(source: Emitted) -> None:
     for line in (
         "class Block(nn.Cell):",
         "def __init__(self, channels: int, norm=nn.BatchNorm2d, stride: int=1) -> None:",
@@ -93,13 +93,13 @@ def test_it_says_what_a_person_would(source: Source) -> None:
         assert line in source.text, line
 
 
-def test_the_arguments_of_a_class_in_a_variable_are_all_written(source: Source) -> None:
+def test_the_arguments_of_a_class_in_a_variable_are_all_written(source: Emitted) -> None:
     """It brings torch's defaults along, bias among them, and what MindSpore would do anyway has to be said."""
     assert "conv=partial(nn.Conv2d, pad_mode='valid', has_bias=True)" in source.text
     assert "self.conv = conv(3, width, 1, has_bias=False)" in source.text
 
 
-def test_what_has_no_row_is_told_with_its_place(source: Source) -> None:
+def test_what_has_no_row_is_told_with_its_place(source: Emitted) -> None:
     assert [(problem.line, problem.text) for problem in source.problems] == [
         (LINE, "torch.vander has no row in the mapping table")
     ]
@@ -107,6 +107,6 @@ def test_what_has_no_row_is_told_with_its_place(source: Source) -> None:
     assert "raise NotImplementedError(why)" in source.text
 
 
-def test_what_never_ran_is_not_there(source: Source) -> None:
+def test_what_never_ran_is_not_there(source: Emitted) -> None:
     assert "Conv2d(width, 10" not in source.text
     assert "import torch" not in source.text

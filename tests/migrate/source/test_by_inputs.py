@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.migrate import model_spec
-from msmigrate.migrate.source.assembling import assemble
-from msmigrate.migrate.source.facts import Facts
+from msmigrate.migrate.source.emit.file_builder import build_file
+from msmigrate.migrate.source.observe.observations import Observations
 
 MODEL = """
 import torch
@@ -59,8 +59,8 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What is written of the model."""
     file: Path = tmp_path_factory.mktemp("model") / "net.py"
     file.write_text(MODEL)
-    report = model_spec.ask("source.torch_reached", f"{file}:build", "convert-model", "1x3x8x8")
-    return assemble(Facts(report), "build", "Net.").text
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{file}:build", "convert-model", "1x3x8x8")
+    return build_file(Observations(report), "build", "Net.").text
 
 
 @pytest.mark.parametrize("note", NOTES)

@@ -6,14 +6,14 @@ import ast
 from textwrap import dedent
 
 import pytest
-from msmigrate.migrate.source.comprehensions import looped
+from msmigrate.migrate.source.rewrite.graph_mode import expand_nested_comprehensions
 
 
 def written(body: str) -> str:
     """The body of a function with its lists as loops."""
     function = ast.parse("def f(x):\n" + "\n".join(f"    {line}" for line in dedent(body).strip().splitlines())).body[0]
     assert isinstance(function, ast.FunctionDef)
-    looped(function)
+    expand_nested_comprehensions(function)
     return "\n".join(ast.unparse(statement) for statement in function.body)
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.migrate import model_spec
-from msmigrate.migrate.source.assembling import Source, assemble
-from msmigrate.migrate.source.facts import Facts
+from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
+from msmigrate.migrate.source.observe.observations import Observations
 
 HEAD = """
 import functools
@@ -130,7 +130,7 @@ def one_of_two(factor):
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+def source(tmp_path_factory: pytest.TempPathFactory) -> Emitted:
     """A net with a method under each of them."""
     bodies = {**ONLY_CALLS, **WITH_OTHERS_MORE, **DOES_MORE, "renames_given": WITH_OTHERS_MORE["renames"]}
     text = HEAD + "".join(decorator(name, body) for name, body in bodies.items())
@@ -150,40 +150,39 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
     text += "        return y\n\n\ndef build():\n    return Net()\n"
     file: Path = tmp_path_factory.mktemp("model") / "net.py"
     file.write_text(text)
-    return assemble(
-        Facts(model_spec.ask("source.torch_reached", f"{file}:build", "convert-model", "2x4")), "build", "A net."
-    )
+    told = model_spec.ask("source.observe.torch_observe_worker", f"{file}:build", "convert-model", "2x4")
+    return build_file(Observations(told), "build", "A net.")
 
 
-def told(source: Source, name: str) -> bool:
+def told(source: Emitted, name: str) -> bool:
     return f"the decorator {name} does more than call part_{name}: write that into part_{name}" in [
         problem.text for problem in source.problems
     ]
 
 
-def noted(source: Source, name: str) -> bool:
+def noted(source: Emitted, name: str) -> bool:
     note = f"# never with the example inputs: what {name} does besides calling part_{name}\n"
     return re.search(rf"def part_{name}\(.*\n +{re.escape(note)}", source.text) is not None
 
 
 @pytest.mark.parametrize("name", [*ONLY_CALLS, "same_default"])
-def test_one_that_only_calls_is_left_out(source: Source, name: str) -> None:
+def test_one_that_only_calls_is_left_out(source: Emitted, name: str) -> None:
     assert not told(source, name)
     assert not noted(source, name)
 
 
 @pytest.mark.parametrize("name", WITH_OTHERS_MORE)
-def test_what_one_would_do_with_other_inputs_is_noted(source: Source, name: str) -> None:
+def test_what_one_would_do_with_other_inputs_is_noted(source: Emitted, name: str) -> None:
     assert not told(source, name)
     assert noted(source, name)
 
 
 @pytest.mark.parametrize("name", [*DOES_MORE, "other_default", "renames_given"])
-def test_one_that_does_more_is_told(source: Source, name: str) -> None:
+def test_one_that_does_more_is_told(source: Emitted, name: str) -> None:
     assert told(source, name)
     assert not noted(source, name)
 
 
-def test_every_function_that_one_may_put_around_is_judged(source: Source) -> None:
+def test_every_function_that_one_may_put_around_is_judged(source: Emitted) -> None:
     said = [problem.text for problem in source.problems if "one_of_two" in problem.text]
     assert "the decorator one_of_two(1) does more than call part_1: write that into part_1" in said

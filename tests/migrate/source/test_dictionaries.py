@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from msmigrate.migrate.source.dictionaries import display
+from msmigrate.migrate.source.rewrite.graph_mode import dict_display
 
 OF_TENSORS = 'dict {"a": "Tensor float32 2"}'
 KINDS = {"others": OF_TENSORS, "pairs": "list(tuple(str, Tensor float32 2))", "output": "object transformers.Output"}
@@ -16,7 +16,9 @@ def shown(text: str, callee: str = "builtins.dict", made: str = OF_TENSORS) -> s
     call = ast.parse(text, mode="eval").body
     assert isinstance(call, ast.Call)
     kinds = {**KINDS, text: made, "x": "Tensor float32 2"}
-    found = display(call, [callee], lambda node: [kinds[part]] if (part := ast.unparse(node)) in kinds else ["object"])
+    found = dict_display(
+        call, [callee], lambda node: [kinds[part]] if (part := ast.unparse(node)) in kinds else ["object"]
+    )
     return None if found is None else ast.unparse(ast.fix_missing_locations(found))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from msmigrate.errors import WorkerFailed
-from msmigrate.migrate.source.formatting import LINE, formatted, without_brackets
+from msmigrate.migrate.source.convert_model import LINE, formatted, without_brackets
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.migrate import model_spec
-from msmigrate.migrate.source.assembling import Source, assemble
-from msmigrate.migrate.source.facts import Facts
+from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
+from msmigrate.migrate.source.observe.observations import Observations
 
 MODEL = '''
 from collections import namedtuple
@@ -140,11 +140,11 @@ def build():
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+def source(tmp_path_factory: pytest.TempPathFactory) -> Emitted:
     file = tmp_path_factory.mktemp("model") / "model.py"
     file.write_text(MODEL)
-    report = model_spec.ask("source.torch_reached", f"{Path(file)}:build", "convert-model", "2x3x8x8")
-    return assemble(Facts(report), "build", "A net.")
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{Path(file)}:build", "convert-model", "2x3x8x8")
+    return build_file(Observations(report), "build", "A net.")
 
 
 @pytest.mark.parametrize(
@@ -193,11 +193,11 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
         "norm: type[nn.Cell] = nn.BatchNorm2d",
     ],
 )
-def test_what_is_written(source: Source, line: str) -> None:
+def test_what_is_written(source: Emitted, line: str) -> None:
     assert line in source.text
 
 
-def test_all_of_it_is_written(source: Source) -> None:
+def test_all_of_it_is_written(source: Emitted) -> None:
     assert source.problems == []
     assert "torch." not in source.text.replace("torch's", "").partition("class Conv")[2]
     for name in ("Never", "more", "kind (Callable"):

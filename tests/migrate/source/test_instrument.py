@@ -10,7 +10,8 @@ from types import FunctionType
 from typing import Any
 
 import pytest
-from msmigrate.migrate.source.instrument import Place, definition, install, instrumented, qualified
+from msmigrate.migrate.source.observe.instrument import definition, install, instrumented, qualified
+from msmigrate.migrate.source.observe.observations import Place
 
 
 class Base:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from msmigrate.migrate.source.kwargs import taken
+from msmigrate.migrate.source.rewrite.signatures import consumed_kwargs
 
 
 def function(*lines: str) -> ast.FunctionDef:
@@ -17,9 +17,9 @@ def function(*lines: str) -> ast.FunctionDef:
 
 def test_single_names_are_asked_for() -> None:
     node = function("kwargs.pop('a', None)", "b = kwargs.pop('b', self.config.b)", "return b")
-    assert taken(node) == [node.body[0]]
+    assert consumed_kwargs(node) == [node.body[0]]
     assert "b = kwargs.get('b', self.config.b)" in ast.unparse(node)
-    assert taken(node) == [node.body[0]]  # asked once more
+    assert consumed_kwargs(node) == [node.body[0]]  # asked once more
 
 
 @pytest.mark.parametrize(
@@ -35,5 +35,5 @@ def test_single_names_are_asked_for() -> None:
 def test_what_is_left_may_be_seen(line: str) -> None:
     node = function("kwargs.pop('a', None)", line)
     before = ast.unparse(node)
-    assert taken(node) == []
+    assert consumed_kwargs(node) == []
     assert ast.unparse(node) == before

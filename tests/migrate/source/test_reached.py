@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 from msmigrate.migrate import model_spec
-from msmigrate.migrate.source.assembling import assemble
-from msmigrate.migrate.source.facts import Facts
+from msmigrate.migrate.source.emit.file_builder import build_file
+from msmigrate.migrate.source.observe.observations import Observations
 
 SHARED = """
 import functools
@@ -109,7 +109,7 @@ def build():
 """
 REPORTS = """
 import json, sys
-from msmigrate.migrate.source.torch_reached import report
+from msmigrate.migrate.source.observe.torch_observe_worker import report
 for spec in sys.argv[2:]:
     told = report(spec, sys.argv[1])
 print(json.dumps(told))
@@ -153,17 +153,17 @@ def test_code_that_equals_that_of_another_file_is_reported_of_both(tmp_path: Pat
         (tmp_path / f"{name}.py").write_text(ALIKE.format(name="Act"))
     text = "from torch import nn\nimport one, other\n\ndef build():\n    return nn.Sequential(one.Act(), other.Act())\n"
     (tmp_path / "net.py").write_text(text)
-    told = model_spec.ask("source.torch_reached", f"{tmp_path / 'net.py'}:build", "convert-model", "2x4")
+    told = model_spec.ask("source.observe.torch_observe_worker", f"{tmp_path / 'net.py'}:build", "convert-model", "2x4")
     ran = {Path(function["file"]).name for function in told["functions"] if function["name"] == "Act.forward"}
     assert ran == {"one.py", "other.py"}
-    source = assemble(Facts(told), "build", "A net.")
+    source = build_file(Observations(told), "build", "A net.")
     assert source.problems == []
     assert source.text.count("def construct") == 2
 
 
 def test_a_function_inside_another_is_reported_once(tmp_path: Path) -> None:
     (tmp_path / "net.py").write_text(NESTED)
-    told = model_spec.ask("source.torch_reached", f"{tmp_path / 'net.py'}:build", "convert-model", "2x4")
+    told = model_spec.ask("source.observe.torch_observe_worker", f"{tmp_path / 'net.py'}:build", "convert-model", "2x4")
     called = {name for names in told["calls"].values() for name in names}
     assert {"torch.relu", "torch.tanh", "net.double"} <= called
     assert not [name for name in called if "msmigrate" in name]

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.errors import BadInput
-from msmigrate.migrate.source import conversion
+from msmigrate.migrate.source import convert_model
 
 MODEL = """
 import torch
@@ -63,9 +63,9 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> str:
     return f"{file}:"
 
 
-def begin(spec: str, folder: Path) -> tuple[conversion.Start, dict[str, np.ndarray]]:
+def begin(spec: str, folder: Path) -> tuple[convert_model.ProofInputs, dict[str, np.ndarray]]:
     """The start with batches of three examples for two steps, and what is in its file."""
-    found = conversion.start(spec, (), folder, seed=0, batch=3, steps=2)
+    found = convert_model.start(spec, (), folder, seed=0, batch=3, steps=2)
     assert found.weights.stat().st_size
     return found, {} if found.batch is None else dict(np.load(found.batch))
 
@@ -94,13 +94,13 @@ def test_numbers_that_are_all_one_are_varied(model: str, tmp_path: Path) -> None
 
 def test_what_cannot_be_given_by_place_has_no_batch(model: str, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="it does not run: TypeError"):
-        conversion.write_source(f"{model}skipping")
+        convert_model.write_source(f"{model}skipping")
     assert begin(f"{model}listed", tmp_path)[0].batch is None
 
 
 def test_tokens_by_their_shape_alone_are_of_the_vocabulary(tmp_path: Path) -> None:
     (tmp_path / "model.py").write_text(MODEL + EMBEDDED)
-    conversion.start(f"{tmp_path / 'model.py'}:embedded", ["1x30:int64"], tmp_path, seed=0, batch=4, steps=1)
+    convert_model.start(f"{tmp_path / 'model.py'}:embedded", ["1x30:int64"], tmp_path, seed=0, batch=4, steps=1)
     found = np.load(tmp_path / "batch.npz")["input1"]
     assert found.shape == (4, 30)
     assert found.min() >= 0

@@ -6,14 +6,14 @@ import ast
 from textwrap import dedent
 
 import pytest
-from msmigrate.migrate.source.walrus import spelled_out
+from msmigrate.migrate.source.rewrite.graph_mode import hoist_walrus
 
 
 def written(body: str) -> str:
     """The body of a function after its names are spelled out."""
     function = ast.parse("def f(x):\n" + "\n".join(f"    {line}" for line in dedent(body).strip().splitlines())).body[0]
     assert isinstance(function, ast.FunctionDef)
-    spelled_out(function)
+    hoist_walrus(function)
     return "\n".join(ast.unparse(statement) for statement in function.body)
 
 

@@ -20,8 +20,8 @@ import torch
 from flat_values import flat, weights_for
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.model_spec import parse
-from msmigrate.migrate.simplified.torch_install import tie_weights
-from msmigrate.migrate.source.torch_reached import report
+from msmigrate.migrate.source.observe.torch_observe_worker import report
+from msmigrate.migrate.source.observe.torch_simplified_transformers import tie_weights
 from msmigrate.migrate.torch_models import builder
 
 

@@ -60,7 +60,25 @@ class Ambiguous(MsmigrateError):
 
 
 class Unsupported(MsmigrateError):
-    """MindSpore (or msmigrate) has no counterpart for what was asked."""
+    """MindSpore (or msmigrate) has no counterpart for what was asked.
+
+    For the value of an argument: `row` is the torch name, and `argument`, `value`, `why` and `remedy` (None where the
+    mapping table does not say) are what `detail`, the message without the row, is made of. Elsewhere all are None.
+    """
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        row: str | None = None,
+        argument: str | None = None,
+        value: object = None,
+        why: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        super().__init__(detail if row is None else f"{row}: {detail}")
+        self.detail, self.row, self.argument, self.value = detail, row, argument, value
+        self.why, self.remedy = why, remedy
 
 
 class WorkerFailed(MsmigrateError):

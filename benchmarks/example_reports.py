@@ -1,4 +1,4 @@
-"""Make the reports in reports/examples/ anew: a clean ResNet50, and a small net with five faults.
+"""Make the reports in docs/examples/ anew: a clean ResNet50, and a small net with five faults.
 
     python benchmarks/example_reports.py [clean-resnet50] [faulty-net] [--out DIR] [--tiny] [--keep DIR]
 
@@ -40,7 +40,7 @@ TINY = Path("tests/parity/tiny.yaml")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(EXAMPLES)}; without one, all")
-    parser.add_argument("--out", type=Path, default=CHECKOUT / "reports" / "examples")
+    parser.add_argument("--out", type=Path, default=CHECKOUT / "docs" / "examples")
     parser.add_argument("--tiny", action="store_true", help="a very small ResNet as the clean one")
     parser.add_argument("--keep", type=Path, help="keep the traces, in a folder for each example")
     given = parser.parse_args()

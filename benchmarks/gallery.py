@@ -2,7 +2,7 @@
 
     python benchmarks/gallery.py [NAME …] [--chromium PROGRAM] [--run FOLDER]
 
-Pages are those of reports/examples, and what `msmigrate analyze` writes; a headless Chromium renders them. Each picture
+Pages are those of docs/examples, and what `msmigrate analyze` writes; a headless Chromium renders them. Each picture
 shows one part of a page: the other parts are hidden in a copy of it. The plots are those that `msmigrate train
 benchmarks/gallery.yaml` and `eval` leave; --run names the folder of such a run, with `eval --out` in it under
 `evaluation`, so that it is not made again. Exit code 1 where a picture is larger than 300 KB.
@@ -25,7 +25,7 @@ from PIL import Image
 
 CHECKOUT = Path(__file__).parent.parent
 FIGURES = CHECKOUT / "docs" / "figures"
-EXAMPLES = CHECKOUT / "reports" / "examples"
+EXAMPLES = CHECKOUT / "docs" / "examples"
 SCRIPT = "tests/migrate/script/examples/mnist/main.py.txt"  # a training script as people write it
 WIDTH, LONGEST = 1200, 6000  # pixels of the window
 MARGIN = 24  # of what is left below the last thing on a picture
@@ -36,7 +36,7 @@ POLICY = re.compile(r"<meta http-equiv=\"Content-Security-Policy\"[^>]*>")  # it
 
 @dataclass(frozen=True)
 class Shot:
-    """A picture of a page. page: a file of reports/examples, or the words after `msmigrate analyze` that make it.
+    """A picture of a page. page: a file of docs/examples, or the words after `msmigrate analyze` that make it.
 
     hide: a CSS selector of what is not shown. height: of the picture at most.
     """

@@ -94,12 +94,15 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         vary=tuple(_variation(content, fields.where) for content in fields.take("vary", list, default=())),
         versions=fields.take("versions", str, default=MEASURED),
         rewrite=fields.take("rewrite", str, default=None),
+        left_out=fields.take("left_out", bool, default=False),
         group_options={name: tuple(values) for name, values in fields.words("group_options", list).items()},
         recipe=fields.take("recipe", dict, default={}),
     )
     fields.done()
     if row.recipe and not {"key"} <= set(row.recipe) <= {"key", "value"}:
         raise BadInput(f"{fields.where}: recipe gives a recipe's `key` and, where it is fixed, the `value`")
+    if row.left_out and not row.rewrite:
+        raise BadInput(f"{fields.where}: a row whose call is left out says in `rewrite` what takes its place")
     if (not row.exact or row.mindspore is None) and not row.why:
         raise BadInput(f"{fields.where}: a row that is not exact says `why`")
     if tuple(row.status) != MODES or any(status not in STATUSES for status in row.status.values()):
@@ -133,9 +136,12 @@ def _argument(name: str, content: Any, where: str) -> Argument:
         refuse=tuple(fields.take("refuse", list, default=())),
         why=fields.take("why", str, default=None),
         remedy=fields.take("remedy", str, default=None),
+        device=fields.take("device", bool, default=False),
         rest=fields.take("rest", bool, default=False),
     )
     fields.done()
+    if argument.device and not argument.remedy:
+        raise BadInput(f"{fields.where}: an argument that may be a device says the `remedy`")
     if not argument.to and not argument.why:
         raise BadInput(f"{fields.where}: an argument that goes nowhere says `why`")
     return argument

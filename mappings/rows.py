@@ -62,6 +62,7 @@ class Argument:
     refuse: tuple[Any, ...] = ()  # the torch values that have none
     why: str | None = None  # why it goes nowhere, or why only some values cross
     remedy: str | None = None  # what to do with an unsupported value
+    device: bool = False  # a device may stand here, which MindSpore chooses for the process: `remedy` says what to do
     rest: bool = False  # collects further positional arguments, as Tensor.view(2, 3) does
 
 
@@ -153,6 +154,7 @@ class Row:
     vary: tuple[Variation, ...] = ()
     versions: str = MEASURED  # of MindSpore
     rewrite: str | None = None  # how one writes it in MindSpore, where the arguments do not tell
+    left_out: bool = False  # MindSpore needs no such call: what it is of or around stays, and `rewrite` says the rest
     origin: str | None = None  # the user's file that it stands in; None for msmigrate's own
     replaces: str | None = None  # the MindSpore side of the built-in row in whose place a user's row stands
     group_options: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)  # that an optimizer puts into its

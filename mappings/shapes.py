@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..errors import Unsupported
-from .user_verbs import Verbs
+from .user_verbs import Loaded, Verbs
 
 Shape = tuple[int, ...]
 
@@ -18,7 +18,7 @@ Shape = tuple[int, ...]
 class ShapeVerb(NamedTuple):
     """`forward(torch shape) -> MindSpore shape` and its inverse."""
 
-    says: str
+    description: str
     forward: Callable[[Shape], Shape]
     inverse: Callable[[Shape], Shape]
 
@@ -33,22 +33,24 @@ def _squeeze(shape: Shape) -> Shape:
     return (*shape[:-2], *shape[-1:])
 
 
-def _brought(says: str, forward: Callable[[Shape], Shape], inverse: Callable[[Shape], Shape]) -> ShapeVerb:
-    """A shape verb of another distribution, held to what conversions count on: the elements stay as many."""
+def _loaded(verb: Loaded) -> ShapeVerb:
+    """A shape verb of another distribution, checked at every use: the elements stay as many."""
 
     def checked(function: Callable[[Shape], Shape]) -> Callable[[Shape], Shape]:
         def call(shape: Shape) -> Shape:
             try:
                 made = tuple(function(shape))
             except ValueError as error:
-                raise Unsupported(f"{says}: {error}") from None
+                raise Unsupported(f"{verb.description}: {error}") from None
             if math.prod(made) != math.prod(shape):
-                raise Unsupported(f"{says}: the shape {shape} became {made}, which has another number of elements")
+                raise Unsupported(
+                    f"{verb.description}: the shape {shape} became {made}, which has another number of elements"
+                )
             return made
 
         return call
 
-    return ShapeVerb(says, checked(forward), checked(inverse))
+    return ShapeVerb(verb.description, checked(verb.forward), checked(verb.inverse))
 
 
 SHAPES: Verbs[ShapeVerb] = Verbs(
@@ -57,5 +59,5 @@ SHAPES: Verbs[ShapeVerb] = Verbs(
         "expand_dims": ShapeVerb("(..., k) becomes (..., 1, k)", _expand, _squeeze),
         "shared": ShapeVerb("one for the whole optimizer", lambda shape: shape, lambda shape: shape),
     },
-    _brought,
+    _loaded,
 )

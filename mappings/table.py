@@ -251,10 +251,11 @@ def cross(found: Row, argument: Argument, values: Mapping[str, Any]) -> dict[str
 
 
 def unsupported(found: Row, argument: Argument, value: Any, why: str | None) -> Unsupported:
-    """Say which row, argument and value have no counterpart, why, and what to do."""
-    text = f"{found.torch}: {argument.torch}={value!r} has no counterpart in {found.mindspore}"
+    """Say which row, argument and value have no counterpart, why (the row's reason, or a verb's), and what to do."""
+    text = f"{argument.torch}={value!r} has no counterpart in {found.mindspore}"
     text += f": {why}" if why else ""
-    return Unsupported(f"{text}. {argument.remedy}" if argument.remedy else text)
+    text += f". {argument.remedy}" if argument.remedy else ""
+    return Unsupported(text, row=found.torch, argument=argument.torch, value=value, why=why, remedy=argument.remedy)
 
 
 def plain(value: Any) -> Any:

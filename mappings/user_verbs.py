@@ -1,5 +1,6 @@
 """Verbs that other distributions bring, by entry points of the group `msmigrate.verbs`: name -> an object that has
-`forward` and `inverse`, as those in verbs.py (arguments) and shapes.py (shapes of state) have.
+`forward` and `inverse`, as those in verbs.py (arguments) and shapes.py (shapes of state) have, and may have their
+`symbolic` and `description`.
 
 An entry point is looked for when a row names a verb that is not built in, and loaded when that verb is first needed.
 """
@@ -7,7 +8,7 @@ An entry point is looked for when a row names a verb that is not built in, and l
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import BadInput
 
@@ -18,10 +19,19 @@ GROUP = "msmigrate.verbs"
 T = TypeVar("T")
 
 
-class Verbs(dict[str, T]):
-    """The built-in verbs of one kind; any other name is taken from an entry point. `make(says, forward, inverse)`."""
+class Loaded(NamedTuple):
+    """What an entry point brings; an error in one of its functions is raised as BadInput naming the entry point."""
 
-    def __init__(self, built_in: dict[str, T], make: Callable[[str, Any, Any], T]) -> None:
+    description: str
+    forward: Any
+    inverse: Any
+    symbolic: Any  # None where it has none
+
+
+class Verbs(dict[str, T]):
+    """The built-in verbs of one kind; any other name is loaded from an entry point, and `make` makes a verb of it."""
+
+    def __init__(self, built_in: dict[str, T], make: Callable[[Loaded], T]) -> None:
         super().__init__(built_in)
         self._make = make
         self._brought: dict[str, T] = {}
@@ -47,9 +57,16 @@ class Verbs(dict[str, T]):
         forward, inverse = (getattr(brought, part, None) for part in ("forward", "inverse"))
         if isinstance(brought, type) or not callable(forward) or not callable(inverse):
             raise BadInput(f"{where}: expected an object with the methods forward and inverse, got {brought!r}")
-        says = getattr(brought, "says", None)
-        says = says if isinstance(says, str) else f"{name}, of {_distribution(entry)}"
-        return self._make(says, _guarded(forward, f"{where}: forward"), _guarded(inverse, f"{where}: inverse"))
+        description = getattr(brought, "description", None)
+        symbolic = getattr(brought, "symbolic", None)
+        return self._make(
+            Loaded(
+                description if isinstance(description, str) else f"{name}, of {_distribution(entry)}",
+                _guarded(forward, f"{where}: forward"),
+                _guarded(inverse, f"{where}: inverse"),
+                _guarded(symbolic, f"{where}: symbolic") if callable(symbolic) else None,
+            )
+        )
 
 
 def find(name: str) -> EntryPoint | None:

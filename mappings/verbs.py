@@ -1,29 +1,59 @@
-"""The few named computations that a row may ask for, each with its inverse.
+"""The few named computations that a row may ask for: of a value, back, and of an expression in source.
 
 An argument verb turns one torch value into one MindSpore value (or several, as many as the row's `to` names); it sees
 the other torch arguments, since `stride=None` means the kernel size. Its inverse gives a torch value that means the
 same: `forward(inverse(forward(value)))` equals `forward(value)`. A value without counterpart raises ValueError with
 the reason, which `table.translate` turns into `Unsupported`.
 
-How the shapes of state tensors change is told in shapes.py.
+How the shapes of state tensors change is in shapes.py.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from enum import Enum
 from typing import Any, NamedTuple
 
 from .rows import Call, Name
-from .user_verbs import Verbs
+from .user_verbs import Loaded, Verbs
+
+
+class ValueType(Enum):
+    """The type of a value that an expression had when it ran, as far as a symbolic form depends on it."""
+
+    INT = "int"
+    FLOAT = "float"
+    INT_TUPLE = "tuple of int"
+    TUPLE = "tuple of something else"
+    INT_LIST = "list of int"
+    LIST = "list of something else"
+    SIZE = "torch.Size"
+    SIZE_OF_ONE = "torch.Size of one dimension"
+    OTHER = "other"
+
+
+Types = frozenset[ValueType] | None  # those that the values had; None: nobody has seen one
+Symbolic = Callable[[ast.expr, Types], "list[ast.expr] | None"]
 
 
 class Verb(NamedTuple):
-    """`forward(value, torch arguments) -> MindSpore value(s)` and `inverse(MindSpore value(s)) -> torch value`."""
+    """One computation of an argument.
 
-    says: str
+    description: in words, for people; nothing is decided by it.
+    forward: `(value, torch arguments) -> MindSpore value(s)`.
+    inverse: `MindSpore value(s) -> torch value`.
+    symbolic: `(expression, types) -> MindSpore expressions`, as many as the argument has MindSpore names; it gives None
+        where the types of the values leave open what to write. A verb without it crosses values only.
+    none_differs: None crosses as another value, so that an expression crosses as itself only where it is not None.
+    """
+
+    description: str
     forward: Callable[[Any, Mapping[str, Any]], Any]
     inverse: Callable[[Any], Any]
+    symbolic: Symbolic | None = None
+    none_differs: bool = False
 
 
 def complement(value: float) -> float:
@@ -69,7 +99,7 @@ def conv_padding(rank: int) -> Verb:
         sides = spread(padding, 2 * rank)
         return tuple(sides[::2]) if sides[::2] == sides[1::2] else "same"
 
-    return Verb("numbers on every side, written out", forward, inverse)
+    return Verb("numbers on every side, written out", forward, inverse, _sides_expression(rank))
 
 
 def transposed_padding(rank: int) -> Verb:
@@ -87,7 +117,8 @@ def transposed_padding(rank: int) -> Verb:
         padding = values[1]
         return padding if rank == 1 else tuple(padding[::2])
 
-    return Verb("numbers on every side, written out", forward, inverse)
+    symbolic = _sides_expression(rank) if rank == 2 else None
+    return Verb("numbers on every side, written out", forward, inverse, symbolic)
 
 
 def _output_padding(value: Any, args: Mapping[str, Any]) -> tuple[int, ...]:
@@ -225,8 +256,113 @@ def _same(value: Any) -> Any:
     return value
 
 
+def _of(types: Types, *allowed: ValueType) -> bool:
+    """Whether the types are known and all among the allowed ones."""
+    return types is not None and bool(types) and types <= {*allowed}
+
+
+def _item(node: ast.expr, index: int) -> ast.expr:
+    return ast.Subscript(node, ast.Constant(index), ast.Load())
+
+
+def _called(function: str, node: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(function, ast.Load()), [node], [])
+
+
+def _complement_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    known = types is None or _of(types, ValueType.FLOAT, ValueType.INT)
+    return [ast.BinOp(ast.Constant(1), ast.Sub(), node)] if known else None
+
+
+def _negative_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    return [ast.UnaryOp(ast.USub(), node)]
+
+
+def _sides_expression(rank: int) -> Symbolic:
+    """`pad_mode` and the padding of every side: one number for all, or a pair for each dimension."""
+
+    def symbolic(node: ast.expr, types: Types) -> list[ast.expr] | None:
+        if types is None or not _of(types, ValueType.INT, *_SIZES):
+            return None
+        if types == {ValueType.INT}:
+            return [ast.Constant("pad"), node]
+        if rank == 1:
+            return [ast.Constant("pad"), _item(node, 0)]
+        if isinstance(node, (ast.Tuple, ast.List)):
+            return [ast.Constant("pad"), ast.Tuple([side for side in node.elts for _ in (0, 1)], ast.Load())]
+        if not isinstance(node, (ast.Name, ast.Attribute)):
+            return None
+        sides: ast.expr = ast.Tuple([_item(node, index) for index in range(rank) for _ in (0, 1)], ast.Load())
+        if ValueType.INT in types:  # now this, now that
+            whole = ast.Call(ast.Name("isinstance", ast.Load()), [node, ast.Name("int", ast.Load())], [])
+            sides = ast.IfExp(whole, node, sides)
+        return [ast.Constant("pad"), sides]
+
+    return symbolic
+
+
+def _pool_padding_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    """MindSpore's pools take a number or one for each dimension, with 'pad'."""
+    sizes = _window_expression(node, types)
+    return sizes and [ast.Constant("pad"), *sizes]
+
+
+def _window_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    """A number, or one for each dimension in a tuple, which MindSpore's pools want."""
+    if _of(types, ValueType.INT, ValueType.FLOAT, ValueType.INT_TUPLE):
+        return [node]
+    return [_called("tuple", node)] if _of(types, *_SIZES) else None
+
+
+def _single_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    """One number, also out of a tuple of one."""
+    if _of(types, ValueType.INT):
+        return [node]
+    return [_item(node, 0)] if _of(types, ValueType.INT_TUPLE, ValueType.INT_LIST) else None
+
+
+def _float_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    if _of(types, ValueType.FLOAT):
+        return [node]
+    return [_called("float", node)] if _of(types, ValueType.INT, ValueType.FLOAT) else None
+
+
+def _whole_factor_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    """A factor that takes every size to a whole number, as a float."""
+    return [_called("float", node)] if _of(types, ValueType.INT) else None
+
+
+def _dims_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    """Numbers in a tuple."""
+    if isinstance(node, ast.Tuple) or _of(
+        types, ValueType.TUPLE, ValueType.INT_TUPLE, ValueType.SIZE, ValueType.SIZE_OF_ONE
+    ):
+        return [node]
+    if _of(types, ValueType.LIST, ValueType.INT_LIST):
+        return [_called("tuple", node)]
+    return [ast.Tuple([node], ast.Load())] if _of(types, ValueType.INT) else None
+
+
+def _last_axis_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    """`normalized_shape` of one dimension, as a tuple."""
+    if _of(types, ValueType.INT):
+        return [ast.Tuple([node], ast.Load())]
+    several = _of(types, ValueType.INT_LIST, ValueType.INT_TUPLE, ValueType.SIZE_OF_ONE)
+    return [_called("tuple", node)] if several else None
+
+
+def _layer_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    """The layer as it is, which has crossed by its own row where its expression ran."""
+    return None if types is None else [node]
+
+
+def _twice_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    return [node, node]
+
+
+_SIZES = (ValueType.INT_TUPLE, ValueType.INT_LIST, ValueType.SIZE, ValueType.SIZE_OF_ONE)
 _BUILT_IN: dict[str, Verb] = {
-    "complement": Verb("1 - value", lambda value, args: complement(value), complement),
+    "complement": Verb("1 - value", lambda value, args: complement(value), complement, _complement_expression),
     "conv1d_padding": conv_padding(1),
     "conv2d_padding": conv_padding(2),
     "conv3d_padding": conv_padding(3),
@@ -235,21 +371,37 @@ _BUILT_IN: dict[str, Verb] = {
     "transposed3d_padding": transposed_padding(3),
     "output_padding": Verb("as much less padding behind", _output_padding, _from_output_padding),
     "flat_dilation": Verb("one number for every dimension", _flat_dilation, _same),
-    "whole_factor": Verb("as a float", _whole_factor, _same),
+    "whole_factor": Verb("as a float", _whole_factor, _same, _whole_factor_expression),
     "recompute": Verb("True beside a factor", _recompute, _same),
-    "pool_padding": Verb("'valid' where nothing is padded, else 'pad'", _pool_padding, lambda values: values[1]),
-    "stride_or_kernel": Verb("None becomes the kernel size", _kernel_if_none, _same),
-    "twice": Verb("for both", lambda value, args: (value, value), lambda values: values[0]),
-    "decimal": Verb("as a float", lambda value, args: float(value), _same),
-    "single": Verb("one number, not a tuple of one", _single, lambda value: (value,)),
-    "dims": Verb("numbers one by one or in a tuple", _dims, _same),
+    "pool_padding": Verb(
+        "'valid' where nothing is padded, else 'pad'",
+        _pool_padding,
+        lambda values: values[1],
+        _pool_padding_expression,
+    ),
+    "stride_or_kernel": Verb("None becomes the kernel size", _kernel_if_none, _same, _window_expression, True),
+    "twice": Verb("for both", lambda value, args: (value, value), lambda values: values[0], _twice_expression),
+    "decimal": Verb("as a float", lambda value, args: float(value), _same, _float_expression),
+    "single": Verb("one number, not a tuple of one", _single, lambda value: (value,), _single_expression),
+    "dims": Verb("numbers one by one or in a tuple", _dims, _same, _dims_expression),
     "tensor": Verb("a list becomes a float32 tensor", _tensor, _from_tensor),
-    "negate": Verb("-value", lambda value, args: -value, lambda value: -value),
+    "negate": Verb("-value", lambda value, args: -value, lambda value: -value, _negative_expression),
     "both_signs": Verb("-value and value", lambda value, args: (-value, value), lambda values: values[1]),
     "half_width": Verb("bounds of U(-scale, scale)", _half_width, _same),
-    "last_axis": Verb("one dimension, as a tuple", _last_axis, _same),
-    "divisor": Verb("None becomes 0", lambda value, args: 0 if value is None else value, lambda value: value or None),
-    "layer": Verb("a layer by its own row", _layer, _from_layer),
+    "last_axis": Verb("one dimension, as a tuple", _last_axis, _same, _last_axis_expression),
+    "divisor": Verb(
+        "None becomes 0",
+        lambda value, args: 0 if value is None else value,
+        lambda value: value or None,
+        none_differs=True,
+    ),
+    "layer": Verb("a layer by its own row", _layer, _from_layer, _layer_expression),
     "schedules": Verb("every schedule by its own row", _schedules, _from_schedules),
 }
-VERBS: Verbs[Verb] = Verbs(_BUILT_IN, Verb)
+
+
+def _loaded(verb: Loaded) -> Verb:
+    return Verb(verb.description, verb.forward, verb.inverse, verb.symbolic)
+
+
+VERBS: Verbs[Verb] = Verbs(_BUILT_IN, _loaded)

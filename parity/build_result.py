@@ -27,7 +27,7 @@ from .align import unlike
 from .align.alignment import LIKELY, Alignment, read_alignment
 from .compare import Traces, compare, declared
 from .compared_draws import Compared
-from .diagnosis import unlike_causes
+from .diagnosis.causes import unlike_parameters
 from .graph_mode import GRAPH, Compiled, judge_compiled
 from .options import Options
 from .record import resume
@@ -186,7 +186,7 @@ def report(
         ],
         seconds=seconds,
         made_with=made_with,
-        causes=unlike_causes.explain(alignment) if failed else [],
+        causes=unlike_parameters.explain(alignment) if failed else [],
         modules=modules,
         narrowing=narrowing,
     )

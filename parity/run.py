@@ -32,7 +32,7 @@ from .run_folder import CHECKPOINT, LAST_REPLAY, LAST_TRACE, WEIGHTS, claim, log
 from .verdict import Verdict
 from .worker_processes import Team, drop_half_traces, last_words
 
-WORKER = (sys.executable, "-m", "msmigrate.parity.diagnosis.torch_worker")
+WORKER = (sys.executable, "-m", "msmigrate.parity.diagnosis.torch_diagnosis_worker")
 FAILED, CAUSES, LOG = "failed.json", "causes.json", "diagnosis.log"
 LONGEST = 4000  # characters of a cause's text
 MOST = 500  # causes of one run

@@ -123,7 +123,7 @@ def argument_cells(row: Row) -> list[Cells]:
 def _argument(argument: Argument, row: Row) -> Cells:
     ours = argument.torch if argument.required else f"{argument.torch}={argument.default!r}"
     theirs = ", ".join(f"{name} ({row.defaults[name]})" if name in row.defaults else name for name in argument.to)
-    notes = [VERBS[argument.verb].says] if argument.verb else []
+    notes = [VERBS[argument.verb].description] if argument.verb else []
     if argument.values:
         notes.append(", ".join(f"{ours!r} → {theirs!r}" for ours, theirs in argument.values))
     if argument.only:
@@ -140,7 +140,7 @@ def state_cells(row: Row) -> list[Cells]:
 
 
 def _state(state: State) -> Cells:
-    notes = [SHAPES[state.verb].says] if state.verb else []
+    notes = [SHAPES[state.verb].description] if state.verb else []
     notes += ["not trained"] if state.buffer and state.mindspore else []
     notes += [f"filled with {state.fill:g}"] if state.fill is not None else []
     notes += [state.why] if state.why else []

@@ -24,7 +24,7 @@ import plan as planning
 import torch
 from losses_torch import LOSSES
 from msmigrate.parity.build_result import module_verdicts, report
-from msmigrate.parity.diagnosis import torch_worker as diagnosis
+from msmigrate.parity.diagnosis import torch_diagnosis_worker as diagnosis
 from msmigrate.parity.options import Options
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.run import CAUSES, read_causes, write_failed

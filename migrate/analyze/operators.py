@@ -195,7 +195,7 @@ def differences(row: Row) -> list[str]:
 
 def _difference(argument: Argument) -> str | None:
     theirs = ", ".join(argument.to)
-    says = f" ({VERBS[argument.verb].says})" if argument.verb else ""
+    says = f" ({VERBS[argument.verb].description})" if argument.verb else ""
     if not argument.to or (theirs == argument.torch and not says and not argument.values):
         return None
     values = f" ({', '.join(f'{ours!r} → {other!r}' for ours, other in argument.values)})" if argument.values else ""

@@ -15,7 +15,7 @@ from typing import Any
 from ...errors import BadInput, Unsupported
 from ...mappings import table
 from ...mappings.rows import Argument, Row
-from ...mappings.verbs import VERBS
+from ...mappings.verbs import VERBS, Verb
 from .names import MODULE, SCHEDULE, family_of, row_of
 from .rewritten_text import Expression, Texts, text_of, word, written
 from .values import Argument as Given
@@ -205,8 +205,9 @@ def _through_verb(
     notes: list[str],
 ) -> None:
     """An expression that the table computes with: symbolically, or with a value that stands in for it."""
-    says = VERBS[argument.verb or ""].says
-    formula = _formula(says, value)
+    verb = VERBS[argument.verb or ""]
+    says = verb.description
+    formula = _formula(verb, value)
     stand_in = _stand_in(row, argument, value)
     if formula is not None and len(argument.to) == 1:
         values[argument.torch] = stand_in
@@ -222,22 +223,19 @@ def _through_verb(
         else:
             notes.append(f"{' and '.join(argument.to)} follow from {value}: {says}; written here for {stand_in!r}")
         return
-    if len(argument.to) > 1 or "None" in says:
+    if len(argument.to) > 1 or verb.none_differs:
         notes.append(f"{argument.torch}={value} crosses as: {says}; written here for a number other than 0")
 
 
-def _formula(says: str, value: Expression) -> str | None:
-    """`1 - value` with the expression in its place, where the words of a verb are such a formula."""
+def _formula(verb: Verb, value: Expression) -> str | None:
+    """`1 - value` with the expression in its place, where the verb has such a form for every number."""
     try:
-        tree = ast.parse(says, mode="eval").body
         inner = ast.parse(value.text, mode="eval").body
     except (SyntaxError, ValueError):
         return None
-    used = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    if [node.id for node in used] != ["value"] or isinstance(tree, ast.Name):
-        return None
-    used[0].id = value.text if isinstance(inner, SIMPLE) else f"({value.text})"
-    return ast.unparse(tree)
+    text = value.text if isinstance(inner, SIMPLE) else f"({value.text})"
+    nodes = verb.symbolic(ast.Name(text, ast.Load()), None) if verb.symbolic else None
+    return ast.unparse(nodes[0]) if nodes else None
 
 
 def _stand_in(row: Row, argument: Argument, value: Expression) -> Any:

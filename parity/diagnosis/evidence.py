@@ -1,9 +1,10 @@
-"""What a hypothesis is held against: MindSpore's recorded tensors, and how the recorded noise judges them."""
+"""What a hypothesis is worth: MindSpore's recorded elements judged against what torch computes under it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import log10, sqrt
 from typing import TypeVar
 
 import numpy as np
@@ -16,12 +17,12 @@ from ..trace import Entry, Key, Trace
 from ..verdict import EPS32, RATIO, Measure, Verdict, judge
 
 T = TypeVar("T")
+LARGEST = 1e12  # ratios are capped here, so that they can be averaged
 STORED = 0.25  # rounding of a stored float32 weight, root mean square, in EPS32 of the value (noise.py)
-CLOSE = 1e-3  # a pattern (one ratio, one offset) holds where it leaves no more than this share of the difference
 
 
 @dataclass(frozen=True)
-class Trial:
+class Prediction:
     """What torch computes under a hypothesis: the tensor in float64 and in float32, flat, in recorded elements."""
 
     exact: np.ndarray
@@ -30,11 +31,32 @@ class Trial:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a hypothesis did: whether every tensor came out at noise, and the largest and the median ratio."""
+    """How a hypothesis did: the ratio of every tensor (infinite where the two cannot be compared), and the names of
+    those that fail."""
 
-    reproduces: bool
-    worst: float
-    failing: tuple[str, ...] = ()
+    ratios: Mapping[str, float]
+    failing: frozenset[str]
+
+    @property
+    def reproduces(self) -> bool:
+        """Whether all of them agree at noise."""
+        return not self.failing
+
+    @property
+    def worst(self) -> float:
+        """The largest ratio."""
+        return max(self.ratios.values(), default=0.0)
+
+    @property
+    def middle(self) -> float:
+        """Mean decimal logarithm of the ratios, each at least RATIO: how far off the module is altogether."""
+        logs = [log10(min(max(ratio, RATIO), LARGEST)) for ratio in self.ratios.values()]
+        return sum(logs) / len(logs) if logs else 0.0
+
+    @property
+    def key(self) -> tuple[int, float]:
+        """Orders outcomes: fewest failing tensors, then nearest."""
+        return (len(self.failing), self.middle)
 
 
 def key_of(finding: Finding) -> Key:
@@ -57,88 +79,48 @@ def family(traces: Traces, key: Key) -> Sequence[Trace]:
 
 def comparable(traces: Traces, key: Key) -> bool:
     """Whether MindSpore's tensor and torch's float64 one are both there, of one shape and finite."""
-    theirs, ours = traces.mindspore.entries.get(key), family(traces, key)[0].entries.get(key)
+    of_mindspore, of_torch = traces.mindspore.entries.get(key), family(traces, key)[0].entries.get(key)
     return (
-        theirs is not None
-        and ours is not None
-        and theirs.shape == ours.shape
-        and not (theirs.nonfinite or ours.nonfinite or 0 in ours.shape)
+        of_mindspore is not None
+        and of_torch is not None
+        and of_mindspore.shape == of_torch.shape
+        and not (of_mindspore.nonfinite or of_torch.nonfinite or 0 in of_torch.shape)
     )
 
 
-def theirs(traces: Traces, key: Key) -> np.ndarray:
+def mindspore_values(traces: Traces, key: Key) -> np.ndarray:
     """MindSpore's recorded elements, flat."""
     return traces.mindspore.array(key)
 
 
-def ours(traces: Traces, key: Key) -> np.ndarray:
+def torch_values(traces: Traces, key: Key) -> np.ndarray:
     """torch's recorded elements in float64, flat."""
     return family(traces, key)[0].array(key)
 
 
-def as_recorded(traces: Traces, key: Key) -> Trial:
+def unchanged(traces: Traces, key: Key) -> Prediction:
     """torch as it is: no hypothesis."""
     runs = [t for t in family(traces, key)[1:] if key in t.entries]
-    exact = ours(traces, key)
-    return Trial(exact, runs[0].array(key) if runs else exact)
+    exact = torch_values(traces, key)
+    return Prediction(exact, runs[0].array(key) if runs else exact)
 
 
-def weigh(subject: np.ndarray, trial: Trial, relative_floor: float = 0.0, absolute_floor: float = 0.0) -> Measure:
+def judge_prediction(
+    subject: np.ndarray, prediction: Prediction, relative_floor: float = 0.0, absolute_floor: float = 0.0
+) -> Measure:
     """Judge MindSpore's elements against a hypothesis; the noise is the hypothesis's own float32 run and the floors."""
-    size = float(np.linalg.norm(trial.exact.astype(np.float64)))
+    size = float(np.linalg.norm(prediction.exact.astype(np.float64)))
     floor = max(relative_floor, absolute_floor / size if size else 0.0)
     if not size and absolute_floor:  # a tensor that does not move: the rounding of what it is stored in is left
         off = float(np.linalg.norm(subject.astype(np.float64)))
         verdict = Verdict.PASS if off <= RATIO * absolute_floor else Verdict.FAIL
         return Measure(verdict, off, 0.0, absolute_floor, RATIO * absolute_floor, size, "")
-    return judge(trial.exact, [trial.single], subject, relative_floor=floor)
-
-
-def recorded_floor(finding: Finding | None) -> float:
-    """The share of a tensor's size that the run measured as noise or floor for it."""
-    return (finding.allowed or 0.0) / RATIO if finding is not None else 0.0
+    return judge(prediction.exact, [prediction.single], subject, relative_floor=floor)
 
 
 def storing(start: Entry | None) -> float:
     """How far storing weights in float32 moves their change, as an L2 distance."""
     return STORED * EPS32 * start.norm if start is not None and start.norm > 0.0 else 0.0
-
-
-def outcome(measures: Mapping[str, Measure]) -> Outcome:
-    """All tensors of a hypothesis together."""
-    bad = tuple(name for name, measure in measures.items() if measure.verdict is Verdict.FAIL)
-    return Outcome(not bad and bool(measures), max((m.ratio for m in measures.values()), default=0.0), bad)
-
-
-@dataclass(frozen=True)
-class Pattern:
-    """How two tensors differ in numbers: the best factor and what it leaves of the difference, and the cosine."""
-
-    factor: float
-    left: float
-    cosine: float
-
-    @property
-    def constant(self) -> bool:
-        """Whether one factor explains the difference."""
-        return self.left <= CLOSE
-
-    def __str__(self) -> str:
-        if self.constant:
-            return f"MindSpore's is {self.factor:.6g} times torch's"
-        return f"cosine {self.cosine:.6f}, best factor {self.factor:.4g}"
-
-
-def pattern(reference: np.ndarray, subject: np.ndarray) -> Pattern:
-    """The factor c that brings c·reference closest to subject, the share of the difference that it leaves, and the
-    cosine between the two."""
-    x, y = reference.astype(np.float64).reshape(-1), subject.astype(np.float64).reshape(-1)
-    xx, yy, xy = float(x @ x), float(y @ y), float(x @ y)
-    factor = xy / xx if xx else 0.0
-    off = float(np.linalg.norm(y - x))
-    left = float(np.linalg.norm(y - factor * x))
-    cosine = xy / np.sqrt(xx * yy) if xx and yy else 0.0
-    return Pattern(factor, left / off if off else 0.0, float(cosine))
 
 
 def cause(
@@ -156,9 +138,29 @@ def cause(
     return Cause(stage, place, fault, text, fix or (known.fix if known else ""), evidence, ratio, before)
 
 
-def attempt(make: Callable[[], T]) -> T | None:
+def or_none(make: Callable[[], T]) -> T | None:
     """What `make()` gives, or None where this recipe cannot be run so: not every hypothesis fits every recipe."""
     try:
         return make()
     except (MsmigrateError, ArithmeticError, KeyError, TypeError, ValueError):
         return None
+
+
+def golden_section(distance: Callable[[float], float], low: float, high: float, steps: int) -> float:
+    """Where `distance` is least between two numbers, of which it falls to one side and rises to the other.
+
+    Each step leaves 0.618 of the interval. (Kiefer, Sequential minimax search for a maximum, 1953.)
+    """
+    share = (sqrt(5.0) - 1.0) / 2.0
+    one, other = high - share * (high - low), low + share * (high - low)
+    at_one, at_other = distance(one), distance(other)
+    for _ in range(steps):
+        if at_one < at_other:
+            high, other, at_other = other, one, at_one
+            one = high - share * (high - low)
+            at_one = distance(one)
+        else:
+            low, one, at_one = one, other, at_other
+            other = low + share * (high - low)
+            at_other = distance(other)
+    return (low + high) / 2.0

@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ...errors import BadInput, UnknownRow, Unsupported
 from ...mappings import table
 from ...mappings.rows import Fields, read_yaml
+from ..result import ModuleVerdict
 
+C = TypeVar("C")
 ANY = "any class"  # stands among `of` for a hypothesis on what a class's own forward does
 
 
 @dataclass(frozen=True)
-class Hypothesis:
-    """One way in which a module may be computed otherwise.
+class Hypothesis(Generic[C]):
+    """One thing that MindSpore's side may do otherwise.
 
-    verb: a name among the verbs of torch_module_verbs.py or torch_forward_verbs.py; of: the torch classes it is tried
+    fault: the id of the known fault, None for a mistake that is only plausible. text: what it is, in words. change:
+    what torch does under it: a mutation of a module, another loss, pipeline or update rule. fix: what to do, where the
+    fault's row does not say it. place: where, in that part of the step.
+    """
+
+    fault: str | None
+    text: str
+    change: C
+    fix: str = ""
+    place: str = ""
+
+
+@dataclass(frozen=True)
+class HypothesisRow:
+    """What a table says of one way in which a module may be computed otherwise.
+
+    verb: a name among the mutations of mutations/; of: the torch classes it is tried
     on; values: what the verb takes; fault: the id of the known fault, None for a mistake that is only plausible.
     """
 
@@ -28,25 +46,20 @@ class Hypothesis:
     fault: str | None = None
 
 
-def module_hypotheses(verbs: Collection[str], without: Collection[str] = ()) -> list[Hypothesis]:
+def module_hypotheses(verbs: Collection[str], without: Collection[str] = ()) -> list[HypothesisRow]:
     """Every hypothesis whose verb is among `verbs`, those of known faults first; `without` leaves fault ids out."""
     return [h for h in everything() if h.verb in verbs and h.fault not in without]
 
 
-def apply_to(kind: str) -> Callable[[Hypothesis], bool]:
-    """Whether a hypothesis is for a torch class."""
-    return lambda hypothesis: kind in hypothesis.of
-
-
 @cache
-def everything() -> tuple[Hypothesis, ...]:
+def everything() -> tuple[HypothesisRow, ...]:
     """All hypotheses of the tables. Raises BadInput for an entry without a verb."""
     known = [h for fault in table.faults().values() for h in _of_fault(fault.id, fault.hypothesis)]
     plausible = [_read(entry, None, ()) for entry in read_yaml(table.HERE / "hypotheses.yaml")]
     return (*known, *plausible)
 
 
-def _of_fault(fault: str, content: Mapping[str, Any]) -> Iterator[Hypothesis]:
+def _of_fault(fault: str, content: Mapping[str, Any]) -> Iterator[HypothesisRow]:
     if not content:
         return
     classes = tuple(row.short for row in table.rows("layer") if fault in row.pitfalls)
@@ -54,13 +67,13 @@ def _of_fault(fault: str, content: Mapping[str, Any]) -> Iterator[Hypothesis]:
         yield _read(entry, fault, classes)
 
 
-def _read(entry: Any, fault: str | None, classes: tuple[str, ...]) -> Hypothesis:
+def _read(entry: Any, fault: str | None, classes: tuple[str, ...]) -> HypothesisRow:
     fields = Fields(entry, f"hypothesis of {fault or entry!r}")
     verb = fields.take("verb", str)
     of = fields.take("of", list, default=list(classes))
     if not all(isinstance(name, str) for name in of):
         raise BadInput(f"{fields.where}: `of` names torch classes")
-    return Hypothesis(verb, tuple(of), fields.content, fault)
+    return HypothesisRow(verb, tuple(of), fields.content, fault)
 
 
 def fix(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[str]) -> str:
@@ -86,3 +99,9 @@ def fix(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[
 def place(cell: str) -> str:
     """A Cell's path as people write it: layer1.0.bn2 is net.layer1[0].bn2."""
     return "net" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in cell.split(".") if part)
+
+
+def cell_of(verdict: ModuleVerdict) -> str:
+    """The Cell's attribute path, empty for the net itself."""
+    path = verdict.mindspore.split(" ")[0] if verdict.mindspore else verdict.name
+    return "" if path.startswith("(") else path

@@ -17,8 +17,8 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from .torch_alone import tensors
-from .torch_module_verbs import instead
+from .mutations.torch_layers import instead
+from .torch_subjects import tensors
 
 # what is asked of a tensor and computes nothing
 QUESTIONS = {"__get__", "size", "dim", "numel", "stride", "is_floating_point", "__len__", "__bool__", "item", "__set__"}

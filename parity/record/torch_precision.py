@@ -57,6 +57,8 @@ class _Rounding(TorchDispatchMode):
         kernel = _by_operator().get(func)
         if kernel is None:
             return result
+        if func is aten.native_batch_norm_backward.default:
+            return self._of_a_norm(result, kernel, *args)
         if kernel.each_addition:
             return self._summed(result, kernel, *args)
         if isinstance(result, tuple):  # log_sigmoid_forward has a buffer beside its result
@@ -74,14 +76,45 @@ class _Rounding(TorchDispatchMode):
     def _summed(
         self, exact: torch.Tensor, kernel: Kernel, terms: torch.Tensor, dims: Sequence[int] | None = None, *rest: Any
     ) -> torch.Tensor:
-        """A sum over all dimensions but the last, as that of a bias's gradient is, with the rounding of its additions.
-
-        Each addition rounds in proportion to the sum so far, independently: the variances of these add up.
-        """
+        """A sum over all dimensions but the last, as a bias's gradient is, with the rounding of its additions."""
         before = range(terms.ndim - 1)
         if exact.dtype != torch.float32 or not before or sorted(d % terms.ndim for d in dims or ()) != [*before]:
             return exact
-        so_far = terms.detach().reshape(-1, terms.shape[-1]).cumsum(0)
+        return self._added_up(exact, kernel, terms.reshape(-1, terms.shape[-1]))
+
+    def _of_a_norm(
+        self,
+        exact: tuple[torch.Tensor, ...],
+        kernel: Kernel,
+        upstream: torch.Tensor,
+        x: torch.Tensor,
+        weight: torch.Tensor | None,
+        running_mean: torch.Tensor | None,
+        running_var: torch.Tensor | None,
+        mean: torch.Tensor | None,
+        inverse_std: torch.Tensor | None,
+        train: bool,
+        *rest: Any,
+    ) -> tuple[torch.Tensor, ...]:
+        """The gradients of BatchNorm, whose weight's and bias's are sums over all axes but the channels'."""
+        of_input, of_weight, of_bias = exact
+        if weight is None or of_bias is None or of_bias.dtype != torch.float32 or x.ndim < 2:
+            return exact
+        if not train and running_mean is not None and running_var is not None:
+            eps = rest[0]
+            mean, inverse_std = running_mean, (running_var + eps).rsqrt()
+        if mean is None or inverse_std is None:
+            return exact
+        rows = upstream.detach().movedim(1, -1).reshape(-1, x.shape[1])
+        normed = (x.detach().movedim(1, -1).reshape(rows.shape) - mean) * inverse_std
+        return of_input, self._added_up(of_weight, kernel, rows * normed), self._added_up(of_bias, kernel, rows)
+
+    def _added_up(self, exact: torch.Tensor, kernel: Kernel, rows: torch.Tensor) -> torch.Tensor:
+        """The sum of the rows with the rounding of its additions.
+
+        Each addition rounds in proportion to the sum so far, independently: the variances of these add up.
+        """
+        so_far = rows.detach().cumsum(0)
         distance = kernel.distance * torch.linalg.vector_norm(so_far, dim=0).reshape(exact.shape)
         return exact + distance * torch.randn(exact.shape, generator=self.draws, dtype=torch.float32)
 

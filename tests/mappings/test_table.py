@@ -93,6 +93,10 @@ def test_a_value_without_counterpart_says_row_argument_value_and_remedy() -> Non
         table.translate("Conv2d", {"padding_mode": "reflect"}, (1, 2, 3))
     for text in ("torch.nn.Conv2d", "padding_mode='reflect'", "mindspore.nn.Conv2d", "mindspore.ops.pad"):
         assert text in str(raised.value)
+    error = raised.value
+    assert (error.row, error.argument, error.value) == ("torch.nn.Conv2d", "padding_mode", "reflect")
+    assert str(error) == f"torch.nn.Conv2d: {error.detail}"
+    assert error.remedy is not None and "mindspore.ops.pad" in error.remedy
 
 
 def test_true_is_not_one() -> None:
@@ -140,6 +144,8 @@ ROW = """
         (("arguments: {}", "arguments: {p: {too: p}}"), "p: unknown key 'too'"),
         (("arguments: {}", "arguments: {p: {}}"), "p: an argument that goes nowhere says `why`"),
         (("arguments: {}", "arguments: {p: {to: p, verb: bend}}"), "there is no verb 'bend'"),
+        (("arguments: {}", "arguments: {p: {to: p, device: true}}"), "p: an argument that may be a device says"),
+        (("arguments: {}", "arguments: {}\n  left_out: true"), "left out says in `rewrite` what takes its place"),
         (("arguments: {}", "arguments: {}\n  state: [{torch: w, to: null}]"), "only one side has says `why`"),
         (
             ("arguments: {}", "arguments: {}\n  state: [{torch: w, to: w, drawn_otherwise: true}]"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,14 +16,18 @@ from msmigrate.mappings.verbs import VERBS, Verb
 from msmigrate.training.code_digest import code_digest
 
 MODULE = """
+import ast
+
 class Half:
-    says = "half of it"
+    description = "half of it"
     def forward(self, value, args):
         if value % 2:
             raise ValueError("MindSpore's takes even numbers")
         return value // 2
     def inverse(self, value):
         return value * 2
+    def symbolic(self, expression, types):
+        return [ast.BinOp(expression, ast.FloorDiv(), ast.Constant(2))]
 
 class Fold:
     def forward(self, shape):
@@ -84,8 +89,11 @@ def test_verbs_of_another_distribution(installed: Path) -> None:
     assert table.translate("mynet.Halved", {"size": 6}).kwargs == {"size": 3}
     assert table.inverse("mynet.Halved", {"size": 3}) == {"size": 6}
     assert "own_verbs" in sys.modules
-    assert VERBS["half"].says == "half of it"
-    assert SHAPES["fold"].says == "fold, of own-verbs 1.5"
+    assert VERBS["half"].description == "half of it"
+    nodes = VERBS["half"].symbolic(ast.Name("n"), None)
+    assert [ast.unparse(node) for node in nodes] == ["n // 2"]
+    assert VERBS["broken"].symbolic is None
+    assert SHAPES["fold"].description == "fold, of own-verbs 1.5"
     assert SHAPES["fold"].forward((3, 2, 5)) == (6, 5)
     assert SHAPES["fold"].inverse((6, 5)) == (3, 2, 5)
     with pytest.raises(errors.Unsupported, match=r"size=3 has no counterpart .* MindSpore's takes even numbers"):

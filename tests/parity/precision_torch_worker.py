@@ -139,4 +139,28 @@ def sums() -> dict[str, list[float]]:
     return told
 
 
-json.dump({**found, "kernels": kernels(), "sums": sums()}, sys.stdout)
+def norm() -> dict[str, list[float]]:
+    """Of a BatchNorm's gradients, in training and evaluation mode: how far those of weight and bias are from float64,
+    plain and rounded; then by how much rounding moves the input's, and what is computed in float64."""
+    told = {}
+    x, upstream = torch.randn(8, 32, 40, 40), torch.randn(8, 32, 40, 40)
+    for mode in ("train", "eval"):
+
+        def gradients(dtype: torch.dtype, rounded: bool, training: bool = mode == "train") -> list[torch.Tensor]:
+            layer = nn.BatchNorm2d(32).to(dtype).train(training)
+            given = x.to(dtype, copy=True).requires_grad_()
+            with rounding_as_mindspore() if rounded else nullcontext():
+                layer(given).backward(upstream.to(dtype))
+            assert given.grad is not None and layer.weight.grad is not None and layer.bias.grad is not None
+            return [layer.weight.grad.double(), layer.bias.grad.double(), given.grad.double()]
+
+        exact, plain = gradients(torch.float64, False), gradients(torch.float32, False)
+        rounded = gradients(torch.float32, True)
+        told[mode] = [float((run[i] - exact[i]).norm() / exact[i].norm()) for i in (0, 1) for run in (plain, rounded)]
+        told[mode].append(float((rounded[2] - plain[2]).abs().max()))
+        again = gradients(torch.float64, True)
+        told[mode].append(max(float((a - b).abs().max()) for a, b in zip(again, exact, strict=True)))
+    return told
+
+
+json.dump({**found, "norm": norm(), "kernels": kernels(), "sums": sums()}, sys.stdout)

@@ -114,3 +114,13 @@ def test_a_biass_gradient_is_as_far_off_as_numbers_added_one_after_the_other(
 
 def test_other_sums_stay_as_they_are(measured: dict[str, dict[str, list[float]]]) -> None:
     assert measured["sums"]["others"] == [0.0] * 5
+
+
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_a_norms_gradients_are_as_far_off_as_sums_of_that_length(
+    measured: dict[str, dict[str, list[float]]], mode: str
+) -> None:
+    weight, weight_rounded, bias, bias_rounded, of_input, float64 = measured["norm"][mode]
+    assert 1.3 * weight < weight_rounded < 2e-6
+    assert 1.3 * bias < bias_rounded < 2e-6
+    assert of_input == float64 == 0.0

@@ -11,13 +11,23 @@ from typing import Any
 from ....errors import Unsupported
 from ....mappings import table
 from ....mappings.rows import Argument, Call, Name, Row
+from ....mappings.verbs import VERBS, ValueType
 from ..module_api import OTHERWISE
 from .context import Context, Namer, ObservedArgument, Unwritable, handles
-from .symbolic import SYMBOLIC
 
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.migrate.composed.mindspore_parameters.starting_at"
 ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
+TYPES = (  # how kinds begin
+    ("int", ValueType.INT),
+    ("float", ValueType.FLOAT),
+    ("tuple(int", ValueType.INT_TUPLE),
+    ("tuple", ValueType.TUPLE),
+    ("list(int", ValueType.INT_LIST),
+    ("list", ValueType.LIST),
+    ("Size 1", ValueType.SIZE_OF_ONE),
+    ("Size", ValueType.SIZE),
+)
 
 
 def bind_arguments(
@@ -188,18 +198,24 @@ def _crossed(
             _value(row, argument, constant, given)  # raises where it does not cross
         if not argument.to:
             return {}
-    if argument.values or (argument.verb and argument.verb not in SYMBOLIC):
+    symbolic = VERBS[argument.verb].symbolic if argument.verb else None
+    if argument.values or (symbolic is None and argument.verb):
         if item.constants is not None and len(item.constants) == 1:
             return _constant(row, argument, item.constants[0], given, name, every)
         raise Unwritable(f"{row.torch}: {argument.torch} is computed, and crosses by its value")
-    if argument.verb:
-        nodes = SYMBOLIC[argument.verb](item.node, item.kinds)
+    if symbolic is not None:
+        nodes = symbolic(item.node, frozenset(map(_type, item.kinds)))
         if nodes is None:
             raise Unwritable(f"{row.torch}: {argument.torch} is {', '.join(item.kinds)} here")
         return dict(zip(argument.to, nodes, strict=True))
     if row.kind == "layer" and item.kinds and all(kind.startswith("list(int") for kind in item.kinds):
         return dict.fromkeys(argument.to, ast.Call(ast.Name("tuple", ast.Load()), [item.node], []))  # sizes
     return dict.fromkeys(argument.to, item.node)
+
+
+def _type(kind: str) -> ValueType:
+    """What a verb has to know of a kind: `list(int)`, `Size 1`."""
+    return next((found for beginning, found in TYPES if kind.startswith(beginning)), ValueType.OTHER)
 
 
 def _never(item: ObservedArgument, argument: Argument) -> bool:

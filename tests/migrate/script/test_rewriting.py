@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.mappings import table
+from msmigrate.mappings.verbs import VERBS
 from msmigrate.migrate.script.analysis import Use, analyze_script
 from script_uses import use_of
 
@@ -173,3 +174,28 @@ def test_source_text_is_as_written(write: Write) -> None:
     use = rewritten("x = 'é'; torch.nn.Conv2d( 3,\n   8,3 ) ; torch.nn.ReLU6( )", "torch.nn.ReLU6", write)
     assert use.source == "torch.nn.ReLU6( )"
     assert not re.search(r"\n", rewritten("torch.nn.Conv2d(\n3,\n8,\n3)", "torch.nn.Conv2d", write).source)
+
+
+def test_a_verbs_description_decides_nothing(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every argument that crosses by a verb, as an expression: only what quotes the description changes with it."""
+    lines = ["import torch, torchvision, timm"]
+    for row in table.rows():
+        args = next((case.args for case in row.cases if not case.raises), {})
+        others = [(key, value) for key, value in args.items() if key.isidentifier()]
+        for argument in row.arguments:
+            words = [f"{key}={value!r}" for key, value in others if key != argument.torch]
+            if argument.verb:
+                lines += [
+                    f"{row.torch}({', '.join([*words, f'{argument.torch}={given}'])})" for given in ("e", "e + g")
+                ]
+    script = write("\n".join(lines))
+    before = [(use.torch, use.way, use.rewritten, use.notes) for use in analyze_script(script).uses]
+    assert len(before) > 100
+    descriptions = {}
+    for name, verb in list(VERBS.items()):
+        descriptions[f"<verb {name}>"] = verb.description
+        monkeypatch.setitem(VERBS, name, verb._replace(description=f"<verb {name}>"))
+    after = [(use.torch, use.way, use.rewritten, use.notes) for use in analyze_script(script).uses]
+    for label, description in descriptions.items():
+        after = [(*use, tuple(note.replace(label, description) for note in notes)) for *use, notes in after]
+    assert after == before

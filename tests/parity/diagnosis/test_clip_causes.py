@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msmigrate.parity.diagnosis.clip_causes import PART, explain
+from msmigrate.parity.diagnosis.causes.clipping import PART, explain
 from msmigrate.parity.record.recorder import NORMS
 from msmigrate.parity.result import Finding
 from msmigrate.parity.verdict import Verdict

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from msmigrate.parity.diagnosis.image_patterns import Seen, affine, order, read_normalisation, shifted
+from msmigrate.parity.diagnosis.causes.image_differences import OtherBatch, affine, order, read_normalisation, shifted
 from msmigrate.parity.trace import sample_positions
 
 # what MindSpore's side does otherwise, and the stage, place and fault that have to come first
@@ -30,9 +30,9 @@ IMAGES = np.random.default_rng(0).standard_normal(SHAPE)
 SAMPLE = sample_positions(IMAGES.size, 2000)
 
 
-def seen(images: np.ndarray) -> Seen:
+def seen(images: np.ndarray) -> OtherBatch:
     """The images as a trace keeps them: by a sample, in float32."""
-    return Seen.of(images.astype(np.float32).reshape(-1)[SAMPLE], SHAPE, SAMPLE)
+    return OtherBatch.of(images.astype(np.float32).reshape(-1)[SAMPLE], SHAPE, SAMPLE)
 
 
 def test_another_order_is_read_from_a_sample() -> None:

@@ -15,7 +15,7 @@ DIAGNOSIS = Path(msmigrate.__file__).parent / "parity" / "diagnosis"
 OF_AN_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 NO_IDS = {"utf-8", "nearest-exact"}  # an encoding, and a rule of resizing
 # where the fault's id stands among the arguments
-MAKERS = {"cause": 2, "Cause": 2, "Hypothesis": 0, "LossHypothesis": 0, "DataHypothesis": 0, "Reading": 0}
+MAKERS = {"cause": 2, "Cause": 2, "Hypothesis": 0, "ImageDifference": 0}
 
 
 def ids(source: str) -> set[str]:
@@ -38,13 +38,13 @@ def texts(node: ast.AST) -> Iterator[str]:
         yield node.value
 
 
-@pytest.mark.parametrize("file", sorted(file.name for file in DIAGNOSIS.glob("*.py")))
+@pytest.mark.parametrize("file", sorted(file.relative_to(DIAGNOSIS).as_posix() for file in DIAGNOSIS.rglob("*.py")))
 def test_every_id_of_a_cause_has_a_page(file: str) -> None:
     assert ids((DIAGNOSIS / file).read_text(encoding="utf-8")) <= set(table.faults())
 
 
 def test_every_general_fault_is_one_that_diagnosis_names() -> None:
-    found = {name for file in DIAGNOSIS.glob("*.py") for name in ids(file.read_text(encoding="utf-8"))}
+    found = {name for file in DIAGNOSIS.rglob("*.py") for name in ids(file.read_text(encoding="utf-8"))}
     general = reading.read_faults(table.HERE / "faults_general.yaml")
     assert {fault.id for fault in general} <= found
     assert not any(fault.hypothesis for fault in general)  # they stand in the code
@@ -56,7 +56,7 @@ def test_every_general_fault_is_one_that_diagnosis_names() -> None:
         'cause("loss", "loss", "no-such-fault", "text")',
         'cause("loss", "loss", "nosuch" if how == "value" else None, "text")',
         'Cause("loss", "loss", fault="nosuch", text="text")',
-        'yield LossHypothesis("nosuch", "text", loss)',
+        'yield Hypothesis("nosuch", "text", loss)',
         'yield otherwise(op, "text", do), "no-such-fault"',
         'tries = {"no-such-fault": ("text", 1.0)}',
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from msmigrate.parity.diagnosis.patterns import difference, shapes
+from msmigrate.parity.diagnosis.differences import difference, shapes
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.standard_normal((4, 6, 6, 6)).astype(np.float32)

@@ -14,16 +14,21 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from msmigrate.parity.diagnosis.torch_alone import Given, copied
-from msmigrate.parity.diagnosis.torch_modules import explained
-from msmigrate.parity.diagnosis.torch_specimen import Specimen, Subject, noise_of
-from msmigrate.parity.diagnosis.torch_wired import Wired
+from msmigrate.parity.diagnosis.causes.torch_modules import explained
+from msmigrate.parity.diagnosis.torch_subjects import (
+    ContainerSubject,
+    ModuleSubject,
+    RecordedCall,
+    RecordedTensor,
+    copied,
+    noise_of,
+)
 from msmigrate.parity.replay.module_calls import Recording
 from msmigrate.parity.replay.torch_replay import record
 from msmigrate.parity.result import ModuleVerdict
 from msmigrate.parity.verdict import Verdict
 from torch import nn
-from torch_module_cases import Holder, computing, exercise, specimen, x
+from torch_module_cases import Holder, computing, exercise, subject, x
 
 
 class Block(nn.Module):
@@ -160,24 +165,24 @@ def unknown(m: Any, x: torch.Tensor) -> torch.Tensor:
     return m.relu(m.bn2(m.conv2(out)) + 0.3 * x)
 
 
-def wired(module: nn.Module, inputs: list[torch.Tensor], plant: Any, folder: Path) -> Wired:
+def container(module: nn.Module, inputs: list[torch.Tensor], plant: Any, folder: Path) -> ContainerSubject:
     """The container with its wiring, as the fault leaves it."""
     exercise(module)
     record(folder, copied(Holder(module), torch.float32), lambda m: m(*inputs).square().sum(), {})
     recording = Recording.open(folder)
-    given = Given(recording, next(c for c in recording.calls.values() if c.path == "module"))
+    given = RecordedCall(recording, next(c for c in recording.calls.values() if c.path == "module"))
     faulty = copied(module, torch.float32)
     plant(faulty)
-    empty: dict[str, Subject] = {}
-    theirs = Wired("module", faulty, given, empty, lambda _: nullcontext())
+    empty: dict[str, RecordedTensor] = {}
+    theirs = ContainerSubject("module", faulty, given, empty, lambda _: nullcontext())
     planted = theirs.computed([Planted(plant)], torch.float32)
-    clean = Wired("module", module, given, empty, lambda _: nullcontext())
+    clean = ContainerSubject("module", module, given, empty, lambda _: nullcontext())
     exact, single = (clean.computed([], dtype) for dtype in (torch.float64, torch.float32))
-    subjects = {}
+    expected = {}
     for name, array in planted.items():
         noise = noise_of(exact[name], [single[name]]) if name in exact and exact[name].shape == array.shape else 0.0
-        subjects[name] = Subject("forward", array.reshape(-1), array.shape, False, noise)
-    return Wired("module", module, given, subjects, lambda _: nullcontext())
+        expected[name] = RecordedTensor("forward", array.reshape(-1), array.shape, False, noise)
+    return ContainerSubject("module", module, given, expected, lambda _: nullcontext())
 
 
 class Planted:
@@ -225,7 +230,7 @@ def main(wanted: list[str]) -> None:
         if wanted and name not in wanted:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            made: Specimen = (wired if by_wiring else specimen)(module, inputs, plant, Path(folder))
+            made: ModuleSubject = (container if by_wiring else subject)(module, inputs, plant, Path(folder))
             kind = type(module).__name__
             verdict = ModuleVerdict("module", kind, f"module ({kind})", Verdict.FAIL, True, 1, 5)
             found[name] = [vars(cause) for cause in explained(made, verdict, [])[0]]

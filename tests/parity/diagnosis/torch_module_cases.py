@@ -15,13 +15,18 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from msmigrate.parity.diagnosis.causes.torch_modules import ESTIMATE, MUTATIONS, explained, named_by_mode
+from msmigrate.parity.diagnosis.causes.torch_modules import VERB as NOT_FINITE
 from msmigrate.parity.diagnosis.hypotheses import everything
-from msmigrate.parity.diagnosis.torch_alone import Given, alone, copied
-from msmigrate.parity.diagnosis.torch_forward_verbs import OPERATION
-from msmigrate.parity.diagnosis.torch_modules import ESTIMATE, VERBS, explained
-from msmigrate.parity.diagnosis.torch_not_finite import VERB as NOT_FINITE
-from msmigrate.parity.diagnosis.torch_specimen import Specimen, Subject, noise_of
-from msmigrate.parity.diagnosis.torch_training_modes import named_by_mode
+from msmigrate.parity.diagnosis.mutations.torch_forward import OPERATION
+from msmigrate.parity.diagnosis.torch_subjects import (
+    ModuleSubject,
+    RecordedCall,
+    RecordedTensor,
+    alone,
+    copied,
+    noise_of,
+)
 from msmigrate.parity.replay.module_calls import Recording
 from msmigrate.parity.replay.torch_replay import record
 from msmigrate.parity.result import Cause, ModuleVerdict
@@ -47,7 +52,7 @@ def stage_of(name: str) -> str:
     return "gradients" if name.endswith(".grad") else "forward" if name.startswith("output") else "update"
 
 
-def specimen(module: nn.Module, inputs: list[torch.Tensor], plant: Plant, folder: Path) -> Specimen:
+def subject(module: nn.Module, inputs: list[torch.Tensor], plant: Plant, folder: Path) -> ModuleSubject:
     """What a run would have recorded of this module, and of one with the fault as MindSpore's."""
     exercise(module)
 
@@ -59,17 +64,17 @@ def specimen(module: nn.Module, inputs: list[torch.Tensor], plant: Plant, folder
 
     record(folder, copied(Holder(module), torch.float32), loss, {})
     recording = Recording.open(folder)
-    given = Given(recording, next(c for c in recording.calls.values() if c.path == "module"))
+    given = RecordedCall(recording, next(c for c in recording.calls.values() if c.path == "module"))
     faulty = copied(module, torch.float32)
     faulty = plant(faulty) or faulty
     theirs = alone(faulty, given, torch.float32)
     exact, single = (alone(copied(module), given, dtype) for dtype in (torch.float64, torch.float32))
-    subjects = {}
+    expected = {}
     for name, array in theirs.items():
         same = name in exact and exact[name].shape == array.shape
         noise = noise_of(exact[name], [single[name]]) if same else 0.0
-        subjects[name] = Subject(stage_of(name), array.reshape(-1), array.shape, False, noise)
-    return Specimen("layer1.0.module", module, given, subjects, lambda _: nullcontext())
+        expected[name] = RecordedTensor(stage_of(name), array.reshape(-1), array.shape, False, noise)
+    return ModuleSubject("layer1.0.module", module, given, expected, lambda _: nullcontext())
 
 
 def exercise(module: nn.Module) -> None:
@@ -85,7 +90,7 @@ def exercise(module: nn.Module) -> None:
 
 def diagnosed(module: nn.Module, inputs: list[torch.Tensor], plant: Plant, without: list[str]) -> list[dict[str, Any]]:
     with tempfile.TemporaryDirectory() as folder:
-        found = specimen(module, inputs, plant, Path(folder))
+        found = subject(module, inputs, plant, Path(folder))
         kind = type(module).__name__
         verdict = ModuleVerdict(found.path, kind, f"{found.path} ({kind})", Verdict.FAIL, True, 2, 5)
         return [vars(cause) for cause in explained(found, verdict, [], without)[0]]
@@ -279,7 +284,7 @@ def main(wanted: list[str]) -> None:
             found[name] = diagnosed(module, inputs, plant, [])
             if name in HELD_OUT:
                 found[f"{name}, held out"] = diagnosed(module, inputs, plant, HELD_OUT[name])
-    verbs = {*VERBS, ESTIMATE, OPERATION, NOT_FINITE}
+    verbs = {*MUTATIONS, ESTIMATE, OPERATION, NOT_FINITE}
     found["unknown verbs"] = sorted({h.verb for h in everything()} - verbs)
     print(json.dumps(found, default=float))
 

@@ -5,7 +5,6 @@ Prints one JSON object: case -> causes, the modules' own left out (nothing was r
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from dataclasses import asdict
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import torch
 from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.diagnosis import torch_diagnosis_worker
+from msmigrate.parity.diagnosis.causes import torch_modules
 from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.options import Options
 from msmigrate.parity.run_folder import WEIGHTS
@@ -20,7 +21,7 @@ from msmigrate.parity.verdict import Verdict
 from msmigrate.training.models import torch_models
 from msmigrate.training.recipe import reader as recipes
 
-EXPLAINERS = ("torch_data", "torch_init", "torch_forward_pass", "torch_loss", "torch_gradients", "torch_update")
+EXPLAINERS = [each for each in torch_diagnosis_worker.EXPLAINERS if each is not torch_modules.explain]
 
 
 def main(root: Path, words: list[str]) -> None:
@@ -35,11 +36,7 @@ def main(root: Path, words: list[str]) -> None:
         model.load_state_dict(torch.load(root / first / WEIGHTS, weights_only=True))
         findings = [f for f in compare(Traces.load(root / word)) if f.verdict is not Verdict.PASS]
         context = Context(Options(recipe, root / word), findings, [], model)
-        told[word] = [
-            asdict(cause)
-            for name in EXPLAINERS
-            for cause in importlib.import_module(f"msmigrate.parity.diagnosis.{name}").explain(context)
-        ]
+        told[word] = [asdict(cause) for explain in EXPLAINERS for cause in explain(context)]
     print(json.dumps(told))
 
 

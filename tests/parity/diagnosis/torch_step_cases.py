@@ -9,7 +9,6 @@ function of torch that is another one while it records.
 from __future__ import annotations
 
 import copy
-import importlib
 import json
 import sys
 import tempfile
@@ -24,8 +23,10 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from msmigrate.parity.compare import Traces, compare
+from msmigrate.parity.diagnosis import torch_diagnosis_worker
+from msmigrate.parity.diagnosis.causes import torch_modules
 from msmigrate.parity.diagnosis.context import Context
-from msmigrate.parity.diagnosis.optimizer_formulas import run
+from msmigrate.parity.diagnosis.mutations.optimizer_formulas import run
 from msmigrate.parity.initial_distributions import add_initial_values
 from msmigrate.parity.options import Options
 from msmigrate.parity.record import recorder, torch_worker
@@ -37,7 +38,7 @@ from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.step import torch_step
 from torch import nn
 
-EXPLAINERS = ("torch_data", "torch_init", "torch_forward_pass", "torch_loss", "torch_gradients", "torch_update")
+EXPLAINERS = [each for each in torch_diagnosis_worker.EXPLAINERS if each is not torch_modules.explain]
 SGD = {"name": "SGD", "args": {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01, "nesterov": True}}
 DIGITS = {
     "model": {"name": "lenet5"},
@@ -265,11 +266,7 @@ def causes(case: Case, root: Path, folder: Path, starts: dict[str, Any]) -> list
     torch_worker.record_matched(options, model, inputs)
     findings = [f for f in compare(Traces.load(folder)) if f.verdict is not Verdict.PASS]
     context = Context(options, findings, [], model)
-    found = [
-        cause
-        for name in EXPLAINERS
-        for cause in importlib.import_module(f"msmigrate.parity.diagnosis.{name}").explain(context)
-    ]
+    found = [cause for explain in EXPLAINERS for cause in explain(context)]
     return [asdict(cause) for cause in found]
 
 

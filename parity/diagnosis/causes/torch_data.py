@@ -1,0 +1,420 @@
+"""Why batches differ: torch's pipeline with one thing changed, over the images of the step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from PIL import Image
+
+from ....mappings import table
+from ....training.data import random_draws, torch_pipeline
+from ....training.data.random_draws import Key, apply_random
+from ....training.data.sample import Sample, decode
+from ....training.recipe.schema import Part
+from ....training.recipe.transforms import is_random, short
+from ...record.batches import step_keys, step_samples
+from ...record.torch_worker import exact_transforms
+from ...result import Cause, Finding
+from ...trace import sample_positions
+from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
+from ..context import Context
+from ..differences import pattern
+from ..evidence import Prediction, cause, failed, judge_prediction, key_of, or_none, unchanged
+from ..hypotheses import Hypothesis
+from .image_differences import ChannelMap, OtherBatch, affine, order, read_normalisation, shifted
+from .mixup import mixing
+
+FLOOR = 2 * FLOOR_ULPS * EPS32
+GREY = 1.05 / 255  # two libraries that round the same resized pixel are at most one grey level apart
+MODES = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
+Drawn = Mapping[str, Any]
+Change = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+def explain(context: Context) -> list[Cause]:
+    """The causes of what failed in stage data."""
+    wrong = failed(context.findings, "data")
+    if not wrong or context.options.pair is not None:
+        return []
+    causes = _labels(context, [f for f in wrong if f.name == "labels"])
+    causes += _images(context, [f for f in wrong if f.name == "images"])
+    return causes + mixing(context.recipe, context.traces, wrong)
+
+
+def _labels(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
+    if not wrong:
+        return []
+    traces, key = context.traces, key_of(wrong[0])
+    of_mindspore, of_torch = traces.mindspore.entries.get(key), traces.alone[1].entries.get(key)
+    if of_mindspore is None or of_torch is None or of_mindspore.shape != of_torch.shape:
+        return [cause("data", "labels", None, wrong[0].why)]
+    y, x = traces.mindspore.array(key).astype(np.int64), traces.alone[1].array(key).astype(np.int64)
+    again = _same_step(context, y)
+    shown = f"torch {x[:8].tolist()}, MindSpore {y[:8].tolist()} in {wrong[0].part}"
+    if again and f"step{again}" != wrong[0].part:
+        text = f"{wrong[0].part} gets the samples of step {again} again"
+        return [cause("data", "labels", "randperm-fixed", text, shown)]
+    by = np.unique(y - x)
+    classes = context.inputs.classes
+    if len(by) == 1:
+        text = f"the classes are counted from {int(by[0])} more than in torch"
+        return [cause("data", "labels", "labels-shifted", text, shown, fix="labels counted from 0, in torch's order")]
+    if len(np.unique((y - x) % classes)) == 1:
+        text = f"every label is {int((y - x)[0] % classes):+d}, modulo the {classes} classes"
+        return [cause("data", "labels", "labels-shifted", text, shown, fix="labels counted from 0, in torch's order")]
+    if np.array_equal(np.sort(x), np.sort(y)):
+        return [cause("data", "labels", "shuffle-default", "the samples come in another order", shown)]
+    if len({(int(a), int(b)) for a, b in zip(x, y, strict=True)}) == len(np.unique(x)) == len(np.unique(y)):
+        text = "the classes have other numbers: folders were counted in another order"
+        return [cause("data", "labels", "labels-permuted", text, shown)]
+    return [cause("data", "labels", None, "nothing known reproduces the labels", shown)]
+
+
+def _same_step(context: Context, labels: np.ndarray) -> int:
+    """The step whose labels in torch these are, where no other step has the same; 0 for none."""
+    found = [
+        int(e.part.removeprefix("step"))
+        for e in context.traces.alone[1].select("data")
+        if e.name == "labels" and np.array_equal(context.traces.alone[1].array(e.key), labels)
+    ]
+    return found[0] if len(found) == 1 else 0
+
+
+def _images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
+    if not wrong:
+        return []
+    key = key_of(wrong[0])
+    entry = context.mindspore.entries.get(key)
+    if entry is None or entry.nonfinite or len(entry.shape) != 4:
+        return [cause("data", "images", None, wrong[0].why)]
+    step = int(wrong[0].part.removeprefix("step")) - 1
+    subject = context.mindspore.array(key)
+    size = int(np.prod(entry.shape, dtype=np.int64))
+    positions = None if subject.size == size else sample_positions(size, subject.size)
+    for other in range(min(step, 4)):
+        earlier = ("data", f"step{other + 1}", "images", 0)
+        trace = context.traces.alone[0]
+        if earlier in trace.entries and trace.array(earlier).size == subject.size:
+            found = judge_prediction(subject, unchanged(context.traces, earlier), FLOOR)
+            if found.verdict is not Verdict.FAIL:
+                text = f"{wrong[0].part} gets the images of step {other + 1} again"
+                evidence = f"{found.ratio:.2g} times the noise from those"
+                return [cause("data", "images", "randperm-fixed", text, evidence, found.ratio, wrong[0].ratio)]
+    search = _Search(context, step, OtherBatch.of(subject, entry.shape, positions), positions)
+    return search.causes()
+
+
+class _Search:
+    """The search for what makes one batch of MindSpore's images."""
+
+    def __init__(self, context: Context, step: int, seen: OtherBatch, positions: np.ndarray | None) -> None:
+        recipe = context.recipe
+        self.parts = [Part.model_validate(part) for part in recipe.data.transforms]
+        self.samples = step_samples(recipe, step + 1)[step]
+        self.keys = step_keys(recipe, step)
+        self.seen, self.positions = seen, positions
+        normalize = [part for part in self.parts if short(part) == "Normalize"]
+        args = table.arguments("Normalize", normalize[0].args) if normalize else {}
+        self.mean, self.std = args.get("mean", [0.0] * 64), args.get("std", [1.0] * 64)
+
+    def made(self, pipeline: Pipeline, dtype: torch.dtype = torch.float64) -> np.ndarray | None:
+        """The batch that a pipeline makes, None where it cannot or has another size."""
+
+        def batch() -> np.ndarray:
+            with exact_transforms(dtype):
+                return pipeline.batch(self.samples, self.keys)
+
+        try:
+            found = or_none(batch)
+        except (OSError, RuntimeError, AssertionError):
+            return None
+        return found if found is not None and found.shape == self.seen.shape else None
+
+    def judged(self, exact: np.ndarray, single: np.ndarray) -> Measure:
+        """MindSpore's images held against a batch."""
+        return judge_prediction(self.seen.values, Prediction(self._kept(exact), self._kept(single)), FLOOR)
+
+    def _kept(self, batch: np.ndarray) -> np.ndarray:
+        flat = batch.reshape(-1)
+        return flat if self.positions is None else flat[self.positions]
+
+    def causes(self) -> list[Cause]:
+        """What makes the batch."""
+        of_torch = self.made(Pipeline(self.parts))
+        if of_torch is None:
+            shape = f"shape {list(self.seen.shape)}"
+            return self._tried(None) or [cause("data", "images", None, f"nothing known gives images of {shape}")]
+        single = of_torch.astype(np.float32)
+        before = self.judged(of_torch, single)
+        shown = self._read(of_torch, before.ratio)
+        return shown or self._tried(before) or [self._unexplained(of_torch, before)]
+
+    def _read(self, of_torch: np.ndarray, before: float) -> list[Cause]:
+        """What the numbers themselves say."""
+        found = order(of_torch, self.seen)
+        if found is not None and found != sorted(found):
+            evidence = f"sample by sample they are torch's number {', '.join(str(i + 1) for i in found[:8])}"
+            text = "the images come in another order"
+            return [cause("data", "images", "shuffle-default", text, evidence, 0.0, before)]
+        channels = affine(of_torch, self.seen)
+        if channels is not None:
+            return self._normalised(channels, before)
+        turned = {"mirrored": of_torch[..., ::-1], "upside down": of_torch[..., ::-1, :]}
+        if of_torch.shape[-1] == of_torch.shape[-2]:
+            turned["transposed, rows for columns"] = of_torch.swapaxes(-1, -2)
+        for text, other in turned.items():
+            if self.judged(other, other.astype(np.float32)).verdict is not Verdict.FAIL:
+                fault = "images-turned"
+                return [cause("data", "images", fault, f"the images are {text}", "equal to torch's then", 0.0, before)]
+        moved = shifted(of_torch, self.seen)
+        if moved is not None:
+            down, right = moved
+            text = f"the crop stands {down:+d} rows and {right:+d} columns off"
+            evidence = "but for the border, the images moved by that are torch's"
+            where = next((short(p) for p in self.parts if short(p) in ("CenterCrop", "RandomCrop")), "images")
+            return [cause("data", where, "centercrop-rounding", text, evidence, 0.0, before)]
+        return []
+
+    def _normalised(self, found: ChannelMap, before: float) -> list[Cause]:
+        reading = read_normalisation(found, self.mean[: len(found.scale)], self.std[: len(found.scale)])
+        where = "channels" if reading.fault in ("bgr", "channels-permuted") else "Normalize"
+        evidence = (
+            f"channel by channel MindSpore's images are {_list(found.scale)} times torch's plus {_list(found.offset)}"
+        )
+        fix = f"mean={list(self.mean)}, std={list(self.std)}" if reading.fault.startswith("normalize-") else ""
+        return [cause("data", where, reading.fault, reading.text, evidence, 0.0, before, fix)]
+
+    def _tried(self, before: Measure | None) -> list[Cause]:
+        """The pipelines with one thing changed, and besides it perhaps another normalisation."""
+        close: tuple[DataHypothesis, float] | None = None
+        start = before.ratio if before is not None else None
+        for one in hypotheses(self.parts):
+            made = self.made(one.change)
+            if made is None:
+                continue
+            found = self.judged(made, made.astype(np.float32))
+            if found.verdict is not Verdict.FAIL:
+                evidence = (
+                    f"torchvision's pipeline so changed: {found.ratio:.2g} times the noise; as it is {_times(start)}"
+                )
+                return [cause("data", one.place, one.fault, one.text, evidence, found.ratio, start, one.fix)]
+            both = affine(made, self.seen)
+            if both is not None:
+                evidence = "with both, torchvision's pipeline gives MindSpore's images"
+                first = cause("data", one.place, one.fault, one.text, evidence, 0.0, start, one.fix)
+                return [first, *self._normalised(both, start or 0.0)]
+            off = np.abs(self._kept(made).astype(np.float64) - self.seen.values)
+            grey = GREY / float(np.min(self.std[: made.shape[1]]))
+            if off.max() <= grey and (close is None or off.mean() < close[1]):
+                close = (one, float(off.mean()))
+        if close is None or before is None:
+            return []
+        one, _ = close
+        evidence = f"torchvision's pipeline so changed agrees to one grey level of each pixel; as it is {_times(start)}"
+        return [cause("data", one.place, one.fault, one.text, evidence, None, start, one.fix)]
+
+    def _unexplained(self, of_torch: np.ndarray, before: Measure) -> Cause:
+        found = pattern(self._kept(of_torch), self.seen.values)
+        off = np.abs(self._kept(of_torch) - self.seen.values) > 1e-3 * self.seen.spread
+        evidence = f"{found}; {float(off.mean()):.1%} of the pixels differ"
+        return cause("data", "images", None, "nothing known reproduces the images", evidence, None, before.ratio)
+
+
+def _times(ratio: float | None) -> str:
+    return "it has another size" if ratio is None else f"{ratio:.3g}"
+
+
+def _list(values: np.ndarray) -> str:
+    return "[" + ", ".join(f"{value:.5g}" for value in values) + "]"
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A recipe's transforms, and how one of them is done otherwise.
+
+    done: index of a transform -> a function of a PIL image in its place; drawn: index of a random one -> what becomes
+    of its draws; key: what becomes of each image's key.
+    """
+
+    parts: Sequence[Part]
+    done: Mapping[int, Callable[[Any], Any]] = field(default_factory=dict)
+    drawn: Mapping[int, Change] = field(default_factory=dict)
+    key: Callable[[Key], Key] = lambda key: key
+
+    def batch(self, samples: Sequence[Sample], keys: Sequence[Key]) -> np.ndarray:
+        """The images (N, C, H, W) of the samples, in torch's default dtype."""
+        steps = list(torch_pipeline.pipeline(self.parts))
+        return np.stack([np.asarray(self._one(sample, steps, key)) for sample, key in zip(samples, keys, strict=True)])
+
+    def _one(self, sample: Sample, steps: Sequence[Any], key: Key) -> Any:
+        image, generator = decode(sample), random_draws.generator(self.key(key))
+        for i, step in enumerate(steps):
+            if i in self.done:
+                image = self.done[i](image)
+            elif isinstance(step, Part):
+                change = self.drawn.get(i, dict)
+                image = apply_random(step, partial(_applied, change), image, generator)
+            else:
+                image = step(image)
+        return image
+
+
+def _applied(change: Change, part: Part, drawn: Drawn, image: Any) -> Any:
+    return torch_pipeline.apply(part, change(dict(drawn)), image)
+
+
+def _set_off(key: str, by: int, drawn: dict[str, Any]) -> dict[str, Any]:
+    return {**drawn, key: drawn[key] + by}
+
+
+DataHypothesis = Hypothesis[Pipeline]
+
+
+def hypotheses(parts: Sequence[Part]) -> Iterator[DataHypothesis]:
+    """Everything that is tried on a list of transforms, the likelier first."""
+    for i, part in enumerate(parts):
+        name = short(part)
+        if name == "Resize":
+            yield from _resized(parts, i)
+        if name == "CenterCrop":
+            yield from _cropped(parts, i)
+        if is_random(part):
+            yield from _drawn(parts, i)
+        yield from _arguments(parts, i)
+        rest = [other for k, other in enumerate(parts) if k != i]
+        if name not in ("ToTensor", "Normalize"):
+            yield Hypothesis("transform-missing", f"{name} is left out", Pipeline(rest), place=name)
+    if any(is_random(part) for part in parts):
+        for text, change in {
+            "each image gets the draws of the next": lambda k: (k[0], k[1], k[2] + 1),
+            "each image gets the draws of the one before": lambda k: (k[0], k[1], max(k[2] - 1, 0)),
+            "the draws are of another epoch": lambda k: (k[0], k[1] + 1, k[2]),
+            "the draws are of another seed": lambda k: (k[0] + 1, k[1], k[2]),
+            "every image gets the draws of the first": lambda k: (k[0], k[1], 0),
+        }.items():
+            yield Hypothesis("draws-of-another-key", text, Pipeline(parts, key=change), place="random transforms")
+
+
+def _changed(parts: Sequence[Part], i: int, **args: Any) -> list[Part]:
+    made = parts[i].model_copy(update={"args": {**parts[i].args, **args}})
+    return [*parts[:i], made, *parts[i + 1 :]]
+
+
+def _resized(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
+    args = table.arguments("Resize", parts[i].args)
+    given = str(args.get("interpolation", "bilinear")).rpartition(".")[2].lower()
+    for mode in ("bilinear", "bicubic", "nearest"):
+        text = f"resized ({mode}) without the smoothing that PIL does while it shrinks"
+        done = {i: lambda image, mode=mode: _unsmoothed(image, args["size"], mode)}
+        if mode != "nearest":
+            yield Hypothesis("resize-antialias", text, Pipeline(parts, done), place="Resize")
+    for mode in MODES:
+        if mode != given:
+            fault = "resize-antialias-enum" if mode == "lanczos" else "resize-interpolation"
+            text = f"resized by {mode} where the recipe has {given}"
+            yield Hypothesis(fault, text, Pipeline(_changed(parts, i, interpolation=mode)), place="Resize")
+    size = args["size"]
+    for by in (1, -1):
+        other = size + by if isinstance(size, int) else [s + by for s in size]
+        yield Hypothesis(
+            "transform-argument",
+            f"resized to {other} where the recipe has {size}",
+            Pipeline(_changed(parts, i, size=other)),
+            place="Resize",
+        )
+    if isinstance(size, int):
+        text = f"resized to {size}×{size}, not the shorter side to {size}"
+        yield Hypothesis("transform-argument", text, Pipeline(_changed(parts, i, size=[size, size])), place="Resize")
+
+
+def _unsmoothed(image: Any, size: Any, mode: str) -> Any:
+    """A PIL image resized as arrays are: no antialiasing, half-pixel centres, rounded to whole grey levels."""
+    width, height = image.size
+    if isinstance(size, int) or len(size) == 1:
+        least = size if isinstance(size, int) else size[0]
+        big = int(least * max(width, height) / min(width, height))
+        shape = (least, big) if height < width else (big, least)
+    else:
+        shape = (size[0], size[1])
+    pixels = np.asarray(image)
+    x = torch.from_numpy(pixels.copy()).double()
+    x = x.permute(2, 0, 1)[None] if pixels.ndim == 3 else x[None, None]
+    y = F.interpolate(x, size=shape, mode=mode, align_corners=False, antialias=False)[0].round().clamp(0, 255)
+    back = (y.permute(1, 2, 0) if pixels.ndim == 3 else y[0]).byte().numpy()
+    return Image.fromarray(back)
+
+
+def _cropped(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
+    size = parts[i].args["size"]
+    height, width = (size, size) if isinstance(size, int) else (size[0], size[-1])
+    for down in (0, -1, 1):
+        for right in (0, -1, 1):
+            for rounding in ("floor", "ceil"):
+                done = {i: lambda x, d=down, r=right, how=rounding: _cut(x, height, width, d, r, how)}
+                where = (
+                    f"{down:+d} rows and {right:+d} columns"
+                    if (down, right) != (0, 0)
+                    else f"an odd margin's {rounding}"
+                )
+                text = f"the centre crop is off by {where}"
+                yield Hypothesis("centercrop-rounding", text, Pipeline(parts, done), place="CenterCrop")
+
+
+def _cut(image: Any, height: int, width: int, down: int, right: int, how: str) -> Any:
+    up = (lambda n: -(-n // 2)) if how == "ceil" else (lambda n: n // 2)
+    left, top = up(image.size[0] - width) + right, up(image.size[1] - height) + down
+    return image.crop((left, top, left + width, top + height))
+
+
+def _drawn(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
+    name = short(parts[i])
+    changes: dict[str, Change] = {}
+    if "Flip" in name:
+        changes = {"never flips": lambda d: {**d, "flip": False}, "always flips": lambda d: {**d, "flip": True}}
+        changes["flips where it should not"] = lambda d: {**d, "flip": not d["flip"]}
+    if "Crop" in name:
+        for key in ("top", "left", "width", "height"):
+            for by in (1, -1):
+                changes[f"has its {key} off by {by:+d}"] = partial(_set_off, key, by)
+        changes["has its height and width exchanged"] = lambda d: {**d, "height": d["width"], "width": d["height"]}
+    if name == "RandomErasing":
+        changes["never erases"] = lambda d: {**d, "box": None}
+        changes["erases a box with height and width exchanged"] = lambda d: {
+            **d,
+            "box": d["box"] and (*d["box"][:2], d["box"][3], d["box"][2]),
+        }
+    if name == "RandAugment":
+        changes["does nothing"] = lambda d: {**d, "ops": []}
+        changes["has its magnitudes negated"] = lambda d: {**d, "ops": [(op, -m) for op, m in d["ops"]]}
+    if name == "ColorJitter":
+        changes["jitters in the order of its arguments"] = lambda d: {
+            **d,
+            "order": sorted(d["order"]),
+        }
+    for text, change in changes.items():
+        yield Hypothesis("random-transform", f"{name} {text}", Pipeline(parts, drawn={i: change}), place=name)
+
+
+def _arguments(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
+    """Each argument at torch's default, and the interpolations."""
+    name = short(parts[i])
+    if name in ("Resize", "Normalize"):
+        return
+    for argument in table.row(parts[i].name).arguments:
+        key, given = argument.torch, parts[i].args.get(argument.torch)
+        others: list[Any] = []
+        if key == "interpolation":
+            now = str(argument.default if given is None else given).rpartition(".")[2].lower()
+            others = [mode for mode in MODES[:3] if mode != now]
+        elif given is not None and not argument.required and argument.default not in (None, given):
+            others = [argument.default]
+        for other in others:
+            shown = given if given is not None else str(argument.default)
+            text = f"{name}'s {key} is {other} where the recipe has {shown}"
+            yield Hypothesis("transform-argument", text, Pipeline(_changed(parts, i, **{key: other})), place=name)

@@ -1,0 +1,420 @@
+"""Why the loss differs: other losses, on the given logits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+
+from ....mappings import table
+from ....training.recipe.schema import Recipe
+from ....training.step import torch_step
+from ...compare import Traces
+from ...record import injected_values
+from ...result import Cause
+from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
+from ..context import Context
+from ..differences import pattern
+from ..evidence import Prediction, cause, failed, judge_prediction, or_none
+from ..hypotheses import Hypothesis
+
+PART = "given logits"
+FLOOR = 2 * FLOOR_ULPS * EPS32
+Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+LossHypothesis = Hypothesis[Loss]
+# functions of torch.nn.functional that losses are made of: the fault of another reduction, and the usual one
+FUNCTIONS = {
+    "smooth_l1_loss": ("smoothl1-reduction-none", "mean"),
+    "kl_div": ("kl-batchmean", "batchmean"),
+    "l1_loss": ("vector-loss-sums", "mean"),
+    "mse_loss": ("vector-loss-sums", "mean"),
+    "huber_loss": ("vector-loss-sums", "mean"),
+    "nll_loss": ("vector-loss-sums", "mean"),
+    "cross_entropy": ("softmaxce-reduction-none", "mean"),
+}
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The loss that reproduces MindSpore's on given logits, and its causes; the recipe's own where that does."""
+
+    loss: Loss
+    causes: tuple[Cause, ...] = ()
+
+
+def explain(context: Context) -> list[Cause]:
+    """The causes of what failed in stage loss, logits excepted."""
+    wrong = failed(context.findings, "loss")
+    if not wrong:
+        return []
+    found = explained(context)
+    return list(found.causes) or _of_the_step(context, found.loss)
+
+
+def explained(context: Context) -> Explained:
+    """Look for the loss that MindSpore computes on the given logits."""
+    recipe, traces = context.recipe, context.traces
+    own = context.paired.given.loss if context.paired is not None else None
+    plain: Loss = own or as_written(recipe)
+    if not failed(context.findings, "loss", PART):
+        return Explained(plain)
+    labels = context.inputs.labels[0]
+    shape = context.inputs.logits or (len(labels), context.inputs.classes)
+    if len(shape) != 2:
+        return Explained(plain)
+    logits = injected_values.logits(*shape)
+    before = _measures(traces, plain, logits, labels) or []
+    worst = max((m.ratio for m in before), default=None)
+    for one in hypotheses(recipe, logits.shape, own):
+        found = _measures(traces, one.change, logits, labels)
+        if found and all(m.verdict is not Verdict.FAIL for m in found):
+            return Explained(one.change, (_cause(recipe, one, max(m.ratio for m in found), worst),))
+    fitted = None if own is not None else _smoothing(recipe, traces, logits, labels, worst)
+    if fitted is not None:
+        return fitted
+    text = "nothing known reproduces the loss of given logits"
+    evidence = _numbers(traces, plain, logits, labels)
+    return Explained(plain, (cause("loss", recipe.loss.name, None, text, evidence, None, worst),))
+
+
+def _cause(recipe: Recipe, one: LossHypothesis, ratio: float, before: float | None) -> Cause:
+    as_it_is = "another shape" if before is None else f"{before:.3g} times"
+    evidence = f"value and gradient of the given logits: {ratio:.2g} times the noise; by the recipe {as_it_is}"
+    return cause("loss", recipe.loss.name, one.fault, one.text, evidence, ratio, before, one.fix)
+
+
+def value_and_gradient(
+    loss: Loss, logits: np.ndarray, labels: np.ndarray, dtype: torch.dtype
+) -> tuple[np.ndarray, np.ndarray]:
+    """The loss of logits (N, K) with labels (N,) or (N, K), and its gradient; a vector's gradient is its sum's."""
+    x = torch.from_numpy(logits).to(dtype).requires_grad_()
+    y = torch.from_numpy(labels)
+    value = loss(x, y.to(dtype) if y.is_floating_point() else y)
+    (gradient,) = torch.autograd.grad(value.sum(), x)
+    return value.detach().numpy(), gradient.numpy()
+
+
+def _measures(traces: Traces, loss: Loss, logits: np.ndarray, labels: np.ndarray) -> list[Measure] | None:
+    """MindSpore's loss and gradient judged against a hypothesis; None where the shapes differ or torch refuses."""
+    runs = [or_none(partial(value_and_gradient, loss, logits, labels, t)) for t in (torch.float64, torch.float32)]
+    if runs[0] is None or runs[1] is None:
+        return None
+    found = []
+    for name, exact, single in zip(("loss", "logits.grad"), runs[0], runs[1], strict=True):
+        entry = traces.mindspore.entries.get(("loss", PART, name, 0))
+        if entry is None or entry.shape != exact.shape or entry.nonfinite:
+            return None
+        subject = traces.mindspore.array(entry.key)
+        prediction = Prediction(exact.reshape(-1), single.reshape(-1))
+        if entry.sampled or subject.size != prediction.exact.size:
+            return None
+        found.append(judge_prediction(subject, prediction, FLOOR))
+    return found
+
+
+def _smoothing(
+    recipe: Recipe, traces: Traces, logits: np.ndarray, labels: np.ndarray, before: float | None
+) -> Explained | None:
+    """Another label smoothing: the loss is linear in it, so two evaluations tell which."""
+    entry = traces.mindspore.entries.get(("loss", PART, "loss", 0))
+    if entry is None or entry.shape != () or recipe.loss.name.rpartition(".")[2] != "CrossEntropyLoss":
+        return None
+    value = float(traces.mindspore.array(entry.key)[0])
+    at = [
+        or_none(partial(value_and_gradient, with_smoothing(recipe, s), logits, labels, torch.float64))
+        for s in (0.0, 0.5)
+    ]
+    if at[0] is None or at[1] is None or float(at[1][0]) == float(at[0][0]):
+        return None
+    smoothing = 0.5 * (value - float(at[0][0])) / (float(at[1][0]) - float(at[0][0]))
+    if not 0.0 <= smoothing <= 1.0:
+        return None
+    loss = with_smoothing(recipe, smoothing)
+    found = _measures(traces, loss, logits, labels)
+    if not found or any(m.verdict is Verdict.FAIL for m in found):
+        return None
+    given = recipe.loss.args.get("label_smoothing", 0.0)
+    text = f"label_smoothing is {smoothing:.5g} where the recipe has {given}"
+    one = Hypothesis("loss-argument", text, loss, f"label_smoothing={given}")
+    return Explained(loss, (_cause(recipe, one, max(m.ratio for m in found), before),))
+
+
+def _numbers(traces: Traces, plain: Loss, logits: np.ndarray, labels: np.ndarray) -> str:
+    value, gradient = value_and_gradient(plain, logits, labels, torch.float64)
+    said = []
+    for name, exact in (("loss", value), ("logits.grad", gradient)):
+        entry = traces.mindspore.entries.get(("loss", PART, name, 0))
+        if entry is None or entry.nonfinite:
+            said.append(f"{name}: MindSpore has no finite one")
+        elif entry.shape != exact.shape or entry.sampled:
+            said.append(f"{name}: shape {list(entry.shape)} where torch has {list(exact.shape)}")
+        else:
+            said.append(f"{name}: {pattern(exact, traces.mindspore.array(entry.key))}")
+    return "; ".join(said)
+
+
+def _of_the_step(context: Context, loss: Loss) -> list[Cause]:
+    """The step's loss from MindSpore's own logits, where the loss alone is right: how the micro-batches are joined."""
+    recipe, traces = context.recipe, context.traces
+    entries = traces.mindspore.entries
+    value, logits = entries.get(("loss", "step1", "loss", 0)), entries.get(("loss", "step1", "logits", 0))
+    if value is None or logits is None or value.shape or logits.sampled or value.nonfinite or logits.nonfinite:
+        return []
+    x = traces.mindspore.array(logits.key).reshape(logits.shape)
+    labels = context.inputs.labels[0]
+    if len(labels) != len(x):
+        return []
+    subject = traces.mindspore.array(value.key)
+    parts = recipe.accumulate
+
+    def judged(factor: float) -> Measure:
+        means = [_joined(loss, x, labels, parts, dtype) * factor for dtype in (torch.float64, torch.float32)]
+        return judge_prediction(subject, Prediction(means[0], means[1]), FLOOR)
+
+    usual = judged(1.0)
+    if usual.verdict is not Verdict.FAIL:
+        return []
+    tries: list[tuple[str, str, float]] = [
+        ("accumulate-sum", f"the losses of the {parts} micro-batches are summed", float(parts)),
+        ("loss-factor", f"the loss is divided by the {parts} micro-batches once more", 1.0 / parts),
+    ]
+    for fault, text, factor in tries if parts > 1 else []:
+        found = judged(factor)
+        if found.verdict is not Verdict.FAIL:
+            evidence = (
+                f"from MindSpore's own logits: {found.ratio:.2g} times the noise, by the recipe {usual.ratio:.3g}"
+            )
+            return [cause("loss", "the step's loss", fault, text, evidence, found.ratio, usual.ratio)]
+    expected = float(_joined(loss, x, labels, parts, torch.float64)[0])
+    shown = f"MindSpore {float(subject[0]):.7g}, torch from MindSpore's logits {expected:.7g}"
+    text = "the step's loss is not that of its own logits and labels, though the loss alone is right"
+    return [cause("loss", "the step's loss", None, text, shown, None, usual.ratio)]
+
+
+def _joined(loss: Loss, logits: np.ndarray, labels: np.ndarray, parts: int, dtype: torch.dtype) -> np.ndarray:
+    chunks: list[Any] = list(zip(np.split(logits, parts), np.split(labels, parts), strict=True))
+    values = [value_and_gradient(loss, x, y, dtype)[0].sum() for x, y in chunks]
+    return np.asarray([np.mean(values)])
+
+
+def as_written(recipe: Recipe, **changed: Any) -> Loss:
+    """The recipe's loss, with some arguments changed; None takes an argument out."""
+    args = {**recipe.loss.args, **changed}
+    part = recipe.loss.model_copy(update={"args": {k: v for k, v in args.items() if v is not None}})
+    other = recipe.model_copy(update={"loss": part})
+    return lambda logits, labels: torch_step.build_loss(other, logits.dtype)(logits, labels)
+
+
+def with_smoothing(recipe: Recipe, smoothing: float) -> Loss:
+    """The recipe's loss with another label smoothing."""
+    return as_written(recipe, label_smoothing=smoothing)
+
+
+def hypotheses(recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None) -> Iterator[LossHypothesis]:
+    """What a loss of logits of `shape` (N, K) may do differently; the likelier first. own: the user's loss, where it
+    is not the recipe's."""
+    name = table.row(recipe.loss.name).short if own is None else ""
+    plain = own or as_written(recipe)
+    if name == "CrossEntropyLoss":
+        yield from _cross_entropy(recipe)
+    if own is None:
+        yield from _arguments(recipe)
+    yield from _functions(plain)
+    yield from _fed(plain, shape)
+    yield from _scaled(plain, shape)
+    if name == "CrossEntropyLoss":
+        yield from _otherwise(recipe)
+    if name == "BCEWithLogitsLoss":
+        yield from _binary(recipe)
+
+
+def _cross_entropy(recipe: Recipe) -> Iterator[LossHypothesis]:
+    smoothing = recipe.loss.args.get("label_smoothing", 0.0)
+    if smoothing:
+        text = f"the smoothing's mass goes to the K - 1 other classes, {smoothing}/(K - 1) each, not to all K"
+        yield Hypothesis("label-smoothing-k-1", text, _smoothed_over_others(recipe, smoothing))
+        text = f"label_smoothing is 0 where the recipe has {smoothing}"
+        fix = f"label_smoothing={smoothing}"
+        yield Hypothesis("loss-argument", text, as_written(recipe, label_smoothing=0.0), fix)
+    none = as_written(recipe, reduction="none")
+    text = "the loss is not reduced, and its gradient is that of the sum"
+    yield Hypothesis("softmaxce-reduction-none", text, none)
+    weight = recipe.loss.args.get("weight")
+    if weight:
+        text = "the weighted losses are divided by the number of samples, not by the sum of their weights"
+        mean = lambda x, y: none(x, y).sum() / x.shape[0]  # noqa: E731
+        yield Hypothesis("weight-mean-by-count", text, mean, "nn.CrossEntropyLoss, which divides by the weights' sum")
+    if recipe.loss.args.get("ignore_index", -100) != -100:
+        text = "ignored samples count in the mean's denominator"
+        yield Hypothesis("ignore-index-mean", text, lambda x, y: none(x, y).sum() / x.shape[0])
+
+
+def _smoothed_over_others(recipe: Recipe, smoothing: float) -> Loss:
+    def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        classes = logits.shape[1]
+        log = F.log_softmax(logits, 1)
+        if labels.is_floating_point():
+            return -(labels * log).sum(1).mean()
+        rows = torch.full_like(log, smoothing / (classes - 1))
+        rows.scatter_(1, labels.view(-1, 1), 1.0 - smoothing)
+        return -(rows * log).sum(1).mean()
+
+    return loss
+
+
+def _arguments(recipe: Recipe) -> Iterator[LossHypothesis]:
+    """Each argument at torch's default, and every reduction."""
+    for argument in table.row(recipe.loss.name).arguments:
+        name, given = argument.torch, recipe.loss.args.get(argument.torch)
+        if not argument.to or argument.required:
+            continue
+        now = argument.default if given is None else given
+        others = ["mean", "sum", "none"] if name == "reduction" else [argument.default]
+        for other in others:
+            if other == now:
+                continue
+            text = f"{name} is {other!r} where the recipe has {now!r}"
+            yield Hypothesis("loss-argument", text, as_written(recipe, **{name: other}), f"{name}={now!r}")
+
+
+def _fed(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
+    """Other samples, other labels, other logits than it should be given."""
+    batch, classes = shape
+    for by in (1, -1):
+        text = f"the labels are shifted by {by:+d} when the loss gets them"
+        yield Hypothesis("labels-shifted", text, _relabelled(plain, partial(_shifted, by=by, classes=classes)))
+    text = "the classes are counted in reverse order"
+    yield Hypothesis("labels-reversed", text, lambda x, y: plain(x.flip(1), y))
+    for i in reversed(range(min(batch, 64))):
+        keep = [j for j in range(batch) if j != i]
+        text = f"sample {i + 1} of {batch} is left out of the loss"
+        if keep:
+            yield Hypothesis("sample-left-out", text, partial(_of_some, plain, keep))
+    yield Hypothesis(
+        "labels-permuted", "the labels are in reverse order of the samples", lambda x, y: plain(x, y.flip(0))
+    )
+    for by in (1, -1):
+        text = "the labels belong to the neighbouring samples"
+        yield Hypothesis("labels-permuted", text, _relabelled(plain, partial(torch.roll, shifts=by, dims=0)))
+    text = "the loss takes the softmax of what is a softmax already"
+    yield Hypothesis("softmax-twice", text, lambda x, y: plain(x.softmax(1), y), "hand the logits over as they are")
+    text = "the loss takes the softmax of what is a log-softmax already"
+    yield Hypothesis("softmax-twice", text, lambda x, y: plain(2 * x.log_softmax(1), y))
+    text = "the logits reach the loss in half precision"
+    yield Hypothesis("amp-black-list", text, lambda x, y: plain(x + (x.half().to(x.dtype) - x).detach(), y))
+    text = "the logits reach the loss in half precision, and their gradient comes back in it"
+    yield Hypothesis("amp-black-list", text, lambda x, y: plain(x.half().to(x.dtype), y))
+    yield Hypothesis("loss-sign", "the loss has the other sign", lambda x, y: -plain(x, y))
+
+
+def _relabelled(loss: Loss, change: Callable[[torch.Tensor], torch.Tensor]) -> Loss:
+    return lambda logits, labels: loss(logits, change(labels))
+
+
+def _of_some(loss: Loss, keep: list[int], logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return loss(logits[keep], labels[keep])
+
+
+def _multiplied(loss: Loss, factor: float, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    return factor * loss(logits, labels)
+
+
+def _shifted(labels: torch.Tensor, by: int, classes: int) -> torch.Tensor:
+    return labels.roll(by, 1) if labels.is_floating_point() else (labels + by) % classes
+
+
+def _scaled(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
+    batch, classes = shape
+    factors = {
+        "divided by the number of classes as well": 1.0 / classes,
+        "multiplied by the number of classes": float(classes),
+        "divided by the batch once more": 1.0 / batch,
+        "multiplied by the batch": float(batch),
+        "halved": 0.5,
+        "doubled": 2.0,
+        "taken with logarithms of base 2": 1.0 / 0.6931471805599453,
+    }
+    for text, factor in factors.items():
+        yield Hypothesis("loss-factor", f"the loss is {text}", partial(_multiplied, plain, factor))
+
+
+def _functions(plain: Loss) -> Iterator[LossHypothesis]:
+    """The functions that the loss, whoever wrote it, calls inside: another reduction, another clamp."""
+    for name, (fault, usual) in FUNCTIONS.items():
+        for reduction in ("none", "mean", "sum"):
+            if reduction == usual:
+                continue
+            text = f"{name} has reduction={reduction!r}"
+            yield Hypothesis(fault, text, partial(_with_function, plain, name, {"reduction": reduction}))
+    text = "the logarithm is of p + 1e-12, so that a term costs 27.6 at most, not 100"
+    yield Hypothesis("bce-log-clamp", text, partial(_with_function, plain, "binary_cross_entropy", None))
+
+
+def _with_function(
+    loss: Loss, name: str, changed: dict[str, Any] | None, logits: torch.Tensor, labels: torch.Tensor
+) -> torch.Tensor:
+    """The loss while one function is another: with some arguments changed, or (None) nn.BCELoss's own clamp. Raises
+    ValueError where the loss does not call it."""
+    real, called = getattr(F, name), []
+
+    def other(*args: Any, **given: Any) -> torch.Tensor:
+        called.append(name)
+        return _added(real, args[0], args[1]) if changed is None else real(*args[:2], **{**given, **changed})
+
+    with patch.object(F, name, other):
+        value = loss(logits, labels)
+    if not called:
+        raise ValueError(f"the loss does not call {name}")
+    return value
+
+
+def _otherwise(recipe: Recipe) -> Iterator[LossHypothesis]:
+    """Another loss altogether."""
+
+    def rows(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return y if y.is_floating_point() else F.one_hot(y, x.shape[1]).to(x.dtype)
+
+    makes: dict[str, Loss] = {
+        "a binary cross entropy of every class": lambda x, y: F.binary_cross_entropy_with_logits(x, rows(x, y)),
+        "the squared distance from one-hot rows": lambda x, y: F.mse_loss(x, rows(x, y)),
+        "the negative logit of the class, without log_softmax": lambda x, y: -(rows(x, y) * x).sum(1).mean(),
+        "the negative probability of the class, without the logarithm": lambda x, y: (
+            -(rows(x, y) * x.softmax(1)).sum(1).mean()
+        ),
+        "a log-softmax over the batch instead of over the classes": lambda x, y: (
+            -(rows(x, y) * x.log_softmax(0)).sum(1).mean()
+        ),
+        "the squared distance of the probabilities": lambda x, y: F.mse_loss(x.softmax(1), rows(x, y)),
+    }
+    for text, loss in makes.items():
+        yield Hypothesis("loss-other", f"the loss is {text}", loss, "nn.CrossEntropyLoss on the logits")
+
+
+def _binary(recipe: Recipe) -> Iterator[LossHypothesis]:
+    makes: dict[str, tuple[str, Loss]] = {
+        "bce-log-clamp": (
+            "the loss is nn.BCELoss of the sigmoid, whose logarithm is of p + 1e-12",
+            lambda x, y: _added(F.binary_cross_entropy, x.sigmoid(), y),
+        ),
+        "loss-other": ("the loss is a cross entropy over the classes", lambda x, y: F.cross_entropy(x, y)),
+        "sigmoid-twice": (
+            "the loss takes the sigmoid of what is a sigmoid already",
+            lambda x, y: as_written(recipe)(x.sigmoid(), y),
+        ),
+    }
+    for fault, (text, loss) in makes.items():
+        yield Hypothesis(fault, text, loss)
+
+
+def _added(real: Loss, p: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """MindSpore's binary cross entropy: 1e-12 inside the logarithm, and torch's gradient."""
+    torchs = real(p, targets)
+    least = 1e-12
+    value = -(targets * (p + least).log() + (1 - targets) * (1 - p + least).log()).mean()
+    return torchs + (value - torchs).detach()

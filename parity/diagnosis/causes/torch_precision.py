@@ -1,0 +1,216 @@
+"""Why whole passes differ: a shorter format, or the batch in other pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from math import inf
+from statistics import median
+
+import numpy as np
+import torch
+
+from ....mappings import table
+from ....training.recipe.schema import Amp, Recipe
+from ...record.recorder import LeafOutput
+from ...record.torch_precision import computing_in
+from ...record.torch_runner import TorchSide
+from ...result import Cause, Finding, ModuleVerdict
+from ...trace import Key, Trace, sample_positions
+from ...verdict import RATIO, Verdict
+from ..context import Context
+from ..evidence import (
+    Outcome,
+    Prediction,
+    cause,
+    comparable,
+    failed,
+    judge_prediction,
+    mindspore_values,
+    or_none,
+    torch_values,
+)
+from ..hypotheses import cell_of, place
+from ..torch_subjects import CannotRun, ModuleSubject, Tensors
+
+PART = "train"
+WHOLE = "the whole net"
+FLOOR = 2e-6
+MANY = 0.5  # share of the layers that must fail before the precision of the whole is in doubt
+FAULT = "ascend-fp16-ops"
+FORMATS = {"fp16": "float16 (or TF32, which rounds alike)", "hf32": "HF32", "bf16": "bfloat16"}
+NEAR = 4.0  # by what factor rounding of one format may differ between two kernels; bf16's is 8 times fp16's
+SUMMED = 2.0  # times that for a weight's gradient, a sum over the batch that each kernel rounds on its way: 4.4 seen
+ALONG = 0.9  # cosine of the difference with the tensor itself: a factor's is 1, rounding of a gradient had up to 0.54
+
+
+def explain(context: Context) -> list[Cause]:
+    """The cause of a training forward pass that differs in most layers: another precision, or no micro-batches."""
+    wrong = failed(context.findings, "forward", PART)
+    keys = [e.key for e in context.mindspore.select("forward", PART) if comparable(context.traces, e.key)]
+    if context.options.pair is not None or not wrong:
+        return []
+    recipe = context.recipe
+    found = (_in_one(context, wrong) if recipe.accumulate > 1 else []) or _in_pieces(context)
+    if found:
+        return found
+    alone = any(module.own and module.verdict is Verdict.FAIL for module in context.modules)
+    if not keys or len(wrong) < MANY * len(keys) or alone:  # alone, modules run in float32: these fail for themselves
+        return []
+    for fault, text, amp in _others(recipe.amp):
+        outputs = or_none(partial(_outputs, context, recipe.model_copy(update={"amp": amp}), torch.float32))
+        if outputs is None:
+            continue
+        ratios = _ratios(context, keys, outputs)
+        # rounding of the right precision is not only enough to explain the difference, it is also as large
+        if ratios and max(ratios) <= RATIO and (amp is None or median(ratios) >= 1 / RATIO):
+            before = max((f.ratio for f in wrong if f.ratio), default=None)
+            evidence = f"{len(ratios)} outputs: the largest is {max(ratios):.2g} times that precision's noise"
+            fix = f"amp: {_said(recipe.amp)}"
+            return [cause("forward", WHOLE, fault, text, evidence, max(ratios), before, fix)]
+    return []
+
+
+def _in_pieces(context: Context) -> list[Cause]:
+    """The batch in other pieces than torch's, by the calls of a layer."""
+    pieces = {}
+    for entry in context.mindspore.select("forward", PART):
+        pieces[entry.name] = [_pieces(trace, entry.name) for trace in (context.traces.alone[0], context.mindspore)]
+    changed = [(name, *both) for name, both in pieces.items() if both[0] != both[1] and sum(both[0]) == sum(both[1])]
+    if not changed or len(changed) < MANY * len(pieces):
+        return []
+    name, expected, got = changed[0]
+    uneven = len(set(got)) > 1
+    text = f"the batch goes through the net in pieces of {_sizes(got)} samples, where the recipe has {_sizes(expected)}"
+    text += ": the mean of their means is not the batch's" if uneven else ""
+    evidence = f"the calls of {len(changed)} of {len(pieces)} layers, as {name}"
+    fault = "accumulate-uneven" if uneven else "bn-eval-accumulation" if len(got) == 1 else None
+    fix = "" if uneven else f"accumulate: {len(expected)}"
+    return [cause("forward", WHOLE, fault, text, evidence, 0.0, None, fix)]
+
+
+def _pieces(trace: Trace, name: str) -> list[int]:
+    """The samples in each call of a layer."""
+    calls = sorted((e for e in trace.select("forward", PART) if e.name == name), key=lambda e: e.call)
+    return [e.shape[0] if e.shape else 0 for e in calls]
+
+
+def _sizes(pieces: Sequence[object]) -> str:
+    return " and ".join(str(size) for size in pieces)
+
+
+def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
+    """The whole batch in one pass, where the recipe has micro-batches: batch statistics are other ones then."""
+    recipe = context.recipe
+    whole = recipe.model_copy(update={"accumulate": 1})
+    runs = [or_none(partial(_outputs, context, whole, dtype)) for dtype in (torch.float64, torch.float32)]
+    if runs[0] is None or runs[1] is None:
+        return []
+    every = list(context.mindspore.select("forward", PART))
+    entries = [e for e in every if not e.nonfinite and e.key in runs[0] and e.key in runs[1]]
+    if len(entries) < MANY * len(every) or any(e.shape[:1] != entries[0].shape[:1] for e in entries):
+        return []
+    ratios = []
+    for entry in entries:
+        subject = mindspore_values(context.traces, entry.key)
+        exact, single = (run[entry.key] for run in (runs[0], runs[1]))
+        if entry.sampled and exact.size > subject.size:
+            at = sample_positions(exact.size, subject.size)
+            exact, single = exact[at], single[at]
+        if exact.size != subject.size:
+            return []
+        ratios.append(judge_prediction(subject, Prediction(exact, single), FLOOR).ratio)
+    if max(ratios) > 2 * RATIO:
+        return []
+    text = f"the batch goes through the net at once, where the recipe has {recipe.accumulate} micro-batches"
+    evidence = f"{len(ratios)} outputs, the largest {max(ratios):.2g} times the noise"
+    before = max((f.ratio for f in wrong if f.ratio), default=None)
+    return [cause("forward", WHOLE, "bn-eval-accumulation", text, evidence, max(ratios), before)]
+
+
+def _others(amp: Amp | None) -> Iterator[tuple[str, str, Amp | None]]:
+    now = _said(amp)
+    if now != _said(None):
+        yield "amp-missing", f"the step computes in float32 where the recipe has {now}", None
+    for dtype in ("float16", "bfloat16"):
+        for level in ("O1", "O2", "O3"):
+            other = Amp(level=level, dtype=dtype)
+            if _said(other) != now:
+                yield "amp-black-list", f"the step computes in {_said(other)} where the recipe has {now}", other
+
+
+def _said(amp: Amp | None) -> str:
+    return "float32" if amp is None or amp.level == "O0" else f"{amp.dtype} at level {amp.level}"
+
+
+def _outputs(context: Context, recipe: Recipe, dtype: torch.dtype) -> dict[Key, np.ndarray]:
+    """Every leaf's output in a training pass under another recipe."""
+    found: dict[Key, np.ndarray] = {}
+
+    def seen(leaf: LeafOutput) -> None:
+        # an in-place module after it would overwrite the values
+        found["forward", PART, leaf.name, leaf.call] = leaf.output.reshape(-1).copy()
+
+    TorchSide(recipe, context.model, dtype).forward(context.inputs.images[0], seen)
+    return found
+
+
+def _ratios(context: Context, keys: list[Key], found: dict[Key, np.ndarray]) -> list[float]:
+    """How far each of MindSpore's outputs is from float64, in units of this precision's own distance."""
+    ratios = []
+    for key in keys:
+        if key not in found:
+            continue
+        exact = torch_values(context.traces, key)
+        single = found[key]
+        single = single if single.size == exact.size else single[sample_positions(single.size, exact.size)]
+        measure = judge_prediction(mindspore_values(context.traces, key), Prediction(exact, single), FLOOR)
+        ratios.append(measure.ratio if measure.verdict is not Verdict.FAIL else max(measure.ratio, 2 * RATIO))
+    return ratios
+
+
+def shorter(subject: ModuleSubject, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
+    """The cause of a module whose failing tensors are all as far off as products of a shorter format are, or None."""
+    try:
+        exact = subject.computed([], torch.float64)
+        found = {}
+        for name in FORMATS:
+            with computing_in(name):
+                found[name] = _unlike(subject, before, exact, subject.computed([], torch.float32))
+    except CannotRun:
+        return None
+    name = min(found, key=found.__getitem__)
+    if found[name] > NEAR:
+        return None
+    where = verdict.name or "the model itself"
+    text = f"{verdict.kind} {where} computes its products in {FORMATS[name]}, not in float32"
+    evidence = (
+        f"{len(before.failing)} tensors are as far from float64 as torch's are with operands in {name}, to a factor of "
+        f"{found[name]:.2g}"
+    )
+    fix = f"{place(cell_of(verdict))}: {table.faults()[FAULT].fix}"
+    return Cause("forward", verdict.name, FAULT, text, fix, evidence, None, before.worst)
+
+
+def _unlike(subject: ModuleSubject, before: Outcome, exact: Tensors, short: Tensors) -> float:
+    """The largest factor between MindSpore's distance from float64 and the format's, over the failing tensors that are
+    products; infinite without any."""
+    # a bias's gradient is a sum, which kernels round as they please
+    products = [name for name in before.failing if not name.rpartition(".")[0].endswith("bias")]
+    worst = 1.0 if products else inf
+    for name in products:
+        recorded = subject.expected.get(name)
+        if recorded is None or name not in exact or exact[name].shape != recorded.shape:
+            return inf
+        reference = recorded.taken_from(exact[name]).astype(np.float64)
+        of_torch = float(np.linalg.norm(recorded.taken_from(short[name]) - reference))
+        of_mindspore = float(np.linalg.norm(recorded.elements - reference))
+        if not of_torch or not np.isfinite(of_mindspore):
+            return inf
+        off = recorded.elements - reference
+        if abs(float(off @ reference)) > ALONG * of_mindspore * float(np.linalg.norm(reference)):
+            return inf  # rounding points anywhere; this is a factor
+        factor = max(of_mindspore / of_torch, of_torch / of_mindspore)
+        is_sum = name.endswith(".grad") and not name.startswith("input")
+        worst = max(worst, factor / SUMMED if is_sum else factor)
+    return worst

@@ -1,0 +1,294 @@
+"""A container's forward with one operation left out, swapped or moved.
+
+They are tried on containers whose children all pass, and on classes of the user's own. Each changes one operation
+(torch_operations.py); text names it by its line of source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ..hypotheses import module_hypotheses
+from ..torch_operations import Do, Operation, Place, edited, first_tensor, same_shape
+from .torch_formulas import ACTIVATIONS
+from .torch_layers import Mutation
+
+OPERATION = "operation"
+ADDS = {"add", "__add__", "__radd__", "add_", "__iadd__"}
+SUBTRACTS = {"sub", "__sub__", "sub_", "__isub__", "subtract"}
+BINARY = ADDS | SUBTRACTS | {"mul", "__mul__", "__rmul__", "mul_", "__imul__", "multiply"}
+DIVIDES = {"div", "__truediv__", "div_", "__itruediv__", "true_divide"}
+RELUS = {"relu", "relu_", "ReLU"}
+NAMED = {"relu", "relu_", "gelu", "silu", "relu6", "hardswish", "sigmoid", "tanh", "leaky_relu", "elu", "softplus"}
+TURNS = {"transpose", "permute", "swapaxes", "movedim", "t"}
+IN_PLACE = {"__iadd__", "__isub__", "__imul__", "__itruediv__", "add_", "mul_", "sub_", "div_", "relu_", "clamp_"}
+PRESENT = 12  # earlier tensors that an operand may be mistaken for
+SHAPED = {"flatten", "view", "reshape", "_unsafe_view"}
+JOINS = {"cat", "concat", "concatenate"}
+SPLITS = {"chunk", "split", "unbind", "tensor_split", "split_with_sizes"}
+
+
+def operation_mutations(
+    seen: Sequence[Operation], values: bool = True, gradients: bool = True
+) -> Iterator[tuple[Mutation, str | None]]:
+    """Every way to do one of these operations otherwise, and the known fault it stands for.
+
+    values: ways that change what is computed; gradients: ways that leave it as it is.
+    """
+    for i, op in enumerate(seen):
+        if values:
+            yield from _left_out(op)
+            yield from _operands(op, seen[:i])
+            yield from _moved(op, seen[i + 1 :])
+            yield from _activations(op)
+            yield from arranged(op)
+            yield from _exchanged(op, seen[i + 1 :])
+            yield from _arguments(op)
+        if gradients:
+            yield from _gradient(op)
+
+
+def set_arguments(op: Operation, changes: Sequence[dict[str, Any]]) -> Iterator[Mutation]:
+    """The function gets other keyword arguments."""
+    for change in changes:
+        if any(op.kwargs.get(key, ...) == value for key, value in change.items()):
+            continue
+        said = ", ".join(f"{key}={value!r}" for key, value in change.items())
+        yield otherwise(op, f"{said} in {op.said}", lambda f, *a, c=change, **k: _with(f, a, {**k, **c}))
+
+
+def _with(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return function(*args, **kwargs)
+    except TypeError:  # it was given by position
+        return function(args[0], **kwargs)
+
+
+def _left_out(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
+    given = first_tensor(op.args)
+    if given is None or not isinstance(op.result, torch.Tensor) or op.name in ADDS:
+        return
+    if op.name in TURNS:
+        yield otherwise(op, f"{op.said} left out", lambda f, *a, **k: a[0]), "transpose-permute"
+        yield from turned(op, given.dim())
+    elif same_shape(given, op.result) and not torch.equal(given, op.result):
+        yield otherwise(op, f"{op.said} left out", lambda f, *a, **k: first_tensor(a)), None
+
+
+def _operands(op: Operation, earlier: Sequence[Operation]) -> Iterator[tuple[Mutation, str | None]]:
+    """One operand alone; the two exchanged; another tensor in the place of one."""
+    if op.name in IN_PLACE and op.args:
+        copy = f"{op.said} on a copy, which leaves the original as it was"
+        yield otherwise(op, copy, lambda f, x, *a, **k: f(x.clone(), *a, **k)), "inplace-no-alias"
+    if op.name in BINARY and len(op.args) == 2:
+        for i, said in ((0, "first"), (1, "second")):
+            if same_shape(op.args[i], op.result):
+                yield otherwise(op, f"the {said} operand of {op.said} alone", lambda f, *a, i=i, **k: a[i]), None
+        if op.name in ADDS and same_shape(*op.args):
+            yield otherwise(op, f"a product instead of the sum {op.said}", lambda f, x, y, **k: x * y), None
+            yield otherwise(op, f"a difference instead of the sum {op.said}", lambda f, x, y, **k: x - y), None
+            yield otherwise(op, f"half of the sum {op.said}", lambda f, x, y, **k: (x + y) / 2), None
+    if op.name in SUBTRACTS | DIVIDES | {"matmul", "__matmul__"} and len(op.args) == 2:
+        yield otherwise(op, f"the operands of {op.said} exchanged", lambda f, x, y, **k: f(y, x, **k)), None
+    if op.child is None and op.name not in BINARY:
+        return
+    known = [e for e in earlier[-PRESENT:] if isinstance(e.result, torch.Tensor)]
+    for i, operand in enumerate(op.args):
+        for other in known:
+            if same_shape(operand, other.result) and not torch.equal(operand, other.result):
+                yield _other_operand(op, i, other), None
+
+
+def _other_operand(op: Operation, position: int, other: Operation) -> Mutation:
+    """An operand is the result of an earlier operation instead of the right one."""
+    kept: dict[str, Any] = {}
+
+    def remember(f: Any, *args: Any, **kwargs: Any) -> Any:
+        kept["value"] = f(*args, **kwargs)
+        kept["copy"] = kept["value"].clone()  # as it was then
+        return kept["value"]
+
+    def use(f: Any, *args: Any, **kwargs: Any) -> Any:
+        return f(*(kept["copy"] if i == position else a for i, a in enumerate(args)), **kwargs)
+
+    operand = f"operand {position + 1}" if len(op.args) > 1 else "input"
+    what = f"the result of {other.said} for {operand} of {op.said}"
+    return Mutation(
+        what, lambda m: edited(m, {other.place: remember, op.place: use}), fix=f"write {op.said} as torch does"
+    )
+
+
+def _moved(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Mutation, str | None]]:
+    """An activation that follows an addition comes before it, on one of the operands; an activation too many."""
+    if op.name not in ADDS or len(op.args) != 2 or not same_shape(*op.args):
+        return
+    after = next((e for e in later if _takes(e, op)), None)
+    if after is not None and _is_activation(after):
+        for i, said in ((0, "first"), (1, "second")):
+            kept: dict[str, Any] = {}
+
+            def early(f: Any, x: Any, y: Any, kept: dict[str, Any] = kept, i: int = i, **k: Any) -> Any:
+                kept["other"] = (x, y)[1 - i].clone()
+                return (x, y)[i]
+
+            def late(f: Any, *a: Any, kept: dict[str, Any] = kept, **k: Any) -> Any:
+                return f(*a, **k) + kept["other"]
+
+            what = f"the activation before the addition {op.said}, on its {said} operand"
+            do = {op.place: early, after.place: late}
+            yield Mutation(what, lambda m, do=do: edited(m, do), fix=f"write the activation after {op.said}"), None  # type: ignore[misc]
+
+
+def _takes(later: Operation, op: Operation) -> bool:
+    """Whether a later operation works on the result of an earlier one."""
+    given = first_tensor(later.args)
+    return given is not None and same_shape(given, op.result) and torch.equal(given, op.result)
+
+
+def _is_activation(op: Operation) -> bool:
+    return op.name in NAMED or op.name in ("ReLU", "ReLU6", "GELU", "SiLU", "Hardswish", "LeakyReLU", "ELU", "Tanh")
+
+
+def _activations(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
+    """Another activation, or one that torch has not."""
+    if op.name in NAMED:
+        for name, function in ACTIVATIONS.items():
+            fault = "gelu-approximate" if op.name == "gelu" and "tanh" in name else None
+            yield otherwise(op, f"{name} for {op.said}", lambda f, x, *a, g=function, **k: g(x)), fault
+    elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point() and bool((op.result < 0).any()):
+        yield otherwise(op, f"a ReLU after {op.said}", lambda f, *a, **k: F.relu(f(*a, **k))), None
+
+
+def _exchanged(op: Operation, later: Sequence[Operation]) -> Iterator[tuple[Mutation, str | None]]:
+    """Two inner modules in the other order, or one used in place of another."""
+    if op.child is None:
+        return
+    for after in later:
+        if after.child is None or after.child == op.child:
+            continue
+        do = _swap(op.child, after.child, op.place, after.place)
+        what = f"{op.child} and {after.child} exchanged"
+        yield Mutation(what, do, fix=f"call {op.child} before {after.child}"), None
+
+
+def _swap(one: str, other: str, first: Place, second: Place) -> Callable[[nn.Module], None]:
+    def apply(module: nn.Module) -> None:
+        a, b = module.get_submodule(one), module.get_submodule(other)
+        forward_a, forward_b = a.forward, b.forward
+        edited(
+            module,
+            {first: lambda f, *x, **k: forward_b(*x, **k), second: lambda f, *x, **k: forward_a(*x, **k)},
+        )
+
+    return apply
+
+
+def _gradient(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
+    """The same values, with a gradient that does not pass, or passes where torch stops it."""
+    if op.name == "detach":
+        yield otherwise(op, f"a gradient that passes {op.said}", lambda f, x, *a, **k: x), "detach"
+    elif isinstance(op.result, torch.Tensor) and op.result.is_floating_point():
+        yield otherwise(op, f"a stop_gradient after {op.said}", lambda f, *a, **k: f(*a, **k).detach()), "detach"
+
+
+def _arguments(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
+    """Other keyword arguments of the functions that have a known trap: the tables' hypotheses of the verb OPERATION."""
+    if op.child is not None:
+        return
+    for hypothesis in module_hypotheses([OPERATION]):
+        if op.name in hypothesis.values["functions"]:
+            for mutation in set_arguments(op, hypothesis.values["set"]):
+                yield mutation, hypothesis.fault
+
+
+def otherwise(op: Operation, what: str, do: Do) -> Mutation:
+    """The trial that does one operation otherwise."""
+    return Mutation(what, lambda m: edited(m, {op.place: do}), fix=f"write {op.said} as torch does")
+
+
+def turned(op: Operation, rank: int) -> Iterator[tuple[Mutation, str | None]]:
+    """Two dimensions more exchanged."""
+    for i in range(rank):
+        for j in range(i + 1, rank):
+            what = f"dimensions {i} and {j} exchanged after {op.said}"
+            yield otherwise(op, what, lambda f, *a, i=i, j=j, **k: f(*a, **k).transpose(i, j)), None
+
+
+def arranged(op: Operation) -> Iterator[tuple[Mutation, str | None]]:
+    """Shapes that agree and elements that stand elsewhere."""
+    given = first_tensor(op.args)
+    turned_round = f"the parts of {op.said} in the other order"
+    if op.name in SHAPED and given is not None and given.dim() >= 3:
+        last = f"{op.said} with the channels last"
+        yield otherwise(op, last, lambda f, x, *a, **k: f(x.movedim(1, -1), *a, **k)), None
+        exchanged = f"{op.said} with the last two dimensions exchanged"
+        yield otherwise(op, exchanged, lambda f, x, *a, **k: f(x.transpose(-1, -2), *a, **k)), None
+    if op.name in SHAPED and isinstance(op.result, torch.Tensor) and op.result.dim() > 2:
+        yield from _packed(op, tuple(op.result.shape))
+    if op.name in JOINS and isinstance(op.args[0], (list, tuple)):
+        yield otherwise(op, turned_round, lambda f, xs, *a, **k: f(list(xs)[::-1], *a, **k)), None
+    if op.name in SPLITS:
+        yield otherwise(op, turned_round, lambda f, *a, **k: tuple(f(*a, **k))[::-1]), None
+        for shift in range(1, len(op.result) if isinstance(op.result, tuple) else 1):
+
+            def rotate(f: Any, *args: Any, shift: int = shift, **kwargs: Any) -> Any:
+                parts = tuple(f(*args, **kwargs))
+                return parts[shift:] + parts[:shift]
+
+            yield otherwise(op, f"the parts of {op.said} rotated by {shift}", rotate), None
+    if op.name == "pad" and given is not None and len(op.args) > 1 and len(op.args[1]) >= 4:
+        what = f"the pairs of {op.said} in the other order"
+        pairs = [tuple(op.args[1][i : i + 2]) for i in range(0, len(op.args[1]), 2)]
+        swapped = tuple(number for pair in reversed(pairs) for number in pair)
+        yield otherwise(op, what, lambda f, x, p, *a, n=swapped, **k: f(x, n, *a, **k)), "nn-pad-order"
+    if op.name == "repeat" and given is not None:
+        yield (
+            otherwise(op, f"repeat_interleave for {op.said}", lambda f, x, *n, **k: _interleaved(x, n)),
+            "repeat-vs-tile",
+        )
+    if op.name in ("mean", "sum") and given is not None:
+        other = torch.sum if op.name == "mean" else torch.mean
+        yield otherwise(op, f"a {other.__name__} for {op.said}", lambda f, *a, g=other, **k: g(*a, **k)), None
+    if op.name == "__getitem__" and given is not None and isinstance(op.args[1], tuple):
+        yield from _picked(op, given)
+
+
+def _packed(op: Operation, shape: tuple[int, ...]) -> Iterator[tuple[Mutation, str | None]]:
+    """Two dimensions of a new shape are read in the other order: (heads, 3, d) for (3, heads, d)."""
+    for i in range(1, len(shape)):
+        for j in range(i + 1, len(shape)):
+            if shape[i] == 1 or shape[j] == 1:
+                continue
+            read = list(shape)
+            read[i], read[j] = read[j], read[i]
+            fault = "mha-packed-order" if 3 in (shape[i], shape[j]) else None
+            what = f"{op.said} into {tuple(read)}, dimensions {i} and {j} in the other order"
+            do = lambda f, x, *a, r=read, i=i, j=j, **k: x.reshape(r).transpose(i, j)  # noqa: E731
+            yield otherwise(op, what, do), fault
+
+
+def _picked(op: Operation, given: torch.Tensor) -> Iterator[tuple[Mutation, str | None]]:
+    """One element along a dimension: the class token, or the last time step."""
+    index = op.args[1]
+    for dim, at in enumerate(index):
+        if isinstance(at, int):
+            yield otherwise(op, f"a mean for {op.said}", lambda f, x, i, dim=dim, **k: x.mean(dim)), None
+            for other in {0, given.shape[dim] - 1} - {at % given.shape[dim]}:
+                changed = (*index[:dim], other, *index[dim + 1 :])
+                # of a sequence (batch, step, channel), the last step of all instead of the sample's own last one
+                padded = given.dim() == 3 and dim == 1 and other and at % given.shape[dim]
+                what = f"element {other} for {op.said}"
+                do = lambda f, x, i, c=changed, **k: f(x, c)  # noqa: E731
+                yield otherwise(op, what, do), "lstm-seq-length" if padded else None
+
+
+def _interleaved(x: torch.Tensor, counts: tuple[Any, ...]) -> torch.Tensor:
+    flat = counts[0] if len(counts) == 1 and not isinstance(counts[0], int) else counts
+    for dim, count in enumerate(flat[-x.dim() :]):
+        x = x.repeat_interleave(int(count), dim)
+    return x

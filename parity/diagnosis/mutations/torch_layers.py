@@ -1,0 +1,398 @@
+"""A layer with another attribute, padding, order of weights or normalisation.
+
+A mutation changes a copy of the module, whose parameters keep their names, so that every gradient has its counterpart.
+Mutations can be put one upon another.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from ....errors import UnknownRow
+from ....mappings import table
+
+Values = Mapping[str, Any]
+Change = Callable[[nn.Module], None]
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One way to compute a module otherwise: what it is, in words that follow "as with"; how to make it so, in place;
+    and the torch arguments that are at stake."""
+
+    what: str
+    apply: Change
+    arguments: tuple[str, ...] = ()
+    fix: str = ""  # what to do, where that is no argument
+
+
+Mutate = Callable[[nn.Module, Values], Iterator[Mutation]]
+
+
+def arguments_of(module: nn.Module) -> dict[str, Any]:
+    """The constructor arguments of a module that its mapping row names, as its attributes tell them."""
+    try:
+        row = table.row(f"torch.nn.{type(module).__name__}")
+    except UnknownRow:
+        return {}
+    found = {}
+    for argument in row.arguments:
+        value = getattr(module, argument.torch, ...)
+        if argument.torch == "bias":
+            value = isinstance(value, torch.Tensor)
+        if value is not ... and not isinstance(value, torch.Tensor) and argument.torch != "inplace":
+            found[argument.torch] = value
+    return found
+
+
+def applies(module: nn.Module, when: str | None) -> bool:
+    """Whether a hypothesis that is for padded, or for unpadded, layers alone is for this one."""
+    if when is None:
+        return True
+    padding = getattr(module, "padding", 0)
+    padded = any(_pair(padding)) if not isinstance(padding, str) else padding != "valid"
+    return padded == (when == "padded")
+
+
+def instead(module: nn.Module, forward: Callable[..., Any]) -> None:
+    """Give one module another forward."""
+    module.__dict__["forward"] = forward
+
+
+def as_given(module: nn.Module, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> None:
+    """Have a module compute with weights that are a function of its own; the gradients stay those of its own."""
+    original = module.forward
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        own = dict(module._parameters)
+        module._parameters.update(change({name: p for name, p in own.items() if p is not None}))
+        names = getattr(module, "_flat_weights_names", None)
+        if names is not None:  # a recurrent layer holds them in a list besides
+            module._flat_weights = [module._parameters[name] for name in names]
+        try:
+            return original(*args, **kwargs)
+        finally:
+            module._parameters.update(own)
+            if names is not None:
+                module._flat_weights = [module._parameters[name] for name in names]
+
+    instead(module, forward)
+
+
+def like(current: Any, value: Any) -> Any:
+    """A scalar in the form that the attribute has: a pair stays a pair."""
+    if isinstance(current, tuple) and not isinstance(value, (tuple, list)):
+        return (value,) * len(current)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def with_value(name: str, value: float) -> Mutation:
+    """The attribute has this value."""
+
+    def apply(module: nn.Module) -> None:
+        setattr(module, name, value)
+
+    return Mutation(f"{name}={value:g}", apply, (name,))
+
+
+def set_attribute(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """The attribute has another value: one of `to`, or one that another attribute has (`as`), or torch's own times
+    one of `times`."""
+    name = values["attribute"]
+    if not hasattr(module, name):
+        return
+    current = getattr(module, name)
+    wanted = [like(current, value) for value in values.get("to", ())]
+    wanted += [like(current, getattr(module, other)) for other in values.get("as", ()) if hasattr(module, other)]
+    if isinstance(current, (int, float)) and not isinstance(current, bool):
+        wanted += [current * factor for factor in values.get("times", ())]
+    for value in wanted:
+        if value != current or (type(value) is not type(current) and isinstance(value, bool)):
+            yield Mutation(f"{name}={value!r}", lambda m, v=value: setattr(m, name, v), (name,))  # type: ignore[misc]
+
+
+def complement(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """The attribute is one less what it should be."""
+    name = values["attribute"]
+    current = getattr(module, name, None)
+    if isinstance(current, float) and current != 0.5:
+        value = round(1.0 - current, 12)
+        yield Mutation(f"{name}={value:g}", lambda m: setattr(m, name, value), (name,))
+
+
+def training(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """The module is in the other mode, which `mode` says."""
+    mode = bool(values["mode"])
+    if module.training == mode:
+        return
+    said = "training mode" if mode else "evaluation mode"
+    what = f"{said}: stored statistics, buffers that stay" if hasattr(module, "running_mean") and not mode else said
+    yield Mutation(what, lambda m: m.train(mode) and None, tuple(values.get("arguments", ())))
+
+
+def same_padding(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """pad_mode='same': as much padding as keeps ceil(n / stride), the odd cell at the end."""
+    if isinstance(module, (nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+        kernel, stride, dilation = module.kernel_size, module.stride, module.dilation
+    elif isinstance(module, (nn.MaxPool2d, nn.AvgPool2d)):
+        kernel, stride = _pair(module.kernel_size), _pair(module.stride)
+        dilation = _pair(getattr(module, "dilation", 1))
+    else:
+        return
+
+    def widths(x: torch.Tensor) -> list[int]:
+        found: list[int] = []
+        for n, k, s, d in zip(x.shape[2:], kernel, stride, dilation, strict=True):
+            total = max((-(-n // s) - 1) * s + (k - 1) * d + 1 - n, 0)
+            found = [total // 2, total - total // 2, *found]
+        return found
+
+    def apply(m: nn.Module) -> None:
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            if isinstance(m, nn.MaxPool2d):
+                return F.max_pool2d(F.pad(x, widths(x), value=-torch.inf), kernel, stride, 0, dilation)
+            if isinstance(m, nn.AvgPool2d):
+                cells = F.avg_pool2d(F.pad(torch.ones_like(x), widths(x)), kernel, stride)
+                return F.avg_pool2d(F.pad(x, widths(x)), kernel, stride) / cells
+            convolve = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[x.dim()]
+            return convolve(F.pad(x, widths(x)), m.weight, m.bias, stride, 0, dilation, m.groups)
+
+        instead(m, forward)
+
+    yield Mutation("pad_mode='same', which pads the end by the odd cell", apply, ("padding", "stride"))
+
+
+def zero_padding(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """A max-pool that pads with zeros instead of minus infinity."""
+    if not isinstance(module, nn.MaxPool2d) or not any(_pair(module.padding)):
+        return
+    high, wide = _pair(module.padding)
+
+    def apply(m: nn.Module) -> None:
+        instead(
+            m,
+            lambda x: F.max_pool2d(
+                F.pad(x, (wide, wide, high, high)), m.kernel_size, m.stride, 0, m.dilation, m.ceil_mode
+            ),
+        )
+
+    yield Mutation("zeros for padding, by a Pad before the pool", apply, ("padding",))
+
+
+def missing(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """A parameter that is not there: zeros for a shift, ones for a scale, and no gradient."""
+    there = [n for n in values["parameters"] if getattr(module, n, None) is not None]
+    if not there:
+        return
+
+    def change(own: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return {n: torch.full_like(own[n], values.get("fill", 0.0)).detach() for n in there}
+
+    yield Mutation(
+        f"no {' and '.join(there)}", lambda m: as_given(m, change), tuple(values.get("arguments", ("bias",)))
+    )
+
+
+def scaled(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """A parameter is taken `times` as large: a bias that is added twice."""
+    for name, _ in module.named_parameters(recurse=False):
+        if any(name.startswith(start) for start in values["parameters"]):
+            for factor in values["times"]:
+                yield Mutation(
+                    f"{name} taken {factor:g} times",
+                    lambda m, n=name, f=factor: as_given(m, lambda own: {n: own[n] * f}),  # type: ignore[misc]
+                    fix=f"add {name} once",
+                )
+
+
+def rearranged(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """The weight's elements in another order that its shape allows: transposed, read in the other order, flipped."""
+    weight = getattr(module, "weight", None)
+    if not isinstance(weight, torch.Tensor) or weight.dim() < 2:
+        return
+    rules: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+        "transposed": lambda w: w.transpose(0, 1),
+        "stored as (in, out)": lambda w: w.reshape(w.shape[1], w.shape[0], *w.shape[2:]).transpose(0, 1),
+        "height and width swapped in its kernel": lambda w: w.transpose(-1, -2),
+        "its kernel flipped": lambda w: w.flip(tuple(range(2, w.dim()))),
+        "its outputs reversed": lambda w: w.flip(0),
+        "its inputs reversed": lambda w: w.flip(1),
+    }
+    for name in values["rules"]:
+        rule = rules[name]
+        if name == "height and width swapped in its kernel" and weight.dim() < 4:
+            continue
+        with torch.no_grad():
+            other = rule(weight)
+            if other.shape != weight.shape or bool((other == weight).all()):
+                continue
+        yield Mutation(
+            f"its weight {name}" if not name.startswith(("its", "height")) else f"the weight with {name}",
+            lambda m, r=rule: as_given(m, lambda own: {"weight": r(own["weight"])}),  # type: ignore[misc]
+            fix="load the weight in torch's own order: Dense and Conv have the same",
+        )
+
+
+def reordered_blocks(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """Parameters made of `blocks` equal blocks (gates; query, key, value) in another order, or interleaved by head."""
+    names = [
+        n for n, _ in module.named_parameters(recurse=False) if any(n.startswith(start) for start in values["of_names"])
+    ]
+    count, gates = int(values["blocks"]), values["names"]
+    if not names or any(getattr(module, n).shape[0] % count for n in names):
+        return
+
+    def mutation(what: str, rule: Callable[[torch.Tensor], torch.Tensor]) -> Mutation:
+        fix = f"load {', '.join(names)} with blocks in the order {', '.join(gates)}"
+        return Mutation(what, lambda m: as_given(m, lambda own: {n: rule(own[n]) for n in names}), fix=fix)
+
+    for order in itertools.permutations(range(count)):
+        if list(order) != list(range(count)):
+            said = ", ".join(gates[i] for i in order)
+            yield mutation(
+                f"its blocks in the order {said}",
+                lambda w, order=order: torch.cat([w.chunk(count)[i] for i in order]),  # type: ignore[misc]
+            )
+    heads = getattr(module, "num_heads", None)
+    if heads:
+        yield mutation(
+            "its blocks packed head by head, (heads, 3, d)",
+            lambda w: w.reshape(heads, count, -1, *w.shape[1:]).transpose(0, 1).reshape(w.shape),
+        )
+        yield mutation(
+            "its heads' blocks packed as (3, d, heads)",
+            lambda w: w.reshape(count, -1, heads, *w.shape[1:]).transpose(1, 2).reshape(w.shape),
+        )
+
+
+def _pair(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+
+
+MUTATIONS: dict[str, Mutate] = {
+    "set": set_attribute,
+    "complement": complement,
+    "training": training,
+    "same_padding": same_padding,
+    "zero_padding": zero_padding,
+    "missing": missing,
+    "scaled": scaled,
+    "rearranged": rearranged,
+    "reordered_blocks": reordered_blocks,
+}
+
+
+def biased_variance(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """The running variance moves towards the biased variance of the batch instead of the unbiased one."""
+
+    def apply(m: nn.Module) -> None:
+        original = m.forward
+
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            before = m.running_var.detach().clone()
+            y: torch.Tensor = original(x)
+            if m.training:
+                n, kept = x.numel() / x.shape[1], 1.0 - (m.momentum or 0.0)
+                with torch.no_grad():
+                    m.running_var.copy_(kept * before + (m.running_var - kept * before) * (n - 1) / n)
+            return y
+
+        instead(m, forward)
+
+    yield Mutation("the biased variance of the batch in running_var", apply)
+
+
+def unbiased_norm(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """The batch is normalised by the unbiased variance instead of the biased one."""
+
+    def apply(m: nn.Module) -> None:
+        original = m.forward
+
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            y = original(x)
+            n = x.numel() / x.shape[1]
+            dims = [d for d in range(x.dim()) if d != 1]
+            mean, var = x.mean(dims, keepdim=True), x.var(dims, correction=0, keepdim=True)
+            shape = [1, -1] + [1] * (x.dim() - 2)
+            z = (x - mean) / torch.sqrt(var * n / (n - 1) + m.eps)
+            return z * m.weight.view(shape) + m.bias.view(shape) if m.affine and m.training else y
+
+        instead(m, forward)
+
+    yield Mutation("the unbiased variance of the batch in the normalisation", apply)
+
+
+def still_buffers(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """Batch statistics, but running statistics that do not move."""
+    yield Mutation("running statistics that do not move", lambda m: setattr(m, "momentum", 0.0), ("momentum",))
+
+
+def other_axes(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """A LayerNorm over other dimensions than its last ones: over all but the batch, or over the first of its shape."""
+    rank = len(module.normalized_shape)
+
+    def over(pick: Callable[[torch.Tensor], list[int]]) -> Callable[[nn.Module], None]:
+        def apply(m: nn.Module) -> None:
+            def forward(x: torch.Tensor) -> torch.Tensor:
+                dims = pick(x)
+                mean, var = x.mean(dims, keepdim=True), x.var(dims, correction=0, keepdim=True)
+                y = (x - mean) / torch.sqrt(var + m.eps)
+                y = y if m.weight is None else y * m.weight
+                return y if getattr(m, "bias", None) is None else y + m.bias
+
+            instead(m, forward)
+
+        return apply
+
+    yield Mutation("normalisation over all but the first dimension", over(lambda x: list(range(1, x.dim()))))
+    yield Mutation("normalisation over the second dimension", over(lambda x: [1]))
+    yield Mutation("normalisation without the mean (RMSNorm)", _rms(rank))
+    if rank > 1:
+        yield Mutation("normalisation over the last dimension alone", over(lambda x: [x.dim() - 1]))
+
+
+def _rms(rank: int) -> Callable[[nn.Module], None]:
+    def apply(m: nn.Module) -> None:
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            dims = list(range(x.dim() - rank, x.dim()))
+            y = x * torch.rsqrt(x.square().mean(dims, keepdim=True) + m.eps)
+            y = y if m.weight is None else y * m.weight
+            return y if getattr(m, "bias", None) is None else y + m.bias
+
+        instead(m, forward)
+
+    return apply
+
+
+def eps_outside(module: nn.Module, values: Values) -> Iterator[Mutation]:
+    """A norm that adds eps to the standard deviation instead of the variance."""
+
+    def apply(m: nn.Module) -> None:
+        def forward(x: torch.Tensor) -> torch.Tensor:
+            norm = getattr(m, "normalized_shape", None)
+            dims = [d for d in range(x.dim()) if d != 1] if norm is None else list(range(x.dim() - len(norm), x.dim()))
+            mean, var = x.mean(dims, keepdim=True), x.var(dims, correction=0, keepdim=True)
+            y = (x - mean) / (torch.sqrt(var) + m.eps)
+            shape = [1, -1] + [1] * (x.dim() - 2) if norm is None else list(norm)
+            y = y if m.weight is None else y * m.weight.view(shape)
+            return y if getattr(m, "bias", None) is None else y + m.bias.view(shape)
+
+        instead(m, forward)
+
+    yield Mutation("eps added to the standard deviation, not to the variance", apply, ("eps",))
+
+
+NORM_MUTATIONS: dict[str, Mutate] = {
+    "biased_variance": biased_variance,
+    "unbiased_norm": unbiased_norm,
+    "still_buffers": still_buffers,
+    "other_axes": other_axes,
+    "eps_outside": eps_outside,
+}

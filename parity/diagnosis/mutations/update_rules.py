@@ -1,0 +1,270 @@
+"""What a recipe says of the update, as one value, and the changes of it that hypotheses make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ....mappings import table
+from ....mappings.rows import Fault
+from ....training.recipe.schema import Group, Optimizer, Recipe, Schedule
+from ..hypotheses import Hypothesis
+
+CLIPS = ("global", "each", "value", "no_eps", "always", "sum")
+MOVES = ("as it is", "never", "late", "early", "twice", "micro", "from_zero", "continuous")
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """How weights are updated from given gradients.
+
+    optimizer, schedule: the recipe's. clip: the norm that gradients are clipped to, None without; clip_by: one of
+    CLIPS. switches: deviations of the optimizer's formula (optimizer_formulas.SWITCHES). moves: how the schedule moves,
+    one of MOVES; micro: how many micro-batches a step has. rate, gradient: factors of every learning rate and of every
+    gradient. undecayed: parameters that the decay leaves out for their name.
+    """
+
+    optimizer: Optimizer
+    schedule: Schedule | None = None
+    clip: float | None = None
+    clip_by: str = "global"
+    switches: frozenset[str] = frozenset()
+    moves: str = "as it is"
+    micro: int = 1
+    rate: float = 1.0
+    gradient: float = 1.0
+    undecayed: str = ""
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> UpdateRule:
+        """What the recipe says."""
+        return cls(
+            recipe.optimizer, recipe.schedule, recipe.clip.max_norm if recipe.clip else None, micro=recipe.accumulate
+        )
+
+    @property
+    def kind(self) -> str:
+        """The optimizer's class name."""
+        return table.row(self.optimizer.name).short
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The optimizer's arguments with torch's defaults filled in."""
+        return table.arguments(self.optimizer.name, self.optimizer.args)
+
+    def with_args(self, **args: Any) -> UpdateRule:
+        """Other optimizer arguments, in every group that does not give its own."""
+        return self.with_optimizer(args={**self.optimizer.args, **args})
+
+    def with_optimizer(self, **fields: Any) -> UpdateRule:
+        """The optimizer with some fields changed."""
+        return replace(self, optimizer=self.optimizer.model_copy(update=fields))
+
+
+UpdateHypothesis = Hypothesis[UpdateRule]
+
+
+def of_fault_tables(rule: UpdateRule, faults: Mapping[str, Fault], scale: float | None) -> Iterator[UpdateHypothesis]:
+    """What the fault tables know of updates; scale: the loss scale, where there is one."""
+    for fault in faults.values():
+        say = fault.hypothesis
+        if say.get("verb") != "update" or rule.kind not in say.get("of", [rule.kind]):
+            continue
+        changed = rule
+        if "args" in say:
+            changed = changed.with_args(**{k: v for k, v in say["args"].items() if k in rule.args})
+        if "no_weight_decay" in say:
+            changed = changed.with_optimizer(no_weight_decay=say["no_weight_decay"])
+        if "switches" in say:
+            changed = replace(changed, switches=changed.switches | set(say["switches"]))
+        if "clip_by" in say and rule.clip is not None and (say["clip_by"] != "sum" or rule.micro > 1):
+            changed = replace(changed, clip_by=say["clip_by"])
+        if "moves" in say and rule.schedule is not None and (say["moves"] != "micro" or rule.micro > 1):
+            changed = replace(changed, moves=say["moves"])
+        if "spared" in say:
+            changed = replace(changed, undecayed=say["spared"])
+        if say.get("gradient") == "unscaled again" and scale:
+            changed = replace(changed, gradient=1.0 / scale)
+        if changed != rule:
+            yield Hypothesis(fault.id, say.get("text", fault.mindspore), changed)
+
+
+def single_changes(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
+    """Every change of one argument: left to torch's default, switched off, complemented, or swapped."""
+    yield from _arguments(rule)
+    yield from _groups(rule)
+    yield from _schedule(rule)
+    if rule.clip is not None:
+        yield Hypothesis("clip-missing", "the gradients are not clipped", replace(rule, clip=None))
+        for how, text in (
+            ("value", "each element is clipped, not the norm"),
+            ("always", "gradients below the norm are scaled up to it"),
+        ):
+            yield Hypothesis("clip-by-value" if how == "value" else "clip-always", text, replace(rule, clip_by=how))
+    if rule.micro > 1:
+        text = f"the gradients of the {rule.micro} micro-batches are divided by {rule.micro} once more"
+        yield Hypothesis("gradient-factor", text, replace(rule, gradient=1.0 / rule.micro))
+        text = f"the gradients are {rule.micro} times too large: the micro-batches are summed"
+        yield Hypothesis("accumulate-sum", text, replace(rule, gradient=float(rule.micro)))
+    yield Hypothesis("gradient-flipped", "the update goes up the gradient", replace(rule, gradient=-1.0))
+
+
+def _arguments(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
+    row, args = table.row(rule.optimizer.name), rule.args
+    for argument in row.arguments:
+        name = argument.torch
+        if not argument.to or argument.required or name not in args:
+            continue
+        value = args[name]
+        others: list[Any] = [argument.default]
+        if isinstance(value, bool):
+            others.append(not value)
+        elif isinstance(value, (int, float)):
+            others.append(0.0)
+            others += [1.0 - value] if 0.0 < value < 1.0 and name not in ("lr", "eps", "weight_decay") else []
+        elif name == "betas":
+            first, second = value
+            others += [
+                [second, first],
+                [1 - first, second],
+                [first, 1 - second],
+                [1 - first, 1 - second],
+                [first, first],
+            ]
+        for other in others:
+            if other is None or other == value or (name == "lr" and not other):
+                continue
+            changed = {name: other, **({"nesterov": False} if name == "momentum" and not other else {})}
+            default = " (the default)" if other == argument.default else ""
+            yield Hypothesis(
+                "optimizer-argument",
+                f"{name} is {other}{default} where the recipe has {value}",
+                rule.with_args(**changed),
+                f"{name}={value}",
+            )
+
+
+def _groups(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
+    groups = rule.optimizer.groups
+    for i, group in enumerate(groups):
+        rest = [*groups[:i], *groups[i + 1 :]]
+        text = f"the group {', '.join(group.params)} is treated as all other parameters"
+        yield Hypothesis("group-ignored", text, rule.with_optimizer(groups=rest))
+        for name in group.args:
+            kept = Group(params=group.params, args={k: v for k, v in group.args.items() if k != name})
+            text = f"{name} of the group {', '.join(group.params)} is ignored"
+            changed = rule.with_optimizer(groups=[*groups[:i], kept, *groups[i + 1 :]])
+            yield Hypothesis("group-ignored", text, changed)
+    if rule.optimizer.no_weight_decay:
+        yield Hypothesis(
+            "decay-not-spared",
+            f"the weight decay reaches {' and '.join(rule.optimizer.no_weight_decay)} parameters that it should spare",
+            rule.with_optimizer(no_weight_decay=[]),
+        )
+    for undecayed in (["bias"], ["norm"], ["norm", "bias"]):
+        yield Hypothesis(
+            "decay-spares",
+            f"the weight decay spares the {' and '.join(undecayed)} parameters",
+            rule.with_optimizer(no_weight_decay=undecayed),
+        )
+
+
+def _schedule(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
+    schedule = rule.schedule
+    if schedule is None:
+        return
+    texts = {
+        "never": ("schedule-not-moving", "the learning rate never moves"),
+        "late": ("schedule-late", "the schedule is one step late"),
+        "early": ("schedule-early", "the schedule is one step ahead"),
+        "twice": ("cosine-step-epoch", "the schedule moves after every step and after every epoch"),
+    }
+    for moves, (fault, text) in texts.items():
+        yield Hypothesis(fault, text, replace(rule, moves=moves))
+    yield Hypothesis(
+        "schedule-missing", "there is no schedule: the rate is the optimizer's own", replace(rule, schedule=None)
+    )
+    for text, changed in _schedule_arguments(schedule):
+        yield Hypothesis("schedule-argument", text, replace(rule, schedule=changed))
+    parts = schedule.args.get("schedulers")
+    if isinstance(parts, list) and len(parts) > 1:
+        for part, text in ((parts[1], "the warm-up is left out"), (parts[0], "only the first of the schedules runs")):
+            alone = Schedule(name=part["name"], args=part.get("args", {}), per=schedule.per)
+            yield Hypothesis("warmup-missing", text, replace(rule, schedule=alone))
+
+
+def _schedule_arguments(schedule: Schedule) -> Iterator[tuple[str, Schedule]]:
+    for path, name, part in _parts(schedule):
+        row = table.row(name)
+        given = {k: v for k, v in part.items() if k != "schedulers"}
+        filled = {a.torch: given.get(a.torch, a.default) for a in row.arguments if a.to and a.torch != "schedulers"}
+        for argument in row.arguments:
+            key = argument.torch
+            if key not in filled:
+                continue
+            value = filled[key]
+            others: list[Any] = [] if argument.required else [argument.default]
+            if key in ("T_max", "step_size", "total_iters") and isinstance(value, int):
+                others += [value - 1, value + 1]
+            elif key == "milestones" and isinstance(value, list):
+                others += [[m - 1 for m in value], [m + 1 for m in value]]
+            elif isinstance(value, float) and key == "eta_min" and value:
+                others.append(0.0)
+            for other in others:
+                if other is not None and other != value and other != 0:
+                    yield (
+                        f"{row.short}'s {key} is {other} where the recipe has {value}",
+                        _replaced(schedule, path, key, other),
+                    )
+
+
+def _parts(schedule: Schedule) -> Iterator[tuple[int | None, str, dict[str, Any]]]:
+    """Where each schedule stands (None: outermost), its name and its arguments."""
+    yield None, schedule.name, schedule.args
+    for i, part in enumerate(schedule.args.get("schedulers", [])):
+        yield i, part["name"], part.get("args", {})
+
+
+def _replaced(schedule: Schedule, at: int | None, key: str, value: Any) -> Schedule:
+    if at is None:
+        return schedule.model_copy(update={"args": {**schedule.args, key: value}})
+    parts = [dict(part) for part in schedule.args["schedulers"]]
+    parts[at] = {**parts[at], "args": {**parts[at].get("args", {}), key: value}}
+    return schedule.model_copy(update={"args": {**schedule.args, "schedulers": parts}})
+
+
+def free_numbers(rule: UpdateRule) -> Iterator[tuple[str, str, float, Callable[[float], UpdateRule], str]]:
+    """The numbers whose value may be found from what MindSpore computed: fault, name, the recipe's value, how to set
+    another, and what to write."""
+    args = rule.args
+    for name in ("lr", "weight_decay", "momentum", "dampening", "alpha", "eps"):
+        value = args.get(name)
+        if isinstance(value, (int, float)) and value:
+            if name == "lr":
+                yield "optimizer-argument", "the learning rate", 1.0, lambda x: replace(rule, rate=x), ""
+            else:
+                yield "optimizer-argument", name, value, _setter(rule, name), f"{name}={value}"
+    if "betas" in args:
+        first, second = args["betas"]
+        yield (
+            "optimizer-argument",
+            "betas[0]",
+            first,
+            lambda x: rule.with_args(betas=[x, second]),
+            f"betas=({first}, {second})",
+        )
+        yield (
+            "optimizer-argument",
+            "betas[1]",
+            second,
+            lambda x: rule.with_args(betas=[first, x]),
+            f"betas=({first}, {second})",
+        )
+    if rule.clip is not None:
+        yield "clip-argument", "max_norm", rule.clip, lambda x: replace(rule, clip=x), f"max_norm={rule.clip}"
+    yield "gradient-factor", "the gradient's factor", 1.0, lambda x: replace(rule, gradient=x), ""
+
+
+def _setter(rule: UpdateRule, name: str) -> Callable[[float], UpdateRule]:
+    return lambda x: rule.with_args(**{name: x})

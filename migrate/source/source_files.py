@@ -22,7 +22,7 @@ class Constant(NamedTuple):
 
     file: str
     name: str
-    node: ast.stmt
+    node: ast.Assign | ast.AnnAssign
 
     @property
     def key(self) -> str:
@@ -33,7 +33,7 @@ class Constant(NamedTuple):
     def value(self) -> Any:
         """The number, string or the like; None for what is computed."""
         try:
-            return ast.literal_eval(self.node.value)  # type: ignore[attr-defined]
+            return None if self.node.value is None else ast.literal_eval(self.node.value)
         except (ValueError, TypeError, SyntaxError):
             return None
 
@@ -96,8 +96,9 @@ class SourceFiles:
         tree = self.tree(file)
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-            own = isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None
-            if own and any(isinstance(target, ast.Name) and target.id == name for target in targets):
+            if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+                continue
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
                 return Constant(file, name, node)
         known = self.names(file).names
         for place in (known.get(name, ""), *(f"{module}.{name}" for module in self.names(file).stars)):
@@ -138,8 +139,9 @@ class SourceFiles:
         """The functions that only look at what their file holds: how a package is set, and nothing of the model."""
         for function in self.facts.functions:
             node = self.node(function) if "." not in function.name else None
-            calls = node is None or any(isinstance(inner, ast.Call) for inner in ast.walk(node))
-            if not calls and len(node.args.args) == len(node.args.defaults):  # type: ignore[union-attr]
+            if node is None or any(isinstance(inner, ast.Call) for inner in ast.walk(node)):
+                continue
+            if len(node.args.args) == len(node.args.defaults):
                 yield function.qualified
 
     def _owners(self) -> dict[str, list[Function]]:

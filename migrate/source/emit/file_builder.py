@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from ....mappings.rows import Row
 from ..module_api import CONTAINERS, DROPPED
 from ..observe.instrument import first_line
+from ..observe.kinds import CallableKind, ModuleKind
 from ..observe.observations import Function, Observations
 from ..rewrite import control_flow, signatures
 from ..rewrite.context import Problem, Program, Reads, row_of
@@ -81,7 +82,8 @@ class FileBuilder(SourceFiles):
                         waiting += [plain, f"{plain}.__init__", f"{plain}.forward"]
                 elif isinstance(inner, (ast.Name, ast.Attribute)):  # handed on, as in self.apply(self._init)
                     kinds = self.facts.kinds(file, inner)
-                    waiting += [kind.partition(" ")[2] for kind in kinds if kind.startswith("function ")]
+                    functions = (kind for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function")
+                    waiting += [kind.name for kind in functions]
         return found
 
     def name(self, qualified: str) -> ast.expr:
@@ -263,8 +265,10 @@ class FileBuilder(SourceFiles):
                     self._define_owner(name)
             if isinstance(inner, (ast.Name, ast.Attribute)):
                 for kind in self.facts.kinds(file, inner):
-                    if kind.startswith(("class ", "function ", "module ")):
-                        self._define_owner(kind.partition(" ")[2])
+                    if isinstance(kind, CallableKind) and kind.what != "partial":
+                        self._define_owner(kind.name)
+                    elif isinstance(kind, ModuleKind):
+                        self._define_owner(kind.cls)
         for default in (*node.args.defaults, *node.args.kw_defaults):
             if default is not None:
                 for name in names_in(default, self.names(file).name):

@@ -13,6 +13,7 @@ from typing import Any
 
 from ....mappings.rows import Row
 from ..module_api import CONTAINERS, NAMES, NOT_CONVERTED
+from ..observe.kinds import of_constant
 from ..rewrite.context import Definitions, ObservedArgument, Problem, Unwritable, set_receivers
 from ..rewrite.row_calls import bind_arguments, with_initial_values, write_call, write_reference
 
@@ -142,9 +143,7 @@ class ModelFunction:
             constant = ast.literal_eval(node)
         except (ValueError, TypeError, SyntaxError):
             return ObservedArgument(node, [], None)
-        inside = dict.fromkeys(type(item).__name__ for item in constant) if isinstance(constant, (tuple, list)) else {}
-        kind = type(constant).__name__ + (f"({', '.join(inside)})" if isinstance(constant, (tuple, list)) else "")
-        return ObservedArgument(node, [kind], [constant])
+        return ObservedArgument(node, [of_constant(constant)], [constant])
 
     def _missing(self, text: str) -> ast.Call:
         self.definitions.problems.append(Problem("", 0, text))

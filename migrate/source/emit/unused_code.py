@@ -279,13 +279,11 @@ def _variables(function: ast.FunctionDef) -> bool:
     """Remove assignments to variables that are never read; returns whether there were any."""
     names = (node for node in ast.walk(function) if isinstance(node, ast.Name))
     read = {node.id for node in names if not isinstance(node.ctx, ast.Store)}
-    read |= {node.target.id for node in ast.walk(function) if _adds(node)}  # type: ignore[attr-defined]
+    for node in ast.walk(function):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            read.add(node.target.id)
     outer = (node.names for node in ast.walk(function) if isinstance(node, (ast.Global, ast.Nonlocal)))
     return _sweep(function, read.union(*outer), consumed_kwargs(function))
-
-
-def _adds(node: ast.AST) -> bool:
-    return isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name)
 
 
 def _sweep(node: ast.AST, read: set[str], dead: Sequence[ast.stmt]) -> bool:

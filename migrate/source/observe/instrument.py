@@ -93,15 +93,16 @@ class _Reporting(ast.NodeTransformer):
             return node
         if isinstance(node, ast.Call):
             return self.report(VALUE, node, self._call(node))
-        return self.report(VALUE, node, self.generic_visit(node))  # type: ignore[arg-type]
+        found: Any = self.generic_visit(node)
+        return self.report(VALUE, node, found)
 
     def _call(self, node: ast.Call) -> ast.Call:
         """The call of what a report gives back, which is what was to be called."""
         if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "vars", "dir", "eval", "exec"):
             return node  # they look at the frame that calls them
         function = node.func
-        inner = self.generic_visit(function) if isinstance(function, ast.Attribute) else self.visit(function)
-        told = self.report(CALL, function, inner)  # type: ignore[arg-type]
+        inner: Any = self.generic_visit(function) if isinstance(function, ast.Attribute) else self.visit(function)
+        told = self.report(CALL, function, inner)
         arguments = [self._argument(argument) for argument in node.args]
         keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
         return ast.copy_location(ast.Call(told, arguments, keywords), node)

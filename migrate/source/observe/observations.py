@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 import functools
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
+
+from .kinds import NONE, CallableKind, DictKind, Kind, PlainKind, from_json
 
 MANY = object()  # more constants than are told
 
@@ -43,7 +44,7 @@ class Observations:
             for number in range(*function["places"]):
                 self._numbers.setdefault((function["file"], tuple(report["places"][number])), []).append(number)
         self._reached = set(report["reached"])
-        self._values = {int(number): kinds for number, kinds in report["values"].items()}
+        self._values = {int(number): [*map(from_json, kinds)] for number, kinds in report["values"].items()}
         self._constants = {int(number): values for number, values in report["constants"].items()}
         self._calls = {int(number): names for number, names in report["calls"].items()}
         self._made: list[ast.AST] = []
@@ -52,7 +53,7 @@ class Observations:
     def seen(self) -> frozenset[str]:
         """The classes and functions that were the value of an expression, or were called."""
         kinds = {kind for told in self._values.values() for kind in told}
-        held = {kind.partition(" ")[2] for kind in kinds if kind.startswith(("class ", "function ", "partial "))}
+        held = {kind.name for kind in kinds if isinstance(kind, CallableKind)}
         called = {name.removeprefix("partial ") for names in self._calls.values() for name in names}
         return frozenset(held | called)
 
@@ -62,17 +63,17 @@ class Observations:
         first = next((found for found in orders if found[0] == name), orders[0] if orders else [name])
         return first[first.index(name) :]
 
-    def entries(self, file: str, node: ast.AST) -> dict[str, list[str]] | None:
+    def entries(self, file: str, node: ast.AST) -> dict[str, list[Kind]] | None:
         """The keys of dictionaries that an expression was -> what stood there; None where it was something else."""
-        told: list[dict[str, str]] = []
+        told: list[dict[str, Kind]] = []
         for kind in self.kinds(file, node):
-            if not kind.startswith("dict "):
+            if not isinstance(kind, DictKind):
                 return None
-            told.append(json.loads(kind.removeprefix("dict ")))
+            told.append(dict(kind.entries))
         keys = dict.fromkeys(key for one in told for key in one)
         return {key: list(dict.fromkeys(one[key] for one in told if key in one)) for key in keys}
 
-    def tell(self, file: str, node: ast.expr, kinds: Iterable[str]) -> ast.expr:
+    def tell(self, file: str, node: ast.expr, kinds: Iterable[Kind]) -> ast.expr:
         """An expression that stands in no source, with what it would have been."""
         number = -1 - len(self._made)
         self._made.append(node)
@@ -87,8 +88,8 @@ class Observations:
         """Whether a statement ran."""
         return any(number in self._reached for number in self._at(file, node))
 
-    def kinds(self, file: str, node: ast.AST) -> list[str]:
-        """What an expression was: `Tensor float32 4`, `int`, `class torch.nn.Conv2d`; empty where it did not run."""
+    def kinds(self, file: str, node: ast.AST) -> list[Kind]:
+        """What an expression was; empty where it did not run."""
         found = (self._values.get(number, ()) for number in self._at(file, node))
         return list(dict.fromkeys(kind for kinds in found for kind in kinds))
 
@@ -100,13 +101,12 @@ class Observations:
     def constants(self, file: str, node: ast.AST) -> list[Any] | None:
         """The constants that an expression was; None for too many, or where something else was among them."""
         numbers = [number for number in self._at(file, node) if number in self._values]
-        plain = {"int", "float", "bool", "str", "NoneType"}
-        if not numbers or any(kind not in plain for number in numbers for kind in self._values[number]):
+        if not numbers or any(not isinstance(kind, PlainKind) for number in numbers for kind in self._values[number]):
             return None
         values: list[Any] = []
         for number in numbers:
             told = self._constants.get(number)
-            if told is None and self._values[number] != ["NoneType"]:
+            if told is None and self._values[number] != [NONE]:
                 return None
             values += told or [None]
         return values
@@ -115,7 +115,7 @@ class Observations:
         """What would have been called at a place that did not run."""
         self._calls[self._told(file, function)] = [name]
 
-    def tell_value(self, file: str, node: ast.expr, kind: str) -> None:
+    def tell_value(self, file: str, node: ast.expr, kind: Kind) -> None:
         """What an expression would have been that did not run."""
         self._values[self._told(file, node)] = [kind]
 

@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from ..module_api import LOADS
+from .kinds import CallableKind, Kind, ObjectKind, to_json
 from .torch_changes import Creation, Drawn, Made, changes, draws, is_apply, note_drawn
 from .torch_values import PLAIN, Names, configurations, fields_of, is_torch, record_fields
 
@@ -30,7 +31,7 @@ class ConstructionLog:
     def __init__(self) -> None:
         self.hit: set[int] = set()
         self.times: Counter[int] = Counter()
-        self.kinds: dict[int, dict[str, None]] = {}
+        self.kinds: dict[int, dict[Kind, None]] = {}
         self.constants: dict[int, list[Any] | None] = {}
         self.called: dict[int, dict[str, None]] = {}
         self.creations: dict[int, Creation] = {}  # by classes
@@ -148,7 +149,7 @@ class ConstructionLog:
         fields = fields_of(value)
         if fields is not None:  # made as its file was imported
             return {**self.call_of(self.names.name(type(value)), (), fields), "id": id(value)}
-        return {"unknown": self.names.kind(value)}
+        return {"unknown": str(self.names.kind(value))}
 
     def _note_record(self, cls: type, made: Any) -> None:
         """Note a named tuple or a dataclass that holds tensors."""
@@ -197,13 +198,14 @@ class ConstructionLog:
         """The names of the classes that were called, or were the value of an expression."""
         kinds = {kind for told in self.kinds.values() for kind in told}
         called = {name for told in self.called.values() for name in told}
-        return called | {kind.partition(" ")[2] for kind in kinds if kind.startswith(("class ", "object "))}
+        classes = {kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what == "class"}
+        return called | classes | {kind.cls for kind in kinds if isinstance(kind, ObjectKind)}
 
     def as_json(self) -> dict[str, Any]:
         """What was reported."""
         return {
             "reached": sorted(self.hit),
-            "values": {number: list(kinds) for number, kinds in self.kinds.items()},
+            "values": {number: [*map(to_json, kinds)] for number, kinds in self.kinds.items()},
             "constants": self.constants,
             "records": self.records,
             "configurations": configurations(self.names, self.records, self.made),

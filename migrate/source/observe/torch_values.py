@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import json
 import sys
 import types
 from collections import OrderedDict, defaultdict
@@ -16,6 +15,20 @@ import torch
 from ....mappings import table
 from ....mappings.resolve import resolve
 from ..module_api import ROWS_FIRST
+from .kinds import (
+    CallableKind,
+    DeviceKind,
+    DictKind,
+    DtypeKind,
+    Kind,
+    ModuleKind,
+    ObjectKind,
+    PlainKind,
+    PythonModule,
+    SequenceKind,
+    SizeKind,
+    TensorKind,
+)
 from .torch_simplified_transformers import simplified_names
 
 PLAIN = (bool, int, float, str, type(None))
@@ -42,37 +55,37 @@ class Names:
         self.documented = documented_names()
         self.configured: dict[int, Any] = {}
 
-    def kind(self, value: Any, deep: int = DEEP) -> str:
-        """What a value is, in a word: `Tensor float32 4`, `int`, `list(int)`, `module torch.nn.Conv2d`."""
+    def kind(self, value: Any, deep: int = DEEP) -> Kind:
+        """What a value is; deep: so many levels of what it holds are looked at."""
         if isinstance(value, torch.Tensor):
-            what = "Parameter" if isinstance(value, torch.nn.Parameter) else "Tensor"
-            return f"{what} {str(value.dtype).removeprefix('torch.')} {value.dim()}"
+            dtype = str(value.dtype).removeprefix("torch.")
+            return TensorKind(dtype, value.dim(), isinstance(value, torch.nn.Parameter))
         if isinstance(value, torch.nn.Module):
-            return f"module {self.name(type(value))}"
+            return ModuleKind(self.name(type(value)))
         if isinstance(value, type):
-            return f"class {self.name(value)}"
+            return CallableKind("class", self.name(value))
         if isinstance(value, types.ModuleType):
-            return f"python {value.__name__}"
+            return PythonModule(value.__name__)
         if isinstance(value, functools.partial):
-            return f"partial {self.name(value.func)}"
+            return CallableKind("partial", self.name(value.func))
         if isinstance(value, torch.Size):
-            return f"Size {len(value)}"
+            return SizeKind(len(value))
         if isinstance(value, (list, tuple)):
             some = value if len(value) <= LONG else (*value[: LONG - 10], *value[-10:])
             inside = dict.fromkeys(self.kind(item, deep - 1) for item in some) if deep else {}
-            return f"{type(value).__name__}({', '.join(inside)})"
+            return SequenceKind(type(value).__name__, tuple(inside))
         if type(value) in DICTIONARIES and all(isinstance(key, str) for key in value):
             told = value.items() if deep and len(value) <= MANY else ()
-            return f"dict {json.dumps({key: self.kind(item, deep - 1) for key, item in told})}"
+            return DictKind(tuple((key, self.kind(item, deep - 1)) for key, item in told))
         if isinstance(value, (torch.dtype, torch.device)):
-            return type(value).__name__
+            return DtypeKind() if isinstance(value, torch.dtype) else DeviceKind()
         if callable(value) and hasattr(value, "__name__"):
-            return f"function {self.name(value)}"
+            return CallableKind("function", self.name(value))
         if isinstance(value, PLAIN):
-            return type(value).__name__
+            return PlainKind(type(value).__name__)
         if dataclasses.is_dataclass(value):
             self.configured.setdefault(id(value), value)
-        return f"object {self.name(type(value))}"
+        return ObjectKind(self.name(type(value)))
 
     def name(self, found: Any) -> str:
         """The name under which a class or function is documented, or else where it stands."""
@@ -155,8 +168,9 @@ def documented_names() -> dict[int, tuple[Any, str]]:
 def record_fields(cls: type) -> dict[str, Any] | None:
     """The fields of a named tuple's class or a dataclass, in order, and those with plain defaults; None of others."""
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        defaults = {k: v for k, v in cls._field_defaults.items() if isinstance(v, PLAIN)}  # type: ignore[attr-defined]
-        return {"named": False, "fields": list(cls._fields), "defaults": defaults}
+        named: Any = cls
+        defaults = {k: v for k, v in named._field_defaults.items() if isinstance(v, PLAIN)}
+        return {"named": False, "fields": list(named._fields), "defaults": defaults}
     if dataclasses.is_dataclass(cls):
         fields = [field for field in dataclasses.fields(cls) if field.init]
         defaults = {field.name: field.default for field in fields if isinstance(field.default, PLAIN)}
@@ -167,7 +181,8 @@ def record_fields(cls: type) -> dict[str, Any] | None:
 def fields_of(value: Any) -> dict[str, Any] | None:
     """What a dataclass or a named tuple was made of, without what it has anyway; None for anything else."""
     if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        defaults = type(value)._field_defaults  # type: ignore[attr-defined]
+        named: Any = type(value)
+        defaults = named._field_defaults
         found = value._asdict().items()
     elif dataclasses.is_dataclass(value):
         fields = [field for field in dataclasses.fields(value) if field.init]

@@ -12,6 +12,7 @@ from ....errors import UnknownRow
 from ....mappings import table
 from ....mappings.rows import Row
 from ...analyze.names import find
+from ..observe.kinds import Kind
 from ..observe.observations import Observations
 from ..source_files import Imported
 
@@ -31,7 +32,7 @@ class ObservedArgument(NamedTuple):
     """What the source gives for one argument: its expression, and what that was when it ran."""
 
     node: ast.expr
-    kinds: list[str]
+    kinds: list[Kind]
     constants: list[Any] | None  # None: other things than a few constants
 
 
@@ -133,7 +134,7 @@ class Context(Protocol):
     def facts(self) -> Observations:
         """What the worker saw."""
 
-    def kinds(self, node: ast.AST) -> list[str]:
+    def kinds(self, node: ast.AST) -> list[Kind]:
         """What an expression was; empty where it did not run."""
 
     def callees(self, call: ast.Call) -> list[str]:
@@ -142,7 +143,7 @@ class Context(Protocol):
     def constants(self, node: ast.AST) -> list[Any] | None:
         """The constants that an expression was; None for too many, or where something else was among them."""
 
-    def entries(self, node: ast.AST) -> dict[str, list[str]] | None:
+    def entries(self, node: ast.AST) -> dict[str, list[Kind]] | None:
         """The keys of dictionaries that an expression was -> what stood there; None where it was something else."""
 
     def name(self, qualified: str) -> ast.expr:
@@ -160,7 +161,7 @@ class Context(Protocol):
     def kept(self, call: ast.Call) -> ast.Call:
         """The same call with arguments that are rewritten."""
 
-    def read(self, kinds: list[str], attribute: str, seen: list[Any] | None) -> None:
+    def read(self, kinds: list[Kind], attribute: str, seen: list[Any] | None) -> None:
         """Note that an attribute is read, of an expression of these kinds."""
 
     def is_user_code(self, name: str) -> bool:

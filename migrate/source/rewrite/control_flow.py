@@ -17,13 +17,14 @@ import ast
 import builtins
 import copy
 from collections.abc import Callable
+from typing import Literal
 
 from ..module_api import CONTAINERS, NAMES
 from ..observe.instrument import EXPRESSIONS
+from ..observe.kinds import CallableKind, ModuleKind, PythonModule, TensorKind, always_tensors
 from ..observe.observations import Observations
 from .context import Context, Stage, Unwritable, handles, row_of
 from .graph_mode import in_blocks, is_pure
-from .in_place import always_tensors
 
 BLOCKS = (ast.For, ast.While, ast.With)
 Missing = Callable[[ast.stmt, str], ast.stmt]  # what stands where something could not be written
@@ -152,7 +153,7 @@ class InputDependence:
                 if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and self._given(node.value):
                     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                     for target in targets:
-                        self.names |= {n.id for n in ast.walk(target) if _stored(n)}  # type: ignore[attr-defined]
+                        self.names |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and _stored(n)}
 
     def note(self, test: ast.expr, *, always: bool) -> list[ast.stmt]:
         """The comment for a condition that was always so with these inputs, or never; nothing for one on anything else,
@@ -177,7 +178,7 @@ class InputDependence:
         return any(name.id in self.names or self._tensor(name) for name in names)
 
     def _tensor(self, node: ast.Name) -> bool:
-        return any(kind.startswith("Tensor") for kind in self.facts.kinds(self.file, node))
+        return any(isinstance(k, TensorKind) and not k.parameter for k in self.facts.kinds(self.file, node))
 
 
 def comment(text: str) -> ast.stmt:
@@ -228,7 +229,7 @@ class ValueDependence:
         return self._tensor(test) or self._number(test)
 
     def _tensor(self, node: ast.AST) -> bool:
-        return any(kind.startswith(TENSORS) for kind in self.facts.kinds(self.file, node))
+        return any(isinstance(kind, TensorKind) for kind in self.facts.kinds(self.file, node))
 
     def _number(self, node: ast.expr) -> bool:
         return any(map(self._taken, ast.walk(node)))
@@ -323,13 +324,13 @@ def _tell(node: ast.expr, context: Context) -> None:
         if called:
             context.facts.tell_callee(context.file, inner, name)
             if isinstance(inner, ast.Attribute):
-                context.facts.tell_value(context.file, inner.value, f"python {resolve(inner.value)}")
+                context.facts.tell_value(context.file, inner.value, PythonModule(resolve(inner.value)))
         elif name not in NAMES and name not in CONTAINERS and row_of(name) is None:
             raise Unwritable(f"{ast.unparse(inner)} did not run")
         else:
             row = row_of(name)
-            kind = "function" if row is not None and row.kind == "function" else "class"
-            context.facts.tell_value(context.file, inner, f"{kind} {name}")
+            what: Literal["class", "function"] = "function" if row is not None and row.kind == "function" else "class"
+            context.facts.tell_value(context.file, inner, CallableKind(what, name))
 
 
 def _built_in(node: ast.expr) -> bool:
@@ -353,27 +354,29 @@ def _simpler(test: ast.expr) -> ast.expr:
     """An expression that is as true as the other one, where only that counts."""
     if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         test.operand = _simpler(test.operand)
-        return ast.Constant(not test.operand.value) if _known(test.operand) else test  # type: ignore[attr-defined]
+        known = _known(test.operand)
+        return test if known is None else ast.Constant(not known)
     if not isinstance(test, ast.BoolOp):
         return test
     decides = isinstance(test.op, ast.Or)  # True or …, False and …
     values: list[ast.expr] = []
     for value in map(_simpler, test.values):
-        if not _known(value):
+        known = _known(value)
+        if known is None or known is decides:
             values.append(value)
-        elif value.value is decides:  # type: ignore[attr-defined]
-            values.append(value)
+        if known is decides:
             break  # what follows is never computed
     if not values:
         return ast.Constant(not decides)
     return values[0] if len(values) == 1 else ast.copy_location(ast.BoolOp(test.op, values), test)
 
 
-def _known(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, bool)
+def _known(node: ast.expr) -> bool | None:
+    """The answer that stands there; None where it is computed."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, bool) else None
 
 
-LIST = "module torch.nn.ModuleList"
+LIST = ModuleKind("torch.nn.ModuleList")
 
 
 def pick_by_index(function: ast.FunctionDef, facts: Observations, file: str) -> None:
@@ -416,9 +419,7 @@ def _picked(loop: ast.stmt, facts: Observations, file: str) -> list[ast.stmt]:
     if any(isinstance(node, (ast.Break, ast.Continue, ast.Return)) for part in body for node in ast.walk(part)):
         return []
     names = {node.id for node in ast.walk(wanted) if isinstance(node, ast.Name)}
-    stored = {
-        node.id for part in body for node in ast.walk(part) if isinstance(node, ast.Name) and _picking_stored(node)
-    }
+    stored = {node.id for part in body for node in ast.walk(part) if _stored(node) and isinstance(node, ast.Name)}
     if stored & {number, module} or names & (stored | {number, module}):
         return []
     picking = ast.copy_location(ast.Subscript(modules, wanted, ast.Load()), modules)
@@ -444,10 +445,6 @@ def _lost(before: ast.stmt, after: ast.stmt) -> bool:
     target = after.targets[0]
     reads = {node.id for node in ast.walk(after.value) if isinstance(node, ast.Name)}
     return len(texts) == 1 and isinstance(target, ast.Name) and target.id not in reads
-
-
-def _picking_stored(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store)
 
 
 NO_GRADIENT = ("no_grad", "inference_mode")

@@ -27,6 +27,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ..observe.kinds import Kind, always_computed, always_dictionaries, always_sequences, holds_tensor
 from ..observe.observations import Observations, place
 from .context import Context, Stage, handles
 
@@ -62,7 +63,7 @@ def reversed_list(node: ast.Call, context: Context) -> ast.expr | None:
     if callees != ["builtins.reversed"] or len(node.args) != 1 or context.in_python:
         return None
     kinds = context.kinds(node.args[0])
-    if not kinds or not all(kind.startswith(("list(", "tuple(")) for kind in kinds):
+    if not always_sequences(kinds, "list", "tuple"):
         return None
     found: ast.expr = context.generic_visit(_backwards(node.args[0]))
     return found
@@ -114,7 +115,7 @@ def _listed(items: ast.expr, context: Context) -> ast.expr:
     if isinstance(items, ast.GeneratorExp):
         return ast.copy_location(ast.ListComp(items.elt, items.generators), items)
     kinds = context.kinds(items)
-    if isinstance(items, (ast.List, ast.ListComp)) or (kinds and all(kind.startswith("list(") for kind in kinds)):
+    if isinstance(items, (ast.List, ast.ListComp)) or always_sequences(kinds, "list"):
         return items
     return ast.List([ast.Starred(items, ast.Load())], ast.Load())
 
@@ -155,7 +156,7 @@ MAKERS = (["collections.OrderedDict"], ["builtins.dict"])
 PLAIN = {"get", "items", "keys", "update", "values"}  # what a dict does as an OrderedDict does
 
 
-def dict_display(node: ast.Call, callees: Sequence[str], kinds: Callable[[ast.expr], list[str]]) -> ast.expr | None:
+def dict_display(node: ast.Call, callees: Sequence[str], kinds: Callable[[ast.expr], list[Kind]]) -> ast.expr | None:
     """The display for a call that makes a dictionary of pairs, keywords or another one; None for any other call, and
     where no tensors are in it.
 
@@ -172,7 +173,7 @@ def dict_display(node: ast.Call, callees: Sequence[str], kinds: Callable[[ast.ex
         return None
     (pairs,) = node.args
     if _of_tensors(kinds(node)) and kinds(pairs):
-        if all(kind.startswith("dict ") for kind in kinds(pairs)):
+        if always_dictionaries(kinds(pairs)):
             return _again(pairs)
         if _pairs(pairs, kinds(pairs)):
             return _again(pairs, items=pairs)
@@ -180,7 +181,7 @@ def dict_display(node: ast.Call, callees: Sequence[str], kinds: Callable[[ast.ex
     found = [one.elts for one in elements if isinstance(one, ast.Tuple) and len(one.elts) == 2]
     if not found or len(found) < len(elements):
         return None
-    if not all(kind.startswith("Tensor") for _, value in found for kind in kinds(value) or [""]):
+    if not all(always_computed(kinds(value)) for _, value in found):
         return None
     if isinstance(pairs, (ast.ListComp, ast.GeneratorExp)):
         return ast.DictComp(found[0][0], found[0][1], pairs.generators)
@@ -226,7 +227,7 @@ def _plain_dictionaries(value: ast.Dict, context: Context) -> bool:
     """Whether what is unpacked in a display are dictionaries."""
     unpacked = [item for key, item in zip(value.keys, value.values, strict=True) if key is None]
     told = [context.kinds(item) for item in unpacked]
-    return all(kinds and all(kind.startswith("dict ") for kind in kinds) for kinds in told)
+    return all(map(always_dictionaries, told))
 
 
 def _again(others: ast.expr, items: ast.expr | None = None) -> ast.DictComp:
@@ -237,18 +238,18 @@ def _again(others: ast.expr, items: ast.expr | None = None) -> ast.DictComp:
     return ast.DictComp(ast.Name("key", ast.Load()), ast.Name("value", ast.Load()), [loop])
 
 
-def _pairs(node: ast.expr, kinds: Sequence[str]) -> bool:
+def _pairs(node: ast.expr, kinds: Sequence[Kind]) -> bool:
     """Whether it is known to be pairs, and not a mapping of some other kind, which a loop takes the keys of."""
     if isinstance(node, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)):
         return False  # whose pairs are written one by one, or not
     of = node.func if isinstance(node, ast.Call) else None
     made = isinstance(of, ast.Name) and of.id in ("enumerate", "zip")
     made = made or (isinstance(of, ast.Attribute) and of.attr == "items")
-    return made or all(kind.startswith(("list(", "tuple(")) for kind in kinds)
+    return made or always_sequences(kinds, "list", "tuple")
 
 
-def _of_tensors(kinds: Sequence[str]) -> bool:
-    return bool(kinds) and all(kind.startswith("dict ") and "Tensor" in kind for kind in kinds)
+def _of_tensors(kinds: Sequence[Kind]) -> bool:
+    return always_dictionaries(kinds) and all(map(holds_tensor, kinds))
 
 
 def start_with_braces(function: ast.FunctionDef, facts: Observations, file: str) -> None:
@@ -259,8 +260,7 @@ def start_with_braces(function: ast.FunctionDef, facts: Observations, file: str)
         if not isinstance(call, ast.Call) or not isinstance(target, ast.Name) or call.args or call.keywords:
             continue
         filled = [other.value for other in statements if _item_of(other.targets[0], target.id)]
-        kinds = [kind for value in filled for kind in facts.kinds(file, value) or [""]]
-        tensors = bool(kinds) and all(kind.startswith("Tensor") for kind in kinds)
+        tensors = bool(filled) and all(always_computed(facts.kinds(file, value)) for value in filled)
         if tensors and facts.callees(file, call) in MAKERS and _methods(function, target.id) <= PLAIN:
             statement.value = ast.copy_location(ast.Dict([], []), call)
 

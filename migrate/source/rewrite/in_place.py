@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from ....mappings.rows import Row
 from ..module_api import COPY, VALUES
+from ..observe.kinds import TensorKind, always_parameters, always_tensors
 from .context import Context, ObservedArgument, Stage, Unwritable, handles, row_of
 from .row_calls import arguments_of, write_call
 
@@ -23,12 +24,6 @@ FILLS = {
     "torch.Tensor.fill_": "torch.nn.init.constant_",
 }
 FUNCTIONS = ("torch.nn.functional.", "torch.")
-TENSORS = ("Tensor", "Parameter")
-
-
-def always_tensors(kinds: list[str]) -> bool:
-    """Whether something was a tensor whenever it was seen."""
-    return bool(kinds) and all(kind.startswith(TENSORS) for kind in kinds)
 
 
 def _writes(name: str) -> bool:
@@ -67,7 +62,7 @@ def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast
     """Give a tensor other values: a parameter keeps its place and its name."""
     kinds = context.kinds(underlying_tensor(source))
     if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and (
-        isinstance(target, ast.Subscript) or not all(kind.startswith("Parameter") for kind in kinds)
+        isinstance(target, ast.Subscript) or not all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds)
     ):
         target.ctx = ast.Store()
         return ast.Assign([target], value)
@@ -75,8 +70,7 @@ def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast
 
 
 def _parameter(node: ast.expr, context: Context) -> bool:
-    kinds = context.kinds(node)
-    return bool(kinds) and all(kind.startswith("Parameter") for kind in kinds)
+    return always_parameters(context.kinds(node))
 
 
 @handles(syntax=[ast.AugAssign, ast.Expr], stage=Stage.IN_PLACE)

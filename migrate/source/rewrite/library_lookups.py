@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable
 
 from ..module_api import ANNOTATE, CONSTANT, CONTAINERS
+from ..observe.kinds import CallableKind, ModuleKind, ObjectKind, PythonModule
 from .context import Context, handles, set_receivers
 from .row_calls import with_initial_values, write_call
 
@@ -21,10 +22,10 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
     kinds = context.kinds(node)
     if asked is None or asked.id in context.local or len(kinds) != 1 or not _is_object(asked, context):
         return None
-    what, _, name = kinds[0].partition(" ")
-    if what in ("function", "class") and name in context.program.translated:
-        return ast.Name(context.program.called(name), ast.Load())
-    return _layer(name, context) if what == "module" else None
+    (kind,) = kinds
+    if isinstance(kind, CallableKind) and kind.what != "partial" and kind.name in context.program.translated:
+        return ast.Name(context.program.called(kind.name), ast.Load())
+    return _layer(kind.cls, context) if isinstance(kind, ModuleKind) else None
 
 
 def _asked(node: ast.Call | ast.Subscript) -> ast.Name | None:
@@ -35,7 +36,7 @@ def _asked(node: ast.Call | ast.Subscript) -> ast.Name | None:
 
 def _is_object(asked: ast.Name, context: Context) -> bool:
     kinds = context.kinds(asked)
-    return len(kinds) == 1 and kinds[0].startswith("object ") and not kinds[0].startswith("object torch.")
+    return len(kinds) == 1 and isinstance(kinds[0], ObjectKind) and not kinds[0].cls.startswith("torch.")
 
 
 def _layer(name: str, context: Context) -> ast.expr | None:
@@ -59,9 +60,9 @@ def _layer(name: str, context: Context) -> ast.expr | None:
 def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`settings.WIDTH`, of a module of the program."""
     kinds = context.kinds(node.value)
-    if len(kinds) != 1 or not kinds[0].startswith("python "):
+    if len(kinds) != 1 or not isinstance(kinds[0], PythonModule):
         return None
-    return context.program.constant(kinds[0].removeprefix("python "), node.attr, context.constants(node))
+    return context.program.constant(kinds[0].name, node.attr, context.constants(node))
 
 
 @handles("builtins.getattr", "builtins.hasattr")
@@ -83,7 +84,7 @@ def setting(node: ast.Call, context: Context) -> ast.expr | None:
     callees = context.callees(node)
     plain = bool(callees) and not node.args and not node.keywords and context.program.settings.issuperset(callees)
     kinds = context.kinds(node.args[0]) if node.args else []
-    asks_torch = bool(kinds) and all(kind.startswith("python torch") for kind in kinds)
+    asks_torch = bool(kinds) and all(isinstance(k, PythonModule) and k.name.startswith("torch") for k in kinds)
     return _only_constant(node, context) if plain or asks_torch else None
 
 

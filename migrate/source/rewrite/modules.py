@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..module_api import BEHIND, CONTAINERS, DROPPED, GROWING, KEPT, MODULES, SIMPLIFIED
+from ..observe.kinds import NONE, Kind, ModuleKind
 from .context import Context, Stage, Unwritable, handles
 from .row_calls import is_super
 
@@ -27,7 +28,7 @@ def register_buffer(call: ast.Call, context: Context) -> list[ast.stmt]:
     """`self.name = Parameter(value, requires_grad=False)`, for MindSpore saves nothing else in a checkpoint; one that
     torch does not save is a tensor."""
     owner, name, value = _named(call, context)
-    absent = context.kinds(value) == ["NoneType"] or ast.unparse(value) == "None"
+    absent = context.kinds(value) == [NONE] or ast.unparse(value) == "None"
     node = context.visit(value)
     if absent or not _saved(call, 2):
         return [_put(owner, name, node)]
@@ -187,7 +188,7 @@ def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     owner = call.func.value
     given = [context.visit(argument) for argument in (*call.args, *(word.value for word in call.keywords))]
     kinds = context.kinds(owner)
-    owners = [kind.removeprefix("module ") for kind in kinds]
+    owners = [kind.cls for kind in kinds if isinstance(kind, ModuleKind)]
     into = context.visit(owner)
     if len(given) != 2:  # add_module(*pair)
         return [ast.Expr(ast.Call(ast.Name("setattr", ast.Load()), [into, *given], []))]
@@ -216,14 +217,15 @@ def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
     names = {_name_in_mindspore(kind, node.attr, context) for kind in kinds}
     if len(names) == 1:
         node.attr = names.pop()
-    if kinds and node.attr in BEHIND and all(kind.removeprefix("module ") in BEHIND[node.attr] for kind in kinds):
+    behind = BEHIND.get(node.attr, ())
+    if kinds and all(isinstance(kind, ModuleKind) and kind.cls in behind for kind in kinds):
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
     return None
 
 
-def _name_in_mindspore(kind: str, attribute: str, context: Context) -> str:
+def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
     """The name in MindSpore of a tensor, or of a number, that a module of this kind has."""
-    row = context.program.torch_base(kind.removeprefix("module ")) if kind.startswith("module ") else None
+    row = context.program.torch_base(kind.cls) if isinstance(kind, ModuleKind) else None
     if row is None:
         return attribute
     states = [state.mindspore for state in row.state if state.torch == attribute and state.mindspore]

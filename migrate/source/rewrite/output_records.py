@@ -11,6 +11,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..observe.kinds import Kind, ObjectKind, SequenceKind
 from .context import Context, Unwritable, handles
 
 Record = Mapping[str, Any]  # `fields` in order, `defaults` of some; `named`: a dataclass, and so a dictionary
@@ -22,10 +23,13 @@ def record_of_call(records: Mapping[str, Record], names: Sequence[str]) -> Recor
     return found[0] if found and found[0] is not None and all(one == found[0] for one in found) else None
 
 
-def record_of_value(records: Mapping[str, Record], kinds: Sequence[str]) -> Record | None:
-    """The record that an expression was, by its kinds: `object module.Output`, `Output(Tensor float32 2)`."""
+def record_of_value(records: Mapping[str, Record], kinds: Sequence[Kind]) -> Record | None:
+    """The record that an expression was, by its kinds: objects of a class, or named tuples by the name alone."""
     short = {name.rpartition(".")[2]: name for name in records}
-    names = [short.get(kind.partition("(")[0], kind.removeprefix("object ")) for kind in kinds]
+    names = [
+        kind.cls if isinstance(kind, ObjectKind) else short.get(kind.type, "") if isinstance(kind, SequenceKind) else ""
+        for kind in kinds
+    ]
     return record_of_call(records, names)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...analyze.names import find
 from ..module_api import CONTAINERS, FORWARDS, METHODS, NAMES, NOT_CONVERTED
+from ..observe.kinds import NONE, CallableKind, DtypeKind, Kind, ModuleKind, ObjectKind, PythonModule, always_imported
 from ..observe.observations import Observations
 from ..source_files import local_names, none_anyway
 from . import control_flow, graph_mode, in_place, library_lookups, modules, output_records, row_calls, tensors
@@ -42,7 +43,7 @@ class Rewriter(ast.NodeTransformer):
         """What the worker saw."""
         return self.program.facts
 
-    def kinds(self, node: ast.AST) -> list[str]:
+    def kinds(self, node: ast.AST) -> list[Kind]:
         """What an expression was; empty where it did not run."""
         return self.facts.kinds(self.file, node)
 
@@ -54,7 +55,7 @@ class Rewriter(ast.NodeTransformer):
         """The constants that an expression was; None for too many, or where something else was among them."""
         return self.facts.constants(self.file, node)
 
-    def entries(self, node: ast.AST) -> dict[str, list[str]] | None:
+    def entries(self, node: ast.AST) -> dict[str, list[Kind]] | None:
         """The keys of dictionaries that an expression was -> what stood there; None where it was something else."""
         return self.facts.entries(self.file, node)
 
@@ -146,7 +147,7 @@ class Rewriter(ast.NodeTransformer):
 
     def _iterated(self, node: ast.expr) -> ast.expr:
         """What a loop goes over; of modules by name their names, for MindSpore compiles no loop over a Cell."""
-        named = self.kinds(node) == ["module torch.nn.ModuleDict"]
+        named = self.kinds(node) == [ModuleKind("torch.nn.ModuleDict")]
         found: ast.expr = self.visit(node)
         return ast.Call(ast.Attribute(found, "keys", ast.Load()), [], []) if named else found
 
@@ -201,7 +202,7 @@ class Rewriter(ast.NodeTransformer):
         found: list[ast.keyword] = []
         for word in call.keywords:
             entries = self.entries(word.value) if word.arg is None else None
-            if entries is None or any(kinds != ["NoneType"] for kinds in entries.values()):
+            if entries is None or any(kinds != [NONE] for kinds in entries.values()):
                 found.append(word)
                 continue
             takes = [self.program.signature(name) for name in self._receivers(call)]
@@ -214,14 +215,13 @@ class Rewriter(ast.NodeTransformer):
         """The functions and classes of the program that a call gives arguments to, also by `partial`."""
         names = self.callees(call)
         if names == ["functools.partial"] and call.args:
-            names = self.kinds(call.args[0])
-        plain = (name.removeprefix("class ").removeprefix("function ").removeprefix("partial ") for name in names)
+            names = [kind.name for kind in self.kinds(call.args[0]) if isinstance(kind, CallableKind)]
+        plain = (name.removeprefix("partial ") for name in names)
         return [name for name in plain if name in self.program.translated]
 
     def _of_module(self, function: ast.expr) -> bool:
         """Whether it is a name in a module, as `layers.Block`."""
-        kinds = self.kinds(function.value) if isinstance(function, ast.Attribute) else []
-        return bool(kinds) and all(kind.startswith("python ") for kind in kinds)
+        return isinstance(function, ast.Attribute) and always_imported(self.kinds(function.value))
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """What a subscript gives, where a handler knows it; `(a, b)[0]`, which some calls became, as `a`."""
@@ -229,10 +229,11 @@ class Rewriter(ast.NodeTransformer):
             if (replaced := handler(node, self)) is not None:
                 return replaced
         found = self.generic_visit(node)
-        assert isinstance(found, ast.Subscript)
-        known = isinstance(found.value, ast.Tuple) and isinstance(found.slice, ast.Constant)
-        if known and isinstance(node.ctx, ast.Load) and found.slice.value in (0, 1):  # type: ignore[attr-defined]
-            return found.value.elts[found.slice.value]  # type: ignore[attr-defined]
+        match found:
+            case ast.Subscript(ast.Tuple([first, *_]), ast.Constant(0), ast.Load()):
+                return first
+            case ast.Subscript(ast.Tuple([_, second, *_]), ast.Constant(1), ast.Load()):
+                return second
         return found
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
@@ -254,11 +255,11 @@ class Rewriter(ast.NodeTransformer):
                 return replaced
         return self.generic_visit(node)
 
-    def read(self, kinds: list[str], attribute: str, seen: list[Any] | None) -> None:
+    def read(self, kinds: list[Kind], attribute: str, seen: list[Any] | None) -> None:
         """Note that an attribute is read, of an expression of these kinds; see configurations.py."""
         for kind in kinds:
-            if kind.startswith("object "):
-                self.program.reads.setdefault(kind.removeprefix("object "), {})[attribute] = seen
+            if isinstance(kind, ObjectKind):
+                self.program.reads.setdefault(kind.cls, {})[attribute] = seen
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
         """A name of torch's as MindSpore's; of Python's own, noted for the imports."""
@@ -272,13 +273,16 @@ class Rewriter(ast.NodeTransformer):
     def _named(self, node: ast.expr) -> ast.expr | None:
         """The MindSpore name for a class or function of torch's that is not called here; None for anything else."""
         kinds = self.kinds(node)
-        if len(kinds) != 1 or not kinds[0].startswith(("class ", "function ", "dtype")) or is_variable(node, self):
+        kind = kinds[0] if len(kinds) == 1 else None
+        if not isinstance(kind, (CallableKind, DtypeKind)) or is_variable(node, self):
             return None
-        if kinds[0] == "dtype":
-            if isinstance(node, ast.Attribute) and self.kinds(node.value) != ["python torch"]:
+        if isinstance(kind, DtypeKind):
+            if isinstance(node, ast.Attribute) and self.kinds(node.value) != [PythonModule("torch")]:
                 return None  # x.dtype
             return self.name(tensors.dtype_name(node.attr)) if isinstance(node, ast.Attribute) else None
-        name = kinds[0].partition(" ")[2]
+        if kind.what == "partial":
+            return None
+        name = kind.name
         if name in self.program.translated:  # a file may import it under another name
             return ast.Name(self.program.called(name), ast.Load()) if isinstance(node, ast.Name) else None
         if not name.startswith(("torch.", "torchvision.", "timm.")):

@@ -13,21 +13,24 @@ from ....mappings import table
 from ....mappings.rows import Argument, Call, Name, Row
 from ....mappings.verbs import VERBS, ValueType
 from ..module_api import OTHERWISE
+from ..observe.kinds import (
+    NONE,
+    CallableKind,
+    DictKind,
+    DtypeKind,
+    Kind,
+    PlainKind,
+    PythonModule,
+    SequenceKind,
+    SizeKind,
+    TensorKind,
+    of_constant,
+)
 from .context import Context, Namer, ObservedArgument, Unwritable, handles
 
 SCALED = ("torch.add", "torch.sub")
 STARTING = "msmigrate.migrate.composed.mindspore_parameters.starting_at"
 ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
-TYPES = (  # how kinds begin
-    ("int", ValueType.INT),
-    ("float", ValueType.FLOAT),
-    ("tuple(int", ValueType.INT_TUPLE),
-    ("tuple", ValueType.TUPLE),
-    ("list(int", ValueType.INT_LIST),
-    ("list", ValueType.LIST),
-    ("Size 1", ValueType.SIZE_OF_ONE),
-    ("Size", ValueType.SIZE),
-)
 
 
 def bind_arguments(
@@ -187,7 +190,7 @@ def _crossed(
         return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
     if known:
         return _constant(row, argument, value, given, name, every)
-    if item.kinds == ["dtype"] and argument.to:  # a name of MindSpore's by now, or what one of its tensors has
+    if item.kinds == [DtypeKind()] and argument.to:  # a name of MindSpore's by now, or what one of its tensors has
         return dict.fromkeys(argument.to, item.node)
     if argument.only or argument.refuse or (argument.values and not argument.to):
         if item.constants is None and _never(item, argument):
@@ -206,22 +209,39 @@ def _crossed(
     if symbolic is not None:
         nodes = symbolic(item.node, frozenset(map(_type, item.kinds)))
         if nodes is None:
-            raise Unwritable(f"{row.torch}: {argument.torch} is {', '.join(item.kinds)} here")
+            raise Unwritable(f"{row.torch}: {argument.torch} is {', '.join(map(str, item.kinds))} here")
         return dict(zip(argument.to, nodes, strict=True))
-    if row.kind == "layer" and item.kinds and all(kind.startswith("list(int") for kind in item.kinds):
+    if row.kind == "layer" and item.kinds and {*map(_type, item.kinds)} == {ValueType.INT_LIST}:
         return dict.fromkeys(argument.to, ast.Call(ast.Name("tuple", ast.Load()), [item.node], []))  # sizes
     return dict.fromkeys(argument.to, item.node)
 
 
-def _type(kind: str) -> ValueType:
-    """What a verb has to know of a kind: `list(int)`, `Size 1`."""
-    return next((found for beginning, found in TYPES if kind.startswith(beginning)), ValueType.OTHER)
+def _type(kind: Kind) -> ValueType:
+    """What a verb has to know of a kind."""
+    match kind:
+        case PlainKind("int"):
+            return ValueType.INT
+        case PlainKind("float"):
+            return ValueType.FLOAT
+        case SequenceKind("tuple", (PlainKind("int"), *_)):
+            return ValueType.INT_TUPLE
+        case SequenceKind("tuple"):
+            return ValueType.TUPLE
+        case SequenceKind("list", (PlainKind("int"), *_)):
+            return ValueType.INT_LIST
+        case SequenceKind("list"):
+            return ValueType.LIST
+        case SizeKind(1):
+            return ValueType.SIZE_OF_ONE
+        case SizeKind():
+            return ValueType.SIZE
+    return ValueType.OTHER
 
 
 def _never(item: ObservedArgument, argument: Argument) -> bool:
     """Whether the argument was never of the type of a value that has no counterpart."""
-    refused = {type(value).__name__ for value in argument.refuse}
-    return bool(item.kinds) and not argument.only and not argument.values and not refused & {*item.kinds}
+    refused = [PlainKind(type(value).__name__) for value in argument.refuse]
+    return bool(item.kinds) and not (argument.only or argument.values or any(kind in refused for kind in item.kinds))
 
 
 def _none(item: ObservedArgument) -> bool:
@@ -251,7 +271,7 @@ def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, Observe
             others[key] = constant
         elif item.constants is not None and len(item.constants) == 1:
             others[key] = item.constants[0]
-        elif argument.verb in ASKS_WHETHER and item.kinds and "NoneType" not in item.kinds:
+        elif argument.verb in ASKS_WHETHER and item.kinds and NONE not in item.kinds:
             others[key] = item.node
         else:
             others.pop(key, None)
@@ -327,11 +347,12 @@ def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[Observ
     """What `*sizes` gives, item by item, for a variable that always has as many."""
     counts = {*(context.constants(node) or ())}
     kinds = context.kinds(node.value)
-    if len(counts) != 1 or not all(kind.startswith(("tuple(", "list(")) for kind in kinds):
+    lists = [kind for kind in kinds if isinstance(kind, SequenceKind) and kind.type in ("tuple", "list")]
+    if len(counts) != 1 or len(lists) < len(kinds):
         raise Unwritable(f"{row.torch} with {ast.unparse(node)}")
-    words = [kind[kind.index("(") + 1 : -1] for kind in kinds]
-    nested = any("(" in word for word in words)  # what such an item is cannot be told, and a verb that asks refuses
-    inside = [] if nested else list(dict.fromkeys(one for word in words for one in word.split(", ")))
+    inside = list(dict.fromkeys(item for kind in lists for item in kind.items))
+    if any(isinstance(item, SequenceKind) for item in inside):  # no verb takes such items
+        inside = []
     whole = context.visit(node.value)
     places = (ast.Constant(place) for place in range(*counts))
     return [ObservedArgument(ast.Subscript(copy.deepcopy(whole), place, ast.Load()), inside, None) for place in places]
@@ -353,13 +374,15 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
     items = {}
     for key, kinds in entries.items():
         there: ast.expr = ast.Subscript(context.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
-        if not all(f'"{key}": ' in kind for kind in told) and key != "inplace":  # now and then
+        if (
+            not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in told) and key != "inplace"
+        ):  # now and then
             if not isinstance(defaults.get(key), (bool, int, float, str)):
                 raise Unwritable(f"{row.torch} with {key} now and then in **{ast.unparse(node)}")
             get = ast.Attribute(context.visit(copy.deepcopy(node)), "get", ast.Load())
             there = ast.Call(get, [ast.Constant(key), ast.Constant(defaults[key])], [])
-            kinds = list(dict.fromkeys([*kinds, type(defaults[key]).__name__]))
-        items[key] = ObservedArgument(there, kinds, [None] if kinds == ["NoneType"] else None)
+            kinds = list(dict.fromkeys([*kinds, of_constant(defaults[key])]))
+        items[key] = ObservedArgument(there, kinds, [None] if kinds == [NONE] else None)
     return items
 
 
@@ -427,8 +450,9 @@ def base(node: ast.Call, context: Context) -> ast.Call:
 def partial(node: ast.Call, context: Context) -> ast.AST:
     """`partial` of a class of torch's: of the row's, with its arguments and torch's defaults."""
     kinds = context.kinds(node.args[0])
-    name = kinds[0].partition(" ")[2] if len(kinds) == 1 else ""
-    row = context.program.row(name) if kinds and kinds[0].startswith(("class ", "function ")) else None
+    kind = kinds[0] if len(kinds) == 1 else None
+    name = kind.name if isinstance(kind, CallableKind) and kind.what != "partial" else ""
+    row = context.program.row(name) if name else None
     if row is None:
         return context.kept(node)
     rest = ast.Call(node.args[0], node.args[1:], node.keywords)
@@ -445,7 +469,7 @@ def is_variable(function: ast.expr, context: Context) -> bool:
     if isinstance(function, ast.Subscript):
         return True
     return isinstance(function, ast.Attribute) and not any(
-        kind.startswith(("python ", "Tensor", "Parameter")) for kind in context.kinds(function.value)
+        isinstance(kind, (PythonModule, TensorKind)) for kind in context.kinds(function.value)
     )
 
 
@@ -486,7 +510,7 @@ PLAIN_WIDE = (
 def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
     """The expression for a call, by torch's names of the arguments; None where there is no plainer way."""
     names = set(given)
-    wide = "input" in given and all(_dtype(kind).startswith(WIDE) for kind in given["input"].kinds or ["?"])
+    wide = "input" in given and _is_wide(given["input"].kinds)
     for row, arguments, template in (*PLAIN, *(PLAIN_WIDE if wide else ())):
         if row == torch and arguments == names:
             nodes = {key: item.node for key, item in given.items()}
@@ -495,10 +519,9 @@ def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Name
     return None
 
 
-def _dtype(kind: str) -> str:
-    """The dtype in `Tensor float32 4`."""
-    words = kind.split(" ")
-    return words[1] if words[0] in ("Tensor", "Parameter") else "?"
+def _is_wide(kinds: Sequence[Kind]) -> bool:
+    """Whether something was always a tensor of such a dtype."""
+    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(WIDE) for kind in kinds)
 
 
 class _Filled(ast.NodeTransformer):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..module_api import CONTAINERS, NAMES
+from ..observe.kinds import NONE, CallableKind, DictKind, Kind, PlainKind, SequenceKind, of_constant
 from ..observe.observations import Function, Observations
 from ..source_files import SourceFiles
 from .context import ObservedArgument, Program, Unwritable, row_of, set_receivers
@@ -68,8 +69,7 @@ class SignatureRewriter(ast.NodeTransformer):
                 else write_reference(row, {}, self.program.name)
             )
         before, self.value = self.value, True
-        named = isinstance(node, (ast.Name, ast.Attribute))
-        found: Any = self._class(node) if named else self.generic_visit(node)  # type: ignore[arg-type]
+        found: Any = self._class(node) if isinstance(node, (ast.Name, ast.Attribute)) else self.generic_visit(node)
         self.value = before
         return found
 
@@ -148,7 +148,7 @@ def _given(node: ast.expr) -> ObservedArgument:
         constant = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError):
         return ObservedArgument(node, [], None)
-    return ObservedArgument(node, [type(constant).__name__], [constant])
+    return ObservedArgument(node, [of_constant(constant)], [constant])
 
 
 def expand_kwargs(function: ast.FunctionDef, program: Program, file: str) -> None:
@@ -170,11 +170,11 @@ def expand_kwargs(function: ast.FunctionDef, program: Program, file: str) -> Non
     defaults = {a.torch: a.default for row in rows if row is not None for a in row.arguments if not a.required}
     if None in rows or any(name in _parameters(function) for name in names):
         return
-    kinds: dict[str, list[str]] = {}
+    kinds: dict[str, list[Kind]] = {}
     for name in names:
         kinds[name] = list(dict.fromkeys(kind for one in told if one is not None for kind in one.get(name, [])))
         if name in defaults and not _always(program.facts, file, ran, rest.arg, name):
-            kinds[name] = list(dict.fromkeys([*kinds[name], type(defaults[name]).__name__]))
+            kinds[name] = list(dict.fromkeys([*kinds[name], of_constant(defaults[name])]))
     always = [name for name in names if name not in defaults or _always(program.facts, file, ran, rest.arg, name)]
     for call in ran:
         words = [word for word in call.keywords if word.arg is not None or ast.unparse(word.value) != rest.arg]
@@ -191,7 +191,8 @@ def _word(call: ast.Call, name: str) -> ast.keyword | None:
 
 def _always(facts: Observations, file: str, calls: list[ast.Call], rest: str, name: str) -> bool:
     words = [word for call in calls for word in [_word(call, rest)] if word is not None]
-    return all(f'"{name}": ' in kind for word in words for kind in facts.kinds(file, word.value))
+    told = [kind for word in words for kind in facts.kinds(file, word.value)]
+    return all(isinstance(kind, DictKind) and name in dict(kind.entries) for kind in told)
 
 
 def _parameters(function: ast.FunctionDef) -> set[str]:
@@ -200,7 +201,7 @@ def _parameters(function: ast.FunctionDef) -> set[str]:
 
 
 def _declare(
-    function: ast.FunctionDef, kinds: dict[str, list[str]], defaults: dict[str, object], always: list[str]
+    function: ast.FunctionDef, kinds: dict[str, list[Kind]], defaults: dict[str, object], always: list[str]
 ) -> None:
     """Add the parameters to the signature: behind the others, or by name alone where the order does not allow that."""
     arguments = function.args
@@ -217,10 +218,9 @@ def _declare(
             arguments.defaults += [] if default is None else [default]
 
 
-def _hint(kinds: list[str]) -> str:
-    words = [kind.replace("NoneType", "None").replace("tuple(int)", "tuple[int, ...]") for kind in kinds]
-    plain = ("int", "float", "bool", "str", "None", "tuple[int, ...]")
-    return " | ".join(words) if all(word in plain for word in words) else "Any"
+def _hint(kinds: list[Kind]) -> str:
+    words = [HINTS.get(kind) for kind in kinds]
+    return " | ".join(word or "" for word in words) if all(words) else "Any"
 
 
 def consumed_kwargs(function: ast.FunctionDef) -> list[ast.stmt]:
@@ -233,12 +233,18 @@ def consumed_kwargs(function: ast.FunctionDef) -> list[ast.stmt]:
         return []
     rest = function.args.kwarg.arg
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
-    asked = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _asks(node, rest)]
-    names = [node.args[0].value for node in asked]  # type: ignore[attr-defined]
+    asked: list[ast.Call] = []
+    names: list[object] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(ast.Attribute(), [ast.Constant(name), _]) if _asks(node, rest):
+                asked.append(node)
+                names.append(name)
     if len(uses) != len(asked) or len(set(names)) != len(names):
         return []
     for call in asked:
-        call.func.attr = "get"  # type: ignore[attr-defined]
+        assert isinstance(call.func, ast.Attribute)
+        call.func.attr = "get"
     return [node for node in ast.walk(function) if isinstance(node, ast.Expr) and node.value in asked]
 
 
@@ -260,7 +266,12 @@ CHANGING = {
 }
 MAKING = {"bool", "dict", "float", "frozenset", "int", "len", "list", "repr", "set", "sorted", "str", "tuple"}
 NEW = (ast.Constant, ast.Dict, ast.DictComp, ast.JoinedStr, ast.List, ast.ListComp, ast.Set, ast.SetComp)
-NUMBERS = {"bool", "float", "int", "str"}
+HINTS: dict[Kind, str] = {
+    **{PlainKind(name): name for name in ("int", "float", "bool", "str")},
+    NONE: "None",
+    SequenceKind("tuple", (PlainKind("int"),)): "tuple[int, ...]",
+}
+NUMBERS = [PlainKind(name) for name in ("bool", "float", "int", "str")]
 
 
 def of_python(node: ast.expr, sources: SourceFiles, file: str) -> bool:
@@ -355,7 +366,7 @@ class _Body:
             return False
         if isinstance(statement, ast.AugAssign):
             kinds = self.sources.facts.kinds(self.file, statement.target)
-            if not isinstance(statement.target, ast.Name) or not kinds or not NUMBERS.issuperset(kinds):
+            if not isinstance(statement.target, ast.Name) or not kinds or not all(kind in NUMBERS for kind in kinds):
                 return False
         inside = (ast.stmt, ast.arguments, ast.excepthandler)
         return all(self.computes(n) for n in ast.iter_child_nodes(statement) if not isinstance(n, inside))
@@ -378,7 +389,9 @@ class _Body:
         if not (names or facts.kinds(self.file, call) or self.everything or call in self.in_texts):
             return True  # it did not run
         on = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if on is None or any(kind.startswith("class ") for kind in facts.kinds(self.file, on)):  # `dict.pop(kwargs, …)`
+        if on is None or any(
+            isinstance(kind, CallableKind) and kind.what == "class" for kind in facts.kinds(self.file, on)
+        ):  # `dict.pop(kwargs, …)`
             on = call.args[0] if call.args else None
         gets = [call.func, *call.args, *(word.value for word in call.keywords)]
         for name in names or [ast.unparse(call.func)]:
@@ -508,9 +521,11 @@ def _same_arguments(call: ast.Call, given: ast.arguments) -> bool:
     hands = [item.id for item in call.args if isinstance(item, ast.Name)]
     stars = [item.value.id for item in call.args if isinstance(item, ast.Starred) and isinstance(item.value, ast.Name)]
     words = {word.arg: word.value.id for word in call.keywords if isinstance(word.value, ast.Name)}
-    named = {name: name for name in (*takes[len(hands) :], *(item.arg for item in given.kwonlyargs))}
+    named: dict[str | None, str] = {
+        name: name for name in (*takes[len(hands) :], *(item.arg for item in given.kwonlyargs))
+    }
     if given.kwarg is not None:
-        named[None] = given.kwarg.arg  # type: ignore[index]
+        named[None] = given.kwarg.arg
     return (
         len(hands) + len(stars) == len(call.args)
         and len(words) == len(call.keywords)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ..module_api import DEFAULT_DTYPE, LIMITS
 from ..observe.instrument import sliced
+from ..observe.kinds import DtypeKind, ObjectKind, SequenceKind, TensorKind, always_sequences, always_tensors
 from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles
-from .in_place import always_tensors
 from .row_calls import argument_of
 
 PREFIX = "torch.Tensor."
@@ -53,10 +53,14 @@ def _size(call: Call) -> ast.expr:
 
 
 def _reshape(call: Call) -> ast.expr:
-    if any("dtype" in item.kinds for item in call.args):
+    if any(DtypeKind() in item.kinds for item in call.args):
         raise Unwritable("torch.Tensor.view with a dtype, which reads the same bytes as another type")
     sizes = [item.node for item in (*call.args, *call.named.values())]
-    if len(sizes) == 1 and call.args and any(kind.startswith("list") for kind in call.args[0].kinds):
+    if (
+        len(sizes) == 1
+        and call.args
+        and any(isinstance(k, SequenceKind) and k.type == "list" for k in call.args[0].kinds)
+    ):
         sizes = [ast.Call(ast.Name("tuple", ast.Load()), sizes, [])]
     return _method(call.tensor.node, "reshape", *sizes)
 
@@ -64,9 +68,9 @@ def _reshape(call: Call) -> ast.expr:
 def _to(call: Call) -> ast.expr:
     """The cast alone: a device, and how it is copied, are no concern of a tensor of MindSpore's."""
     for item in (*call.args, *call.named.values()):
-        if item.kinds == ["dtype"]:
+        if item.kinds == [DtypeKind()]:
             return _method(call.tensor.node, "astype", item.node)
-        if item.kinds and all(kind.startswith(("Tensor", "Parameter")) for kind in item.kinds):
+        if always_tensors(item.kinds):
             return _method(call.tensor.node, "astype", _attribute(item.node, "dtype"))
     return call.tensor.node
 
@@ -133,13 +137,13 @@ def limits(node: ast.Call, context: Context) -> ast.expr:
 def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`finfo(dtype).max`; what a tensor is asked that MindSpore's has not; a result that has a name in torch only."""
     kinds = context.kinds(node.value)
-    if kinds and {kind.removeprefix("object ") for kind in kinds} <= LIMITS:
+    if kinds and all(isinstance(kind, ObjectKind) and kind.cls in LIMITS for kind in kinds):
         limit = context.constants(node)
         text = f"{ast.unparse(node)} was now one number and now another"
         return ast.Constant(limit[0]) if limit is not None and len(limit) == 1 else context.missing(node, text)
     if node.attr in ANSWERS and always_tensors(kinds):
         return ast.Constant(ANSWERS[node.attr])
-    if kinds and node.attr in PAIR and all(kind.partition("(")[0] in PAIRS for kind in kinds):
+    if node.attr in PAIR and always_sequences(kinds, *PAIRS):
         return ast.Subscript(context.visit(node.value), ast.Constant(PAIR.index(node.attr)), ast.Load())
     return None
 
@@ -177,7 +181,11 @@ class StridedSlices(ast.NodeTransformer):
         self.generic_visit(node)
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         stepped = any(isinstance(item, ast.Slice) and item.step is not None for item in items)
-        if not (stepped and isinstance(node.ctx, ast.Load) and any(_rank(kind) >= RANK for kind in kinds)):
+        if not (
+            stepped
+            and isinstance(node.ctx, ast.Load)
+            and any(isinstance(kind, TensorKind) and kind.rank >= RANK for kind in kinds)
+        ):
             return node
         index = ast.Tuple([_spelled(item) for item in items], ast.Load())
         found = ast.copy_location(ast.Call(self.program.name(GETITEM), [node.value, index], []), node)
@@ -190,11 +198,6 @@ def _located(call: ast.Call) -> ast.Call:
         if isinstance(inner, (ast.expr, ast.keyword)) and not hasattr(inner, "lineno"):
             ast.copy_location(inner, call)
     return call
-
-
-def _rank(kind: str) -> int:
-    words = kind.split(" ")
-    return int(words[2]) if words[0] in ("Tensor", "Parameter") else 0
 
 
 def _spelled(item: ast.expr) -> ast.expr:

@@ -5,20 +5,21 @@ from __future__ import annotations
 import ast
 
 import pytest
+from msmigrate.migrate.source.observe.kinds import DictKind, Kind, ObjectKind, PlainKind, SequenceKind, TensorKind
 from msmigrate.migrate.source.rewrite.graph_mode import dict_display
 
-OF_TENSORS = 'dict {"a": "Tensor float32 2"}'
-KINDS = {"others": OF_TENSORS, "pairs": "list(tuple(str, Tensor float32 2))", "output": "object transformers.Output"}
+TENSOR = TensorKind("float32", 2)
+OF_TENSORS = DictKind((("a", TENSOR),))
+PAIRS = SequenceKind("list", (SequenceKind("tuple", (PlainKind("str"), TENSOR)),))
+KINDS: dict[str, Kind] = {"others": OF_TENSORS, "pairs": PAIRS, "output": ObjectKind("transformers.Output")}
 
 
-def shown(text: str, callee: str = "builtins.dict", made: str = OF_TENSORS) -> str | None:
+def shown(text: str, callee: str = "builtins.dict", made: Kind = OF_TENSORS) -> str | None:
     """What is written for a call."""
     call = ast.parse(text, mode="eval").body
     assert isinstance(call, ast.Call)
-    kinds = {**KINDS, text: made, "x": "Tensor float32 2"}
-    found = dict_display(
-        call, [callee], lambda node: [kinds[part]] if (part := ast.unparse(node)) in kinds else ["object"]
-    )
+    kinds = {**KINDS, text: made, "x": TENSOR}
+    found = dict_display(call, [callee], lambda node: [kinds.get(ast.unparse(node), ObjectKind("Other"))])
     return None if found is None else ast.unparse(ast.fix_missing_locations(found))
 
 
@@ -48,4 +49,4 @@ def test_what_stays(text: str) -> None:
 
 
 def test_without_tensors_it_stays() -> None:
-    assert shown("dict(others)", made='dict {"a": "int"}') is None
+    assert shown("dict(others)", made=DictKind((("a", PlainKind("int")),))) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -47,7 +48,7 @@ class Observations:
         self._values = {int(number): [*map(from_json, kinds)] for number, kinds in report["values"].items()}
         self._constants = {int(number): values for number, values in report["constants"].items()}
         self._calls = {int(number): names for number, names in report["calls"].items()}
-        self._made: list[ast.AST] = []
+        self._free = itertools.count(len(report["places"]))  # numbers of places that did not run
 
     @functools.cache  # noqa: B019  # of the one object that a command makes
     def seen(self) -> frozenset[str]:
@@ -73,23 +74,14 @@ class Observations:
         keys = dict.fromkeys(key for one in told for key in one)
         return {key: list(dict.fromkeys(one[key] for one in told if key in one)) for key in keys}
 
-    def tell(self, file: str, node: ast.expr, kinds: Iterable[Kind]) -> ast.expr:
-        """An expression that stands in no source, with what it would have been."""
-        number = -1 - len(self._made)
-        self._made.append(node)
-        found: Any = node
-        found.lineno = found.end_lineno = number
-        found.col_offset = found.end_col_offset = 0
-        self._numbers[file, Place(number, 0, number, 0)] = [number]
-        self._values[number] = list(kinds)
-        return node
-
     def reached(self, file: str, node: ast.stmt) -> bool:
         """Whether a statement ran."""
         return any(number in self._reached for number in self._at(file, node))
 
     def kinds(self, file: str, node: ast.AST) -> list[Kind]:
         """What an expression was; empty where it did not run."""
+        if (attached := attached_kinds(node)) is not None:
+            return attached
         found = (self._values.get(number, ()) for number in self._at(file, node))
         return list(dict.fromkeys(kind for kinds in found for kind in kinds))
 
@@ -100,6 +92,8 @@ class Observations:
 
     def constants(self, file: str, node: ast.AST) -> list[Any] | None:
         """The constants that an expression was; None for too many, or where something else was among them."""
+        if (attached := attached_kinds(node)) is not None:
+            return [None] if attached == [NONE] else None
         numbers = [number for number in self._at(file, node) if number in self._values]
         if not numbers or any(not isinstance(kind, PlainKind) for number in numbers for kind in self._values[number]):
             return None
@@ -120,13 +114,24 @@ class Observations:
         self._values[self._told(file, node)] = [kind]
 
     def _told(self, file: str, node: ast.expr) -> int:
-        number = -1 - len(self._made)
-        self._made.append(node)
+        number = next(self._free)
         self._numbers.setdefault((file, place(node)), []).append(number)
         return number
 
     def _at(self, file: str, node: ast.AST) -> list[int]:
         return self._numbers.get((file, place(node)), []) if hasattr(node, "lineno") else []
+
+
+def attach_kinds(node: ast.expr, kinds: Iterable[Kind]) -> ast.expr:
+    """An expression that stands in no source, with what it would have been; its copies have that too."""
+    vars(node)["kinds"] = [*kinds]
+    return node
+
+
+def attached_kinds(node: ast.AST) -> list[Kind] | None:
+    """What `attach_kinds` noted of an expression; None where it stands in the source."""
+    found: list[Kind] | None = vars(node).get("kinds")
+    return found
 
 
 class Place(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..module_api import CONTAINERS, NAMES
 from ..observe.kinds import NONE, CallableKind, DictKind, Kind, PlainKind, SequenceKind, of_constant
-from ..observe.observations import Function, Observations
+from ..observe.observations import Function, Observations, attach_kinds
 from ..source_files import SourceFiles
 from .context import ObservedArgument, Program, Unwritable, row_of, set_receivers
 from .control_flow import comment
@@ -178,7 +178,7 @@ def expand_kwargs(function: ast.FunctionDef, program: Program, file: str) -> Non
     always = [name for name in names if name not in defaults or _always(program.facts, file, ran, rest.arg, name)]
     for call in ran:
         words = [word for word in call.keywords if word.arg is not None or ast.unparse(word.value) != rest.arg]
-        made = [(name, program.facts.tell(file, ast.Name(name, ast.Load()), kinds[name])) for name in names]
+        made = [(name, attach_kinds(ast.Name(name, ast.Load()), kinds[name])) for name in names]
         call.keywords = [*words, *(ast.keyword(name, node) for name, node in made)]
     order = [*always, *(name for name in names if name not in always)]
     _declare(function, {name: kinds[name] for name in order}, defaults, always)

@@ -1,20 +1,60 @@
-"""msmigrate: move a PyTorch model to MindSpore and prove that it is still the same model.
+"""msmigrate: move a PyTorch project to MindSpore and prove that it is still the same.
 
-from msmigrate import assert_parity     # parity-step in your own test suite
+    import msmigrate
+
+    msmigrate.convert("resnet50.pth", "resnet50.ckpt")                             # weights, every tensor accounted for
+    msmigrate.parity_step(torch="net.py:build", mindspore="net_ms.py:build")       # one training step, compared
+    msmigrate.assert_parity("net.py:build", "net_ms.py:build")                     # the same in your own test suite
+
+Each function does what the command of that name does, in the same processes: neither framework is imported here.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .workflows.analyze import analyze
+    from .workflows.checkpoints import convert, inspect, plan
+    from .workflows.compare import compare
+    from .workflows.convert_model import convert_model
+    from .workflows.evaluate import evaluate
+    from .workflows.export import export
+    from .workflows.parity_step import assert_parity, parity_step
+    from .workflows.predict import predict
+    from .workflows.record import record
+    from .workflows.train import train
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "assert_parity"]
+__all__ = [
+    "__version__",
+    "analyze",
+    "assert_parity",
+    "compare",
+    "convert",
+    "convert_model",
+    "evaluate",
+    "export",
+    "inspect",
+    "parity_step",
+    "plan",
+    "predict",
+    "record",
+    "train",
+]
+
+# function: the file of workflows/ that it is in, where that has another name
+_WORKFLOWS = {"assert_parity": "parity_step", "convert": "checkpoints", "inspect": "checkpoints", "plan": "checkpoints"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import `assert_parity` when it is asked for: importing msmigrate itself brings nothing along."""
-    if name != "assert_parity":
+    """Import a function when it is asked for: importing msmigrate itself brings nothing along."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return import_module(f"{__name__}.workflows.parity_step").assert_parity
+    return getattr(import_module(f"{__name__}.workflows.{_WORKFLOWS.get(name, name)}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from msmigrate.training import mindspore_environment
+from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()
 
@@ -34,4 +35,4 @@ def main(recipe_file: Path, folder: Path) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), Path(sys.argv[2]))
-    mindspore_environment.leave(0)
+    leave(0)

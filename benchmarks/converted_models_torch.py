@@ -21,7 +21,6 @@ from typing import Any
 import timm
 import torch
 import torchvision
-from msmigrate.migrate import model_spec
 from msmigrate.migrate.source import convert_model
 from msmigrate.migrate.source.observe import torch_observe_worker
 
@@ -73,4 +72,4 @@ if __name__ == "__main__":
     if what == "names":
         print(json.dumps([model for pattern in words for model in names(pattern)]))
     else:
-        model_spec.serve(lambda _, *rest: cost(*rest))
+        print(json.dumps(cost(*words)))

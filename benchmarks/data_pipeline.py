@@ -47,7 +47,8 @@ def report(epoch, count, epochs):
 OURS = (
     """
 import json, resource, sys, time
-from msmigrate.training.mindspore_environment import leave, prepare
+from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.worker import leave
 prepare()
 from msmigrate.training.data.sources import open_source
 from msmigrate.training.data.mindspore_dataloader import Loader

@@ -1,4 +1,4 @@
-"""MindSpore's recorder with five faults at once, for the example report: example_faults_mindspore.py RECIPE FOLDER …
+"""MindSpore's recorder with five faults at once, for the example report: example_faults_mindspore.py JOB.json
 
 Each is one that tests/parity plants alone: a BatchNorm's eps, a max-pool's padding, a block without its shortcut, label
 smoothing over K − 1 classes, and weight decay that skips norms and biases.
@@ -15,8 +15,9 @@ mindspore_environment.prepare()
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "parity"))
 
-from msmigrate.parity import options  # noqa: E402
+from msmigrate.parity.job import ParityJob  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
+from msmigrate.workers.worker import run  # noqa: E402
 
 FAULTS = ("bn_eps", "maxpool_same", "residual_forgotten", "label_smoothing", "norm_undecayed")
 
@@ -25,4 +26,4 @@ if __name__ == "__main__":
     with ExitStack() as planted:
         for fault in FAULTS:
             planted.enter_context(faults.broken(fault))
-        options.run(mindspore_worker.main)
+        run(mindspore_worker.main, ParityJob.read)

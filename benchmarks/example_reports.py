@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from msmigrate.atomic_files import write_whole
+from msmigrate.parity.options import ParityOptions
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import MINDSPORE_WORKER
 from msmigrate.reports.html.parity_page import write_html
@@ -25,7 +26,7 @@ from msmigrate.reports.parity_markdown import markdown
 from msmigrate.reports.parity_terminal import show
 from msmigrate.reports.terminal import Console
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workflows.parity_step import Asked, with_progress
+from msmigrate.workflows.parity_step import job_of, with_progress
 
 CHECKOUT = Path(__file__).parent.parent
 BROKEN_WORKER = (sys.executable, "benchmarks/example_faults_mindspore.py")
@@ -63,7 +64,7 @@ def example(path: Path, worker: Sequence[str], stem: Path, keep: Path | None) ->
     """Run one parity-step, and write STEM.html, STEM.json and STEM.md."""
     with tempfile.TemporaryDirectory(prefix="msmigrate-example-") as temporary:
         folder = keep or Path(temporary)
-        report = with_progress(path, Asked().options(recipes.load(path), folder), worker)
+        report = with_progress(path, job_of(ParityOptions(), recipes.load(path), folder), worker)
         show(report, Console())
         write_html(report, folder, stem.with_suffix(".html"))
     write_json(report, stem.with_suffix(".json"))

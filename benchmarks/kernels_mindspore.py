@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from msmigrate.training import mindspore_environment
+from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()
 
@@ -40,4 +41,4 @@ def main(folder: Path, names: list[str]) -> None:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), sys.argv[2:])
-    mindspore_environment.leave()
+    leave()

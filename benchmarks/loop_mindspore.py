@@ -16,6 +16,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from msmigrate.training import mindspore_environment
+from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()
 
@@ -114,4 +115,4 @@ def main(kind: str, name: str, side: int, batch: int, steps: int) -> None:
 
 if __name__ == "__main__":
     main(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))
-    mindspore_environment.leave(0)
+    leave(0)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from msmigrate.training import mindspore_environment
+from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()
 
@@ -84,4 +85,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-    mindspore_environment.leave(0)
+    leave(0)

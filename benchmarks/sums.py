@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from msmigrate.mappings.kernels import kernels
 from msmigrate.training import mindspore_environment
+from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()
 
@@ -94,4 +95,4 @@ def main() -> None:
 
 if __name__ == "__main__":
     main()
-    mindspore_environment.leave()
+    leave()

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 from msmigrate.parity.build_result import report
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.narrowing import STAGES
-from msmigrate.parity.options import Options
 from msmigrate.parity.result import Report
 from msmigrate.parity.verdict import RATIO, Verdict
 from msmigrate.training.recipe import reader as recipes
@@ -49,8 +49,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         root = Path(temporary)
         record(root, given.recipe, [*(f"none-{seed}={seed}" for seed in seeds), *given.faults])
-        clean = {seed: report(given.recipe, Options(recipe, root / f"none-{seed}")) for seed in seeds}
-        faults = {fault: report(given.recipe, Options(recipe, root / fault)) for fault in given.faults}
+        clean = {seed: report(given.recipe, ParityJob(recipe, root / f"none-{seed}")) for seed in seeds}
+        faults = {fault: report(given.recipe, ParityJob(recipe, root / fault)) for fault in given.faults}
     alarms = show_clean(given.recipe.name, clean)
     missed = show_faults(faults) if faults else 0
     sys.exit(1 if alarms or missed else 0)

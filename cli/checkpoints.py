@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from ..printable import echo, json_line
 from .inputs import MINDSPORE_MODEL, NAME_MAP, OPTIMIZER, TORCH_MODEL
 from .options import Size, mappings_option
 
@@ -46,9 +45,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--json", "as_json", is_flag=True, help="Print the plan (and the result) as JSON.")
 @click.option("--force", is_flag=True, help="Replace DST when it exists.")
 @click.option("--no-crc", "crc", is_flag=True, default=True, flag_value=False, help="Do not compare SRC's checksums.")
-def convert_ckpt(
-    source: str, destination: str | None, write_map: Path | None, dry_run: bool, as_json: bool, **options: Any
-) -> None:
+def convert_ckpt(source: str, destination: str | None, **options: Any) -> None:
     """Convert a checkpoint from torch to MindSpore, or back, every tensor accounted for.
 
     What SRC is, its content says. What DST becomes, its name says: .ckpt is MindSpore's; .pth, .pt and .bin are
@@ -72,27 +69,11 @@ def convert_ckpt(
     """
     gc.disable()  # collecting garbage would take a tenth of a process this short
 
-    from ..migrate.checkpoint.convert import convert, make_plan
-    from ..reports.checkpoint import LateProgress, plan_json, plan_text, result_json, result_text
-
-    if options["into"] is not None and options["into"].startswith("msmigrate:"):
-        options["into"] = own_model(options["into"])
-    if write_map is not None:
-        if options["into"] is None or destination is not None:
-            raise click.UsageError("--write-map FILE needs the net of --into, and no DST.")
-        _write_map(source, write_map, options)
-        return
-    if dry_run:
-        writing = ("force", "crc", "max_shard_size")
-        plan = make_plan(source, destination, **{name: told for name, told in options.items() if name not in writing})
-        echo(json_line(plan_json(plan)) if as_json else plan_text(plan))
-        plan.check()
-        return
-    if destination is None:
+    if destination is None and not options["dry_run"] and options["write_map"] is None:
         raise click.UsageError("Missing argument 'DST' (only --dry-run goes without).")
-    with LateProgress() as progress:
-        result = convert(source, destination, progress=progress, **options)
-    echo(json_line(result_json(result)) if as_json else result_text(result))
+    from ..workflows.checkpoints import run_convert
+
+    run_convert(source, destination, **options)
     gc.freeze()  # nor on the way out
 
 
@@ -103,7 +84,7 @@ def convert_ckpt(
 @click.option("--crc", is_flag=True, help="Read all of FILE and compare its checksums.")
 @click.option("--all", "whole", is_flag=True, help="List all tensors, not the first twenty.")
 @click.option("--json", "as_json", is_flag=True, help="Print as JSON, with all tensors.")
-def inspect(path: str, key: str | None, crc: bool, whole: bool, as_json: bool) -> None:
+def inspect(path: str, **options: Any) -> None:
     """Show what a checkpoint holds: its tensors, their layers, and all else in it, none of it loaded or run.
 
     FILE is any that convert-ckpt reads: of torch, of MindSpore, safetensors, or a folder of files with an index.
@@ -115,36 +96,7 @@ def inspect(path: str, key: str | None, crc: bool, whole: bool, as_json: bool) -
     """
     gc.disable()
 
-    from ..migrate.checkpoint.inspect_file import inspect_file
-    from ..reports.checkpoint import inspect_json, show_inspection
+    from ..workflows.checkpoints import run_inspect
 
-    facts = inspect_file(path, key, crc=crc)
-    if as_json:
-        echo(json_line(inspect_json(facts)))
-    else:
-        show_inspection(facts, whole=whole)
+    run_inspect(path, **options)
     gc.freeze()
-
-
-def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:
-    from ..migrate.checkpoint.convert import inferred_map
-    from ..migrate.checkpoint.name_map import write_rules
-
-    found = inferred_map(source, options["into"], key=options["key"], model=options["model"])
-    guessed = [pair for pair in found.pairs if pair[0] != pair[1]]
-    write_rules(file, guessed)
-    echo(
-        f"{file}: {len(guessed)} modules paired by order and shapes, {len(found.pairs) - len(guessed)} are called "
-        "alike; check it, then convert with --map"
-    )
-    for side, paths in (("torch", found.ours), ("MindSpore", found.theirs)):
-        if paths:
-            more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
-            echo(f"nothing found for {', '.join(path or '(the top)' for path in paths[:5])}{more} of {side}")
-
-
-def own_model(spec: str) -> str:
-    """Expand `msmigrate:resnet50(num_classes=10)` to the function that builds it."""
-    name, _, arguments = spec.removeprefix("msmigrate:").partition("(")
-    inner = arguments.removesuffix(")").strip()
-    return f"msmigrate.training.models.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from ..parity.options import StepOptions
 from .inputs import CHECKPOINT, READABLE, TORCH_MODEL
-from .options import mappings_option
+from .options import mappings_option, options_of
 
 FILE = click.Path(path_type=Path)
 
@@ -27,16 +28,13 @@ FILE = click.Path(path_type=Path)
 @click.option("--no-proof", is_flag=True, help="Do not run parity-step on the pair.")
 @click.option("--recipe", metavar="FILE", type=READABLE, help="The loss and the optimizer of the step that is proven.")
 @click.option("--batch", type=click.IntRange(1), default=4, show_default=True, help="Examples of a proven step.")
-@click.option("--steps", type=click.IntRange(1, 100), default=3, show_default=True, help="Steps that are proven.")
-@click.option(
-    "--mode",
-    type=click.Choice(["pynative", "graph"]),
-    default="pynative",
-    show_default=True,
-    help="graph: prove the compiled step too.",
+@options_of(
+    StepOptions,
+    *("steps", "mode", "no_replay", "timeout"),
+    steps="Steps that are proven.",
+    mode="graph: prove the compiled step too.",
+    timeout="End a framework that is silent so long.",
 )
-@click.option("--no-replay", is_flag=True, help="Do not run every module alone.")
-@click.option("--timeout", type=click.FloatRange(1), metavar="SECONDS", help="End a framework that is silent so long.")
 @click.option("--html", metavar="FILE", type=FILE, help="Write parity-step's page, too.")
 @click.option("--report", metavar="FILE", type=FILE, help="Write parity-step's findings as JSON.")
 @mappings_option
@@ -63,6 +61,6 @@ def convert_model(**options: Any) -> None:
 
     Exit code: 0 parity, 1 mismatch, unproven or something could not be written, 2 bad input.
     """
-    from ..workflows.convert_model import Asked, run
+    from ..workflows.convert_model import ConvertModelOptions, run
 
-    sys.exit(run(Asked(**options)))
+    sys.exit(run(ConvertModelOptions(**options)))

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from .inputs import EXPORTED_MODEL, FILE_OR_FOLDER, NET, READ_FIRST, READABLE, TORCH_MODEL
-from .options import mappings_option
+from ..deploy.options import ExportOptions, ServeOptions
+from .inputs import NET
+from .options import mappings_option, options_of
 
 FILE = click.Path(path_type=Path)
 
@@ -17,38 +18,14 @@ FILE = click.Path(path_type=Path)
 @click.command("export")
 @click.argument("checkpoint", metavar="CKPT", type=NET)
 @click.option("-o", "--out", metavar="FILE", type=FILE, required=True, help="The new file; of serving the new folder.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["mindir", "onnx", "lite", "serving", "air"]),
-    default="mindir",
-    show_default=True,
-    help="What is written.",
-)
-@click.option(
-    "--model", metavar="MODEL", type=EXPORTED_MODEL, help="Which net CKPT is of, see below.  [default: what CKPT says]"
-)
-@click.option("--recipe", type=READABLE, help="Model and transforms, instead of --model.")
-@click.option("--trust-source", metavar="FILE@sha256:…", help="Import the source that CKPT names; inspect shows it.")
-@click.option(
-    "--torch", metavar="SPEC", type=TORCH_MODEL, help="The torch model of a FILE.py:FUNCTION, to be held against."
-)
-@click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
-@click.option("--input", "shapes", metavar="SHAPE", multiple=True, help="1x3x224x224 or 1x16:int64, for each input.")
-@click.option("--batch", type=click.IntRange(1), help="Examples at a time.  [default: 1, or as --input has it]")
-@click.option("--dynamic", is_flag=True, help="Any size of batch; refused where two sizes do not run.")
-@click.option(
-    "--images", metavar="DIR|FILE", type=FILE_OR_FOLDER, help="Compare on these images.  [default: drawn numbers]"
-)
-@click.option("--key-file", metavar="FILE", type=READ_FIRST, help="Encrypt the MindIR with the key in this file.")
-@click.option("--enc-mode", type=click.Choice(["AES-GCM", "AES-CBC", "SM4-CBC"]), help="[default: AES-GCM]")
-@click.option("--from-onnx", is_flag=True, help="Make the lite model from ONNX instead of MindIR.")
-@click.option(
-    "--classes", metavar="FILE|DIR", type=FILE_OR_FOLDER, help="Class names for serving.  [default: what CKPT knows]"
+@options_of(
+    ExportOptions,
+    *("form", "model", "recipe", "trust_source", "torch", "ema", "shapes", "batch", "dynamic", "images", "key_file"),
+    *("enc_mode", "from_onnx", "classes"),
+    classes="Class names for serving.  [default: what CKPT knows]",
 )
 @mappings_option
-@click.option("--json", "as_json_", is_flag=True, help="Print what was found as JSON.")
-@click.option("--force", is_flag=True, help="Replace FILE when it exists.")
+@options_of(ExportOptions, "as_json", "force")
 def export(**options: Any) -> None:
     """Write CKPT as MindIR, as ONNX, for MindSpore Lite or MindSpore Serving, and run what was written.
 
@@ -77,35 +54,15 @@ def export(**options: Any) -> None:
 
 @click.command("serve")
 @click.argument("model_file", metavar="MODEL", type=NET)
-@click.option(
-    "--model",
-    metavar="MODEL",
-    type=EXPORTED_MODEL,
-    help="Which net a checkpoint is of, as for export.  [default: what it says]",
+@options_of(
+    ServeOptions,
+    *("model", "recipe", "trust_source", "ema", "shapes", "classes", "name", "host", "port", "batch", "wait"),
+    *("max_request", "max_waiting", "key_file", "enc_mode"),
+    model="Which net a checkpoint is of, as for export.  [default: what it says]",
+    recipe="Model and transforms; of a MindIR the transforms.",
+    trust_source="Import the source that a checkpoint names.",
+    key_file="The key of an encrypted MindIR.",
 )
-@click.option("--recipe", type=READABLE, help="Model and transforms; of a MindIR the transforms.")
-@click.option("--trust-source", metavar="FILE@sha256:…", help="Import the source that a checkpoint names.")
-@click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
-@click.option("--input", "shapes", metavar="SHAPE", multiple=True, help="1x3x224x224 or 1x16:int64, for each input.")
-@click.option(
-    "--classes",
-    metavar="FILE|DIR",
-    type=FILE_OR_FOLDER,
-    help="Class names: one a line, or a tree of class folders.",
-)
-@click.option("--name", help="Under which the model is asked for.  [default: the name of the file]")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=1500, show_default=True, help="0: a free one.")
-@click.option("--batch", type=click.IntRange(1, 1024), default=8, show_default=True, help="Most instances run at once.")
-@click.option("--wait", type=click.FloatRange(0), default=2.0, show_default=True, help="ms for which a batch may fill.")
-@click.option(
-    "--max-request", type=click.FloatRange(0.001, 2000), default=16.0, show_default=True, help="Most MB of a request."
-)
-@click.option(
-    "--max-waiting", type=click.IntRange(1), default=256, show_default=True, help="Most instances that may wait."
-)
-@click.option("--key-file", metavar="FILE", type=READ_FIRST, help="The key of an encrypted MindIR.")
-@click.option("--enc-mode", type=click.Choice(["AES-GCM", "AES-CBC", "SM4-CBC"]), help="[default: AES-GCM]")
 @mappings_option
 def serve(**options: Any) -> None:
     """Answer REST requests for MODEL, a MindIR or a checkpoint, as MindSpore Serving does, on this machine.

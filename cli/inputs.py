@@ -149,3 +149,16 @@ PARITY_REPORT = Input("report", _report)
 FILE_OR_FOLDER = Input("path", _file_or_folder)
 IMAGES = Input("images", _images, str)
 READ_FIRST = Input("file", lambda word: None)  # its command reads it before anything else, and says what is wrong
+
+READS: dict[str, click.ParamType] = {  # by what an option says that it reads (option_fields.py)
+    "torch model": TORCH_MODEL,
+    "MindSpore model": MINDSPORE_MODEL,
+    "checkpoint": CHECKPOINT,
+    "torch weights": TORCH_WEIGHTS,
+    "batches": BATCH_FILE,
+    "name map": NAME_MAP,
+    "exported model": EXPORTED_MODEL,
+    "file": READABLE,
+    "file or folder": FILE_OR_FOLDER,
+    "key": READ_FIRST,
+}

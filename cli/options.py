@@ -4,10 +4,57 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+
+from ..option_fields import Declared, Option, options_in
+from .inputs import READS
+
+Decorator = Callable[[Any], Any]
+
+
+def options_of(kind: type[Any], *names: str, **helps: str) -> Decorator:
+    """Click's options for these fields of a dataclass; helps: what a command says of one otherwise."""
+    declared = options_in(kind)
+    made = [_made(name, declared[name], helps.get(name, declared[name].option.help)) for name in names]
+
+    def add(function: Any) -> Any:
+        for each in reversed(made):
+            function = each(function)
+        return function
+
+    return add
+
+
+def _made(name: str, declared: Declared, help: str) -> Decorator:
+    option, kind, default = declared
+    more: dict[str, Any] = {"help": help, "metavar": option.metavar}
+    if kind is bool:
+        more["is_flag"] = True
+    elif option.reads is not None:
+        more["type"] = READS[option.reads]
+    elif option.choices:
+        more["type"] = click.Choice(option.choices)
+    elif kind is Path:
+        more["type"] = click.Path(path_type=Path)
+    elif kind in (int, float):
+        more["type"] = _range(kind, option)
+    if default == ():
+        more["multiple"] = True
+    elif default is not None and kind is not bool:
+        more |= {"default": default, "show_default": True}
+    return click.option(f"--{option.flag or name.replace('_', '-')}", name, **more)
+
+
+def _range(kind: type[Any], option: Option) -> click.ParamType:
+    if kind is float:
+        return click.FloatRange(option.least, option.most)
+    least, most = (None if bound is None else int(bound) for bound in (option.least, option.most))
+    return click.IntRange(least, most)
+
 
 UNITS = {
     prefix + more: base**power

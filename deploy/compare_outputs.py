@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ..parity.verdict import Measure, Verdict, judge
-from .options import EXPORTED, INPUTS, TORCH32, TORCH32_OTHER, TORCH64, load
+from .job import EXPORTED, INPUTS, TORCH32, TORCH32_OTHER, TORCH64, load
 
 NET, FILE, TORCH = "MindSpore", "the file", "torch"
 SAYS_NOTHING = (

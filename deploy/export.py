@@ -12,11 +12,13 @@ from typing import Any
 
 from ..errors import Unsupported
 from ..migrate import model_spec
-from ..training.inference import Told, follow
 from ..training.models import model_names
 from ..training.recipe import reader as recipes
+from ..workers.messages import OnMessage, ignore
+from ..workers.parent import call
 from .compare_outputs import Comparison, compare
-from .options import FACTS, MINDIR, MORE, REQUEST, Asked
+from .job import FACTS, MINDIR, MORE, REQUEST, shape_of
+from .options import ExportOptions
 from .source_model import Net, settle
 
 PYTHON = (
@@ -26,7 +28,7 @@ PYTHON = (
 )
 
 
-def only_on_ascend(asked: Asked, out: Path) -> Unsupported:
+def only_on_ascend(asked: ExportOptions) -> Unsupported:
     """The error, with the commands for the Ascend machine. Raises BadInput and BadRecipe for what names no model."""
     steps = []
     weights = str(asked.checkpoint)
@@ -47,7 +49,7 @@ def only_on_ascend(asked: Asked, out: Path) -> Unsupported:
         inner = "".join(f", {key}={value!r}" for key, value in args.items())
         make = f"from msmigrate.training.models.mindspore_models import build; net = build({name!r}{inner})"
     shapes = [_with_batch(text, asked.batch) for text in asked.shapes] or [(asked.batch or 1, 3, 224, 224)]
-    steps.append(shlex.join(["python", "-c", PYTHON.format(make=make, weights=weights, shapes=shapes, out=out)]))
+    steps.append(shlex.join(["python", "-c", PYTHON.format(make=make, weights=weights, shapes=shapes, out=asked.out)]))
     return Unsupported(
         "MindSpore exports AIR with an Ascend backend only, and nothing else runs it, so it cannot be verified here. "
         f"On the Ascend machine: {' && '.join(steps)}   (MindSpore deprecates AIR: --format lite is verified, and "
@@ -55,7 +57,7 @@ def only_on_ascend(asked: Asked, out: Path) -> Unsupported:
     )
 
 
-def _model(asked: Asked) -> tuple[str, dict[str, object]]:
+def _model(asked: ExportOptions) -> tuple[str, dict[str, object]]:
     if asked.recipe is not None:
         model = recipes.load(asked.recipe).model
         return model.name, model.args
@@ -67,8 +69,6 @@ def _model(asked: Asked) -> tuple[str, dict[str, object]]:
 
 
 def _with_batch(text: str, batch: int | None) -> tuple[int, ...]:
-    from .options import shape_of
-
     shape, _ = shape_of(text)
     return (batch or shape[0], *shape[1:])
 
@@ -100,27 +100,28 @@ class Exported:
         return all(one.passed for one in self.comparisons)
 
 
-def export(asked: Asked, folder: Path, told: Told = lambda event: None, worker: Worker = module) -> Exported:
+def export(asked: ExportOptions, folder: Path, on_message: OnMessage = ignore, worker: Worker = module) -> Exported:
     """Export a checkpoint into a folder of the caller's, and run what was written; nothing is judged by its existence.
 
-    told: called with what is being done. Raises what settling raises, Unsupported for what cannot be exported or
+    Raises what settling raises, Unsupported for what cannot be exported or
     does not run, and WorkerFailed.
     """
     net = settle(asked, folder)
     (folder / REQUEST).write_text(net.job.model_dump_json(), encoding="utf-8")
     place = str(folder)
-    follow([*worker("mindspore_export_worker"), place], folder / "export.log", told)
+    call("the MindSpore process", [*worker("mindspore_export_worker"), place], folder / "export.log", on_message)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     batch = int(facts["batch"])
     sizes = [batch, batch + MORE] if asked.dynamic else [batch]
     if net.torch is not None:
         words = [*worker("torch_reference_worker"), place, net.torch, str(batch)]
-        follow(words, folder / "torch.log", told, "torch")
+        call("the torch process", words, folder / "torch.log", on_message)
     shown = [str(size) for size in sizes]
     if net.job.form == MINDIR:
-        follow([*worker("mindspore_load_worker"), place, *shown], folder / "check.log", told)
+        words = [*worker("mindspore_load_worker"), place, *shown]
+        call("the MindSpore process", words, folder / "check.log", on_message)
     else:
         words = [*worker("onnx_check_worker"), place, str(int(asked.dynamic)), *shown]
-        follow(words, folder / "check.log", told, "onnxruntime")
+        call("the onnxruntime process", words, folder / "check.log", on_message)
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     return Exported(folder / facts["file"], net, facts, sizes, compare(folder, sizes, torch=net.torch is not None))

@@ -14,7 +14,7 @@ from .. import processes
 from ..atomic_files import check_destination
 from ..errors import BadInput, WorkerFailed
 from ..input_files import unreadable
-from ..training.inference import follow
+from ..workers.parent import call
 from .export import Worker
 from .output_files import check, place
 
@@ -111,7 +111,7 @@ def check_onnx(file: Path, folder: Path, worker: Worker) -> None:
     """Raise BadInput where an ONNX file is missing, or not valid, and WorkerFailed where the check dies of it."""
     if (why := unreadable(file)) is not None:
         raise BadInput(why)
-    follow([*worker("onnx_given_worker"), str(file)], folder / "check.log", name="onnx")
+    call("the onnx process", [*worker("onnx_given_worker"), str(file)], folder / "check.log")
 
 
 def write(net: Path, form: str, files: dict[str, Path], folder: Path, said: Said, *, force: bool) -> dict[str, Any]:

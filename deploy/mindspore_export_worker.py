@@ -28,13 +28,13 @@ from ..errors import BadInput, BadRecipe, Unsupported  # noqa: E402
 from ..parity.align.model_structure import flat  # noqa: E402
 from ..training.data.mindspore_pipeline import Prepare  # noqa: E402
 from ..training.data.sources import open_source  # noqa: E402
-from ..training.inference import Told, images_of, preparation  # noqa: E402
+from ..training.inference import images_of, preparation  # noqa: E402
 from ..training.mindspore_inference_worker import NO_KEY, batches, loaded, use  # noqa: E402
 from ..training.models.model_names import num_classes  # noqa: E402
-from ..training.worker_events import serve  # noqa: E402
+from ..workers.worker import answer, progress  # noqa: E402
+from .job import FACTS, INPUTS, MINDIR, MORE, OTHER, REQUEST, Job, in_batches, read_key, save, shape_of  # noqa: E402
 from .mindspore_lowering import FOR_DYNAMIC, FOR_ONNX, functions_for_onnx, rewrite  # noqa: E402
 from .onnx_graph import StandIns  # noqa: E402
-from .options import FACTS, INPUTS, MINDIR, MORE, OTHER, REQUEST, Job, in_batches, read_key, save, shape_of  # noqa: E402
 from .output_files import ONNX_WHOLE, beside, graph_of  # noqa: E402
 
 NET, MOVED = "net.npz", "moved{}.npz"  # the net's outputs, and those with its numbers moved by rounding
@@ -42,20 +42,20 @@ RUNS = 2
 EPS = float(np.finfo(np.float32).eps)
 
 
-def export(job: Job, folder: Path, told: Told) -> None:
+def export(job: Job, folder: Path) -> None:
     """Carry out one job. Raises Unsupported for what cannot be exported, and what reading the weights raises."""
-    told({"doing": "building the net"})
+    progress("building the net")
     use("CPU", 0)
     net = loaded(job.request)
     inputs, batch, words = inputs_of(job)
     save(folder / INPUTS, inputs)
-    told({"doing": "running the net"})
+    progress("running the net")
     outputs = in_batches(lambda arrays: _run(net, arrays), inputs, batch)
     if not outputs:
         raise BadInput("the net returns no tensor")
     save(folder / NET, outputs)
     if job.noise:
-        told({"doing": "measuring how the net rounds"})
+        progress("measuring how the net rounds")
         for run in range(RUNS):
             save(folder / MOVED.format(run), _moved(net, inputs, batch, run))
     marks = StandIns()
@@ -65,7 +65,7 @@ def export(job: Job, folder: Path, told: Told) -> None:
         rewritten = rewrite(net, FOR_ONNX, marks)
     elif job.dynamic:
         rewritten = rewrite(net, FOR_DYNAMIC, marks)
-    told({"doing": f"exporting {job.form}"})
+    progress(f"exporting {job.form}")
     file = write(net, job, inputs, batch, folder)
     facts: dict[str, Any] = {
         "file": file.name,
@@ -111,13 +111,9 @@ def _off(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return (array * (1.0 + EPS * random.uniform(-1.0, 1.0, array.shape))).astype(np.float32)
 
 
-def main(folder: Path) -> int:
-    """Carry out the job in a folder; returns the exit code."""
-
-    def work(told: Told) -> None:
-        export(Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8")), folder, told)
-
-    return serve(work, "MindSpore")
+def main(folder: Path) -> None:
+    """Carry out the job in a folder."""
+    export(Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8")), folder)
 
 
 EXAMPLES = 4  # at least so many are run
@@ -314,4 +310,4 @@ def _cannot(net: nn.Cell, given: list[Tensor], folder: Path, error: Exception) -
 
 
 if __name__ == "__main__":
-    mindspore_environment.leave(main(Path(sys.argv[1])))
+    answer(lambda: main(Path(sys.argv[1])))

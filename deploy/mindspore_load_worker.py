@@ -21,11 +21,9 @@ from mindspore import Tensor, nn  # noqa: E402
 
 from ..errors import Unsupported  # noqa: E402
 from ..parity.align.model_structure import flat  # noqa: E402
-from ..training.inference import Told  # noqa: E402
 from ..training.mindspore_inference_worker import use  # noqa: E402
-from ..training.worker_events import serve  # noqa: E402
-from .mindspore_export_worker import first_line  # noqa: E402
-from .options import (  # noqa: E402  # noqa: E402
+from ..workers.worker import answer, progress  # noqa: E402
+from .job import (  # noqa: E402  # noqa: E402
     EXPORTED,
     INPUTS,
     REQUEST,
@@ -35,11 +33,12 @@ from .options import (  # noqa: E402  # noqa: E402
     read_key,
     save,
 )
+from .mindspore_export_worker import first_line  # noqa: E402
 
 
-def check(job: Job, folder: Path, sizes: list[int], told: Told) -> None:
+def check(job: Job, folder: Path, sizes: list[int]) -> None:
     """Run the file in batches of each size. Raises Unsupported where it does not load or does not run."""
-    told({"doing": "loading the MindIR"})
+    progress("loading the MindIR")
     use("CPU", 0)
     file, inputs = str(folder / f"{job.stem}.mindir"), load(folder / INPUTS)
     options: dict[str, Any] = {}
@@ -49,7 +48,7 @@ def check(job: Job, folder: Path, sizes: list[int], told: Told) -> None:
             raise Unsupported("the encrypted MindIR loads without its key")
     net = nn.GraphCell(mindspore.load(file, **options))
     for size in sizes:
-        told({"doing": f"running the MindIR on batches of {size}"})
+        progress(f"running the MindIR on batches of {size}")
         try:
             outputs = in_batches(lambda arrays: run(net, arrays), inputs, size)
         except (RuntimeError, TypeError, ValueError) as error:
@@ -73,14 +72,10 @@ def _loads(file: str) -> bool:
     return True
 
 
-def main(folder: Path, sizes: list[int]) -> int:
-    """Check the file in a folder; returns the exit code."""
-
-    def work(told: Told) -> None:
-        check(Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8")), folder, sizes, told)
-
-    return serve(work, "MindSpore")
+def main(folder: Path, sizes: list[int]) -> None:
+    """Check the file in a folder."""
+    check(Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8")), folder, sizes)
 
 
 if __name__ == "__main__":
-    mindspore_environment.leave(main(Path(sys.argv[1]), [int(size) for size in sys.argv[2:]]))
+    answer(lambda: main(Path(sys.argv[1]), [int(size) for size in sys.argv[2:]]))

@@ -18,16 +18,15 @@ import onnx
 import onnxruntime
 
 from ..errors import Unsupported
-from ..training.inference import Told
-from ..training.worker_events import serve
+from ..workers.worker import answer, progress
+from .job import EXPORTED, FACTS, INPUTS, MORE, OTHER, in_batches, load, save
 from .onnx_graph import open_batch, put_in, put_right
-from .options import EXPORTED, FACTS, INPUTS, MORE, OTHER, in_batches, load, save
 from .output_files import ONNX_WHOLE, beside
 
 
-def check(folder: Path, dynamic: bool, sizes: list[int], told: Told) -> None:
+def check(folder: Path, dynamic: bool, sizes: list[int]) -> None:
     """Finish, check and run model.onnx. Raises Unsupported where it is not valid or does not run."""
-    told({"doing": "checking the ONNX file"})
+    progress("checking the ONNX file")
     facts: dict[str, Any] = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     file = folder / facts["file"]
     model = onnx.load(file)
@@ -56,7 +55,7 @@ def check(folder: Path, dynamic: bool, sizes: list[int], told: Told) -> None:
         return [np.asarray(output) for output in session.run(None, dict(zip(names, arrays, strict=True)))]
 
     for size in sizes:
-        told({"doing": f"running the ONNX file on batches of {size}"})
+        progress(f"running the ONNX file on batches of {size}")
         try:
             save(folder / EXPORTED.format(size), in_batches(run, inputs, size))
         except Exception as error:
@@ -79,10 +78,5 @@ def _said(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
-def main(folder: Path, dynamic: bool, sizes: list[int]) -> int:
-    """Check the file in a folder; returns the exit code."""
-    return serve(lambda told: check(folder, dynamic, sizes, told), "onnxruntime")
-
-
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2] == "1", [int(size) for size in sys.argv[3:]]))
+    answer(lambda: check(Path(sys.argv[1]), sys.argv[2] == "1", [int(size) for size in sys.argv[3:]]))

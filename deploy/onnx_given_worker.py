@@ -10,7 +10,7 @@ import sys
 import onnx
 
 from ..errors import BadInput
-from ..training.worker_events import serve
+from ..workers.worker import answer
 
 
 def check(file: str) -> None:
@@ -23,4 +23,4 @@ def check(file: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(serve(lambda told: check(sys.argv[1]), "onnx"))
+    answer(lambda: check(sys.argv[1]))

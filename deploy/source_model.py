@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import Ambiguous, BadInput, MsmigrateError
 from ..migrate import model_spec
@@ -15,7 +16,9 @@ from ..training.inference import NetOptions, Request, Subject, image_files
 from ..training.models import model_names
 from ..training.models.converted_models import torch_spec
 from ..training.recipe.schema import Model
-from .options import Asked, Job, shape_of
+from .job import Job, shape_of
+from .options import ExportOptions, NetChoice
+from .output_files import stem_for
 
 MOST_IMAGES = 32
 
@@ -34,7 +37,7 @@ class Net(NamedTuple):
     notes: list[str]
 
 
-def settle(asked: Asked, folder: Path) -> Net:
+def settle(asked: ExportOptions, folder: Path) -> Net:
     """Settle what is exported; a torch checkpoint is converted into `folder`, and so are weights for the torch model.
 
     Raises what reading the checkpoint and the recipe raises, and BadInput for options that do not fit together.
@@ -42,30 +45,8 @@ def settle(asked: Asked, folder: Path) -> Net:
     notes: list[str] = []
     if asked.torch is not None:
         model_spec.parse(asked.torch)
-    subject = subject_of(asked, folder, notes)
-    if asked.torch is not None and subject.net is None:
-        raise BadInput("--torch names the torch model of a Cell of your own; that of a recipe's model is known")
-    torch = asked.torch if subject.net is not None else _spec(subject.recipe.model)
-    if torch is not None and find_spec("torch") is None:
-        notes.append("torch is not installed, so nothing was held against it")
-        torch = None
-    state = _state(asked, subject, torch, folder, notes) if torch is not None else None
-    job = job_of(asked, subject)
-    count = len(job.request.images or ())
-    if asked.images is not None and count == MOST_IMAGES:
-        notes.append(f"of the images, the first {MOST_IMAGES} were run")
-    job = job.model_copy(update={"noise": state is None})
-    return Net(job, subject, torch if state is not None else None, state, notes)
-
-
-def subject_of(asked: Asked, folder: Path, notes: list[str]) -> Subject:
-    """What the checkpoint is, and how images are prepared for it."""
-    shapes = [shape_of(text)[0] for text in asked.shapes]
-    side = (shapes[0][-1] if len(shapes[0]) == 4 else subjects.SIDE) if shapes else None
-    hint = "add --input SHAPE, or --recipe FILE"
-    options = NetOptions(asked.model, asked.recipe, asked.trust, asked.ema, asked.torch, side, hint)
-    subject = subjects.subject(asked.checkpoint, options, folder)
-    if subject.assumed and asked.prepares:
+    subject = subject_of(asked, folder)
+    if subject.assumed and asked.form == "serving":
         raise BadInput("--format serving prepares images as a recipe says: give --recipe FILE in place of --model")
     if subject.assumed and asked.images is not None:
         notes.append("images were prepared as for torchvision's classifiers; --recipe FILE says otherwise")
@@ -73,32 +54,44 @@ def subject_of(asked: Asked, folder: Path, notes: list[str]) -> Subject:
         notes.append(
             f"nothing was held against torch: the checkpoint says that its model has {subject.foreign}; --torch SPEC"
         )
-    return subject
+    if asked.torch is not None and subject.net is None:
+        raise BadInput("--torch names the torch model of a Cell of your own; that of a recipe's model is known")
+    torch = asked.torch if subject.net is not None else _spec(subject.recipe.model)
+    if torch is not None and find_spec("torch") is None:
+        notes.append("torch is not installed, so nothing was held against it")
+        torch = None
+    state = _state(asked, subject, torch, folder, notes) if torch is not None else None
+    images = image_files([asked.images])[:MOST_IMAGES] if asked.images is not None else []
+    if len(images) == MOST_IMAGES:
+        notes.append(f"of the images, the first {MOST_IMAGES} were run")
+    made = {"form": asked.net_form, "batch": asked.batch, "dynamic": asked.dynamic, "stem": stem_for(asked.out)}
+    job = job_of(asked, subject, images).model_copy(update={**made, "noise": state is None})
+    return Net(job, subject, torch if state is not None else None, state, notes)
 
 
-def job_of(asked: Asked, subject: Subject) -> Job:
-    """What the MindSpore process has to make. Raises BadInput for images that are not there."""
-    images = image_files([asked.images]) if asked.images is not None else []
+def subject_of(asked: NetChoice, folder: Path) -> Subject:
+    """What the checkpoint is, and how images are prepared for it."""
+    shapes = [shape_of(text)[0] for text in asked.shapes]
+    side = (shapes[0][-1] if len(shapes[0]) == 4 else subjects.SIDE) if shapes else None
+    hint = "add --input SHAPE, or --recipe FILE"
+    options = NetOptions(asked.model, asked.recipe, asked.trust_source, asked.ema, asked.torch, side, hint)
+    return subjects.subject(asked.checkpoint, options, folder)
+
+
+def job_of(asked: NetChoice, subject: Subject, images: Sequence[str] = ()) -> Job:
+    """What the MindSpore process has to load and to run. images: those that it runs on; none: on drawn numbers."""
     request = Request(
         recipe=subject.recipe,
         weights=subject.weights,
         shown=str(asked.checkpoint),
         net=subject.net,
         ema=asked.ema,
-        images=images[:MOST_IMAGES] or None,
+        images=list(images) or None,
         mode=requests.own_mode(subject.recipe),
         target="CPU",
     )
-    return Job(
-        request=request,
-        form="onnx" if asked.form == "onnx" else "mindir",
-        shapes=list(asked.shapes),
-        batch=asked.batch,
-        dynamic=asked.dynamic,
-        key_file=asked.key_file,
-        stem=asked.stem,
-        enc_mode=asked.enc_mode,  # type: ignore[arg-type] # pydantic checks it
-    )
+    encryption: Any = {"key_file": asked.key_file, "enc_mode": asked.encryption}
+    return Job(request=request, shapes=list(asked.shapes), **encryption)
 
 
 def _spec(model: Model) -> str:
@@ -106,7 +99,7 @@ def _spec(model: Model) -> str:
     return torch_spec(model.name if model_names.is_zoo(model.name) else f"msmigrate:{model.name}", model.args)
 
 
-def _state(asked: Asked, subject: Subject, torch: str, folder: Path, notes: list[str]) -> Path | None:
+def _state(asked: ExportOptions, subject: Subject, torch: str, folder: Path, notes: list[str]) -> Path | None:
     """The weights as a state dict for the torch model: the user's own file, rewritten so that nothing in it can run,
     or the MindSpore checkpoint converted back."""
     if asked.ema:

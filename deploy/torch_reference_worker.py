@@ -23,10 +23,9 @@ from ..migrate.model_spec import parse
 from ..parity.align.model_structure import flat
 from ..parity.record.torch_precision import in_layout, model_in_layout, rounding_as_mindspore
 from ..parity.record.torch_worker import load_checkpoint
-from ..training.inference import Told
 from ..training.models import torch_models
-from ..training.worker_events import serve
-from .options import INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
+from ..workers.worker import answer, progress
+from .job import INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
 
 
 def build(text: str) -> nn.Module:
@@ -39,9 +38,9 @@ def build(text: str) -> nn.Module:
         return zoo.split(zoo.build(spec))[0]
 
 
-def reference(folder: Path, spec: str, batch: int, told: Told) -> None:
+def reference(folder: Path, spec: str, batch: int) -> None:
     """Leave the outputs of each run in the folder."""
-    told({"doing": "running the torch model"})
+    progress("running the torch model")
     model = build(spec)
     load_checkpoint(model, folder / "torch.pth")
     model.eval()
@@ -73,10 +72,5 @@ def _outputs(
         raise BadInput(f"the torch model does not run on these inputs: {' '.join(str(error).split())[:300]}") from None
 
 
-def main(folder: Path, spec: str, batch: int) -> int:
-    """Run the model; returns the exit code."""
-    return serve(lambda told: reference(folder, spec, batch, told), "torch")
-
-
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
+    answer(lambda: reference(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

@@ -16,18 +16,15 @@ import difflib
 import importlib
 import importlib.machinery
 import importlib.util
-import json
 import os
 import re
-import subprocess
 import sys
 import traceback
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import processes
-from ..errors import BadInput, WorkerFailed
+from ..errors import BadInput, MsmigrateError, WorkerFailed
 from ..input_files import LARGEST_PYTHON, python_tree, read_bytes
 
 FORM = re.compile(r"(?P<place>.+):(?P<name>[A-Za-z_]\w*)(?P<call>\(.*\))?", re.DOTALL)
@@ -308,42 +305,31 @@ def ask(worker: str, spec: str, what: str, *more: str) -> dict[str, Any]:
 def ask_worker(worker: str, words: Sequence[str], what: str, seconds: float | None = None) -> dict[str, Any]:
     """Run `python -m msmigrate.migrate.WORKER WORDS…`, at most so many seconds, and return what it reports.
 
-    what: the words that begin the error's text. Raises BadInput and WorkerFailed.
+    what: the words that begin the error's text. Raises the class of errors.py that the worker did, or WorkerFailed.
     """
+    from ..workers import parent  # not above: whoever only parses names needs none of it
+
     command = [sys.executable, "-m", f"msmigrate.migrate.{worker}", *words]
     try:
-        done = processes.run(command, seconds)
-    except subprocess.TimeoutExpired:
+        answer = parent.call(what, command, timeout=seconds)
+    except parent.Silent:
         raise WorkerFailed(f"{what} failed: it was stopped after {seconds:g} s") from None
-    try:
-        answer = json.loads(done.stdout.splitlines()[-1])
-    except (IndexError, ValueError):
-        lines = [line for line in done.stderr.splitlines() if line.strip()]
-        raise WorkerFailed(f"{what} failed: {lines[-1] if lines else f'exit code {done.returncode}'}") from None
-    if "bad_input" in answer:
-        raise BadInput(f"{what}: {answer['bad_input']}")
-    if "failed" in answer:
-        raise WorkerFailed(f"{what} failed: {answer['failed']}")
+    except parent.Stopped as error:
+        raise WorkerFailed(f"{what} failed: {error.how}") from None
+    except WorkerFailed:
+        raise
+    except MsmigrateError as error:
+        raise type(error)(f"{what}: {error}") from None
+    if not isinstance(answer, dict):
+        raise WorkerFailed(f"{what} failed: it gave no answer")
     return answer
 
 
 def serve(report: Callable[..., dict[str, Any]]) -> None:
-    """Be the worker: print the report on the command line's words as one line of JSON, and end the process.
+    """Be the worker: send the report on the command line's words, and end the process."""
+    from ..workers.worker import answer
 
-    Whatever the model's code prints goes to stderr, so that the answer stands alone on stdout.
-    """
-    out = os.dup(1)
-    os.dup2(2, 1)
-    try:
-        answer = report(*sys.argv[1:])
-    except BadInput as error:
-        answer = {"bad_input": str(error)}
-    except Exception as error:  # the user's own code may fail in any way
-        answer = {"failed": " ".join(f"{type(error).__name__}: {error}".split())[:500] + place_of(error)}
-    os.write(out, (json.dumps(answer) + "\n").encode())
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)  # MindSpore prints noise when it is torn down
+    answer(lambda: report(*sys.argv[1:]), place_of)
 
 
 def place_of(error: BaseException) -> str:

@@ -29,7 +29,7 @@ from .compare import Traces, compare, declared
 from .compared_draws import Compared
 from .diagnosis.causes import unlike_parameters
 from .graph_mode import GRAPH, Compiled, judge_compiled
-from .options import Options
+from .job import ParityJob
 from .record import resume
 from .replay.module_calls import FOLDER, WIRING, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
@@ -132,7 +132,7 @@ NOTED = 5  # notes on modules that a report spells out
 
 
 def report(
-    recipe_file: Path, options: Options, seconds: float | None = None, digests: tuple[str, str | None] | None = None
+    recipe_file: Path, options: ParityJob, seconds: float | None = None, digests: tuple[str, str | None] | None = None
 ) -> Report:
     """Compare the traces that lie in options.folder.
 
@@ -194,7 +194,7 @@ def report(
     return found
 
 
-def _size(options: Options) -> list[str]:
+def _size(options: ParityJob) -> list[str]:
     """What to know about the size of the compared steps, where it is not the recipe's."""
     if options.step_batch == options.recipe.data.batch:
         return []

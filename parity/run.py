@@ -11,7 +11,8 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -19,52 +20,58 @@ from typing import Any
 from ..errors import MsmigrateError, WorkerFailed
 from ..input_files import read_json
 from ..migrate.checkpoint.convert import convert
+from ..workers.messages import OnMessage, Progress, Ready, State, ignore
+from ..workers.parent import Workers
 from . import run_folder
 from .align import model_structure
 from .align.match_layers import settle
 from .build_result import report
+from .job import ParityJob, check_inputs
 from .narrowing import STAGES
-from .options import Options, check_inputs
 from .record import resume
 from .record.step_starts import StepStarts
 from .result import Cause, Finding, ModuleVerdict, Report
-from .run_folder import CHECKPOINT, LAST_REPLAY, LAST_TRACE, WEIGHTS, claim, log_file
+from .run_folder import CHECKPOINT, LAST_REPLAY, LAST_TRACE, WEIGHTS, claim, drop_half_traces, log_file
 from .verdict import Verdict
-from .worker_processes import Team, drop_half_traces, last_words
 
 WORKER = (sys.executable, "-m", "msmigrate.parity.diagnosis.torch_diagnosis_worker")
 FAILED, CAUSES, LOG = "failed.json", "causes.json", "diagnosis.log"
 LONGEST = 4000  # characters of a cause's text
 MOST = 500  # causes of one run
-
-Told = Callable[[str, str], None]
+# What one pass frees the next one needs: glibc's malloc would give it back to the system and have it faulted in again,
+# which was measured to cost a tenth of the run.
+KEEP_MEMORY = {"MALLOC_MMAP_THRESHOLD_": "4000000000", "MALLOC_TRIM_THRESHOLD_": "4000000000"}
 
 
 def diagnose(
-    recipe_file: Path,
-    options: Options,
-    report: Report,
-    told: Told = lambda framework, doing: None,
-    worker: Sequence[str] = WORKER,
-    timeout: float | None = None,
+    job: ParityJob, report: Report, on_message: OnMessage = ignore, worker: Sequence[str] = WORKER
 ) -> list[Cause]:
-    """The causes of what failed in a report whose traces lie in options.folder, in the order of the stages.
+    """The causes of what failed in a report whose traces lie in job.folder, in the order of the stages.
 
-    timeout: seconds without a word after which the search counts as hung. Raises WorkerFailed when the process that
-    looks for them ends without an answer; the report stands without it.
+    Raises WorkerFailed when the process that looks for them ends without an answer; the report stands without it.
     """
-    folder = options.folder
+    folder = job.folder
     write_failed(folder, report)
     (folder / CAUSES).unlink(missing_ok=True)
     try:
-        with Team(timeout) as team:
-            team.start("torch", [*worker, *options.arguments(recipe_file)], folder / LOG)
-            for _, said in team.messages():
-                if said is not None and "doing" in said:
-                    told("torch", said["doing"])
-    except WorkerFailed as error:
+        with _written(job) as file, Workers(job.timeout) as workers:
+            workers.start("torch", [*worker, str(file)], folder / LOG, KEEP_MEMORY)
+            for each, message in workers.messages():
+                on_message(each.name, message)
+    except MsmigrateError as error:
         raise WorkerFailed(f"the search for causes stopped: {error}") from error
     return read_causes(folder / CAUSES)
+
+
+@contextmanager
+def _written(job: ParityJob) -> Iterator[Path]:
+    """The job's file in its folder, while the processes that do it are there."""
+    file = job.folder / run_folder.JOB
+    try:
+        job.write(file)
+        yield file
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def write_failed(folder: Path, report: Report) -> None:
@@ -134,88 +141,76 @@ MINDSPORE_WORKER = (sys.executable, "-m", "msmigrate.parity.record.mindspore_wor
 
 def parity_step(
     recipe_file: Path,
-    options: Options,
-    told: Told = lambda framework, doing: None,
+    job: ParityJob,
+    on_message: OnMessage = ignore,
     torch_worker: Sequence[str] = TORCH_WORKER,
     mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
-    *,
-    explain: bool = True,
-    timeout: float | None = None,
 ) -> Report:
-    """Record and compare one recipe; the traces stay in options.folder, which has to be empty or new.
+    """Record and compare one recipe; the traces stay in job.folder, which has to be empty or new.
 
-    told: called with (framework, what it is doing) as the work goes on. explain: look for the causes of what fails.
-    timeout: seconds without a word of progress after which a framework counts as hung. Raises BadInput for a folder in
-    use, WorkerFailed when a framework's process stops early, and what convert-ckpt raises for the starting weights.
+    on_message: called with the framework and what its process says. Raises BadInput for a folder in use, WorkerFailed
+    when a framework's process stops early, what it raised, and what convert-ckpt raises for the starting weights.
     """
     began = time.monotonic()
-    check_inputs(options.recipe, options.pair)
-    claim(options.folder)
-    if options.continue_from is not None:
-        resume.prepare(options.continue_from, options.folder, options.recipe)
-    run_workers(recipe_file, options, told, {"torch": torch_worker, "MindSpore": mindspore_worker}, timeout)
-    StepStarts(options.folder).remove()
-    run_folder.write(recipe_file, options, "both")
-    told("both", "comparing")
-    found = report(recipe_file, options)
-    if explain and not found.parity:
-        found = _explained(recipe_file, options, found, told, timeout)
+    check_inputs(job.recipe, job.pair)
+    claim(job.folder)
+    if job.continue_from is not None:
+        resume.prepare(job.continue_from, job.folder, job.recipe)
+    run_workers(job, {"torch": torch_worker, "MindSpore": mindspore_worker}, on_message)
+    StepStarts(job.folder).remove()
+    run_folder.write(recipe_file, job, "both")
+    for framework in LAST_TRACE:
+        on_message(framework, Progress("comparing"))
+    found = report(recipe_file, job)
+    if not job.no_diagnosis and not found.parity:
+        found = _explained(job, found, on_message)
     return replace(found, seconds=time.monotonic() - began)
 
 
-def run_workers(
-    recipe_file: Path,
-    options: Options,
-    told: Told,
-    commands: Mapping[str, Sequence[str]],
-    timeout: float | None = None,
-) -> None:
+def run_workers(job: ParityJob, commands: Mapping[str, Sequence[str]], on_message: OnMessage = ignore) -> None:
     """Run the workers (framework -> command) side by side until all have ended; whatever happens, none is left, nor a
-    trace that is not whole. timeout: seconds without a word of progress after which a worker counts as hung."""
-    folder, arguments = options.folder, options.arguments(recipe_file)
+    trace that is not whole."""
     try:
-        with Team(timeout) as team:
+        with _written(job) as file, Workers(job.timeout) as workers:
             for name, command in commands.items():
-                team.start(name, [*command, *arguments], log_file(folder, name))
-            _attend(team, options, told)
+                workers.start(name, [*command, str(file)], log_file(job.folder, name), KEEP_MEMORY)
+            _attend(workers, job, on_message)
     except BaseException:
-        drop_half_traces(folder)
+        drop_half_traces(job.folder)
         raise
 
 
-def _explained(recipe_file: Path, options: Options, found: Report, told: Told, timeout: float | None = None) -> Report:
+def _explained(job: ParityJob, found: Report, on_message: OnMessage) -> Report:
     """The report with the causes of its failures, or with a note of why the search for them stopped."""
-    told("torch", "looking for causes")
+    on_message("torch", Progress("looking for causes"))
     notes = list(found.notes)
-    if options.continue_from is not None and any(
-        f.stage == "update" for f in found.findings if f.verdict is Verdict.FAIL
-    ):
+    if job.continue_from is not None and any(f.stage == "update" for f in found.findings if f.verdict is Verdict.FAIL):
         notes.append("causes of updates are not looked for behind a checkpoint: they are without --continue-from")
     try:
-        causes = diagnose(recipe_file, options, found, told, timeout=timeout)
+        causes = diagnose(job, found, on_message)
         return replace(found, causes=[*found.causes, *causes], notes=notes)
     except WorkerFailed as error:
         return replace(found, notes=[*found.notes, str(error)])
 
 
-def _attend(team: Team, options: Options, told: Told) -> None:
+def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> None:
     """Pass on what the workers say until all have ended; convert the starting weights, and align the structures of a
     pair, when they are there."""
-    folder = options.folder
-    for worker, said in team.messages():
-        if said is None:
-            last = LAST_REPLAY if options.replays and not options.alone else LAST_TRACE
+    folder = job.folder
+    structures = [model_structure.file(folder, side) for side in model_structure.SIDES]
+    for worker, message in workers.messages():
+        if worker.progress.state is State.ENDED:
+            last = LAST_REPLAY if job.replays and not job.alone else LAST_TRACE
             if not (folder / last[worker.name] / "trace.json").exists():  # the other one would wait for ever
-                raise WorkerFailed(f"the {worker.name} side ended without its trace: {last_words(worker.log)}")
+                raise WorkerFailed(f"the {worker.name} side ended without its trace: {worker.last_words()}")
             continue
-        if "doing" in said:
-            told(worker.name, said["doing"])
-        if said.get("event") == "start":
+        on_message(worker.name, message)
+        if not isinstance(message, Ready):
+            continue
+        if message.artifact == WEIGHTS:
             try:
                 convert(folder / WEIGHTS, folder / CHECKPOINT)
             except MsmigrateError as error:
                 raise type(error)(f"the starting weights do not convert: {error}") from error
-        if said.get("event") == "structure" and all(
-            model_structure.file(folder, side).exists() for side in model_structure.SIDES
-        ):
-            settle(folder, options)
+        elif message.artifact in [file.name for file in structures] and all(file.exists() for file in structures):
+            settle(folder, job)

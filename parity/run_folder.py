@@ -17,13 +17,14 @@ from ..errors import BadDestination, BadInput, BadTrace
 from ..input_files import read_json
 from ..training.code_digest import file_digest
 from ..training.recipe import reader as recipes
+from .job import Pair, ParityJob
 from .narrowing import Narrowing
-from .options import Options, Pair
 from .trace import sha256
 
 KEY = "grey_level"  # in the head of a trace whose images C++ resized: what one level comes to behind Normalize
 
-RUN, RECIPE = "run.json", "recipe.yaml"
+RUN, RECIPE, JOB = "run.json", "recipe.yaml", "job.json"
+INDEXES = ("trace.json", "replay.json")  # written last
 FORMAT = 1
 SIDES = ("torch", "mindspore", "both")
 
@@ -50,18 +51,18 @@ class RunFile:
     recipe_digest: str | None = None
     checkpoint_digest: str | None = None
 
-    def options(self, folder: Path) -> Options:
+    def options(self, folder: Path) -> ParityJob:
         """The options that this was recorded with, for traces in `folder`. Raises what a bad recipe does."""
         pair = None
         if self.pair is not None:
             pair = Pair(str(self.pair.get("torch")), str(self.pair.get("mindspore")))
         recipe = recipes.load(folder / RECIPE)
-        return Options(
+        return ParityJob(
             recipe,
             folder,
-            self.steps,
+            pair,
+            steps=self.steps,
             batch=self.batch,
-            pair=pair,
             precision=self.precision,
             stages=self.stages,
             modules=self.modules,
@@ -85,7 +86,7 @@ class RunFile:
         return self.recipe_digest
 
 
-def write(recipe_file: Path, options: Options, side: str, alone: bool = False) -> None:
+def write(recipe_file: Path, options: ParityJob, side: str, alone: bool = False) -> None:
     """Leave run.json and the recipe in options.folder."""
     folder, pair = options.folder, options.pair
     files = [folder / name for name in (INPUTS, CHECKPOINT, START)]
@@ -220,6 +221,13 @@ def claim(folder: Path) -> None:
         raise BadDestination(f"{folder}: traces cannot be kept here: {error.strerror or error}") from error
     if in_use:
         raise BadInput(f"{folder} is not empty; traces of two runs would mix: name another folder")
+
+
+def drop_half_traces(folder: Path) -> None:
+    """Remove the folders in a run's folder whose index was not written: the recording was cut short."""
+    for part in folder.iterdir() if folder.is_dir() else ():
+        if part.is_dir() and not part.is_symlink() and not any((part / index).exists() for index in INDEXES):
+            shutil.rmtree(part, ignore_errors=True)
 
 
 def log_file(folder: Path, name: str) -> Path:

@@ -31,10 +31,10 @@ from ..migrate.checkpoint.formats.reader import MAX_DIM, MAX_RANK
 from ..migrate.checkpoint.formats.safetensors_file import read_header
 from ..printable import printable_values
 from .narrowing import STAGES, WHOLE, Narrowing
+from .options import SAMPLE
 
 SIDES_STAGE = "sides"  # not a stage that is judged: the choices at kinks, for the other recorder (kinks.py)
 ALONE = "alone"  # the part of modules that ran alone, on torch's inputs; entries are named "MODULE TENSOR"
-SAMPLE = 65_536
 FORMAT = 2
 CHUNK = 1 << 20  # bytes read at once
 

@@ -15,7 +15,7 @@ from ..migrate.checkpoint.formats.reader import shown as shown_name
 from ..migrate.checkpoint.inspect_file import Facts, Sum
 from ..migrate.checkpoint.plan import DROP, KEEP, REFUSE, RESTORE, Entry, Plan, few
 from ..migrate.checkpoint.stored_source import StoredSource
-from ..printable import echo
+from ..printable import printable_lines
 
 FIRST = 20  # tensors that are listed unless all are asked for
 WIDE = 10_000  # letters; elsewhere than in a terminal nothing is cut to its width
@@ -88,25 +88,24 @@ def _sum(found: Sum) -> dict[str, int]:
     return {"tensors": found.tensors, "elements": found.elements, "bytes": found.nbytes}
 
 
-def show_inspection(facts: Facts, *, whole: bool) -> None:
-    """Print the page; `whole` lists all modules and tensors instead of the first ones."""
-    for line in _head(facts):
-        echo(line)
+def inspection_text(facts: Facts, *, whole: bool, width: int = 0) -> str:
+    """The page; `whole` lists all modules and tensors instead of the first ones. width: of a terminal, 0 for none."""
     most = None if whole else FIRST
+    lines = _head(facts)
     if facts.checkpoint is None:
         rows = [(key, *_numbers(found)) for key, found in facts.nested.items()]
-        _table(("key", "tensors", "elements", "bytes"), rows, most)
-        return
+        return printable_lines("\n".join([*lines, *_table(("key", "tensors", "elements", "bytes"), rows, most, width)]))
     groups = [
         (group.name or "(in none)", *_numbers(group.sum), ", ".join(_times(*item) for item in group.classes.items()))
         for group in facts.groups
     ]
-    _table(("module", "tensors", "elements", "bytes", "classes"), groups, most)
+    lines += _table(("module", "tensors", "elements", "bytes", "classes"), groups, most, width)
     tensors = [
         (name, held.dtype, _shape(held.shape), f"{held.nbytes:,}", facts.classes[name])
         for name, held in facts.checkpoint.tensors.items()
     ]
-    _table(("tensor", "dtype", "shape", "bytes", "class"), tensors, most)
+    lines += _table(("tensor", "dtype", "shape", "bytes", "class"), tensors, most, width)
+    return printable_lines("\n".join(lines))
 
 
 def _head(facts: Facts) -> list[str]:
@@ -171,27 +170,25 @@ def _shape(shape: Iterable[int]) -> str:
 NUMBERS = ("tensors", "elements", "bytes")  # columns that stand to the right
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int | None) -> None:
-    """Print a table of the first rows after an empty line; nothing where there are none."""
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]], most: int | None, width: int) -> list[str]:
+    """An empty line and a table of the first rows; nothing where there are none."""
     from rich.table import Table
     from rich.text import Text
 
     from .terminal import Console
 
     if not rows:
-        return
+        return []
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in head:
         table.add_column(name, justify="right" if name in NUMBERS else "left", overflow="fold")
     for row in rows[:most]:
         table.add_row(*map(Text, row))
-    console = Console(width=None if sys.stdout.isatty() else WIDE)
+    console = Console(width=width or WIDE)
     with console.capture() as captured:
         console.print(table)
-    print()
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
-    if most is not None and len(rows) > most:
-        echo(f"… and {len(rows) - most:,} more (--all)")
+    more = [f"… and {len(rows) - most:,} more (--all)"] if most is not None and len(rows) > most else []
+    return ["", *(line.rstrip() for line in captured.get().splitlines()), *more]
 
 
 def plan_text(plan: Plan) -> str:

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -16,11 +15,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TimeElap
 from rich.progress import Progress as Bar
 from rich.text import Text
 
-from ..parity.run import Told
-from ..training import device_targets
-from ..training.inference import WORKER, Request, infer
-from ..training.metrics import Results
 from ..training.run.run_log import number, whole
+from ..workers import messages
 from .formatting import clock_text, percent
 from .terminal import Console, TextColumn
 
@@ -55,14 +51,9 @@ class Progress:
         self.bar.update(self.task, advance=1, description=model)
 
 
-def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = WORKER) -> Results:
-    """Carry the request out with a progress bar on stderr, where that is a terminal.
-
-    folder: the worker's own. Raises Unsupported for a target that this machine's MindSpore cannot use, before any
-    work, and what the worker raises.
-    """
-    if request.target not in (None, "CPU"):
-        device_targets.ask().check(str(request.target), request.recipe.train.device_id)
+@contextmanager
+def images_counted() -> Iterator[messages.OnMessage]:
+    """Show on stderr, where that is a terminal, what the process is at that runs a net over images."""
     console = Console(stderr=True)
     columns = (
         SpinnerColumn(),
@@ -74,17 +65,15 @@ def infer_with_progress(request: Request, folder: Path, worker: Sequence[str] = 
     with Bar(*columns, console=console, disable=not console.is_terminal, transient=True) as progress:
         task = progress.add_task("starting MindSpore", total=None)
 
-        def told(event: dict[str, Any]) -> None:
-            if "done" in event:
-                progress.update(task, description="images", completed=event["done"], total=event["of"])
-            elif "doing" in event:
-                progress.update(task, description=str(event["doing"]))
+        def show(name: str, message: messages.Message) -> None:
+            if isinstance(message, messages.Progress):
+                progress.update(task, description=message.what, completed=message.done, total=message.total)
 
-        return infer(request, folder, told, worker)
+        yield show
 
 
 @contextmanager
-def progressing(who: Sequence[str]) -> Iterator[Told]:
+def progressing(who: Sequence[str]) -> Iterator[messages.OnMessage]:
     """Show on stderr what each framework is doing; on a terminal the lines stay in place."""
     console = Console(stderr=True)
     columns = (
@@ -96,12 +85,11 @@ def progressing(who: Sequence[str]) -> Iterator[Told]:
     with Bar(*columns, console=console, disable=not console.is_terminal) as progress:
         tasks = {name: progress.add_task("starting", who=name, total=None) for name in who}
 
-        def told(who: str, doing: str) -> None:
-            text = doing.split(": ", 1)[-1] if doing.startswith(who) else doing
-            for name in tasks if who == "both" else (who,):
-                progress.update(tasks[name], description=text)
+        def show(who: str, message: messages.Message) -> None:
+            if isinstance(message, messages.Progress):
+                progress.update(tasks[who], description=message.what.removeprefix(f"{who}: "))
 
-        yield told
+        yield show
 
 
 EVERY = 15.0  # seconds between two plain lines

@@ -44,7 +44,7 @@ from fuzz_damage import (
     yaml_damaged,
 )
 from msmigrate.deploy.hostile_mindir import refuse_code
-from msmigrate.deploy.options import read_key, shape_of
+from msmigrate.deploy.job import read_key, shape_of
 from msmigrate.deploy.serving import rest_values
 from msmigrate.errors import MsmigrateError
 from msmigrate.mappings import user_rows
@@ -57,8 +57,8 @@ from msmigrate.migrate.script.recipe_draft import draft_recipe
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
 from msmigrate.parity.build_result import report as report_of
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.narrowing import STAGES
-from msmigrate.parity.options import Options
 from msmigrate.parity.record.batch_file import read_batches
 from msmigrate.parity.replay import module_calls
 from msmigrate.parity.result import Finding, MadeWith, Report
@@ -295,7 +295,7 @@ def fit_digests(path: Path) -> None:
 
 
 def read_trace(folder: Path) -> None:
-    shown_in_all_forms(report_of(RECIPE, Options(recipes.load(RECIPE), folder)))
+    shown_in_all_forms(report_of(RECIPE, ParityJob(recipes.load(RECIPE), folder)))
 
 
 def read_recording(folder: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import house_rules
 import pytest
 from msmigrate import input_files
-from msmigrate.deploy.options import read_key
+from msmigrate.deploy.job import read_key
 from msmigrate.errors import MsmigrateError
 from msmigrate.mappings import user_rows
 from msmigrate.migrate.analyze.model_analysis import analyze
@@ -190,7 +190,7 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "processes temporary migrate/analyze/onnx_worker",
     "left by a process of msmigrate's in a folder of its own": "deploy/lite deploy/mindspore_export_worker "
     "deploy/mindspore_load_worker deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
-    "parity/worker_processes deploy/output_files training/inference training/metrics "
+    "parity/job deploy/output_files training/metrics "
     "training/mindspore_inference_worker training/run/train_job training/run/launch",
     "checked before this process was started": "deploy/serving/mindspore_server_worker",
     "Python has imported it, or would": "migrate/source/source_files migrate/source/observe/torch_observe_worker "

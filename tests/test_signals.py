@@ -186,8 +186,8 @@ def test_a_server_that_does_not_stop_is_killed(tmp_path: Path) -> None:
         import json, os, signal, time
         for number in (1, 2, 15):
             signal.signal(number, signal.SIG_IGN)
-        for event in {"pid": os.getpid()}, {"listens": 1, "methods": []}:
-            print(json.dumps(event), flush=True)
+        for name, facts in ("started", {"pid": os.getpid()}), ("listening", {"port": 1, "methods": []}):
+            print(json.dumps({"kind": "event", "name": name, "facts": facts}), flush=True)
         time.sleep(600)
     """
     (tmp_path / "x.mindir").write_bytes(b"\n\x050.2.0\x12\x09MindSpore:\x00")  # an empty graph

@@ -7,23 +7,23 @@ training/recipe/stored.py.
 from __future__ import annotations
 
 import dataclasses
-import json
 import shlex
-import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field, ValidationError
 
-from .. import errors, processes
-from ..errors import Ambiguous, BadCheckpoint, BadInput, BadRecipe, MsmigrateError, NotTrusted, WorkerFailed
+from ..errors import Ambiguous, BadCheckpoint, BadInput, BadRecipe, NotTrusted
 from ..input_files import read_text
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import convert
 from ..migrate.checkpoint.stored_source import OPTION, StoredSource, stored_source, trusted
+from ..workers.messages import OnMessage, ignore
+from ..workers.parent import call
+from . import device_targets
 from .checkpoints import Checkpoint, is_foreign
 from .checkpoints import read as read_checkpoint
 from .data.image_folder import SUFFIXES, class_names, read
@@ -113,78 +113,27 @@ def image_files(places: Sequence[Path]) -> list[str]:
 
 WORKER = (sys.executable, "-m", "msmigrate.training.mindspore_inference_worker")
 REQUEST, LOG = "request.json", "worker.log"
-LONGEST_LINE = 500
 
 
-def infer(request: Request, folder: Path, told: Told = lambda event: None, worker: Sequence[str] = WORKER) -> Results:
+def infer(request: Request, folder: Path, on_message: OnMessage = ignore, worker: Sequence[str] = WORKER) -> Results:
     """Have the request carried out; `folder` is the worker's own.
 
-    told: called with what the worker does. worker: the command that carries requests out. Raises what the worker
-    raised, or WorkerFailed with its last words when it stopped without saying why.
+    worker: the command that carries requests out. Raises before any work Unsupported for a target that this machine's
+    MindSpore cannot use, then what the worker raised, or WorkerFailed with its last words when it gave no reason.
     """
+    if request.target not in (None, "CPU"):
+        device_targets.ask().check(str(request.target), request.recipe.train.device_id)
     (folder / REQUEST).write_text(request.model_dump_json(), encoding="utf-8")
-    follow([*worker, str(folder / REQUEST)], folder / LOG, told)
+    call("the MindSpore process", [*worker, str(folder / REQUEST)], folder / LOG, on_message)
     return Results.read(folder)
-
-
-def follow(command: Sequence[str], log: Path, told: Told = lambda event: None, name: str = "MindSpore") -> None:
-    """Run a worker to its end and hand on what it tells; its stderr goes to `log`.
-
-    name: of the process, for the error. Raises what the worker raised, or WorkerFailed with its last words.
-    """
-    failure: MsmigrateError | None = None
-    with log.open("w", encoding="utf-8") as stderr:
-        streams: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": stderr}
-        process = processes.start(command, **streams, text=True, errors="replace")
-    try:
-        assert process.stdout is not None
-        for line in process.stdout:
-            event = _event(line)
-            if "error" in event:
-                failure = _error(event)
-            elif event:
-                told(event)
-        code = process.wait()
-    finally:
-        processes.end(process)
-        if process.stdout is not None:
-            process.stdout.close()
-    if failure is not None:
-        raise failure
-    if code:
-        how = f"killed by signal {-code} (out of memory?)" if code < 0 else f"exit code {code}"
-        raise WorkerFailed(f"the {name} process stopped, {how}: {_last_words(log)}")
-
-
-def _event(line: str) -> dict[str, Any]:
-    """What a line says; nothing when it is none of the worker's own."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _error(event: dict[str, Any]) -> MsmigrateError:
-    """The worker's error as the class that it was there."""
-    kind = getattr(errors, str(event.get("kind")), None)
-    if isinstance(kind, type) and issubclass(kind, MsmigrateError):
-        return kind(str(event["error"]))
-    return WorkerFailed(str(event["error"]))
-
-
-def _last_words(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
-    return lines[-1][:LONGEST_LINE] if lines else "it said nothing"
 
 
 Mode = Literal["RGB", "L"]
 Target = Literal["Ascend", "GPU", "CPU"]
-Told = Callable[[dict[str, Any]], None]  # {"doing": what} or {"done": images so far, "of": all of them}
 
 
 class Request(Strict):
-    """What the worker is told.
+    """The worker's job.
 
     weights: the MindSpore checkpoint that is read; shown: what the user calls it. net: `FILE.py:FUNCTION` that makes
     the Cell, where that is not the recipe's model. ema: take its moving average. source: labelled images, of which

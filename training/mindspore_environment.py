@@ -1,4 +1,4 @@
-"""What a process has to set before it imports MindSpore, and how it has to leave.
+"""What a process has to set before it imports MindSpore.
 
 This file imports no framework: `prepare()` has to run while MindSpore is still unimported.
 """
@@ -6,8 +6,6 @@ This file imports no framework: `prepare()` has to run while MindSpore is still 
 from __future__ import annotations
 
 import os
-import sys
-from typing import NoReturn
 
 from ..errors import Unsupported
 
@@ -34,13 +32,3 @@ def prepare() -> None:
         )
     for variable, value in (INSTRUCTION_SET, LOG_LEVEL):
         os.environ.setdefault(variable, value)
-
-
-def leave(status: int = 0) -> NoReturn:
-    """End this process at once with `status`, after its output is flushed.
-
-    MindSpore's own shutdown prints to stderr and can end with a signal although everything before it went well.
-    """
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(status)

@@ -2,7 +2,7 @@
 
     python -m msmigrate.training.mindspore_inference_worker REQUEST.json
 
-Says on stdout what it does, a JSON object a line, and leaves the results beside the request.
+Leaves the results in the folder of the request.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from . import mindspore_environment
 
 mindspore_environment.prepare()
 
-import sys  # noqa: E402
 import time  # noqa: E402
 from collections import deque  # noqa: E402
 from collections.abc import Iterator  # noqa: E402
@@ -28,17 +27,17 @@ from mindspore.nn.utils import no_init_parameters  # noqa: E402
 
 from ..errors import BadInput, BadRecipe, Unsupported, WorkerFailed  # noqa: E402
 from ..migrate.model_spec import function, parse, place_of  # noqa: E402
+from ..workers.worker import progress, run  # noqa: E402
 from .checkpoints import EMA, fit, read  # noqa: E402
 from .data.mindspore_pipeline import Prepare as PrepareInMindSpore  # noqa: E402
 from .data.preprocessing import Prepare, PreparedImages  # noqa: E402
 from .data.sources import Source  # noqa: E402
 from .device_targets import TARGETS  # noqa: E402
-from .inference import Request, Told, images_of, preparation  # noqa: E402
+from .inference import Request, images_of, preparation  # noqa: E402
 from .metrics import Results, Scores  # noqa: E402
 from .models import mindspore_models  # noqa: E402
 from .models.mindspore_parameter_names import canonical_parameters  # noqa: E402
 from .models.model_names import is_zoo  # noqa: E402
-from .worker_events import serve  # noqa: E402
 
 AHEAD = 2  # batches that are prepared while the net works on one
 NO_KEY = np.zeros(3, dtype=np.int64)  # nothing is drawn
@@ -125,20 +124,20 @@ def _batch(images: list[_Image], skipped: list[tuple[int, str]], done: int) -> B
     return Batch([image.name for image in images], labels, stacked, skipped, done)
 
 
-def carry_out(request: Request, told: Told) -> Results:
+def carry_out(request: Request) -> Results:
     """Load the weights, run the net over all images, and keep what was asked for of its outputs.
 
     Raises what reading weights and images raises, and Unsupported for a target that MindSpore cannot use.
     """
-    told({"doing": "opening the images"})
+    progress("opening the images")
     source = images_of(request)
-    told({"doing": "building the net"})
+    progress("building the net")
     target = use(request.target, request.recipe.train.device_id)
     net = loaded(request)
     scores, skipped = Scores(request.top), []
     size = min(request.batch, len(source))
     began = time.monotonic()
-    told({"doing": "compiling"})
+    progress("compiling")
     for ready in batches(
         source,
         PrepareInMindSpore(preparation(request.recipe), source.mode),
@@ -149,7 +148,7 @@ def carry_out(request: Request, told: Told) -> Results:
         skipped += ready.skipped
         if ready.names:
             scores.add(ready.names, ready.labels, logits(net, ready.images, size))
-        told({"done": ready.done, "of": len(source)})
+        progress("images", done=ready.done, total=len(source))
     versions = {"mindspore": mindspore.__version__, "numpy": np.__version__}
     return scores.results(skipped, time.monotonic() - began, target, versions)
 
@@ -223,15 +222,11 @@ def logits(net: nn.Cell, images: np.ndarray, size: int) -> np.ndarray:
     return outputs
 
 
-def main(request_file: Path) -> int:
-    """Carry out one request and leave its results beside it; returns the exit code."""
-
-    def work(told: Told) -> None:
-        request = Request.model_validate_json(request_file.read_text(encoding="utf-8"))
-        carry_out(request, told).write(request_file.parent)
-
-    return serve(work, "MindSpore")
+def main(request_file: Path) -> None:
+    """Carry out one request and leave its results where it lies."""
+    request = Request.model_validate_json(request_file.read_text(encoding="utf-8"))
+    carry_out(request).write(request_file.parent)
 
 
 if __name__ == "__main__":
-    mindspore_environment.leave(main(Path(sys.argv[1])))
+    run(main, Path)

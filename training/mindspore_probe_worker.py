@@ -8,6 +8,7 @@ MindSpore's own words), and with RECIPE `net`; or `error`, with the class of err
 
 from __future__ import annotations
 
+from ..workers.worker import leave
 from . import mindspore_environment
 
 mindspore_environment.prepare()
@@ -42,7 +43,7 @@ def main() -> None:
     except MsmigrateError as error:
         answer = {"error": str(error), "kind": type(error).__name__}
     os.write(out, (json.dumps(answer) + "\n").encode())
-    mindspore_environment.leave()
+    leave()
 
 
 def targets() -> dict[str, Any]:

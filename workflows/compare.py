@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ..atomic_files import refuse_unwritable
 from ..errors import BadInput, BadTrace
@@ -21,13 +22,14 @@ from ..parity import run_folder
 from ..parity.align import model_structure
 from ..parity.align.alignment import ALIGNMENT, Alignment, read_alignment
 from ..parity.build_result import report
+from ..parity.options import ParityOptions
 from ..parity.replay.module_calls import FOLDER as REPLAY
 from ..parity.result import Finding, Report
 from ..parity.run_folder import CHECKPOINT, INPUTS, MINDSPORE_REPLAY, RECIPE, START, TORCH64, replayed
 from ..reports.parity_terminal import show
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
-from .parity_step import Asked, write
+from .parity_step import ParityResult, options_of, write
 
 START_FILES = (INPUTS, CHECKPOINT, START, "structure-torch.json", REPLAY)
 COARSE = (
@@ -116,11 +118,28 @@ def _with_counterparts(findings: list[Finding], alignment: Alignment) -> list[Fi
     return kept
 
 
-def run_compare(one: Path, other: Path | None, asked: Asked) -> int:
-    """Judge two halves, or a run that was kept, and print the verdict; returns 0 for parity and 1 for a mismatch."""
-    for file in asked.files:
+def compare(one: str | Path, other: str | Path | None = None, **options: Any) -> ParityResult:
+    """Judge two recorded sides, or a run that was kept, from what is in their folders; nothing runs again.
+
+    one: a folder that `record` made, or that `parity_step(keep=…)` kept.
+    other: the other framework's side; None for a run that was kept.
+    options: html, json_file, junit, markdown and worst, as of parity_step.
+
+    Raises BadInput for two sides of one framework, and BadTrace for folders that are damaged or do not belong together.
+    """
+    return _compared(Path(one), None if other is None else Path(other), options_of(options, "compare"))
+
+
+def _compared(one: Path, other: Path | None, options: ParityOptions) -> ParityResult:
+    for file in options.files:
         refuse_unwritable(file)
     report = compare_folders(one, other)
-    show(report, Console(), asked.worst)
-    write(report, asked, one if other is None else None, one / RECIPE)
-    return 0 if report.parity else 1
+    write(report, options, one if other is None else None, one / RECIPE)
+    return ParityResult(report, options.worst)
+
+
+def run_compare(one: Path, other: Path | None, asked: ParityOptions) -> int:
+    """Judge two halves, or a run that was kept, and print the verdict; returns 0 for parity and 1 for a mismatch."""
+    result = _compared(one, other, asked)
+    show(result.report, Console(), result.worst)
+    return 0 if result else 1

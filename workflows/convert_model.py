@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from ..atomic_files import atomic_file, check_destination, refuse_unwritable
-from ..errors import BadDestination, MsmigrateError
+from ..errors import BadDestination, BadInput, MsmigrateError
 from ..migrate import model_spec
-from ..migrate.checkpoint.convert import Result, convert, make_plan
+from ..migrate.checkpoint.convert import Result as Conversion
+from ..migrate.checkpoint.convert import convert, make_plan
 from ..migrate.source.convert_model import ConvertedModel, ProofInputs, start, write_source
-from ..parity.options import Options, Pair
+from ..parity.job import Pair, ParityJob
+from ..parity.options import StepOptions
 from ..parity.result import Report
-from ..parity.run import MINDSPORE_WORKER
 from ..printable import echo, json_line
 from ..reports.converted_model import Converted, as_json, ckpt_line, source_lines
 from ..reports.html.parity_page import write_html
@@ -27,15 +29,16 @@ from ..reports.progress import doing
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training.recipe import reader as recipes
-from ..training.recipe import schema
-from .parity_step import UNPROVEN, with_progress
+from .live_models import model_name
+from .parity_step import UNPROVEN, ParityResult, with_progress
+from .results import Result
 
 HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # as the file's name hides these
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the command line asks for; the names are its options'."""
+class ConvertModelOptions(StepOptions):
+    """What convert-model is asked for; StepOptions are of the step that proves it, on `batch` examples."""
 
     model: str
     shapes: tuple[str, ...]
@@ -44,11 +47,7 @@ class Asked:
     seed: int = 0
     no_proof: bool = False
     recipe: Path | None = None
-    batch: int = 4
-    steps: int = 3
-    mode: str = "pynative"
-    no_replay: bool = False
-    timeout: float | None = None
+    batch: int = field(default=4, kw_only=True)
     html: Path | None = None
     report: Path | None = None
     as_json: bool = False
@@ -59,21 +58,81 @@ class Asked:
         """Where the weights go: beside the source."""
         return self.out.with_suffix(".ckpt")
 
-    def options(self, recipe: schema.Recipe, folder: Path, pair: Pair) -> Options:
-        """What the recorders of the proof need to know."""
-        return Options(recipe, folder, self.steps, pair=pair, replay=not self.no_replay, mode=self.mode)
+
+@dataclass(frozen=True, repr=False)
+class ConvertedModelResult(Result):
+    """A model written in MindSpore, its weights, and the proof; true where all of it is whole and the same."""
+
+    converted: Converted
+    lines: list[str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the source is whole, the weights load, and the step is the same unless no proof was asked for."""
+        return self.converted.sound
+
+    @property
+    def proof(self) -> ParityResult | None:
+        """The verdict of the step, None where there is none."""
+        report = self.converted.report
+        return None if report is None else ParityResult(replace(report, recipe=self.converted.model))
+
+    def text(self) -> str:
+        """What was written, what could not be, and the proof's verdict."""
+        proof = [] if self.proof is None else [self.proof.text().rstrip("\n")]
+        return "\n".join([*self.lines, *proof, *self.converted.stopped])
+
+    def as_dict(self) -> dict[str, Any]:
+        """The result as `convert-model --json` prints it."""
+        return as_json(self.converted)
 
 
-def run(asked: Asked) -> int:
-    """Convert a model; returns the exit code, 0 for parity, 1 where something is missing or not the same.
+def convert_model(model: Any, out: str | Path, *, shapes: Sequence[str] = (), **options: Any) -> ConvertedModelResult:
+    """Write a torch model as a MindSpore class in a file of source, convert its weights, and prove the step.
 
-    Raises BadInput, BadDestination, BadCheckpoint and others before anything is written; what stops later is told,
-    and the files that are whole by then stay.
+    model: the torch model by name (torchvision:resnet18, FILE.py:FUNCTION) or as the function that builds it.
+    out: the new file of source, which ends in .py; the weights go beside it, into a .ckpt.
+    shapes: of the model's inputs, such as "1x3x224x224"; found by trying where none are given.
+    options: those of the command, with underscores: weights, seed, no_proof, recipe, batch, steps, mode, no_replay,
+        timeout, html, report, force.
+
+    Raises BadInput, BadDestination, BadCheckpoint and WorkerFailed before anything is written. What stops later is part
+    of the result, which is false then; the files that are whole by then stay.
     """
+    known = {each.name for each in fields(ConvertModelOptions)} - {"model", "out", "shapes", "as_json"}
+    if unknown := [name for name in options if name not in known]:
+        raise BadInput(f"convert_model has no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
+    paths = ("weights", "recipe", "html", "report")
+    values: dict[str, Any] = {name: Path(v) if name in paths and v is not None else v for name, v in options.items()}
+    asked = ConvertModelOptions(model=model_name(model, "model"), shapes=tuple(shapes), out=Path(out), **values)
+    return _converted(asked, lambda text: None, lambda report: None)
+
+
+def run(asked: ConvertModelOptions) -> int:
+    """Convert a model and print what came of it; returns the exit code, 0 for parity, 1 where something is missing or
+    not the same. Raises what `convert_model` raises."""
+    say: Callable[[str], None] = (lambda text: None) if asked.as_json else click.echo
+    found = _converted(asked, say, lambda report: None if asked.as_json else show(report, Console()))
+    if asked.as_json:
+        echo(json_line(found.as_dict()))
+    for line in found.converted.stopped:
+        echo(f"msmigrate: {line}", err=True)
+    return 0 if found else 1
+
+
+def _converted(
+    asked: ConvertModelOptions, say: Callable[[str], None], show_proof: Callable[[Report], None]
+) -> ConvertedModelResult:
+    """The conversion that the options describe. say, show_proof: called when a line, or the verdict, is known."""
+    lines: list[str] = []
+
+    def said(text: str) -> None:
+        lines.append(text)
+        say(text)
+
     recipe_file = asked.recipe or recipes.DEFAULT
     recipes.load(recipe_file)  # what is wrong with it is said before minutes of work, not after
     target = _target(asked)
-    said: Callable[[str], None] = (lambda text: None) if asked.as_json else click.echo
     with temporary_folder("convert") as folder:
         if asked.weights is not None:
             make_plan(asked.weights, asked.ckpt, model=asked.model).check()
@@ -88,16 +147,14 @@ def run(asked: Asked) -> int:
         found = _with_weights(asked, found, asked.weights or begin.weights, said)
         if not asked.no_proof and found.loaded:
             found = _with_proof(asked, found, begin, recipe_file, folder / "run")
+            if found.report is not None:
+                show_proof(replace(found.report, recipe=asked.model))
         elif not asked.no_proof:
             said("not proven, for the source is not whole")
-    if asked.as_json:
-        echo(json_line(as_json(found)))
-    for line in found.stopped:
-        echo(f"msmigrate: {line}", err=True)
-    return 0 if found.sound else 1
+    return ConvertedModelResult(found, lines)
 
 
-def _target(asked: Asked) -> Path:
+def _target(asked: ConvertModelOptions) -> Path:
     """Where the source goes. Raises BadDestination where that, or the checkpoint beside it, cannot be written."""
     out = asked.out
     if out.suffix != ".py":
@@ -117,31 +174,34 @@ def _write(target: Path, text: str, *, force: bool) -> None:
         file.write(text.encode("utf-8"))
 
 
-def _with_weights(asked: Asked, found: Converted, weights: Path, said: Callable[[str], None]) -> Converted:
+def _with_weights(
+    asked: ConvertModelOptions, found: Converted, weights: Path, said: Callable[[str], None]
+) -> Converted:
     """Convert the weights, and load them into the new net where its source is whole."""
     whole = not found.written.problems
     into = _net(asked, found.written) if whole else None
     try:
         with doing("converting the weights, and loading them in MindSpore"):
-            result: Result = convert(weights, asked.ckpt, model=asked.model, into=into, force=asked.force)
+            result: Conversion = convert(weights, asked.ckpt, model=asked.model, into=into, force=asked.force)
     except MsmigrateError as error:
         return replace(found, stopped=[f"the weights are not converted: {error}"])
     said(ckpt_line(result, found.written.maker, loaded=whole))
     return replace(found, ckpt=result, loaded=whole)
 
 
-def _with_proof(asked: Asked, found: Converted, begin: ProofInputs, recipe_file: Path, folder: Path) -> Converted:
+def _with_proof(
+    asked: ConvertModelOptions, found: Converted, begin: ProofInputs, recipe_file: Path, folder: Path
+) -> Converted:
     """Run parity-step on the torch model and the new one, and show its verdict."""
     if begin.batch is None:
         return replace(found, stopped=[f"not proven: {UNPROVEN}"])
     pair = Pair(asked.model, _net(asked, found.written), None, asked.weights, begin.batch, outputs=not begin.plain)
-    options = asked.options(recipes.load(recipe_file), folder, pair)
+    of_step = (each.name for each in fields(StepOptions) if each.name != "batch")  # which the batch file says
+    steps: Any = {name: getattr(asked, name) for name in of_step}
     try:
-        report: Report = with_progress(recipe_file, options, MINDSPORE_WORKER, timeout=asked.timeout)
+        report: Report = with_progress(recipe_file, ParityJob(recipes.load(recipe_file), folder, pair, **steps))
     except MsmigrateError as error:
         return replace(found, stopped=[f"not proven: {error}"])
-    if not asked.as_json:
-        show(replace(report, recipe=asked.model), Console())
     if asked.report is not None:
         write_json(report, asked.report)
     if asked.html is not None:
@@ -149,5 +209,5 @@ def _with_proof(asked: Asked, found: Converted, begin: ProofInputs, recipe_file:
     return replace(found, report=report)
 
 
-def _net(asked: Asked, written: ConvertedModel) -> str:
+def _net(asked: ConvertModelOptions, written: ConvertedModel) -> str:
     return f"{asked.out}:{written.maker}"

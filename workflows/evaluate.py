@@ -5,48 +5,92 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..atomic_files import atomic_file
 from ..errors import BadDestination
 from ..printable import echo, json_line
 from ..reports.evaluation import About, evaluation_json, picture, show
-from ..reports.progress import infer_with_progress
+from ..reports.progress import images_counted
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training import inference as requests
 from ..training import inference as subjects
-from ..training.inference import WORKER, NetOptions, Request, Subject, Target
-from ..training.metrics import Evaluation, Results, evaluate, predictions
+from ..training import metrics
+from ..training.inference import WORKER, NetOptions, Request, Subject, Target, infer
+from ..training.metrics import Evaluation, Results, predictions
 from ..training.recipe.schema import FOLDER
+from .live_models import model_name
+from .results import Result, console_text
 
 REPORT, PREDICTIONS, CONFUSION = FILES = ("report.json", "predictions.json", "confusion.png")
 TOP = 5
 
 
-def run(
-    checkpoint: Path,
-    data: str | None,
-    recipe: Path | None,
-    ema: bool,
-    batch: int | None,
-    target: Target | None,
-    out: Path | None,
-    as_json: bool,
-    model: str | None = None,
+@dataclass(frozen=True, repr=False)
+class EvaluationResult(Result):
+    """Accuracy and confusions over every image once."""
+
+    about: About
+    evaluation: Evaluation
+    results: Results
+
+    @property
+    def ok(self) -> bool:
+        """True: the images were evaluated."""
+        return True
+
+    def text(self) -> str:
+        """Accuracy, the classes, and what is most often confused."""
+        return console_text(lambda console: show(self.about, self.evaluation, console))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The report as `eval --json` prints it."""
+        return evaluation_json(self.about, self.evaluation)
+
+
+def evaluate(
+    checkpoint: str | Path,
+    data: str | None = None,
+    *,
+    recipe: str | Path | None = None,
+    ema: bool = False,
+    batch: int | None = None,
+    target: Target | None = None,
+    out: str | Path | None = None,
+    model: Any = None,
     trust_source: str | None = None,
     worker: Sequence[str] = WORKER,
-) -> int:
-    """Evaluate a checkpoint and print its report, or write it as JSON; returns the exit code, which is 0.
+) -> EvaluationResult:
+    """Evaluate a checkpoint on every image once; `eval`.
 
-    out: a folder that gets report.json, predictions.json and confusion.png; it may hold other files, and those three
-    of an earlier evaluation are replaced. worker: the command that runs the net.
+    checkpoint: of `train`, of MindSpore or of torch.
+    data: a folder of images, or a source that recipes name; the recipe's own validation images by default.
+    recipe: of a checkpoint that has none.
+    ema: the moving average of the weights.
+    batch: images at once.
+    target: the device, "CPU", "Ascend" or "GPU"; the best that is there by default.
+    out: a folder that gets report.json, predictions.json and confusion.png; those three of an earlier evaluation are
+        replaced.
+    model: the MindSpore net, by name or as the function that builds it, of a checkpoint without a recipe.
+    trust_source: the source file that the checkpoint's recipe names, with its digest, as `inspect` shows it.
+    worker: the command that runs the net.
+
+    Raises BadCheckpoint, BadInput, BadDestination and WorkerFailed.
     """
-    if out is not None:
-        _refuse_unwritable(out)
+    place = None if out is None else Path(out)
+    if place is not None:
+        _refuse_unwritable(place)
     with temporary_folder("eval") as folder:
-        options = NetOptions(model=model, recipe=recipe, trust=trust_source, ema=ema)
-        subject = subjects.subject(checkpoint, options, folder)
+        options = NetOptions(
+            model=None if model is None else model_name(model, "model"),
+            recipe=None if recipe is None else Path(recipe),
+            trust=trust_source,
+            ema=ema,
+        )
+        subject = subjects.subject(Path(checkpoint), options, folder)
         named = requests.source_named(data, subject.recipe, stored=subject.stored)
         classes, numbers = subjects.labelled(subject, named)
         request = Request(
@@ -63,16 +107,27 @@ def run(
             top=TOP,
             on_corrupt=subject.recipe.data.on_corrupt,
         )
-        results = infer_with_progress(request, folder, worker)
+        with images_counted() as on_message:
+            results = infer(request, folder, on_message, worker)
     names = subject.names(None if subject.classes else classes)
-    evaluation = evaluate(results, names)
-    about = _about(subject, request, named, classes, results)
-    if out is not None:
-        _write(out, about, evaluation, results, names)
+    found = EvaluationResult(
+        _about(subject, request, named, classes, results), metrics.evaluate(results, names), results
+    )
+    if place is not None:
+        _write(place, found.about, found.evaluation, results, names)
+    return found
+
+
+def run(checkpoint: Path, data: str | None, out: Path | None, as_json: bool, **options: Any) -> int:
+    """Evaluate a checkpoint and print its report, or write it as JSON; returns the exit code, which is 0.
+
+    options: those of `evaluate`.
+    """
+    found = evaluate(checkpoint, data, out=out, **options)
     if as_json:
-        echo(json_line(evaluation_json(about, evaluation)))
+        echo(json_line(found.as_dict()))
     else:
-        show(about, evaluation, Console())
+        show(found.about, found.evaluation, Console())
         if out is not None:
             echo(f"Written to {out}: {', '.join(FILES)}")
     return 0

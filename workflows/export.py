@@ -1,96 +1,124 @@
-"""What `msmigrate export` does around an export: where the file goes, what is said, and the exit code."""
+"""export from start to end: the file exported, compared, and put in its place."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.text import Text
 
-from ..deploy import export, lite
+from ..deploy import export as exporting
+from ..deploy import lite
 from ..deploy.export import Exported, Worker, module
 from ..deploy.export import export as run_export
-from ..deploy.options import ENC_MODES, ONNX, Asked, read_key
-from ..deploy.output_files import beside, check, place, stem_for, total
+from ..deploy.job import ONNX, read_key
+from ..deploy.options import FORMS, ExportOptions
+from ..deploy.output_files import beside, check, place, total
 from ..deploy.serving import servable
 from ..errors import BadInput
+from ..option_fields import options_in
 from ..printable import echo, json_line
-from ..reports.export import as_json, lines
+from ..reports.export import as_json
+from ..reports.export import lines as compared_lines
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
+from ..workers.messages import Message, Progress
+from .live_models import model_name
+from .results import Result
 
 MISMATCH = 1
 Said = Callable[[str], None]
 
 
-def run(
-    checkpoint: Path,
-    out: Path,
-    form: str,
-    model: str | None = None,
-    recipe: Path | None = None,
-    trust_source: str | None = None,
-    torch: str | None = None,
-    ema: bool = False,
-    shapes: tuple[str, ...] = (),
-    batch: int | None = None,
-    dynamic: bool = False,
-    images: Path | None = None,
-    key_file: Path | None = None,
-    enc_mode: str | None = None,
-    from_onnx: bool = False,
-    classes: Path | None = None,
-    as_json_: bool = False,
-    force: bool = False,
-    worker: Worker = module,
-) -> int:
+@dataclass(frozen=True, repr=False)
+class ExportResult(Result):
+    """An exported file, or why there is none; true where it runs and computes what the checkpoint's net computes."""
+
+    exported: Exported | None  # None of an ONNX file that was there before
+    more: dict[str, Any]
+    lines: list[str]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the file was written."""
+        return self.exported is None or self.exported.sound
+
+    def text(self) -> str:
+        """How the file was compared, and where it is."""
+        return "\n".join(self.lines)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The comparison and the files, as `export --json` prints them."""
+        return {**(as_json(self.exported) if self.exported is not None else {}), **self.more}
+
+
+def export(checkpoint: str | Path, out: str | Path, form: str = FORMS[0], **options: Any) -> ExportResult:
+    """Export a checkpoint's net to a file that runs elsewhere, and compare what that file computes; `export`.
+
+    checkpoint: of `train`, of MindSpore or of torch; or an ONNX file, for form "lite".
+    out: the new file, or the folder of a servable.
+    form: "mindir", "onnx", "air", "lite" or "serving".
+    options: those of the command, with underscores: model, recipe, shapes, batch, dynamic, force and so on.
+
+    Raises BadInput, BadDestination, BadCheckpoint, Unsupported and WorkerFailed, and leaves nothing then. A file that
+    does not compute the same is not written, and the result is false.
+    """
+    known = options_in(ExportOptions)
+    if unknown := [name for name in options if name not in known]:
+        raise BadInput(f"export has no option {unknown[0]!r}; it has {', '.join(known)}")
+    values: dict[str, Any] = {n: Path(v) if known[n].type is Path and v is not None else v for n, v in options.items()}
+    if values.get("model") is not None:
+        values["model"] = model_name(values["model"], "model")
+    return _exported(ExportOptions(checkpoint=Path(checkpoint), out=Path(out), form=form, **values))
+
+
+def run(checkpoint: Path, out: Path, form: str = FORMS[0], worker: Worker = module, **options: Any) -> int:
     """Export a checkpoint; returns the exit code, 0 where the file runs and computes the same, 1 where it does not.
 
-    The file appears only then. Raises BadInput, BadDestination, Unsupported and others, in which case nothing is left.
+    options: those of ExportOptions. The file appears only then. Raises BadInput, BadDestination, Unsupported and
+    others, in which case nothing is left.
     """
-    net_form = ONNX if form == ONNX or from_onnx else "mindir"
-    mode = enc_mode or ENC_MODES[0]
-    asked = Asked(
-        checkpoint,
-        net_form,
-        model,
-        recipe,
-        torch,
-        ema,
-        shapes,
-        batch,
-        dynamic,
-        images,
-        key_file,
-        mode,
-        stem_for(out),
-        trust_source,
-        prepares=form == "serving",
-    )
-    _refuse_together(asked, form, enc_mode, from_onnx, classes)
+    asked = ExportOptions(checkpoint=checkpoint, out=out, form=form, **options)
+    found = _exported(asked, worker, (lambda text: None) if asked.as_json else click.echo)
+    if asked.as_json:
+        echo(json_line(found.as_dict()))
+    return 0 if found else MISMATCH
+
+
+def _exported(asked: ExportOptions, worker: Worker = module, say: Said = lambda text: None) -> ExportResult:
+    """The export that the options describe. say: called with each line of the result when it is known."""
+    lines: list[str] = []
+
+    def said(text: str) -> None:
+        lines.append(text)
+        say(text)
+
+    if asked.key_file is not None:
+        read_key(asked.key_file, asked.encryption)
+    checkpoint, out, form = asked.checkpoint, asked.out, asked.form
     if form == "air":
-        raise export.only_on_ascend(asked, out)
-    said: Said = (lambda text: None) if as_json_ else click.echo
+        raise exporting.only_on_ascend(asked)
+    force, classes, net_form = asked.force, asked.classes, asked.net_form
     with temporary_folder("export") as folder:
         if form == "lite":
             given = lite.lite_source(checkpoint)
             files = lite.targets(out, ONNX if given else net_form, checkpoint, force=force)
             if given:
                 lite.check_onnx(checkpoint, folder, worker)
-                more = lite.write(checkpoint, ONNX, files, folder, said, force=force)
-                return _print(None, more, as_json_)
+                return ExportResult(None, lite.write(checkpoint, ONNX, files, folder, said, force=force), lines)
         elif form == "serving":
             target = servable.check(out, force=force)
         else:
             target = _target(out, form, checkpoint, force)
         exported = _with_progress(asked, folder, worker)
-        for line in lines(exported, shown=str(checkpoint)):
+        for line in compared_lines(exported, shown=str(checkpoint)):
             said(line)
         if not exported.sound:
             said(f"{out} was not written.")
-            return _print(exported, {"files": []}, as_json_)
+            return ExportResult(exported, {"files": []}, lines)
         if form == "lite":
             more = lite.write(exported.file, net_form, files, folder, said, force=force)
         elif form == "serving":
@@ -99,24 +127,7 @@ def run(
             place(exported.file, target, force=force)
             said(f"Written to {out} ({total(exported.file) / 1e6:.1f} MB){_together(exported.file, target)}.")
             more = {"files": [str(out), *([str(beside(target))] if beside(exported.file).exists() else [])]}
-        return _print(exported, more, as_json_)
-
-
-def _refuse_together(asked: Asked, form: str, enc_mode: str | None, from_onnx: bool, classes: Path | None) -> None:
-    """Raise BadInput for options that do not fit together, before any work."""
-    if asked.key_file is None:
-        if enc_mode is not None:
-            raise BadInput("--enc-mode says how a MindIR is encrypted, and --key-file with which key: give both")
-    elif form != "mindir":
-        raise BadInput(f"--key-file encrypts MindIR; --format {form} has no encryption")
-    else:
-        read_key(asked.key_file, asked.enc_mode)
-    if classes is not None and form != "serving":
-        raise BadInput("--classes names the classes of --format serving")
-    if from_onnx and form != "lite":
-        raise BadInput("--from-onnx says what --format lite is made from")
-    if asked.dynamic and form in ("lite", "serving"):
-        raise BadInput(f"--dynamic is for --format mindir and onnx; {form} takes batches of --batch N")
+        return ExportResult(exported, more, lines)
 
 
 def _target(out: Path, form: str, checkpoint: Path, force: bool) -> Path:
@@ -131,16 +142,14 @@ def _together(file: Path, target: Path) -> str:
     return f", its numbers in {beside(target).name} beside it: keep the two together" if beside(file).exists() else ""
 
 
-def _with_progress(asked: Asked, folder: Path, worker: Worker) -> Exported:
+def _with_progress(asked: ExportOptions, folder: Path, worker: Worker) -> Exported:
     console = Console(stderr=True)
     if not console.is_terminal:
         return run_export(asked, folder, worker=worker)
     with console.status("starting MindSpore") as status:
-        return run_export(asked, folder, lambda event: status.update(Text(str(event.get("doing", "")))), worker)
 
+        def show(worker: str, message: Message) -> None:
+            if isinstance(message, Progress):
+                status.update(Text(message.what))
 
-def _print(exported: Exported | None, more: dict[str, Any], as_json_: bool) -> int:
-    """Print JSON where that is asked for; returns the exit code."""
-    if as_json_:
-        echo(json_line({**(as_json(exported) if exported is not None else {}), **more}))
-    return 0 if exported is None or exported.sound else MISMATCH
+        return run_export(asked, folder, show, worker)

@@ -12,8 +12,8 @@ import yaml
 
 from ..errors import BadInput, Unsupported
 from ..input_files import read_json
+from ..parity.job import ParityJob
 from ..parity.narrowing import WHOLE, Narrowing
-from ..parity.options import Options
 from ..parity.run import MINDSPORE_WORKER
 from ..reports.parity_json import write_json
 from ..reports.parity_terminal import show
@@ -116,11 +116,11 @@ def prove(
         # at most eight images a micro-batch, as parity-step does
         pair = of_recipe(recipe)
         start = continue_from if pair is None else None  # a pair's step is compared from its weights
-        options = Options(recipe, temporary / "traces", pair=pair, continue_from=start)
+        job = ParityJob(recipe, temporary / "traces", pair=pair, continue_from=start)
         file = recipe_file
-        if recipe.amp != recipes.load(recipe_file).amp:  # the recorders read a file
+        if recipe.amp != recipes.load(recipe_file).amp:  # a copy of it goes to the traces
             file = _store(recipe, temporary / "recipe.yaml")
-        report = replace(with_progress(file, options, mindspore_worker), recipe=str(recipe_file))
+        report = replace(with_progress(file, job, mindspore_worker), recipe=str(recipe_file))
     show(report, console)
     write_json(report, json_file)
     return holds.entry("passed", report=str(json_file), versions=report.versions) if report.parity else None

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +12,20 @@ from ..errors import BadInput
 from ..migrate import model_spec
 from ..migrate.model_spec import names_a_model
 from ..migrate.source.convert_model import start
+from ..option_fields import options_in
 from ..parity.align.alignment import write_map
+from ..parity.job import SIDES, Pair, ParityJob, check_inputs
 from ..parity.narrowing import Narrowing
-from ..parity.options import INIT_SEEDS, SIDES, STEPS, Options, Pair, check_inputs
+from ..parity.options import ParityOptions, StepOptions
 from ..parity.result import Report
-from ..parity.run import MINDSPORE_WORKER, parity_step
-from ..parity.trace import SAMPLE
+from ..parity.run import MINDSPORE_WORKER
+from ..parity.run import parity_step as compare_steps
+from ..reports.html import parity_page
 from ..reports.html.parity_page import write_html
 from ..reports.parity_json import write_json
 from ..reports.parity_junit import write_junit
 from ..reports.parity_markdown import markdown
-from ..reports.parity_terminal import WORST, show
+from ..reports.parity_terminal import show
 from ..reports.progress import doing, progressing
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
@@ -31,8 +33,9 @@ from ..training.models import converted_models
 from ..training.models.converted_models import mindspore_spec, torch_spec
 from ..training.models.model_names import is_zoo
 from ..training.recipe import reader as recipes
-from ..training.recipe import schema
 from ..training.recipe.schema import Recipe
+from .live_models import model_name
+from .results import Result, console_text
 
 
 def of_recipe(recipe: Recipe) -> Pair | None:
@@ -47,36 +50,120 @@ def of_recipe(recipe: Recipe) -> Pair | None:
     return Pair(torch_spec(model.name, model.args), theirs, checkpoint=model.checkpoint)
 
 
-WIDTH = 110
+@dataclass(frozen=True, repr=False)
+class ParityResult(Result):
+    """The verdict of a comparison; true for parity. worst: how many tensors the text lists."""
+
+    report: Report
+    worst: int = 5
+
+    @property
+    def ok(self) -> bool:
+        """Whether every tensor that was to be judged passed; an unproven run has not."""
+        return self.report.parity
+
+    def text(self) -> str:
+        """The verdict, stage by stage, with the first divergence and the causes."""
+        return console_text(lambda console: show(self.report, console, self.worst))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every finding, by docs/report.schema.json."""
+        return self.report.as_json()
+
+    def page(self) -> str:
+        """The page of --html, without the histograms, which are made of the run's traces."""
+        return parity_page.page(self.report)
 
 
-def assert_parity(torch: str, mindspore: str, recipe: str | Path | None = None, **options: Any) -> None:
+def options_of(given: dict[str, Any], what: str, **fixed: Any) -> ParityOptions:
+    """ParityOptions of a function's keyword arguments; a model may be the function that builds it.
+
+    what: the function's name, for the error. Raises BadInput for an option that parity-step does not have, and for
+    values that do not fit.
+    """
+    known = {**options_in(ParityOptions), "outputs": None}
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        taken = ", ".join(name for name in known if name not in fixed)
+        raise BadInput(f"{what} has no option {unknown[0]!r}; it has {taken}")
+    paths = [name for name, declared in options_in(ParityOptions).items() if declared.type is Path]
+    values = {**fixed, **given}
+    values = {name: Path(v) if name in paths and v is not None else v for name, v in values.items()}
+    models = {name: model_name(values[name], name) for name in ("torch", "mindspore") if values.get(name) is not None}
+    return ParityOptions(**{**values, **models})
+
+
+def parity_step(recipe: str | Path | None = None, **options: Any) -> ParityResult:
+    """Run one training step in both frameworks and compare it tensor by tensor, each framework in a process of its own.
+
+    recipe: a YAML file with model, data, loss, optimizer and so on; without one, the default recipe. A torch model by
+        name, such as torchvision:resnet18, is converted first and compared with its conversion.
+    options: those of the command, with underscores. torch and mindspore are a pair of your own models, by name
+        (FILE.py:FUNCTION) or as the functions that build them.
+
+    Raises BadInput and the other errors of msmigrate.errors where the comparison could not be made; a mismatch is a
+    result, which is false.
+    """
+    model = _torch_model(recipe, options)
+    given = options_of(options, "parity_step", **({} if model is None else {"torch": model}))
+    return _compared(None if recipe is None or model is not None else Path(recipe), given, model)
+
+
+def _torch_model(recipe: str | Path | None, options: Mapping[str, Any]) -> str | None:
+    """The torch model that stands where a recipe may, or None. Raises BadInput for a second one."""
+    if recipe is None or options.get("torch") is not None or not names_a_model(Path(recipe)):
+        return None
+    if options.get("mindspore") is not None:
+        raise BadInput(f"--mindspore: name the torch model with --torch {recipe}, for it is compared.")
+    return str(recipe)
+
+
+def assert_parity(torch: Any, mindspore: Any, recipe: str | Path | None = None, **options: Any) -> None:
     """Assert that a training step of two models agrees, tensor by tensor; each framework runs in a process of its own.
 
-    torch, mindspore: the models by name, as on the command line: FILE.py:FUNCTION, MODULE:FUNCTION, torchvision:NAME.
-    recipe: a YAML file with data, loss, optimizer and so on; the default recipe without one. options: parity-step's,
-    with underscores: steps, batch, ckpt, batch_file, map_file, no_replay, no_diagnosis, thorough, keep.
+    torch: the model by name, as on the command line: FILE.py:FUNCTION, MODULE:FUNCTION, torchvision:NAME; or the
+        function that builds it.
+    mindspore: its counterpart, named likewise.
+    recipe: a YAML file with data, loss, optimizer and so on; the default recipe without one.
+    options: parity-step's, with underscores, each as there.
 
     Raises AssertionError with the report where a tensor differs, and MsmigrateError (BadInput and others) where the
     comparison could not be made.
     """
-    known = {name: kind for name, kind in Asked.__dataclass_fields__.items() if name not in ("torch", "mindspore")}
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        raise BadInput(f"assert_parity has no option {unknown[0]!r}; it has {', '.join(known)}")
-    paths = ("ckpt", "batch_file", "map_file", "keep")
-    options = {n: Path(v) if n in paths and v is not None else v for n, v in options.items()}
-    asked = Asked(torch=torch, mindspore=mindspore, **options)
-    path = Path(recipe) if recipe is not None else recipes.DEFAULT
-    with temporary_folder("assert") as temporary:
-        folder = asked.keep or temporary / "run"
-        report = parity_step(
-            path, asked.options(recipes.load(path), folder), explain=not asked.no_diagnosis, timeout=asked.timeout
-        )
-    if not report.parity:
-        text = io.StringIO()
-        show(report, Console(file=text, width=WIDTH, no_color=True), asked.worst)
-        raise AssertionError(f"no parity of {torch} and {mindspore}\n{text.getvalue()}")
+    given = options_of(options, "assert_parity", torch=torch, mindspore=mindspore)
+    result = _compared(None if recipe is None else Path(recipe), given, None, progress=False)
+    if not result:
+        raise AssertionError(f"no parity of {given.torch} and {given.mindspore}\n{result.text()}")
+
+
+def _compared(
+    recipe_file: Path | None,
+    options: ParityOptions,
+    model: str | None,
+    mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
+    *,
+    progress: bool = True,
+) -> ParityResult:
+    """The comparison that the options describe, with the files that they ask for.
+
+    model: the torch model that stands for a recipe. progress: say on stderr what each framework is doing.
+    """
+    path = recipes.DEFAULT if recipe_file is None else recipe_file
+    recipe = recipes.load(path)
+    for file in options.files:  # before minutes of work, not after
+        refuse_unwritable(file)
+    with temporary_folder("parity") as temporary:
+        if model is not None:
+            options = whole_pair(options, temporary / "converted")
+        elif options.torch is not None and options.mindspore is None:
+            options = with_mindspore(options, temporary / "converted")
+        folder = options.keep or temporary / "run"
+        job = job_of(options, recipe, folder)
+        report = with_progress(path, job, mindspore_worker) if progress else compare_steps(path, job)
+        if model is not None:
+            report = replace(report, recipe=model)
+        write(report, options, folder)
+    return ParityResult(report, options.worst)
 
 
 UNPROVEN = (
@@ -87,7 +174,7 @@ UNPROVEN = (
 BATCH = 4  # examples of a step on random inputs
 
 
-def with_mindspore(asked: Asked, folder: Path) -> Asked:
+def with_mindspore(asked: ParityOptions, folder: Path) -> ParityOptions:
     """The same with the MindSpore side of --torch, converted now; a recipe says the rest.
 
     folder: a new one, where the source of a user's own model goes; it has to last as long as the comparison. Raises
@@ -109,119 +196,54 @@ def with_mindspore(asked: Asked, folder: Path) -> Asked:
     return replace(asked, mindspore=made)
 
 
-def whole_pair(model: str, asked: Asked, folder: Path) -> Asked:
+def whole_pair(asked: ParityOptions, folder: Path) -> ParityOptions:
     """The pair of a torch model and its conversion, on random inputs like those that it takes unless there is a batch.
 
     Raises what `with_mindspore` does, and BadInput for a model that parity-step cannot give its inputs.
     """
-    found = with_mindspore(replace(asked, torch=model), folder)
-    if asked.batch_file is not None:
+    found = with_mindspore(asked, folder)
+    if asked.torch is None or asked.batch_file is not None:
         return found
     inputs = folder.with_name(f"{folder.name}-inputs")
     inputs.mkdir(parents=True)
     with doing("making a batch"):
-        begin = start(model, (), inputs, seed=0, batch=asked.batch or BATCH, steps=asked.steps)
+        begin = start(asked.torch, (), inputs, seed=0, batch=asked.batch or BATCH, steps=asked.steps)
     if begin.batch is None:
-        raise BadInput(f"{model}: {UNPROVEN}")
+        raise BadInput(f"{asked.torch}: {UNPROVEN}")
     return replace(found, batch_file=begin.batch, outputs=not begin.plain)
 
 
-THOROUGH_SEEDS = 10
+def job_of(options: ParityOptions, recipe: Recipe, folder: Path, sides: Sequence[str] = SIDES) -> ParityJob:
+    """The job of the processes that record; sides: those that are recorded here.
+
+    Raises what the pair, the recipe and converting its model raise.
+    """
+    if options.torch is not None and options.mindspore is not None:
+        files = (options.map_file, options.ckpt, options.batch_file)
+        pair: Pair | None = Pair(options.torch, options.mindspore, *files, outputs=options.outputs)
+    else:
+        check_inputs(recipe, None, sides, draws=False)  # before a model is converted
+        pair = of_recipe(recipe)
+    steps = {field.name: getattr(options, field.name) for field in fields(StepOptions)}
+    if options.continue_from is not None:
+        steps["continue_from"] = recipes.expanded(options.continue_from).absolute()
+    return ParityJob(recipe, folder, pair, **steps)
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the command line asks for; the names are its options'."""
-
-    steps: int = STEPS
-    init_seeds: int | None = None
-    batch: int | None = None
-    thorough: bool = False
-    torch: str | None = None
-    mindspore: str | None = None
-    ckpt: Path | None = None
-    batch_file: Path | None = None
-    outputs: bool = False
-    map_file: Path | None = None
-    write_map: Path | None = None
-    mode: str = "pynative"
-    precision: str = "fp32"
-    stages: Sequence[str] = ()
-    modules: Sequence[str] = ()
-    no_replay: bool = False
-    no_diagnosis: bool = False
-    timeout: float | None = None
-    html: Path | None = None
-    json_file: Path | None = None
-    junit: Path | None = None
-    markdown: Path | None = None
-    keep: Path | None = None
-    continue_from: Path | None = None
-    worst: int = WORST
-
-    def __post_init__(self) -> None:
-        Narrowing.to(self.stages, self.modules)  # or refuse it before a model is converted
-
-    def options(self, recipe: schema.Recipe, folder: Path, sides: Sequence[str] = SIDES) -> Options:
-        """What the recorders need to know of it; sides: those that are recorded here."""
-        if self.torch is not None and self.mindspore is not None:
-            files = (self.map_file, self.ckpt, self.batch_file)
-            pair: Pair | None = Pair(self.torch, self.mindspore, *files, outputs=self.outputs)
-        else:
-            check_inputs(recipe, None, sides, draws=False)  # before a model is converted
-            pair = of_recipe(recipe)
-        seeds = self.init_seeds or (THOROUGH_SEEDS if self.thorough else INIT_SEEDS)
-        return Options(
-            recipe,
-            folder,
-            self.steps,
-            seeds,
-            None if self.thorough else SAMPLE,
-            self.batch,
-            pair=pair,
-            replay=not self.no_replay,
-            modules=self.modules,
-            stages=self.stages,
-            mode=self.mode,
-            precision=self.precision,
-            continue_from=None if self.continue_from is None else recipes.expanded(self.continue_from).absolute(),
-        )
-
-    @property
-    def files(self) -> list[Path]:
-        """The files that it wants written."""
-        wanted = (self.html, self.json_file, self.junit, self.markdown, self.write_map)
-        return [file for file in wanted if file is not None]
-
-
-def run(recipe_file: Path | None, asked: Asked, mindspore_worker: Sequence[str] = MINDSPORE_WORKER) -> int:
+def run(recipe_file: Path | None, mindspore_worker: Sequence[str] = MINDSPORE_WORKER, **options: Any) -> int:
     """Run parity-step and print its verdict; returns the exit code, 0 for parity and 1 for a mismatch.
 
     recipe_file: a torch model by name stands for the default recipe with that model. mindspore_worker: the command that
-    records MindSpore's side.
+    records MindSpore's side. options: those of ParityOptions.
     """
-
-    model = str(recipe_file) if asked.torch is None and names_a_model(recipe_file) else None
-    path = recipes.DEFAULT if recipe_file is None or model is not None else recipe_file
-    recipe = recipes.load(path)
-    for file in asked.files:  # before minutes of work, not after
-        refuse_unwritable(file)
-    with temporary_folder("parity") as temporary:
-        if model is not None:
-            asked = whole_pair(model, asked, temporary / "converted")
-        elif asked.torch is not None and asked.mindspore is None:
-            asked = with_mindspore(asked, temporary / "converted")
-        folder = asked.keep or temporary / "run"
-        options = asked.options(recipe, folder)
-        report = with_progress(path, options, mindspore_worker, explain=not asked.no_diagnosis, timeout=asked.timeout)
-        if model is not None:
-            report = replace(report, recipe=model)
-        show(report, Console(), asked.worst)
-        write(report, asked, folder)
-    return 0 if report.parity else 1
+    model = _torch_model(recipe_file, options)
+    given = ParityOptions(**{**options, **({} if model is None else {"torch": model})})
+    result = _compared(recipe_file if model is None else None, given, model, mindspore_worker)
+    show(result.report, Console(), result.worst)
+    return 0 if result else 1
 
 
-def write(report: Report, asked: Asked, folder: Path | None, recipe: Path | None = None) -> None:
+def write(report: Report, asked: ParityOptions, folder: Path | None, recipe: Path | None = None) -> None:
     """Write the files that were asked for, while the traces are still there (None: they are gone).
 
     recipe: the copy in a recorded folder.
@@ -238,9 +260,7 @@ def write(report: Report, asked: Asked, folder: Path | None, recipe: Path | None
         write_map(folder, asked.write_map)
 
 
-def with_progress(
-    path: Path, options: Options, mindspore_worker: Sequence[str], *, explain: bool = True, timeout: float | None = None
-) -> Report:
+def with_progress(path: Path, job: ParityJob, mindspore_worker: Sequence[str] = MINDSPORE_WORKER) -> Report:
     """Run parity_step, and show on stderr what each framework is doing."""
-    with progressing(("torch", "MindSpore")) as told:
-        return parity_step(path, options, told, mindspore_worker=mindspore_worker, explain=explain, timeout=timeout)
+    with progressing(("torch", "MindSpore")) as on_message:
+        return compare_steps(path, job, on_message, mindspore_worker=mindspore_worker)

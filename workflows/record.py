@@ -4,42 +4,46 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ..atomic_files import folder_beside
 from ..errors import BadDestination, BadInput, BadTrace
 from ..parity import run_folder
 from ..parity.align.alignment import ALIGNMENT
-from ..parity.options import Options, check_inputs
+from ..parity.job import ParityJob, check_inputs
+from ..parity.options import ParityOptions
 from ..parity.record.step_starts import StepStarts
-from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, Told, run_workers
+from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, run_workers
 from ..parity.run_folder import INPUTS, MINDSPORE, claim
 from ..reports.progress import progressing
 from ..reports.terminal import Console
 from ..training.recipe import reader as recipes
+from ..workers.messages import OnMessage, ignore
 from .compare import _OTHER, START_FILES
-from .parity_step import Asked
+from .parity_step import job_of, options_of
+from .results import Result
+
+SIDES_OF_WORKERS = {"torch": ("torch",), "mindspore": ("MindSpore",)}  # as progress calls them
 
 
-def record(
+def record_side(
     framework: str,
     recipe_file: Path,
-    options: Options,
+    job: ParityJob,
     other: Path | None = None,
-    told: Told = lambda framework, doing: None,
+    on_message: OnMessage = ignore,
     torch_worker: Sequence[str] = TORCH_WORKER,
     mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
-    *,
-    timeout: float | None = None,
 ) -> None:
-    """Record one framework's half into options.folder, which appears complete or not at all.
+    """Record one framework's half into job.folder, which appears complete or not at all.
 
     other: the half recorded on the other machine; MindSpore's needs torch's, for the starting weights and the batches;
-    torch's is sharper with MindSpore's. timeout: seconds without a word after which it counts as hung. Raises
-    BadInput, BadTrace, BadDestination and WorkerFailed.
+    torch's is sharper with MindSpore's. Raises BadInput, BadTrace, BadDestination, WorkerFailed, and what the worker
+    raised.
     """
-    out = options.folder
+    out = job.folder
     run_folder.refuse_existing(out)
     if framework == "mindspore" and other is None:
         raise BadInput("MindSpore's half starts from torch's weights and batches: give torch's trace with --with")
@@ -47,18 +51,18 @@ def record(
         theirs = run_folder.read(other)
         if theirs.side not in _OTHER[framework]:
             raise BadInput(f"{other} is a trace of {theirs.side}: --with takes the other framework's")
-        run_folder.check_narrowed_alike(out, options.narrowing, other, theirs.narrowing)
-    draws = framework == "torch" or "data" in options.narrowing.stages
-    check_inputs(options.recipe, options.pair, (framework,), draws=draws)
+        run_folder.check_narrowed_alike(out, job.narrowing, other, theirs.narrowing)
+    draws = framework == "torch" or "data" in job.narrowing.stages
+    check_inputs(job.recipe, job.pair, (framework,), draws=draws)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(out) as work:
-            inside = replace(options, folder=work / "run", alone=framework == "torch" and other is None)
+            inside = replace(job, folder=work / "run", alone=framework == "torch" and other is None)
             claim(inside.folder)
             if other is not None:
                 _bring(framework, other, inside.folder)
             command = {"torch": torch_worker} if framework == "torch" else {"MindSpore": mindspore_worker}
-            run_workers(recipe_file, inside, told, command, timeout)
+            run_workers(inside, command, on_message)
             if framework == "torch":
                 StepStarts(inside.folder).remove()
             run_folder.write(recipe_file, inside, framework, inside.alone)
@@ -97,14 +101,76 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
 
 
-def run_record(framework: str, recipe_file: Path | None, out: Path, other: Path | None, asked: Asked) -> int:
+@dataclass(frozen=True, repr=False)
+class Recording(Result):
+    """One framework's side, recorded."""
+
+    framework: str
+    folder: Path
+    recipe: Path
+    steps: int
+
+    @property
+    def ok(self) -> bool:
+        """True: the folder is there, and whole."""
+        return True
+
+    def text(self) -> str:
+        """One line."""
+        return f"{self.folder}: {self.framework}'s half of {self.recipe.name}, {self.steps} steps."
+
+    def as_dict(self) -> dict[str, Any]:
+        """The folder, and what is in it."""
+        return {
+            "framework": self.framework,
+            "folder": str(self.folder),
+            "recipe": str(self.recipe),
+            "steps": self.steps,
+        }
+
+
+def record(
+    framework: str,
+    out: str | Path,
+    recipe: str | Path | None = None,
+    *,
+    other: str | Path | None = None,
+    **options: Any,
+) -> Recording:
+    """Record one framework's side of a training step, on the machine that has it; `compare` judges it elsewhere.
+
+    framework: "torch" or "mindspore".
+    out: the new folder.
+    recipe: a YAML file; the default recipe without one.
+    other: the folder that the other framework's side was recorded into. MindSpore's needs torch's, for the starting
+        weights and batches; torch's is sharper with MindSpore's.
+    options: those of parity_step that speak of recording: steps, batch, torch, mindspore, ckpt, batch_file and so on.
+
+    Raises BadInput, BadTrace, BadDestination and WorkerFailed; the folder is then not there.
+    """
+    given = options_of(options, "record")
+    return _recorded(framework, Path(out), None if recipe is None else Path(recipe), other, given)
+
+
+def _recorded(
+    framework: str, out: Path, recipe_file: Path | None, other: str | Path | None, options: ParityOptions
+) -> Recording:
+    if framework not in SIDES_OF_WORKERS:
+        raise BadInput(f"there is no framework {framework!r}: record 'torch' or 'mindspore'")
+    path = recipe_file or recipes.DEFAULT
+    if options.torch is not None and options.mindspore is None:
+        raise BadInput("--torch goes with --mindspore here: convert the model first, with convert-model.")
+    job = job_of(options, recipes.load(path), out, (framework,))
+    with progressing(SIDES_OF_WORKERS[framework]) as on_message:
+        record_side(framework, path, job, None if other is None else Path(other), on_message)
+    return Recording(framework, out, path, options.steps)
+
+
+def run_record(framework: str, recipe_file: Path | None, out: Path, other: Path | None, asked: ParityOptions) -> int:
     """Record one framework ('torch' or 'mindspore') into the new folder `out`; returns the exit code 0.
 
     other: the half from the other machine, which MindSpore's needs and torch's is sharper with.
     """
-    path = recipe_file or recipes.DEFAULT
-    options = asked.options(recipes.load(path), out, (framework,))
-    with progressing({"torch": ("torch",), "mindspore": ("MindSpore",)}[framework]) as told:
-        record(framework, path, options, other, told, timeout=asked.timeout)
-    Console().print(f"{out}: {framework}'s half of {path.name}, {asked.steps} steps.", highlight=False, markup=False)
+    result = _recorded(framework, out, recipe_file, other, asked)
+    Console().print(result.text(), highlight=False, markup=False)
     return 0

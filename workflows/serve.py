@@ -1,4 +1,4 @@
-"""What `msmigrate serve` does around the server: what is served, how it is told, and the stop."""
+"""What `msmigrate serve` does around the server: what is served, where it listens, and the stop."""
 
 from __future__ import annotations
 
@@ -10,87 +10,59 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ..deploy import options
 from ..deploy.export import Worker, module
 from ..deploy.hostile_mindir import refuse_code
-from ..deploy.options import ENC_MODES, Asked, Job, ServeJob, read_key, shape_of
+from ..deploy.job import FILE, Job, ServeJob, read_key, shape_of
+from ..deploy.options import ServeOptions
 from ..deploy.source_model import job_of, subject_of
 from ..errors import BadInput, WorkerFailed
 from ..input_files import open_regular, unreadable
 from ..printable import echo
 from ..processes import ENDING, interrupt, signals_to
 from ..temporary import temporary_folder
-from ..training.inference import Request, class_file, follow, own_mode, preparation
+from ..training.inference import Request, class_file, own_mode, preparation
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Data, Model, Optimizer, Recipe
+from ..workers.messages import Event, Message
+from ..workers.parent import call
 
 STOPPED = 30.0  # seconds within which the server has stopped after a signal, or is killed
 VERSION_FIRST = b"\n"  # a MindIR is a message of protobuf, whose first field is the text of its version
 ANY = Recipe(model=Model(name="a MindIR"), data=Data(), optimizer=Optimizer(name="SGD", args={"lr": 0.1}))
 
 
-def run(
-    model_file: Path,
-    model: str | None = None,
-    recipe: Path | None = None,
-    trust_source: str | None = None,
-    ema: bool = False,
-    shapes: tuple[str, ...] = (),
-    classes: Path | None = None,
-    name: str | None = None,
-    host: str = "127.0.0.1",
-    port: int = 1500,
-    batch: int = 8,
-    wait: float = 2.0,
-    max_request: float = 16.0,
-    max_waiting: int = 256,
-    key_file: Path | None = None,
-    enc_mode: str | None = None,
-    worker: Worker = module,
-) -> int:
+def run(model_file: Path, worker: Worker = module, **options: Any) -> int:
     """Serve a model until SIGINT, SIGTERM or SIGHUP; returns the exit code.
 
-    max_request: MB of a request. Raises BadInput, BadCheckpoint and others before anything listens, and what the server
-    raises.
+    options: those of ServeOptions. Raises BadInput, BadCheckpoint and others before anything listens, and what the
+    server raises.
     """
-    name = name or re.sub(r"\W", "_", model_file.stem) or "model"
+    asked = ServeOptions(checkpoint=model_file, **options)
+    name = asked.name or re.sub(r"\W", "_", model_file.stem) or "model"
     if not name.isidentifier():
         raise BadInput(f"--name {name}: a model is asked for by letters, digits and _: give it another --name")
-    for text in shapes:
+    for text in asked.shapes:
         shape_of(text)
-    names = None if classes is None else class_file(classes)
-    mode = enc_mode or ENC_MODES[0]
-    if key_file is not None:
-        read_key(key_file, mode)
+    names = None if asked.classes is None else class_file(asked.classes)
+    if asked.key_file is not None:
+        read_key(asked.key_file, asked.encryption)
     with temporary_folder("serve") as folder:
-        job, known, images = _job(
-            Asked(
-                model_file,
-                model=model,
-                recipe=recipe,
-                ema=ema,
-                shapes=shapes,
-                key_file=key_file,
-                enc_mode=mode,
-                trust=trust_source,
-            ),
-            folder,
-        )
+        job, known, images = _job(asked, folder)
         served = ServeJob(
             name=name,
             job=job,
             mindir=model_file if _is_mindir(model_file) else None,
             images=images,
             classes=names or known,
-            host=host,
-            port=port,
-            batch=batch,
-            wait=wait,
-            most_bytes=int(max_request * 1e6),
-            most_waiting=max_waiting,
+            host=asked.host,
+            port=asked.port,
+            batch=asked.batch,
+            wait=asked.wait,
+            most_bytes=int(asked.max_request * 1e6),
+            most_waiting=asked.max_waiting,
         )
-        (folder / options.FILE).write_text(served.model_dump_json(), encoding="utf-8")
-        _follow([*worker("serving.mindspore_server_worker"), str(folder)], folder / "server.log", name, host)
+        (folder / FILE).write_text(served.model_dump_json(), encoding="utf-8")
+        _follow([*worker("serving.mindspore_server_worker"), str(folder)], folder / "server.log", name, asked.host)
     return 0
 
 
@@ -98,14 +70,14 @@ def _is_mindir(file: Path) -> bool:
     return file.suffix.lower() == ".mindir"
 
 
-def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
+def _job(asked: ServeOptions, folder: Path) -> tuple[Job, list[str] | None, bool]:
     """The net's job, the names of its classes if the checkpoint knows them, and whether images can be prepared."""
     if not _is_mindir(asked.checkpoint):
         if asked.key_file is not None:
             raise BadInput("--key-file opens an encrypted MindIR")
-        subject = subject_of(asked, folder, [])
+        subject = subject_of(asked, folder)
         return job_of(asked, subject), list(subject.classes) if subject.classes else None, True
-    if asked.model is not None or asked.ema or asked.trust is not None:
+    if asked.model is not None or asked.ema or asked.trust_source is not None:
         raise BadInput(
             "a MindIR holds its model: leave --model, --trust-source and --ema out; --recipe says how images are "
             "prepared"
@@ -122,7 +94,7 @@ def _job(asked: Asked, folder: Path) -> tuple[Job, list[str] | None, bool]:
     request = Request(
         recipe=recipe, weights=asked.checkpoint, shown=str(asked.checkpoint), mode=own_mode(recipe), target="CPU"
     )
-    key: Any = {"key_file": asked.key_file, "enc_mode": asked.enc_mode}
+    key: Any = {"key_file": asked.key_file, "enc_mode": asked.encryption}
     return Job(request=request, shapes=list(asked.shapes), **key), None, asked.recipe is not None
 
 
@@ -135,17 +107,20 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
     listening: list[int] = []
     killed: list[int] = []
 
-    def told(event: dict[str, Any]) -> None:
-        if "pid" in event:
-            server.append(event["pid"])
-        elif "listens" in event:
+    def on_message(worker: str, message: Message) -> None:
+        if not isinstance(message, Event):
+            return
+        facts = message.facts
+        if message.name == "started":
+            server.append(facts["pid"])
+        elif message.name == "listening":
             listening.extend(server)
-            address = f"http://{f'[{host}]' if ':' in host else host}:{event['listens']}"
-            for method in event["methods"]:
+            address = f"http://{f'[{host}]' if ':' in host else host}:{facts['port']}"
+            for method in facts["methods"]:
                 echo(f"POST {address}/model/{name}:{method}")
             echo(f"GET  {address}/health   (Ctrl-C stops it when its requests are answered)")
-        elif "stopped" in event:
-            echo(f"Stopped after {event['stopped']} instances in {event['batches']} batches.")
+        elif message.name == "stopped":
+            echo(f"Stopped after {facts['instances']} instances in {facts['batches']} batches.")
 
     def kill() -> None:
         killed.append(listening[0])
@@ -164,7 +139,7 @@ def _follow(command: list[str], log: Path, name: str, host: str) -> None:
 
     try:
         with signals_to(stop, (signal.SIGINT, *ENDING)):
-            follow(command, log, told)
+            call("the MindSpore process", command, log, on_message)
     except WorkerFailed:
         if not killed:
             raise

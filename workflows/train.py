@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadDestination
-from ..parity.options import SIDES, check_inputs
+from ..errors import BadDestination, BadInput
+from ..parity.job import SIDES, check_inputs
 from ..parity.run import MINDSPORE_WORKER
 from ..printable import echo, json_line
 from ..reports import training_summary
@@ -24,6 +24,7 @@ from ..training.run.plan import RunData
 from ..training.run.run_log import finite, read
 from ..training.run.train_job import Job
 from . import parity_gate
+from .results import Result, console_text
 from .train_options import (
     PARITY,
     Options,
@@ -42,27 +43,93 @@ from .train_plan import dry_run
 Launcher = Callable[..., int]
 
 
+@dataclass(frozen=True, repr=False)
+class TrainingResult(Result):
+    """How a training run ended; true where it trained to its end.
+
+    status: of the summary ("done", "stopped" at a number that is not finite), or "not proven" where the step is not
+    torch's, and nothing was trained. summary: what summary.json holds.
+    """
+
+    folder: Path
+    code: int
+    status: str
+    summary: dict[str, Any]
+
+    @property
+    def ok(self) -> bool:
+        """Whether it trained to its end."""
+        return self.code == 0
+
+    def text(self) -> str:
+        """Epochs, the best of them, and what to do next."""
+        if not self.summary:
+            return f"nothing was trained: the step is not proven. Every tensor is in {self.folder / PARITY}"
+        return console_text(lambda console: training_summary.show(self.summary, console))
+
+    def as_dict(self) -> dict[str, Any]:
+        """The summary as `train --json` prints it."""
+        if not self.summary:
+            return {"status": self.status, "report": str(self.folder / PARITY)}
+        found: dict[str, Any] = finite(self.summary)
+        return found
+
+
+def train(recipe: str | Path | None = None, **options: Any) -> TrainingResult:
+    """Train the net of a recipe in MindSpore, behind the proof that its step is torch's; `train`.
+
+    recipe: a YAML file; ResNet50 on two photographs without one.
+    options: those of the command, with underscores: out, target, mode, epochs, max_steps, resume, continue_from,
+        parity_report, skip_parity, nproc and so on; all but dry_run and as_json, which print.
+
+    Raises BadInput, BadDestination, BadRecipe, Unsupported, WorkerFailed and what stops a run, in words.
+    """
+    known = [each.name for each in fields(Options) if each.name not in ("recipe", "dry_run", "as_json")]
+    if unknown := [name for name in options if name not in known]:
+        raise BadInput(f"train has no option {unknown[0]!r}; it has {', '.join(known)}")
+    paths = ("out", "continue_from", "parity_report")
+    values: dict[str, Any] = {name: Path(v) if name in paths and v is not None else v for name, v in options.items()}
+    asked = Options(recipe=None if recipe is None else Path(recipe), **values)
+    return _trained(asked, _recipe_of(asked), show=False)
+
+
 def run(
     launcher: Launcher = launch.run,
     probe: Sequence[str] = device_targets.PROBE,
     mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
     **given: Any,
 ) -> int:
-    """Train; `given` are the command line's options, see Options.
+    """Train, and print the summary; `given` are the command line's options, see Options.
 
     launcher, probe, mindspore_worker: what starts the run, answers about targets, and records MindSpore's side of the
     proof. Returns the exit code: 0 trained, 1 not proven or stopped at a number that is not finite. Raises the
     errors of errors.py for everything a user can cause, before any file is written where that is possible.
     """
     options = Options(**given)
-    file = options.recipe_file
-    recipe = recipes.load(file)
-    refuse_unsaid(options, recipe)
-    amp = precision(options)
-    if amp is not None:
-        recipe = recipe.model_copy(update={"amp": amp})
+    recipe = _recipe_of(options)
     if options.dry_run:
         return dry_run(options, recipe, probe)
+    return _trained(options, recipe, launcher, probe, mindspore_worker).code
+
+
+def _recipe_of(options: Options) -> Recipe:
+    recipe = recipes.load(options.recipe_file)
+    refuse_unsaid(options, recipe)
+    amp = precision(options)
+    return recipe if amp is None else recipe.model_copy(update={"amp": amp})
+
+
+def _trained(
+    options: Options,
+    recipe: Recipe,
+    launcher: Launcher = launch.run,
+    probe: Sequence[str] = device_targets.PROBE,
+    mindspore_worker: Sequence[str] = MINDSPORE_WORKER,
+    *,
+    show: bool = True,
+) -> TrainingResult:
+    """The run that the options describe. show: print what comes of it."""
+    file = options.recipe_file
     problem = folder_problem(options)
     if problem:
         raise BadDestination(problem)
@@ -83,11 +150,13 @@ def run(
             _tell(f"{folder} holds no checkpoint to go on from, so the run begins anew")
         entry = open_gate(options, recipe, holds, mindspore_worker)
         if entry is None:
-            _say_unproven(options, folder / PARITY)
-            return 1
+            if show:
+                _say_unproven(options, folder / PARITY)
+            return TrainingResult(folder, 1, "not proven", {})
         job = job.model_copy(update={"gate": entry})
         _announce(job, recipe, data)
-        return _train(options, job, recipe, launcher)
+        code, summary = _train(options, job, recipe, launcher, show=show)
+        return TrainingResult(folder, code, str(summary.get("status", "done")), summary)
 
 
 def open_gate(
@@ -119,25 +188,24 @@ def open_gate(
     return parity_gate.prove(file, recipe, holds, options.folder / PARITY, console, mindspore_worker, start)
 
 
-def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher) -> int:
-    """Start the run, show it, and sum it up however it ends."""
+def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher, *, show: bool) -> tuple[int, dict[str, Any]]:
+    """Start the run, show it, and sum it up however it ends; the exit code and the summary."""
     try:
         with TrainingProgress(Console(stderr=True)) as progress:
             code = launcher(job, **asdict(options.spread), told=progress.told)
     except KeyboardInterrupt:
-        _sum_up(options, job, recipe)
+        _sum_up(options, job, recipe, show=show)
         raise
     except BaseException:
         _sum_up(options, job, recipe, show=False)  # the error's own line is what counts
         raise
-    _sum_up(options, job, recipe)
-    return code
+    return code, _sum_up(options, job, recipe, show=show)
 
 
-def _sum_up(options: Options, job: Job, recipe: Recipe, show: bool = True) -> None:
-    """Write summary.json and training.png, and print the summary."""
+def _sum_up(options: Options, job: Job, recipe: Recipe, *, show: bool = True) -> dict[str, Any]:
+    """Write summary.json and training.png, and print the summary; of the first machine alone."""
     if options.node_rank:
-        return
+        return {}
     history = read(job.log)
     content = training_summary.summary(history, job, options.spread, recipe)
     if history.steps:
@@ -145,12 +213,11 @@ def _sum_up(options: Options, job: Job, recipe: Recipe, show: bool = True) -> No
         picture = training_summary.draw(history, job.folder, title)
         content["plot"] = str(picture) if picture else None
         training_summary.write(content, job.folder)
-    if not show:
-        return
-    if options.as_json:
+    if show and options.as_json:
         echo(json_line(finite(content)))
-    elif history.steps:
+    elif show and history.steps:
         training_summary.show(content, Console())
+    return content
 
 
 def _say_unproven(options: Options, report: Path) -> None:

@@ -27,12 +27,13 @@ from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.parity import options as options_module  # noqa: E402
 from msmigrate.parity.align import mindspore_user_model  # noqa: E402
 from msmigrate.parity.initial_distributions import FIRST_SEED  # noqa: E402
-from msmigrate.parity.options import Options, wait_for  # noqa: E402
+from msmigrate.parity.job import ParityJob  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
 from msmigrate.training.recipe import reader as recipes  # noqa: E402
 from msmigrate.training.step import mindspore_step  # noqa: E402
+from msmigrate.workers.worker import wait_for  # noqa: E402
 from nets_mindspore import NETS  # noqa: E402
 
 MADE_ONCE = ("data_batches", "initial_values")
@@ -54,7 +55,7 @@ def main(root: Path) -> None:
                 name = f"{base['name']}--{case['name']}"
                 if name in over:
                     continue
-                options = Options(recipe, wait_for(root / name), planning.STEPS)
+                options = ParityJob(recipe, wait_for(root / name), steps=planning.STEPS)
                 recorded = record(options, case["inject"], kept)
                 over.append(name)
                 if not recorded:  # an error that leaves a function under differentiation breaks the next gradients
@@ -62,7 +63,7 @@ def main(root: Path) -> None:
                     os.execv(sys.executable, [sys.executable, *sys.argv])
 
 
-def record(options: Options, inject: list[tuple[str, dict[str, Any]]], kept: dict[Any, Any]) -> bool:
+def record(options: ParityJob, inject: list[tuple[str, dict[str, Any]]], kept: dict[Any, Any]) -> bool:
     """Record one case, and say whether that went well; an error leaves the file `crashed` in place of the trace."""
     began = time.monotonic()
     anew = any(injectors.early(name) for name, _ in inject)
@@ -87,17 +88,17 @@ def record(options: Options, inject: list[tuple[str, dict[str, Any]]], kept: dic
     return True
 
 
-def make(options: Options, kept: dict[Any, Any]) -> None:
+def make(options: ParityJob, kept: dict[Any, Any]) -> None:
     """What all cases of a base share, made before anything is planted."""
     if kept:
         return
     recipe = options_module.recipe_of(options, mindspore_user_model.classes_of(options))
     kept["data_batches", options.steps] = mindspore_worker.data_batches(recipe, options.steps)
-    for seed in range(FIRST_SEED, FIRST_SEED + options.init_seeds):
+    for seed in range(FIRST_SEED, FIRST_SEED + options.seeds):
         kept["initial_values", seed] = mindspore_worker.initial_values(options, seed, None)
 
 
-def tell(options: Options, places: list[str], began: float) -> None:
+def tell(options: ParityJob, places: list[str], began: float) -> None:
     """Leave word of what was planted where, and how long it took."""
     told = {"places": sorted(set(places)), "seconds": time.monotonic() - began}
     (options.folder / "injected.json").write_text(json.dumps(told))

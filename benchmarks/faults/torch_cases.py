@@ -25,7 +25,7 @@ import torch
 from losses_torch import LOSSES
 from msmigrate.parity.build_result import module_verdicts, report
 from msmigrate.parity.diagnosis import torch_diagnosis_worker as diagnosis
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.run import CAUSES, read_causes, write_failed
 from msmigrate.parity.run_folder import CHECKPOINT, MINDSPORE_REPLAY, WEIGHTS
@@ -42,7 +42,7 @@ def main(root: Path) -> None:
     for base in json.loads((root / "plan.json").read_text()):
         recipe_file = Path(base["recipe"])
         recipe = recipes.load(recipe_file)
-        options = Options(recipe, root / base["name"], planning.STEPS)
+        options = ParityJob(recipe, root / base["name"], steps=planning.STEPS)
         options.folder.mkdir()
         with own_loss(base["loss"]):
             recorded = torch_worker.record_start_of(options)
@@ -81,7 +81,7 @@ def own_loss(name: str) -> Any:
         yield
 
 
-def verdict(recipe_file: Path, options: Options, recorded: Any, destination: Path) -> None:
+def verdict(recipe_file: Path, options: ParityJob, recorded: Any, destination: Path) -> None:
     """Record, compare, explain, and write the report; what stopped either side is the report of a case that crashed."""
     began = time.monotonic()
     crashed = options.folder / "crashed"

@@ -26,7 +26,6 @@ from mindspore import nn  # noqa: E402
 from ...errors import BadInput, WorkerFailed  # noqa: E402
 from ...training.data.mindspore_pipeline import Prepare  # noqa: E402
 from ...training.inference import (  # noqa: E402
-    Told,
     images_of,
     preparation,
 )
@@ -34,10 +33,10 @@ from ...training.mindspore_inference_worker import (  # noqa: E402
     NO_KEY,
     use,
 )
-from ...training.worker_events import serve  # noqa: E402
+from ...workers.worker import answer, progress  # noqa: E402
+from ..job import FACTS, REQUEST, Job  # noqa: E402
 from ..mindspore_export_worker import MADE_UP, encoded  # noqa: E402
 from ..mindspore_load_worker import run  # noqa: E402
-from ..options import FACTS, REQUEST, Job  # noqa: E402
 from .servable import CLASSES, CONFIG, MODEL  # noqa: E402
 
 SQUARE = (500, 500)
@@ -91,9 +90,9 @@ def load_config(servable: Path, batch: int) -> Register:
     return register
 
 
-def check(folder: Path, servable: Path, told: Told) -> None:
+def check(folder: Path, servable: Path) -> None:
     """Hold every method against the export's own preparation and the net's own outputs. Raises WorkerFailed."""
-    told({"doing": "running the servable's methods"})
+    progress("running the servable's methods")
     use("CPU", 0)
     job = Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8"))
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
@@ -124,10 +123,5 @@ def check(folder: Path, servable: Path, told: Told) -> None:
             raise WorkerFailed(f"{CONFIG} prepares or names an image otherwise: {top1!r}, expected {likeliest!r}")
 
 
-def main(folder: Path, servable: Path) -> int:
-    """Check a servable; returns the exit code."""
-    return serve(lambda told: check(folder, servable, told), "MindSpore")
-
-
 if __name__ == "__main__":
-    mindspore_environment.leave(main(Path(sys.argv[1]), Path(sys.argv[2])))
+    answer(lambda: check(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -29,19 +29,20 @@ from PIL import Image  # noqa: E402
 from ...errors import BadDestination, BadInput  # noqa: E402
 from ...training.data.mindspore_pipeline import Prepare  # noqa: E402
 from ...training.data.sample import alone, in_mode  # noqa: E402
-from ...training.inference import Told, preparation  # noqa: E402
+from ...training.inference import preparation  # noqa: E402
 from ...training.mindspore_inference_worker import (  # noqa: E402
     NO_KEY,
     loaded,
     use,
 )
-from ...training.worker_events import serve  # noqa: E402
+from ...workers.messages import Event  # noqa: E402
+from ...workers.worker import answer, progress, send  # noqa: E402
+from ..job import FILE, ServeJob, read_key, shape_of  # noqa: E402  # noqa: E402
 from ..mindspore_export_worker import (  # noqa: E402
     first_line,
     size_of_images,
 )
 from ..mindspore_load_worker import run  # noqa: E402
-from ..options import FILE, ServeJob, read_key, shape_of  # noqa: E402  # noqa: E402
 from .batching import (  # noqa: E402
     Batches,
     Split,
@@ -216,22 +217,22 @@ def _top(logits: np.ndarray, names: Sequence[str]) -> list[Any]:
 class Server(uvicorn.Server):
     """uvicorn's, which tells the port once it listens."""
 
-    def __init__(self, config: uvicorn.Config, told: Told, methods: Sequence[str]) -> None:
+    def __init__(self, config: uvicorn.Config, methods: Sequence[str]) -> None:
         super().__init__(config)
-        self.told, self.methods = told, methods
+        self.methods = list(methods)
 
     async def startup(self, sockets: Any = None) -> None:
         """Listen, and say so."""
         await super().startup(sockets)
         if self.started:
             port = self.servers[0].sockets[0].getsockname()[1]
-            self.told({"listens": port, "methods": list(self.methods)})
+            send(Event("listening", {"port": port, "methods": self.methods}))
 
 
-def answer(job: ServeJob, told: Told) -> None:
+def serve(job: ServeJob) -> None:
     """Serve until a signal. Raises BadInput for a net that does not run, BadDestination where nothing can listen."""
-    told({"pid": os.getpid()})
-    told({"doing": "loading and compiling the net"})
+    send(Event("started", {"pid": os.getpid()}))
+    progress("loading and compiling the net")
     net = Net(job)
     size = net.split.sizes[-1]
     batches = Batches(net, net.thread, size=size, wait=job.wait / 1000, most=job.most_waiting, take=net.split)
@@ -253,20 +254,16 @@ def answer(job: ServeJob, told: Told) -> None:
         for number in (signal.SIGINT, signal.SIGTERM):  # uvicorn stops at them, and then raises them once more
             signal.signal(number, lambda number, frame: None)
         try:
-            Server(config, told, [*methods]).run()
+            Server(config, [*methods]).run()
         except SystemExit:
             raise BadDestination(f"cannot listen on {job.host}:{job.port}; another --port, or --port 0") from None
-    told({"stopped": batches.instances, "batches": batches.batches})
+    send(Event("stopped", {"instances": batches.instances, "batches": batches.batches}))
 
 
-def main(folder: Path) -> int:
-    """Serve the job in a folder; returns the exit code."""
-
-    def work(told: Told) -> None:
-        answer(ServeJob.model_validate_json((folder / FILE).read_text(encoding="utf-8")), told)
-
-    return serve(work, "MindSpore")
+def main(folder: Path) -> None:
+    """Serve the job in a folder."""
+    serve(ServeJob.model_validate_json((folder / FILE).read_text(encoding="utf-8")))
 
 
 if __name__ == "__main__":
-    mindspore_environment.leave(main(Path(sys.argv[1])))
+    answer(lambda: main(Path(sys.argv[1])))

@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ...errors import BadInput
-from ..options import VERSION
+from ..job import VERSION
 from .batching import Batches, TooMany
 from .rest_values import instances_of, plain, values_of
 

@@ -24,8 +24,9 @@ from ...atomic_files import folder_beside, out_of_the_way
 from ...errors import BadDestination, BadInput, Unsupported
 from ...mappings import table
 from ...mappings.rows import Call, Name
-from ...training.inference import Mode, follow, names_in, own_mode, preparation
+from ...training.inference import Mode, names_in, own_mode, preparation
 from ...training.recipe.schema import Part
+from ...workers.parent import call
 from ..export import Exported, Worker
 from ..output_files import beside
 
@@ -173,7 +174,8 @@ def place_servable(
     parts, mode = preparation(subject.recipe), own_mode(subject.recipe)
     with new_folder(target, force=force) as new:
         write(new, target.name, exported.file, parts, mode, names, exported.facts)
-        follow([*worker("serving.mindspore_servable_worker"), str(folder), str(new)], folder / "servable.log")
+        words = [*worker("serving.mindspore_servable_worker"), str(folder), str(new)]
+        call("the MindSpore process", words, folder / "servable.log")
     said(f"Its {CONFIG} was run without MindSpore Serving, which is not here: its methods agree with the net.")
     if subject.classes is None and classes is None:
         said("Note: the checkpoint names no classes, so they are called class 0, 1, …; --classes FILE names them.")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ... import processes
+from ...errors import WorkerFailed
+from ...workers.messages import Event
+from ...workers.parent import Workers
 from ..model_spec import ask_worker, parse
 from .model_analysis import Analysis, torch_analysis
 from .operators import operators
@@ -112,27 +112,16 @@ def _answers(models: list[str]) -> Iterator[dict[str, Any]]:
     """Run workers until every model has its answer: one that ends with a model is not asked for that one again."""
     waiting = list(models)
     while waiting:
-        command = [sys.executable, "-m", WORKER, "run", *waiting]
-        with processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as worker:
-            assert worker.stdout is not None
+        with Workers() as workers:
+            workers.start("torch", [sys.executable, "-m", WORKER, "run", *waiting])
             try:
-                for line in worker.stdout:
-                    answer = _answer(line)
-                    if answer is None:
-                        break
-                    waiting.remove(answer["model"])
-                    yield answer
-            finally:
-                processes.end(worker)
+                for _, message in workers.messages():
+                    if isinstance(message, Event):
+                        waiting.remove(message.facts["model"])
+                        yield message.facts
+            except WorkerFailed:
+                if not waiting:
+                    return
+            code = workers.workers[0].process.wait()
         if waiting:
-            code = worker.returncode
             yield {"model": waiting.pop(0), "seconds": 0.0, "failed": f"the worker stopped (exit code {code})"}
-
-
-def _answer(line: str) -> dict[str, Any] | None:
-    """One line of a worker; None where it stopped in the middle of it."""
-    try:
-        answer: dict[str, Any] = json.loads(line)
-    except ValueError:
-        return None
-    return answer

@@ -3,21 +3,21 @@
     python -m msmigrate.migrate.analyze.torch_coverage_worker names torchvision 'timm:resnet*'
     python -m msmigrate.migrate.analyze.torch_coverage_worker run torchvision:resnet18 torchvision:resnet50 …
 
-`names` prints one line of JSON with the names of the models that the patterns stand for. `run` prints one line for each
-model as soon as it is done: `model`, `seconds`, and what torch_operators reports of it, or `failed`.
+`names` answers with the names of the models that the patterns stand for. `run` sends one event for each model as soon
+as it is done: `model`, `seconds`, and what torch_operators reports of it, or `failed`.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import gc
-import json
-import os
 import sys
 import time
 from typing import Any
 
 from ...errors import BadInput
+from ...workers.messages import Event
+from ...workers.worker import answer, send
 from ..model_spec import parse, place_of, serve
 from ..torch_models import load_timm
 from .torch_operators_worker import report
@@ -51,21 +51,17 @@ def _known(place: str) -> list[str]:
 
 
 def run(models: list[str]) -> None:
-    """Print a line for each model as soon as it is done."""
-    out = os.dup(1)
-    os.dup2(2, 1)
+    """Send the analysis of each model as soon as it is done."""
     for model in models:
         start = time.monotonic()
         try:
-            answer = report(model)
+            found = report(model)
         except BadInput as error:
-            answer = {"failed": str(error)}
+            found = {"failed": str(error)}
         except Exception as error:
-            answer = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"}
-        answer |= {"model": model, "seconds": round(time.monotonic() - start, 2)}
-        os.write(out, (json.dumps(answer) + "\n").encode())
+            found = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"}
+        send(Event("analysed", {**found, "model": model, "seconds": round(time.monotonic() - start, 2)}))
         gc.collect()
-    os._exit(0)
 
 
 if __name__ == "__main__":
@@ -73,4 +69,4 @@ if __name__ == "__main__":
     if task == "names":
         serve(names)
     else:
-        run(sys.argv[1:])
+        answer(lambda: run(sys.argv[1:]))

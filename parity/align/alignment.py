@@ -17,7 +17,8 @@ from typing import Any
 from ...errors import BadInput
 from ...input_files import read_json
 from ...migrate.checkpoint.name_map import write_rules
-from ..options import Options, wait_for
+from ...workers.worker import wait_for
+from ..job import ParityJob
 from .layers import Layers, torch_class
 from .model_structure import Structure, file, parent, read
 
@@ -226,7 +227,7 @@ def scope(torch: Structure, mindspore: Structure) -> Scope:
     )
 
 
-def read_alignment(options: Options) -> Alignment:
+def read_alignment(options: ParityJob) -> Alignment:
     """The run's alignment, waiting for the parent to write it; the identity for a recipe's own models.
 
     Raises BadInput for a file that is no alignment.

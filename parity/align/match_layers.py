@@ -17,7 +17,7 @@ import numpy as np
 from ...errors import Ambiguous, BadInput
 from ...migrate.checkpoint import name_map
 from ...migrate.checkpoint.name_map import Rule, read_rules
-from ..options import Options
+from ..job import ParityJob
 from .alignment import (
     ALIGNMENT,
     CERTAIN,
@@ -401,7 +401,7 @@ def align_sequence(n: int, m: int, score: Callable[[int, int], float]) -> list[t
 MOST = 3  # of what is not alike, in one message
 
 
-def settle(folder: Path, options: Options) -> None:
+def settle(folder: Path, options: ParityJob) -> None:
     """Align the two structures that lie in `folder`, and leave alignment.json there.
 
     Raises Ambiguous for what the user has to settle by a map, BadInput for models that have nothing in common.

@@ -22,9 +22,9 @@ from ...training.models import mindspore_models
 from ...training.models.mindspore_parameter_names import Canonical
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_step import StepResult, TrainStep
-from ..options import Options, recipe_of, wait_for
+from ...workers.worker import ready, wait_for
+from ..job import ParityJob, recipe_of
 from ..record.batches import Images, read_inputs
-from ..record.messages import announce
 from ..run_folder import INPUTS, START
 from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, Lack
 from .layers import layer_class
@@ -61,7 +61,7 @@ def _flat(value: Any) -> list[Tensor]:
     return found
 
 
-def build(options: Options) -> Given:
+def build(options: ParityJob) -> Given:
     """The recipe's net, or what the user's function returns, with a loss of all outputs where the pair asks for one.
 
     Raises BadInput and WorkerFailed.
@@ -72,7 +72,7 @@ def build(options: Options) -> Given:
     return taken
 
 
-def _build(options: Options) -> Given:
+def _build(options: ParityJob) -> Given:
     if options.pair is None:
         model = options.recipe.model
         return Given(mindspore_models.of_recipe(model))
@@ -189,7 +189,7 @@ def paths_and_parameters(net: nn.Cell) -> list[tuple[str, Parameter]]:
     ]
 
 
-def begin(options: Options) -> Given:
+def begin(options: ParityJob) -> Given:
     """Make the net, and leave its structure in the folder once the torch side has left its inputs there."""
     mindspore.set_seed(options.recipe.seed)
     taken = build(options)
@@ -197,12 +197,12 @@ def begin(options: Options) -> Given:
     inputs = read_inputs(options.folder, recipe_of(options, classes_of(options)))
     structure = describe(taken, inputs.images[0], len(inputs.labels[0]))
     structure.write(options.folder)
-    announce("structure")
+    ready(file(options.folder, "mindspore"))
     whole = next(call for call in structure.calls if not call.path)
     return replace(taken, plain=whole.output is not None)
 
 
-def classes_of(options: Options) -> int:
+def classes_of(options: ParityJob) -> int:
     """How many classes the torch model of a pair tells apart; 0 without one, for a recipe's model says itself."""
     if options.pair is None:
         return 0
@@ -210,7 +210,7 @@ def classes_of(options: Options) -> int:
     return output[0][1] if output and len(output[0]) > 1 else 1
 
 
-def load_start(net: nn.Cell, options: Options, alignment: Alignment) -> None:
+def load_start(net: nn.Cell, options: ParityJob, alignment: Alignment) -> None:
     """Put the starting weights in place, each where the alignment says; the init stage compares what the net holds.
 
     Raises BadTrace where the file is damaged or a shape cannot hold the values.
@@ -232,7 +232,7 @@ def load_start(net: nn.Cell, options: Options, alignment: Alignment) -> None:
         one.parameter.set_data(Tensor(values).astype(one.parameter.dtype))
 
 
-def initial_values(options: Options, alignment: Alignment, seed: int) -> dict[str, np.ndarray]:
+def initial_values(options: ParityJob, alignment: Alignment, seed: int) -> dict[str, np.ndarray]:
     """Trainable parameters of a net newly drawn from `seed`, by torch's names, and what trains in torch alone."""
     mindspore.set_seed(seed)
     net = build(options).model

@@ -26,14 +26,14 @@ from ...training.models import torch_models
 from ...training.recipe.schema import Recipe
 from ...training.step import torch_step
 from ...training.step.torch_step import StepResult, TrainStep, build_loss
-from ..options import Options, batch_file, recipe_of
+from ...workers.worker import ready
+from ..job import ParityJob, batch_file, recipe_of
 from ..record.batch_file import read_batches
 from ..record.batches import Images, write_inputs
 from ..record.batches import Inputs as StepInputs
-from ..record.messages import announce
 from ..run_folder import START
 from .layers import layer_class
-from .model_structure import Held, Module, Structure, Watch, few, flat, join
+from .model_structure import Held, Module, Structure, Watch, few, file, flat, join
 from .user_model import Given, checked, first, given, run_users, single, takes_optimizer, without_optimizer
 
 PERIOD = 101  # elements after which the numbers come again
@@ -56,7 +56,7 @@ ZOOS = ("torchvision", "timm")
 ANY = 100_000  # classes of the first batch, whose images alone are used
 
 
-def build(options: Options) -> Given:
+def build(options: ParityJob) -> Given:
     """The recipe's model, or what the user's function returns, with a loss of all outputs where the pair asks for one.
 
     Raises BadInput and WorkerFailed.
@@ -67,7 +67,7 @@ def build(options: Options) -> Given:
     return taken
 
 
-def _build(options: Options) -> Given:
+def _build(options: ParityJob) -> Given:
     if options.pair is None:
         model = options.recipe.model
         return Given(torch_models.build(model.name, **model.args))
@@ -146,7 +146,7 @@ def _leaving(watch: Watch, path: str) -> Any:
     return hook
 
 
-def begin(options: Options, draw: Callable[[Recipe], StepInputs]) -> tuple[Given, StepInputs]:
+def begin(options: ParityJob, draw: Callable[[Recipe], StepInputs]) -> tuple[Given, StepInputs]:
     """Make the model and the batches, and leave the model's structure and the inputs in the folder.
 
     draw: the recipe's batches, for a recipe that knows how many classes there are; until the model has run once,
@@ -168,11 +168,11 @@ def begin(options: Options, draw: Callable[[Recipe], StepInputs]) -> tuple[Given
     inputs = StepInputs(images, labels, classes) if path is not None else draw(recipe_of(options, classes))
     structure.write(options.folder)
     write_inputs(options.folder, inputs)
-    announce("structure")
+    ready(file(options.folder, "torch"))
     return taken, inputs
 
 
-def write_start(model: nn.Module, options: Options) -> None:
+def write_start(model: nn.Module, options: ParityJob) -> None:
     """Leave the starting weights for MindSpore, under torch's names; they go in through the alignment."""
     # a weight that two modules share under both names: the net may have two
     held = {**dict(model.named_parameters(remove_duplicate=False)), **dict(model.named_buffers())}

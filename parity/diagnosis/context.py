@@ -12,7 +12,7 @@ from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm
 from ..align.user_model import Paired
 from ..compare import Traces
-from ..options import Options, recipe_of
+from ..job import ParityJob, recipe_of
 from ..record.batches import Inputs, read_inputs
 from ..result import Finding, ModuleVerdict
 from ..trace import Trace
@@ -31,7 +31,7 @@ class Context:
     a copy. paired: of the user's own models, what they brought besides the model, and the alignment.
     """
 
-    options: Options
+    options: ParityJob
     findings: list[Finding]
     modules: list[ModuleVerdict]
     model: nn.Module

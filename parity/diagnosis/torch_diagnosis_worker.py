@@ -1,6 +1,6 @@
 """Look for the causes of what failed, by trying hypotheses on the torch model; leaves FOLDER/causes.json.
 
-python -m msmigrate.parity.diagnosis.torch_diagnosis_worker RECIPE FOLDER [the options of the other workers]
+python -m msmigrate.parity.diagnosis.torch_diagnosis_worker JOB.json
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from safetensors.numpy import load_file
 from torch import nn
 
 from ...errors import BadTrace
+from ...workers.worker import progress, run
 from .. import compared_draws
 from ..align import torch_user_model
 from ..align.alignment import Unlike, read_alignment
 from ..align.user_model import Paired
+from ..job import ParityJob
 from ..narrowing import STAGES
-from ..options import Options, run
-from ..record.messages import progress
 from ..result import Cause, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes
 from ..run_folder import MINDSPORE, START, WEIGHTS
@@ -42,7 +42,7 @@ EXPLAINERS: tuple[Callable[[Context], list[Cause]], ...] = (
 )
 
 
-def main(options: Options) -> None:
+def main(options: ParityJob) -> None:
     """Ask every explainer, and write what they say."""
     progress("looking for causes")
     findings, modules = read_failed(options.folder)
@@ -96,7 +96,7 @@ def _tested(cause: Cause) -> bool:
     return cause.ratio is not None or cause.fault is not None
 
 
-def load_model(options: Options) -> tuple[nn.Module, Paired | None]:
+def load_model(options: ParityJob) -> tuple[nn.Module, Paired | None]:
     """The torch model at the run's starting weights, float32; of a pair, with what the user brought besides.
 
     Raises BadTrace where the run left no starting weights.
@@ -120,4 +120,4 @@ def load_model(options: Options) -> tuple[nn.Module, Paired | None]:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, ParityJob.read)

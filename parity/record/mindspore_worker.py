@@ -1,8 +1,8 @@
 """The worker: MindSpore's trace of a run, compiled too where asked.
 
-    python -m msmigrate.parity.record.mindspore_worker RECIPE FOLDER [--steps N] [--init-seeds N] [--sample N]
+    python -m msmigrate.parity.record.mindspore_worker JOB.json
 
-FOLDER holds start.ckpt and inputs.safetensors, or gets them while this worker starts up.
+The job's folder holds start.ckpt and inputs.safetensors, or gets them while this worker starts up.
 """
 
 from __future__ import annotations
@@ -28,6 +28,12 @@ from ...training.data.mindspore_pipeline import FastPrepare, grey_level  # noqa:
 from ...training.models import mindspore_models  # noqa: E402
 from ...training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
 from ...training.recipe.schema import Recipe  # noqa: E402
+from ...workers.messages import State  # noqa: E402
+from ...workers.worker import (  # noqa: E402
+    progress,
+    run,
+    wait_for,
+)
 from .. import compared_draws, run_folder  # noqa: E402
 from ..align import mindspore_user_model  # noqa: E402
 from ..align.alignment import read_alignment  # noqa: E402
@@ -35,8 +41,8 @@ from ..align.mindspore_user_model import begin, classes_of  # noqa: E402
 from ..align.user_model import Paired  # noqa: E402
 from ..graph_mode import FAILED, GRAPH, UNFIXED  # noqa: E402
 from ..initial_distributions import add_initial_values  # noqa: E402
+from ..job import ParityJob, batch_file, recipe_of  # noqa: E402
 from ..narrowing import WHOLE, Narrowing  # noqa: E402
-from ..options import Options, batch_file, recipe_of, run, wait_for  # noqa: E402
 from ..replay.mindspore_replay import replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
 from ..replay.module_calls import FOLDER as REPLAY  # noqa: E402
@@ -44,7 +50,6 @@ from ..run_folder import CHECKPOINT, INPUTS, MINDSPORE  # noqa: E402
 from ..trace import TraceWriter  # noqa: E402
 from . import resume  # noqa: E402
 from .batches import Batch, Inputs, classes, read_inputs, step_keys, step_mix, step_samples  # noqa: E402
-from .messages import progress  # noqa: E402
 from .mindspore_randomness import CompiledDraws, NotFixed  # noqa: E402
 from .mindspore_runner import MindSporeSide  # noqa: E402
 from .recorder import (  # noqa: E402
@@ -113,7 +118,7 @@ def within(folder: Path) -> Iterator[None]:
         os.chdir(before)
 
 
-def main(options: Options) -> None:
+def main(options: ParityJob) -> None:
     """Record what needs no starting weights first, then wait for them."""
     folder = options.folder
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
@@ -126,9 +131,9 @@ def main(options: Options) -> None:
     paired = Paired(given, read_alignment(options)) if given is not None else None
     if writer.wants("init") and not recipe.model.checkpoint:
         progress("MindSpore: initial distributions")
-        add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
+        add_initial_values(writer, options.seeds, lambda seed: initial_values(options, seed, paired))
     net = mindspore_models.of_recipe(recipe.model) if given is None else given.model
-    progress("MindSpore: waiting for the starting weights")
+    progress("MindSpore: waiting for the starting weights", State.WAITING)
     if paired is None:
         load_start(net, str(wait_for(folder / CHECKPOINT)))
     else:
@@ -158,7 +163,7 @@ def main(options: Options) -> None:
     if options.mode == "graph" and takes_steps:
         record_compiled(side, inputs, folder, about(options.recipe), options.sample, options.narrowing)
     if options.replays:
-        progress("MindSpore: waiting for what torch's modules were given")
+        progress("MindSpore: waiting for what torch's modules were given", State.WAITING)
         wait_for(folder / REPLAY / RECORDING)
         side.restart()
         names = None if paired is None else {match.torch: match.mindspore for match in paired.alignment.modules}
@@ -195,7 +200,7 @@ def about(recipe: Recipe) -> dict[str, object]:
     }
 
 
-def initial_values(options: Options, seed: int, paired: Paired | None) -> dict[str, np.ndarray]:
+def initial_values(options: ParityJob, seed: int, paired: Paired | None) -> dict[str, np.ndarray]:
     """Trainable parameters of a new net drawn from `seed`, by torch state_dict name."""
     if paired is not None:
         return mindspore_user_model.initial_values(options, paired.alignment, seed)
@@ -213,4 +218,4 @@ def load_start(net: nn.Cell, checkpoint: str) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, ParityJob.read)

@@ -13,11 +13,11 @@ from typing import Protocol
 import numpy as np
 
 from ...training.recipe.schema import Recipe
+from ...workers.worker import progress
 from ..trace import SIDES_STAGE, TraceWriter
 from . import injected_values
 from .batches import Batch, Images, Inputs
 from .kinks import choice
-from .messages import progress
 from .step_starts import StepStart, StepStarts
 
 

@@ -23,7 +23,7 @@ from ...migrate.checkpoint.formats.metadata import EPOCH, GROUPS, STEPS
 from ...training import checkpoints
 from ...training.checkpoints import is_foreign
 from ...training.recipe.schema import Recipe
-from ..options import BARE, TRAINING
+from ..job import BARE, TRAINING
 
 NOTES = "continued"  # in the head of MindSpore's trace
 

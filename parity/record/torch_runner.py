@@ -25,7 +25,7 @@ from ...training.step.torch_step import TrainStep
 from ..align.alignment import IDENTITY, Alignment
 from ..align.torch_user_model import chunks, forward, make_step
 from ..align.user_model import Paired
-from ..options import Options
+from ..job import ParityJob
 from . import resume
 from .batches import Images
 from .kinks import BY_INPUT
@@ -119,7 +119,7 @@ class Continued:
         step.optimizer.load_state_dict(own)
 
 
-def continued_from(options: Options) -> Continued | None:
+def continued_from(options: ParityJob) -> Continued | None:
     """The training checkpoint that a run goes on from, or None where it begins anew. Raises BadCheckpoint."""
     return Continued(options.continue_from, options.folder) if options.continue_from is not None else None
 

@@ -1,11 +1,14 @@
 """The worker: every torch trace of a run; fresh weights given the state of trained ones.
 
-python -m msmigrate.parity.record.torch_worker RECIPE FOLDER [--steps N] [--init-seeds N] [--sample N]
+python -m msmigrate.parity.record.torch_worker JOB.json
 """
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import re
+import sys
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,18 +28,18 @@ from ...training.data import torch_pipeline
 from ...training.models import torch_models
 from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm
+from ...workers.messages import State
+from ...workers.worker import progress, ready, run, wait_for
 from .. import compared_draws
 from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, replay_loss, tensors, write_start
 from ..align.user_model import Paired
-from ..freed import give_back
 from ..initial_distributions import add_initial_values
-from ..options import Options, batch_file, recipe_of, run, wait_for
+from ..job import ParityJob, batch_file, recipe_of
 from ..replay.torch_replay import record_step, replay
 from ..run_folder import MINDSPORE, MINDSPORE_REPLAY, TORCH32, WEIGHTS, matched
 from ..trace import Trace, TraceWriter
 from .batches import Batch, Images, Inputs, classes, step_keys, step_mix, step_samples, targets, write_inputs
-from .messages import announce, progress
 from .recorder import (
     add_output,
     record_data,
@@ -88,11 +91,24 @@ def _counters(model: nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, 
     return found
 
 
+def release_memory() -> None:
+    """Collect what nothing refers to, and hand the C library's free pages back to the system, where it is glibc.
+
+    torch frees tensors of some MB into the C library's heap, which keeps them: a process that waits for another would
+    hold what its last step took.
+    """
+    gc.collect()
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # musl has none
+        if trim is not None:
+            trim(0)
+
+
 # the norm that ends a residual branch, by the block's class
 LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
 
 
-def main(options: Options) -> None:
+def main(options: ParityJob) -> None:
     """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
@@ -100,8 +116,8 @@ def main(options: Options) -> None:
     if options.replays:
         record_calls(options, model, inputs, paired)
     if not options.alone and options.narrowing.takes_steps:
-        give_back()
-        progress("torch: waiting for MindSpore's steps")
+        release_memory()
+        progress("torch: waiting for MindSpore's steps", State.WAITING)
         wait_for(options.folder / MINDSPORE / "trace.json")
     torch.set_num_threads(threads)
     record_matched(options, model, inputs, paired)
@@ -109,7 +125,7 @@ def main(options: Options) -> None:
         record_replayed(options, model)
 
 
-def record_calls(options: Options, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
+def record_calls(options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
     """Record what every module is given in the first step, for the replay of both sides."""
     progress("torch: what every module is given")
     recipe = options.step_recipe
@@ -121,15 +137,15 @@ def record_calls(options: Options, model: nn.Module, inputs: Inputs, paired: Pai
     record_step(options.folder, model, loss, *first, about_run, recipe.accumulate, crossing, backward=backward)
 
 
-def record_replayed(options: Options, model: nn.Module) -> None:
+def record_replayed(options: ParityJob, model: nn.Module) -> None:
     """Wait for MindSpore's replay, and run every module alone in each precision."""
-    progress("torch: waiting for MindSpore's modules")
+    progress("torch: waiting for MindSpore's modules", State.WAITING)
     wait_for(options.folder / MINDSPORE_REPLAY / "trace.json")
     runs = shortening(precisions(model), options.precision)
     replay(options.folder, model, runs, partial(about, options.recipe), options.sample, progress, options.narrowing)
 
 
-def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]:
+def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | None]:
     """Leave the starting weights and the inputs in the folder, and a trace for each precision of what one side can do
     alone."""
     recipe, folder = options.step_recipe, options.folder
@@ -153,10 +169,10 @@ def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]
     try_layouts(model, *tensors(inputs.images[-1]))
     if options.pair is None:
         torch.save(model.state_dict(), folder / WEIGHTS)
-        announce("start")
+        ready(folder / WEIGHTS)
     else:
         write_start(model, options)
-        progress("torch: waiting for the alignment")
+        progress("torch: waiting for the alignment", State.WAITING)
         paired = Paired(given, read_alignment(options))
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
     start = continued_from(options)
@@ -167,15 +183,15 @@ def record_start_of(options: Options) -> tuple[nn.Module, Inputs, Paired | None]
             record_start(side, writer)
             if writer.wants("init") and not recipe.model.checkpoint:
                 progress("torch: initial distributions")
-                add_initial_values(writer, options.init_seeds, lambda seed: initial_values(options, seed, paired))
+                add_initial_values(writer, options.seeds, lambda seed: initial_values(options, seed, paired))
         record_alone(options, side, inputs, writer)
         writer.close()
         del side  # or two precisions' weights and states are held at once
-        give_back()
+        release_memory()
     return model, inputs, paired
 
 
-def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
+def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired: Paired | None = None) -> None:
     """Record the training steps in each precision, with MindSpore's choices where rounding decides; without a stage
     that steps are taken for, the traces stay empty."""
     takes_steps = options.narrowing.takes_steps
@@ -201,10 +217,10 @@ def record_matched(options: Options, model: nn.Module, inputs: Inputs, paired: P
         writer.about = {**writer.about, "kinks": counts, **compared_draws.about(side.draws)}
         writer.close()
         del side
-        give_back()
+        release_memory()
 
 
-def record_alone(options: Options, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
+def record_alone(options: ParityJob, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
     """Both forward passes; data, and loss and optimizer on given values, where a memory layout makes no difference."""
     label = f"torch {writer.about['dtype']}"
     progress(f"{label}: evaluation and training forward passes")
@@ -221,7 +237,7 @@ def record_alone(options: Options, side: TorchSide, inputs: Inputs, writer: Trac
     record_parts(side, writer)
 
 
-def record_batches(options: Options, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
+def record_batches(options: ParityJob, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
     """The batch of each step: as the user's file has it, or as torchvision makes it in this side's precision."""
     if batch_file(options) is not None:
         for step, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
@@ -320,7 +336,7 @@ def lift(parameter: nn.Parameter) -> None:
         parameter += 0.02 * torch.randn_like(parameter) * (parameter == 0)
 
 
-def initial_values(options: Options, seed: int, paired: Paired | None = None) -> dict[str, np.ndarray]:
+def initial_values(options: ParityJob, seed: int, paired: Paired | None = None) -> dict[str, np.ndarray]:
     """Trainable parameters of a new model drawn from `seed`, by state_dict name, and what trains in MindSpore alone."""
     torch.manual_seed(seed)
     model = build(options).model
@@ -345,4 +361,4 @@ def exact_transforms(dtype: torch.dtype) -> Iterator[None]:
 
 
 if __name__ == "__main__":
-    run(main)
+    run(main, ParityJob.read)

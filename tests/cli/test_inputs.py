@@ -18,7 +18,7 @@ from msmigrate.cli import inputs
 from msmigrate.cli.inputs import Input
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.checkpoint.convert import convert
-from msmigrate.parity.options import Options, Pair
+from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.run import parity_step
 from msmigrate.training.recipe import reader as recipes
 from safetensors.numpy import save_file
@@ -310,7 +310,7 @@ def of_python(here: Path) -> list[tuple[Callable[[], object], str]]:
 
     def step(**more: Any) -> object:
         pair = Pair(**{"torch": right, "mindspore": right, **more})
-        return parity_step(TINY, Options(tiny, here / "run", pair=pair))
+        return parity_step(TINY, ParityJob(tiny, here / "run", pair=pair))
 
     return [
         (lambda: assert_parity("net.py:bild", right), "--torch net.py:bild: net.py has no function bild"),

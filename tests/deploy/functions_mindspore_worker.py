@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from msmigrate.training import mindspore_environment
+from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()
 
@@ -50,4 +51,4 @@ for number, (name, given) in enumerate(CASES):
     np.savez(f"{sys.argv[1]}/{number}.npz", x=x, own=OWN[name](Tensor(x), **given).asnumpy())
     mindspore.export(Net(name, given), Tensor(x), file_name=f"{sys.argv[1]}/{number}.onnx", file_format="ONNX")
 print(json.dumps(len(CASES)))
-mindspore_environment.leave()
+leave()

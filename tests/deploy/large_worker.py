@@ -7,16 +7,15 @@ import sys
 from pathlib import Path
 
 from msmigrate.deploy import output_files
+from msmigrate.workers import worker
 
 if __name__ == "__main__":
     name, folder, *rest = sys.argv[1:]
     output_files.ONNX_WHOLE = 100
     module = importlib.import_module(f"msmigrate.deploy.{name}")
     if name == "onnx_check_worker":
-        sys.exit(module.main(Path(folder), rest[0] == "1", [int(size) for size in rest[1:]]))
+        worker.answer(lambda: module.check(Path(folder), rest[0] == "1", [int(size) for size in rest[1:]]))
     import mindspore.train.serialization
 
     mindspore.train.serialization.TOTAL_SAVE = 0.1  # KB
-    from msmigrate.training import mindspore_environment
-
-    mindspore_environment.leave(module.main(Path(folder), *([[int(size) for size in rest]] if rest else [])))
+    worker.answer(lambda: module.main(Path(folder), *([[int(size) for size in rest]] if rest else [])))

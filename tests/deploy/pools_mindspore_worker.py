@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from msmigrate.training import mindspore_environment
+from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()
 
@@ -35,4 +36,4 @@ for size, kernel, stride, padding, ceil in CASES:
     found = [np.array_equal(loaded(Tensor(x[:n])).asnumpy(), expected[:n]) for n in (3, 1)]
     same.append([bool(each) for each in found])
 print(json.dumps(same))
-mindspore_environment.leave()
+leave()

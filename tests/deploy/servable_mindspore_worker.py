@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from msmigrate.training import mindspore_environment
+from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()
 
@@ -26,4 +27,4 @@ likeliest = names[int(np.argmax(register.methods["predict"][1](expected)))]
 top1 = register.methods["classify_top1"][1](data)
 given = register.methods["classify_top1"][1].__globals__["preprocess"](data)
 print(json.dumps({"agrees": bool(np.allclose(given, expected, atol=1e-6)) and top1 == likeliest}))
-mindspore_environment.leave()
+leave()

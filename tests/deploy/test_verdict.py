@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.deploy.compare_outputs import FILE, NET, compare
-from msmigrate.deploy.options import EXPORTED, INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
+from msmigrate.deploy.job import EXPORTED, INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
 from msmigrate.parity.verdict import Verdict
 
 EPS = 1e-6  # how far a float32 run is made to be off

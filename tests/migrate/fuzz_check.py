@@ -7,7 +7,6 @@ in words, as the complaint of an Outcome.
 from __future__ import annotations
 
 import contextlib
-import io
 import itertools
 import json
 import os
@@ -29,7 +28,7 @@ from msmigrate.migrate.checkpoint.formats import ckpt
 from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.formats.reader import Piece, Tensor, product
 from msmigrate.migrate.checkpoint.plan import Plan
-from msmigrate.reports.checkpoint import inspect_json, plan_json, plan_text, result_text, show_inspection
+from msmigrate.reports.checkpoint import inspect_json, inspection_text, plan_json, plan_text, result_text
 
 SECONDS = 5
 MEMORY = 300 << 20  # bytes that an input may make the process grow by
@@ -140,9 +139,8 @@ def _printed(plan: Plan) -> None:
 def _shown(facts: inspect_file.Facts) -> None:
     """What `inspect` prints: text of printable lines, and JSON."""
     json.dumps(inspect_json(facts), ensure_ascii=False).encode()
-    with contextlib.redirect_stdout(io.StringIO()) as printed:
-        show_inspection(facts, whole=True)
-    assert all(line.isprintable() for line in printed.getvalue().split("\n")), printed.getvalue()
+    printed = inspection_text(facts, whole=True)
+    assert all(line.isprintable() for line in printed.split("\n")), printed
 
 
 def _said_well(text: str) -> str | None:

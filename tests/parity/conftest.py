@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.parity.build_result import report
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.training.recipe import reader as recipes
 
@@ -72,7 +72,7 @@ def verdict(request: pytest.FixtureRequest) -> Callable[[str], Report]:
     def of(case: str) -> Report:
         file = files.get(case, RECIPE)
         root = request.getfixturevalue("full_cases" if case in CASES["full"] else "cases")
-        return report(file, Options(recipes.load(file), root / case))
+        return report(file, ParityJob(recipes.load(file), root / case))
 
     return of
 

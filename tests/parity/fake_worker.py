@@ -1,4 +1,4 @@
-"""A worker that does as it is told: fake_worker.py WAY … RECIPE FOLDER OPTIONS; the folder is the last plain word."""
+"""A worker that does as it is told: fake_worker.py WAY … JOB.json, which lies in the folder."""
 
 import json
 import os
@@ -8,12 +8,16 @@ import time
 from pathlib import Path
 
 way = sys.argv[1]
-folder = Path([word for word in sys.argv[2:] if not word.startswith("--")][-1])
+folder = Path(sys.argv[-1]).parent
 (folder / f"{way}.pid").write_text(str(os.getpid()))
 
 
-def say(**what: str) -> None:
-    print("@msmigrate " + json.dumps(what), flush=True)
+def say(kind: str, **facts: str) -> None:
+    print(json.dumps({"kind": kind, **facts}), flush=True)
+
+
+def progress(what: str, state: str = "working") -> None:
+    say("progress", what=what, state=state)
 
 
 if way == "waits":
@@ -26,31 +30,31 @@ elif way == "fails silently":
 elif way == "is killed":
     os.kill(os.getpid(), signal.SIGKILL)
 elif way == "explains":
-    say(error="BadRecipe: no such\nmodel", kind="BadRecipe")
+    say("failure", error="BadRecipe", text="no such\nmodel")
     sys.exit(2)
 elif way == "babbles":
-    sys.stdout.buffer.write(b"\xff\xfe garbage\n@msmigrate {broken\n@msmigrate [1]\n@msmigrate " + b"[" * 5000 + b"\n")
-    say(doing="babbling")
+    sys.stdout.buffer.write(b"\xff\xfe garbage\n{broken\n[1]\n" + b"[" * 5000 + b"\n")
+    progress("babbling")
     sys.exit(1)
 elif way == "ends at once":
     pass
 elif way == "lies":
-    say(event="start")  # and no start.pth
+    say("ready", artifact="start.pth")  # and no start.pth
     time.sleep(600)
 elif way == "interrupts":
-    say(doing="interrupting")
+    progress("interrupting")
     os.kill(os.getppid(), signal.SIGINT)
     time.sleep(600)
 elif way == "hangs":
-    say(doing="a step that never ends")
+    progress("a step that never ends")
     print("the last thing in its log", file=sys.stderr, flush=True)
     time.sleep(600)
 elif way == "waits for the other":
-    say(doing="torch: waiting for MindSpore's steps")
+    progress("torch: waiting for MindSpore's steps", "waiting")
     time.sleep(600)
 elif way == "keeps working":
     for step in range(12):
-        say(doing=f"step {step}")
+        progress(f"step {step}")
         time.sleep(0.25)
     sys.exit(7)
 elif way == "chatters":
@@ -70,7 +74,7 @@ elif way == "has children":
     same, other = (subprocess.Popen(["sleep", "600"], start_new_session=own) for own in (False, True))
     (folder / "same group.pid").write_text(str(same.pid))
     (folder / "own session.pid").write_text(str(other.pid))
-    say(doing="step 1")
+    progress("step 1")
     time.sleep(600)
 elif way == "fails midway":
     for trace, whole in (("torch-fp32", True), ("torch-fp64", False), ("replay", False)):

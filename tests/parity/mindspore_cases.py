@@ -13,9 +13,10 @@ from msmigrate.training import mindspore_environment
 mindspore_environment.prepare()
 
 from mindspore_faults import broken  # noqa: E402
-from msmigrate.parity.options import Options, wait_for  # noqa: E402
+from msmigrate.parity.job import ParityJob  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from msmigrate.training.recipe import reader as recipes  # noqa: E402
+from msmigrate.workers.worker import wait_for  # noqa: E402
 
 
 def main(root: Path, part: str, words: list[str]) -> None:
@@ -32,7 +33,7 @@ def main(root: Path, part: str, words: list[str]) -> None:
         own = recipe.model_copy(update={"seed": int(seed)}) if seed else recipe
         wait_for(root / name)
         with broken("none" if name.startswith("none-") else name):
-            mindspore_worker.main(Options(own, root / name, replay=False))
+            mindspore_worker.main(ParityJob(own, root / name, no_replay=True))
 
 
 if __name__ == "__main__":

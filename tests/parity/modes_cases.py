@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
@@ -59,6 +59,8 @@ def recipe_of(name: str) -> Path:
     return HERE / f"tiny_{CASES[name].recipe}.yaml"
 
 
-def options_of(root: Path, name: str) -> Options:
+def options_of(root: Path, name: str) -> ParityJob:
     case, recipe = CASES[name], recipes.load(recipe_of(name))
-    return Options(recipe, root / name, steps=2, init_seeds=1, replay=False, mode=case.mode, precision=case.precision)
+    return ParityJob(
+        recipe, root / name, steps=2, init_seeds=1, no_replay=True, mode=case.mode, precision=case.precision
+    )

@@ -14,10 +14,10 @@ mindspore_environment.prepare()
 import modes_mindspore_net  # noqa: E402
 from mindspore import ops  # noqa: E402
 from modes_cases import CASES, options_of  # noqa: E402
-from msmigrate.parity.options import wait_for  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from msmigrate.parity.record.mindspore_worker import record_compiled  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
+from msmigrate.workers.worker import wait_for  # noqa: E402
 
 
 def with_eps(side: Any, *rest: Any) -> None:

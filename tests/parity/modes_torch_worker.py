@@ -7,10 +7,10 @@ from pathlib import Path
 import modes_torch_net
 from modes_cases import CASES, options_of
 from msmigrate.migrate.checkpoint.convert import convert
-from msmigrate.parity.options import wait_for
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.run_folder import CHECKPOINT, MINDSPORE, WEIGHTS
 from msmigrate.training.models import torch_models
+from msmigrate.workers.worker import wait_for
 
 
 def main(root: Path, names: list[str]) -> None:

@@ -160,9 +160,9 @@ def test_a_broken_side_is_exit_1_with_the_place_and_its_known_pitfall(tmp_path: 
     code = f"""if True:
         import sys
         from pathlib import Path
-        from msmigrate.workflows.parity_step import Asked, run
-        asked = Asked(steps=1, init_seeds=1, json_file=Path(sys.argv[2]), worst=3)
-        sys.exit(run(Path(sys.argv[1]), asked, mindspore_worker={worker}))
+        from msmigrate.workflows.parity_step import run
+        asked = dict(steps=1, init_seeds=1, json_file=Path(sys.argv[2]), worst=3)
+        sys.exit(run(Path(sys.argv[1]), mindspore_worker={worker}, **asked))
     """
     done = run(RECIPE, tmp_path / "report.json", command=(sys.executable, "-c", code))
     assert done.code == 1, done
@@ -190,9 +190,9 @@ def test_a_narrowed_run_finds_the_cause_that_the_whole_finds(tmp_path: Path) -> 
     code = f"""if True:
         import sys
         from pathlib import Path
-        from msmigrate.workflows.parity_step import Asked, run
-        asked = Asked(stages=["gradients"], json_file=Path(sys.argv[2]))
-        sys.exit(run(Path(sys.argv[1]), asked, mindspore_worker={worker}))
+        from msmigrate.workflows.parity_step import run
+        asked = dict(stages=["gradients"], json_file=Path(sys.argv[2]))
+        sys.exit(run(Path(sys.argv[1]), mindspore_worker={worker}, **asked))
     """
     done = run(RECIPE, tmp_path / "report.json", command=(sys.executable, "-c", code))
     assert done.code == 1, done

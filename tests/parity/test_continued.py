@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, WorkerFailed
 from msmigrate.migrate.checkpoint.formats import metadata
-from msmigrate.parity import options as options_module
-from msmigrate.parity.options import Options, Pair, parse
+from msmigrate.parity import job as job_module
+from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.record import resume
 from msmigrate.parity.result import Report
 from msmigrate.parity.run import parity_step
@@ -73,18 +73,19 @@ def test_a_file_that_does_not_tell() -> None:
         resume.position(given(None, 16, 2), with_schedule(None))
 
 
-def test_the_workers_are_told_and_the_recipe_stays_the_same() -> None:
-    options = Options(recipes.load(RECIPE), Path("run"), continue_from=Path("last.pth"))
-    told = parse(options.arguments(RECIPE))
-    assert told.continue_from == Path("last.pth")
-    assert told.recipe.digest == recipes.load(RECIPE).digest  # so its report opens the gate of the recipe
-    assert told.step_recipe.model.checkpoint == Path("run") / options_module.BARE
+def test_the_workers_are_told_and_the_recipe_stays_the_same(tmp_path: Path) -> None:
+    options = ParityJob(recipes.load(RECIPE), Path("run"), continue_from=Path("last.pth"))
+    options.write(tmp_path / "job.json")
+    given = ParityJob.read(tmp_path / "job.json")
+    assert given.continue_from == Path("last.pth")
+    assert given.recipe.digest == recipes.load(RECIPE).digest  # so its report opens the gate of the recipe
+    assert given.step_recipe.model.checkpoint == Path("run") / job_module.BARE
 
 
 def test_a_pair_cannot_go_on() -> None:
     pair = Pair("a.py:build", "b.py:build")
     with pytest.raises(BadInput, match=r"--continue-from goes on with the recipe's own models, not with a\.py:build"):
-        Options(recipes.load(RECIPE), Path("run"), pair=pair, continue_from=Path("last.pth"))
+        ParityJob(recipes.load(RECIPE), Path("run"), pair=pair, continue_from=Path("last.pth"))
 
 
 def test_what_cannot_be_gone_on_from(tmp_path: Path) -> None:
@@ -113,7 +114,7 @@ def proven(checkpoint: Path, folder: Path, old: str = "", new: str = "") -> Repo
     text = RECIPE.read_text(encoding="utf-8")
     assert old in text
     file.write_text(text.replace(old, new), encoding="utf-8")
-    options = Options(recipes.load(file), folder / "run", steps=2, replay=False, continue_from=checkpoint)
+    options = ParityJob(recipes.load(file), folder / "run", steps=2, no_replay=True, continue_from=checkpoint)
     return parity_step(file, options)
 
 

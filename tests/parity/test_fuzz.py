@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from msmigrate.errors import MsmigrateError
 from msmigrate.parity.build_result import report
 from msmigrate.parity.graph_mode import GRAPH
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.trace import Trace, TraceWriter
 from msmigrate.training.recipe import reader as recipes
 from traces import Run
@@ -57,7 +57,7 @@ HEADS = ("mindspore-fp32", "torch-fp64-matched")
 def judged(folder: Path) -> str:
     """The one line with which the run is refused; nothing where it is judged."""
     try:
-        report(RECIPE, Options(recipes.load(RECIPE), folder))
+        report(RECIPE, ParityJob(recipes.load(RECIPE), folder))
     except MsmigrateError as error:
         return one_line(error)
     return ""

@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from msmigrate.errors import BadInput, BadTrace, MsmigrateError, WorkerFailed
 from msmigrate.parity import run_folder
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run_folder import INPUTS
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.workflows.compare import COARSE, compare_folders
-from msmigrate.workflows.record import record
+from msmigrate.workflows.record import record_side
 from traces import Run, without
 
 HERE = Path(__file__).parent
@@ -34,7 +34,7 @@ def halves(root: Path, run: Run | None = None, alone: bool = True) -> tuple[Path
         for trace in whole.glob(f"{begins}*"):
             trace.rename(folder / trace.name)
         (folder / INPUTS).write_bytes(b"the same batches")
-        run_folder.write(RECIPE, Options(recipes.load(RECIPE), folder), side, alone and side == "torch")
+        run_folder.write(RECIPE, ParityJob(recipes.load(RECIPE), folder), side, alone and side == "torch")
     return torch, mindspore
 
 
@@ -58,7 +58,7 @@ def test_a_mismatch_is_one(tmp_path: Path) -> None:
 
 def test_a_run_that_was_kept_is_judged_again(tmp_path: Path) -> None:
     folder = Run().write(tmp_path / "kept")
-    run_folder.write(RECIPE, Options(recipes.load(RECIPE), folder, steps=2), "both")
+    run_folder.write(RECIPE, ParityJob(recipes.load(RECIPE), folder, steps=2), "both")
     found: Report = compare_folders(folder)
     assert found.parity and found.made_with is not None and found.made_with.steps == 2
 
@@ -131,15 +131,15 @@ def fake(way: str) -> list[str]:
 
 
 def test_a_recording_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    options = Options(recipes.load(RECIPE), tmp_path / "out")
+    options = ParityJob(recipes.load(RECIPE), tmp_path / "out")
     with pytest.raises(WorkerFailed, match="the torch side stopped"):
-        record("torch", RECIPE, options, torch_worker=fake("fails"))
+        record_side("torch", RECIPE, options, torch_worker=fake("fails"))
     assert list(tmp_path.iterdir()) == []
 
 
 def test_what_record_refuses_before_anything_runs(tmp_path: Path) -> None:
     torch, mindspore = halves(tmp_path)
-    options = Options(recipes.load(RECIPE), tmp_path / "out")
+    options = ParityJob(recipes.load(RECIPE), tmp_path / "out")
     refused: list[tuple[str, Path, Path | None, str]] = [
         ("mindspore", tmp_path / "out", None, "give torch's trace with --with"),
         ("mindspore", tmp_path / "out", mindspore, "is a trace of mindspore: --with takes the other framework's"),
@@ -149,5 +149,5 @@ def test_what_record_refuses_before_anything_runs(tmp_path: Path) -> None:
     ]
     for framework, out, other, why in refused:
         with pytest.raises(BadInput, match=why):
-            record(framework, RECIPE, replace(options, folder=out), other)
+            record_side(framework, RECIPE, replace(options, folder=out), other)
     assert not (tmp_path / "out").exists()

@@ -9,7 +9,7 @@ import pytest
 from msmigrate.errors import BadInput, BadTrace
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.graph_mode import GRAPH, Compiled, judge_compiled
-from msmigrate.parity.options import Options, parse
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.trace import Trace, TraceWriter
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
@@ -113,10 +113,11 @@ def test_a_compiled_trace_of_another_recipe_is_refused(tmp_path: Path) -> None:
         Trace(tmp_path / "nowhere")
 
 
-def test_mode_and_precision_reach_the_workers() -> None:
-    options = Options(recipes.load(RECIPE), Path("x"), mode="graph", precision="hf32")
-    again = parse(options.arguments(RECIPE))
+def test_mode_and_precision_reach_the_workers(tmp_path: Path) -> None:
+    options = ParityJob(recipes.load(RECIPE), Path("x"), mode="graph", precision="hf32")
+    options.write(tmp_path / "job.json")
+    again = ParityJob.read(tmp_path / "job.json")
     assert (again.mode, again.precision) == ("graph", "hf32")
     for wrong in ({"mode": "eager"}, {"precision": "fp8"}):
         with pytest.raises(BadInput, match="expected one of"):
-            Options(recipes.load(RECIPE), Path("x"), **wrong)
+            ParityJob(recipes.load(RECIPE), Path("x"), **wrong)

@@ -16,8 +16,9 @@ from msmigrate.errors import BadInput, BadTrace
 from msmigrate.parity import run_folder
 from msmigrate.parity.build_result import report
 from msmigrate.parity.compare import compare
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.narrowing import OF_MODULES, STAGES, WHOLE, Narrowing
-from msmigrate.parity.options import Options, parse
+from msmigrate.parity.options import ParityOptions
 from msmigrate.parity.record.batches import Inputs
 from msmigrate.parity.record.injected_values import STEPS
 from msmigrate.parity.record.recorder import (
@@ -35,8 +36,7 @@ from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.recipe import schema
 from msmigrate.workflows import parity_step
 from msmigrate.workflows.compare import compare_folders
-from msmigrate.workflows.parity_step import Asked
-from msmigrate.workflows.record import record
+from msmigrate.workflows.record import record_side
 from traces import STEP, Run, Tensor, without
 
 RECIPE = Path(__file__).parent / "tiny.yaml"
@@ -66,7 +66,7 @@ def test_nothing_said_is_the_whole_step() -> None:
     ],
 )
 def test_what_is_no_narrowing_is_one_line(stages: Sequence[str], modules: Sequence[str], why: str) -> None:
-    for make in (lambda: Narrowing.to(stages, modules), lambda: Asked(stages=stages, modules=modules)):
+    for make in (lambda: Narrowing.to(stages, modules), lambda: ParityOptions(stages=stages, modules=modules)):
         with pytest.raises(BadInput) as refused:
             make()
         assert why in str(refused.value) and "\n" not in str(refused.value)
@@ -110,9 +110,9 @@ def test_a_glob_that_matches_no_module_names_what_there_is() -> None:
 def test_a_glob_for_a_model_of_a_recipe_is_refused_before_anything_starts(model: str) -> None:
     recipe = recipes.load(RECIPE)
     recipe = recipe.model_copy(update={"model": schema.Model(name=model)})
-    Options(recipe, Path("x"), modules=["conv1"])
+    ParityJob(recipe, Path("x"), modules=["conv1"])
     with pytest.raises(BadInput, match=f"--modules 'conf1' matches no module of {model}; the nearest: .*conv1"):
-        Options(recipe, Path("x"), modules=["conf1"])
+        ParityJob(recipe, Path("x"), modules=["conf1"])
 
 
 def test_a_glob_for_a_model_alone_is_refused_before_it_is_converted(
@@ -126,20 +126,21 @@ def test_a_glob_for_a_model_alone_is_refused_before_it_is_converted(
 
     monkeypatch.setattr(parity_step.model_spec, "ask", ask)
     with pytest.raises(BadInput, match=r"matches no module of torchvision:vgg11; the nearest: features\.0"):
-        parity_step.with_mindspore(Asked(torch="torchvision:vgg11", modules=["feature.0"]), tmp_path / "new")
+        parity_step.with_mindspore(ParityOptions(torch="torchvision:vgg11", modules=["feature.0"]), tmp_path / "new")
     assert asked == ["checkpoint.torch_model_worker"] and not (tmp_path / "new").exists()
 
 
-def test_a_worker_is_told_the_same() -> None:
+def test_a_worker_is_told_the_same(tmp_path: Path) -> None:
     for stages, modules in (((), ()), (("forward", "update"), ()), ((), ("layer1*", "fc")), (("init",), ("fc",))):
-        options = Options(recipes.load(RECIPE), Path("x"), stages=stages, modules=modules)
-        assert parse(options.arguments(RECIPE)).narrowing == options.narrowing == Narrowing.to(stages, modules)
+        options = ParityJob(recipes.load(RECIPE), Path("x"), stages=stages, modules=modules)
+        options.write(tmp_path / "job.json")
+        assert ParityJob.read(tmp_path / "job.json").narrowing == options.narrowing == Narrowing.to(stages, modules)
 
 
 def test_the_assertion_hands_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Options] = []
+    seen: list[ParityJob] = []
     monkeypatch.setattr(
-        parity_step, "parity_step", lambda path, options, **_: seen.append(options) or SimpleNamespace(parity=True)
+        parity_step, "compare_steps", lambda path, options, **_: seen.append(options) or SimpleNamespace(parity=True)
     )
     files = {
         side: f"{Path(__file__).parent / 'align' / f'pair_nets_{side}.py'}:Small" for side in ("torch", "mindspore")
@@ -235,7 +236,7 @@ def test_steps_are_taken_until_one_has_gradients(tmp_path: Path) -> None:
 def judged(folder: Path, stages: Sequence[str] = (), modules: Sequence[str] = (), steps: int = 3) -> Report:
     """The report on a folder's traces, of a model whose modules nobody knows beforehand."""
     recipe = recipes.load(RECIPE).model_copy(update={"model": schema.Model(name="torchvision:resnet18")})
-    return report(RECIPE, Options(recipe, folder, steps, stages=stages, modules=modules))
+    return report(RECIPE, ParityJob(recipe, folder, steps=steps, stages=stages, modules=modules))
 
 
 @pytest.mark.parametrize(
@@ -301,7 +302,7 @@ def halves(root: Path, ours: Sequence[str], theirs: Sequence[str]) -> tuple[Path
         for trace in (root / "whole").glob(f"{side}-*"):
             trace.rename(folder / trace.name)
         (folder / INPUTS).write_bytes(b"the same batches")
-        options = Options(recipes.load(RECIPE), folder, stages=stages)
+        options = ParityJob(recipes.load(RECIPE), folder, stages=stages)
         run_folder.write(RECIPE, options, side, alone=side == "torch")
         found.append(folder)
     return found[0], found[1]
@@ -320,9 +321,9 @@ def test_halves_that_were_recorded_for_other_stages_are_refused(tmp_path: Path) 
     ):
         compare_folders(torch, mindspore)
     for framework, other in (("mindspore", torch), ("torch", mindspore)):
-        options = Options(recipes.load(RECIPE), tmp_path / "out", stages=["loss"])
+        options = ParityJob(recipes.load(RECIPE), tmp_path / "out", stages=["loss"])
         with pytest.raises(BadTrace, match=r"out was recorded for loss and .* record both with the same --stages"):
-            record(framework, RECIPE, options, other)
+            record_side(framework, RECIPE, options, other)
     assert not (tmp_path / "out").exists()
 
 

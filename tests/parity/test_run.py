@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from msmigrate.errors import BadDestination, BadInput, MsmigrateError, WorkerFailed
+from msmigrate.errors import BadDestination, BadInput, BadRecipe, MsmigrateError, WorkerFailed
 from msmigrate.parity.build_result import report
-from msmigrate.parity.options import Options, parse
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.run import parity_step
 from msmigrate.training.recipe import reader as recipes
+from msmigrate.workers.messages import Message
 from traces import Run
 
 HERE = Path(__file__).parent
@@ -32,11 +33,11 @@ def alive(pid_file: Path) -> bool:
     return True
 
 
-def run(folder: Path, torch: str, mindspore: str) -> list[tuple[str, str]]:
-    told: list[tuple[str, str]] = []
-    options = Options(recipes.load(RECIPE), folder)
+def run(folder: Path, torch: str, mindspore: str) -> list[tuple[str, Message]]:
+    told: list[tuple[str, Message]] = []
+    options = ParityJob(recipes.load(RECIPE), folder)
     try:
-        parity_step(RECIPE, options, lambda who, doing: told.append((who, doing)), fake(torch), fake(mindspore))
+        parity_step(RECIPE, options, lambda who, message: told.append((who, message)), fake(torch), fake(mindspore))
     finally:
         assert not [p.name for p in folder.glob("*.pid") if alive(p)]
     return told
@@ -46,7 +47,7 @@ ENDINGS = {
     "fails": "exit code 1: ValueError: the last line",
     "fails silently": "exit code 3: it said nothing",
     "is killed": "killed by signal 9 (out of memory?)",
-    "explains": "BadRecipe: no such model",
+    "explains": "stopped: no such model",
     "babbles": "exit code 1",
     "ends at once": "ended without its trace: it said nothing",
 }
@@ -57,7 +58,8 @@ ENDINGS = {
 def test_a_worker_that_stops_is_one_line_and_ends_the_other(tmp_path: Path, who: str, way: str) -> None:
     ways = (way, "waits") if who == "torch" else ("waits", way)
     began = time.monotonic()
-    with pytest.raises(WorkerFailed) as stopped:
+    kind = BadRecipe if way == "explains" else WorkerFailed
+    with pytest.raises(kind) as stopped:
         run(tmp_path / "run", *ways)
     message = str(stopped.value)
     assert message.startswith(f"the {who} side ") and ENDINGS[way] in message
@@ -72,7 +74,7 @@ def test_a_start_that_is_not_there_is_one_line(tmp_path: Path) -> None:
 
 
 def test_a_command_that_does_not_exist_leaves_no_child(tmp_path: Path) -> None:
-    options = Options(recipes.load(RECIPE), tmp_path)
+    options = ParityJob(recipes.load(RECIPE), tmp_path)
     with pytest.raises(FileNotFoundError):
         parity_step(RECIPE, options, torch_worker=fake("waits"), mindspore_worker=["/no/such/command"])
     time.sleep(0.3)
@@ -90,7 +92,7 @@ def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     for folder in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(BadDestination, match="traces cannot be kept here"):
-            parity_step(RECIPE, Options(recipes.load(RECIPE), folder))
+            parity_step(RECIPE, ParityJob(recipes.load(RECIPE), folder))
 
 
 def test_ctrl_c_leaves_no_child_and_no_temporary_folder(tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_ctrl_c_leaves_no_child_and_no_temporary_folder(tmp_path: Path) -> None:
         from pathlib import Path
         from msmigrate import cli
         from msmigrate.parity import run
-        run.parity_step.__kwdefaults__["explain"], defaults = True, run.parity_step.__defaults__
+        defaults = run.parity_step.__defaults__
         run.parity_step.__defaults__ = (*defaults[:-2], {fake("interrupts")}, {fake("waits")})
         import sys
         sys.argv = ["msmigrate", "parity-step", {str(RECIPE)!r}]
@@ -115,7 +117,7 @@ def test_ctrl_c_leaves_no_child_and_no_temporary_folder(tmp_path: Path) -> None:
 
 def test_traces_recorded_elsewhere_are_compared(tmp_path: Path) -> None:
     recipe = recipes.load(RECIPE)
-    found = report(RECIPE, Options(recipe, Run().write(tmp_path)))
+    found = report(RECIPE, ParityJob(recipe, Run().write(tmp_path)))
     assert found.parity and found.versions == {"made-up": "1"} and found.recipe_digest == recipe.digest
     assert len(found.notes) == 3 and "no module ran alone" in found.notes[2]
     assert "at 3, 0 elements (steps 1 to 2)" in found.notes[0]
@@ -124,20 +126,23 @@ def test_traces_recorded_elsewhere_are_compared(tmp_path: Path) -> None:
 def test_traces_without_their_kinks_are_refused(tmp_path: Path) -> None:
     run_ = Run(about={"torch-fp64-matched": {"kinks": None}})
     with pytest.raises(BadInput, match="kinks"):
-        report(RECIPE, Options(recipes.load(RECIPE), run_.write(tmp_path)))
+        report(RECIPE, ParityJob(recipes.load(RECIPE), run_.write(tmp_path)))
 
 
 @pytest.mark.parametrize(
     ("batch", "accumulate", "asked", "compared"),
     [(4, 1, None, 4), (256, 1, None, 8), (256, 4, None, 32), (12, 4, None, 12), (256, 4, 8, 8), (4, 1, 64, 64)],
 )
-def test_how_many_images_a_compared_step_has(batch: int, accumulate: int, asked: int | None, compared: int) -> None:
+def test_how_many_images_a_compared_step_has(
+    tmp_path: Path, batch: int, accumulate: int, asked: int | None, compared: int
+) -> None:
     recipe = recipes.load(RECIPE)
     data = recipe.data.model_copy(update={"batch": batch})
-    options = Options(recipe.model_copy(update={"data": data, "accumulate": accumulate}), Path("x"), batch=asked)
+    options = ParityJob(recipe.model_copy(update={"data": data, "accumulate": accumulate}), Path("x"), batch=asked)
     assert options.step_batch == options.step_recipe.data.batch == compared
     assert options.recipe.data.batch == batch
-    again = parse(options.arguments(RECIPE))
+    options.write(tmp_path / "job.json")
+    again = ParityJob.read(tmp_path / "job.json")
     assert (again.batch, again.steps, again.sample) == (asked, options.steps, options.sample)
 
 
@@ -145,4 +150,4 @@ def test_how_many_images_a_compared_step_has(batch: int, accumulate: int, asked:
 def test_a_batch_that_micro_batches_do_not_divide_is_refused(asked: int) -> None:
     recipe = recipes.load(RECIPE).model_copy(update={"accumulate": 4})
     with pytest.raises(BadInput, match=f"a batch of {asked} images does not divide into 4 .* multiple of 4"):
-        Options(recipe, Path("x"), batch=asked)
+        ParityJob(recipe, Path("x"), batch=asked)

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import WorkerFailed
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.run import parity_step
-from msmigrate.parity.worker_processes import last_words
 from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
@@ -40,11 +39,10 @@ def failure(folder: Path, torch: str, mindspore: str, timeout: float | None = 1.
     with pytest.raises(WorkerFailed) as stopped:
         parity_step(
             RECIPE,
-            Options(recipes.load(RECIPE), folder),
+            ParityJob(recipes.load(RECIPE), folder, timeout=timeout),
             lambda *_: None,
             fake(torch),
             fake(mindspore),
-            timeout=timeout,
         )
     assert not left(folder)
     message = str(stopped.value)
@@ -101,10 +99,10 @@ def start_and_signal(folder: Path, number: int) -> subprocess.Popen[str]:
     code = f"""if True:
         from pathlib import Path
         from msmigrate.parity.run import parity_step
-        from msmigrate.parity.options import Options
+        from msmigrate.parity.job import ParityJob
         from msmigrate.training.recipe import reader as recipes
         recipe = Path({str(RECIPE)!r})
-        parity_step(recipe, Options(recipes.load(recipe), Path({str(folder)!r})), lambda *_: None,
+        parity_step(recipe, ParityJob(recipes.load(recipe), Path({str(folder)!r})), lambda *_: None,
                     {fake("has children")}, {fake("waits")})
     """
     process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
@@ -131,20 +129,7 @@ def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
 
 
 def test_workers_are_out_of_reach_of_the_terminal(tmp_path: Path) -> None:
-    options = Options(recipes.load(RECIPE), tmp_path)
+    options = ParityJob(recipes.load(RECIPE), tmp_path)
     code = "import os, sys; print('session', os.getsid(0) == os.getpid(), file=sys.stderr); sys.exit(1)"
     with pytest.raises(WorkerFailed, match="session True"):
         parity_step(RECIPE, options, torch_worker=[sys.executable, "-c", code], mindspore_worker=fake("waits"))
-
-
-def test_last_words_are_one_printable_line(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    for content, words in (
-        (b"", "it said nothing"),
-        (b"\n \n", "it said nothing"),
-        (b"one\ntwo\n\n", "two"),
-        (b"\x1b[31mred\x07", "?[31mred?"),
-        (b"x" * 3_000_000, "x" * 500),
-    ):
-        log.write_bytes(content)
-        assert last_words(log) == words

@@ -9,10 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from msmigrate.migrate.checkpoint.convert import convert
-from msmigrate.parity.options import INIT_SEEDS, Options, wait_for
+from msmigrate.parity.job import ParityJob
+from msmigrate.parity.options import INIT_SEEDS
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.run_folder import CHECKPOINT, INPUTS, MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, WEIGHTS
 from msmigrate.training.recipe import reader as recipes
+from msmigrate.workers.worker import wait_for
 
 
 def main(root: Path, words: list[str]) -> None:
@@ -22,7 +24,7 @@ def main(root: Path, words: list[str]) -> None:
             recipe, first = recipes.load(Path(case)), None
             continue
         name, _, seed = case.partition("=")
-        options = Options(recipe, root / name, init_seeds=INIT_SEEDS)
+        options = ParityJob(recipe, root / name, init_seeds=INIT_SEEDS)
         options.folder.mkdir()
         if seed or first is None:
             options = replace(options, recipe=recipe.model_copy(update={"seed": int(seed or recipe.seed)}))

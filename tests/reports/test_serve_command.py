@@ -112,7 +112,7 @@ def test_hostile_clients_do_not_stop_it(trained: Trained) -> None:
 
 BUSY = """
 import json, os, signal, time
-print(json.dumps({"pid": os.getpid()}), flush=True)
+print(json.dumps({"kind": "event", "name": "started", "facts": {"pid": os.getpid()}}), flush=True)
 time.sleep(0.5)
 os.kill(os.getppid(), signal.SIGTERM)
 time.sleep(60)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from continue_cases import AFTER, BEFORE, CASES, STEPS_PER_EPOCH, chosen, modes
 from msmigrate.errors import MsmigrateError
-from msmigrate.training.mindspore_environment import leave, prepare
+from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.worker import leave
 from step_cases import Case, batches, sampled
 from worker import dump
 

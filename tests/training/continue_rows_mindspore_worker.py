@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 from continue_rows_cases import AFTER, BEFORE, CLASSES, Run, batch, chosen, modes, start
-from msmigrate.training.mindspore_environment import leave, prepare
+from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.worker import leave
 
 prepare()
 

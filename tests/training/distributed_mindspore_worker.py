@@ -7,8 +7,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from msmigrate.training.mindspore_environment import leave, prepare
+from msmigrate.training.mindspore_environment import prepare
 from msmigrate.training.run import mindspore_rank_worker
+from msmigrate.workers.worker import leave
 
 mindspore_rank_worker.begin()  # the scheduler stays here
 prepare()

@@ -12,7 +12,8 @@ from unittest import mock
 import numpy as np
 from loop_cases import ALONE, CASES, MOST_SKIPPED, POISONED, ROW
 from loop_runs import make_job
-from msmigrate.training.mindspore_environment import leave, prepare
+from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.worker import leave
 
 prepare()
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from msmigrate.errors import BadRecipe
-from msmigrate.training.mindspore_environment import leave, prepare
+from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.worker import leave
 from step_cases import CASES, RATE_STEPS, RATES, VARIANTS, Case, Found, batches, sampled, weight
 from step_refused import REFUSED
 from worker import dump

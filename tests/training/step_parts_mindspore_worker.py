@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 from msmigrate.errors import MsmigrateError
-from msmigrate.training.mindspore_environment import leave, prepare
+from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.worker import leave
 from step_cases import COSINE, Case, batches
 from step_mindspore_worker import start
 from step_parts_cases import OVERFLOWS, RULES, SCALES

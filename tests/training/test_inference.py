@@ -8,7 +8,6 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,6 +30,7 @@ from msmigrate.training.inference import (
 from msmigrate.training.metrics import Results, Scores, log_softmax
 from msmigrate.training.mindspore_inference_worker import AHEAD, batches
 from msmigrate.training.recipe.schema import Recipe
+from msmigrate.workers.messages import Message, Progress
 from scipy.special import log_softmax as scipy_log_softmax
 
 RECIPE = Recipe.model_validate(
@@ -278,14 +278,19 @@ def test_results_survive_the_way_between_processes(tmp_path: Path) -> None:
 
 
 def worker(code: str) -> tuple[str, ...]:
-    return (sys.executable, "-c", f"import json, os, sys\nsay = lambda **e: print(json.dumps(e), flush=True)\n{code}")
+    say = "lambda kind, **facts: print(json.dumps({'kind': kind, **facts}), flush=True)"
+    return (sys.executable, "-c", f"import json, os, sys\nsay = {say}\n{code}")
 
 
 @pytest.mark.parametrize(
     ("code", "kind", "said"),
     [
-        ("say(error='no such thing', kind='Unsupported'); sys.exit(2)", Unsupported, "^no such thing$"),
-        ("say(error='odd', kind='SystemExit'); sys.exit(2)", WorkerFailed, "^odd$"),
+        ("say('failure', error='Unsupported', text='no such thing'); sys.exit(2)", Unsupported, "^no such thing$"),
+        (
+            "say('failure', error='SystemExit', text='odd'); sys.exit(2)",
+            WorkerFailed,
+            ": SystemExit: odd$",
+        ),
         ("print('first', file=sys.stderr); print('last', file=sys.stderr); sys.exit(3)", WorkerFailed, "code 3: last$"),
         ("os.kill(os.getpid(), 9)", WorkerFailed, "killed by signal 9 .out of memory"),
     ],
@@ -301,12 +306,14 @@ def test_what_a_worker_does_is_passed_on(tmp_path: Path) -> None:
         "from pathlib import Path\nfrom msmigrate.training.inference import Request\n"
         "from msmigrate.training.metrics import Scores\nimport numpy as np\n"
         "request = Request.model_validate_json(Path(sys.argv[1]).read_text())\n"
-        "print('[WARNING] MindSpore says this'); print('[1, 2]'); say(doing=request.model_dump_json())\n"
-        "scores = Scores(1); scores.add(['a'], np.zeros(1, int), np.zeros((1, 2))); say(done=1, of=1)\n"
+        "print('[WARNING] MindSpore says this'); print('[1, 2]'); say('progress', what=request.model_dump_json())\n"
+        "scores = Scores(1); scores.add(['a'], np.zeros(1, int), np.zeros((1, 2)))\n"
+        "say('progress', what='images', done=1, total=1)\n"
         "scores.results([], 1.0, 'CPU', {}).write(Path(sys.argv[1]).parent)"
     )
-    events: list[dict[str, Any]] = []
-    found = infer(REQUEST, tmp_path, events.append, worker(write))
+    heard: list[Message] = []
+    found = infer(REQUEST, tmp_path, lambda name, message: heard.append(message), worker(write))
     assert found.names == ["a"]
-    assert Request.model_validate_json(events[0]["doing"]) == REQUEST
-    assert events[1:] == [{"done": 1, "of": 1}]
+    first, last = heard
+    assert isinstance(first, Progress) and Request.model_validate_json(first.what) == REQUEST
+    assert last == Progress("images", done=1, total=1)

@@ -1,10 +1,8 @@
-"""What a MindSpore process sets before its import, and how it leaves."""
+"""What a MindSpore process sets before its import."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -22,12 +20,3 @@ def test_numpy_2_is_refused_with_the_remedy(monkeypatch):
     monkeypatch.setattr(np, "__version__", "2.4.6")
     with pytest.raises(Unsupported, match=r"this is NumPy 2\.4\.6: pip install 'numpy<2'"):
         mindspore_environment.prepare()
-
-
-def test_leave_flushes_and_gives_the_status():
-    program = (
-        "import atexit; from msmigrate.training.mindspore_environment import leave;"
-        "atexit.register(print, 'shutdown'); print('result', end=''); leave(3)"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (3, "result", "")

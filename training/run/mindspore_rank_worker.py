@@ -12,6 +12,7 @@ import os
 import sys
 from pathlib import Path
 
+from ...workers.worker import leave
 from .. import mindspore_environment
 from .ranks import SHARES, end_with_launcher
 
@@ -24,7 +25,7 @@ def begin() -> None:
     end_with_launcher()
     if os.environ.get("MS_ROLE") == "MS_SCHED":
         mindspore_environment.prepare()
-        mindspore_environment.leave(_serve())
+        leave(_serve())
     if "OMPI_COMM_WORLD_RANK" in os.environ:
         os.environ.setdefault("RANK_ID", os.environ["OMPI_COMM_WORLD_RANK"])
     # msrun numbers the processes of one machine as DEVICE_ID
@@ -71,4 +72,4 @@ def main(job_file: Path) -> int:
 
 if __name__ == "__main__":
     begin()
-    mindspore_environment.leave(main(Path(sys.argv[1])))
+    leave(main(Path(sys.argv[1])))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from ...workers.worker import leave
 from .. import mindspore_environment
 
 LIMITED = mindspore_environment.INSTRUCTION_SET[0] not in os.environ
@@ -62,4 +63,4 @@ def main(job_file: Path) -> int:
 
 
 if __name__ == "__main__":
-    mindspore_environment.leave(main(Path(sys.argv[1])))
+    leave(main(Path(sys.argv[1])))

@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 from ....mappings import table
+from ....workers.worker import progress
 from ...narrowing import STAGES
-from ...record.messages import progress
 from ...result import Cause, ModuleVerdict
 from ...trace import sample_positions
 from ...verdict import RATIO, Verdict, judge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from msmigrate.parity.options import Options, Pair
+from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.training.recipe import reader as recipes
 
 HERE = Path(__file__).parent
@@ -38,20 +38,22 @@ PORTED = {"Biasless": "Tokens"}  # a net that is not one of the twins -> torch's
 MAP = "- {torch: left, mindspore: first}\n- {torch: right, mindspore: second}\n"
 
 
-def options(root: Path, name: str) -> Options:
+def options(root: Path, name: str) -> ParityJob:
     """What a worker is told of a case; make_inputs has left its files in `root`."""
     if name in STATISTICS:
         wrong, steps, fed, how = STATISTICS[name]
         models = (f"{HERE / 'pair_nets_torch.py'}:norms", f"{HERE / 'pair_nets_mindspore.py'}:{wrong}")
         pair = Pair(*models, batch=root / "norms.npz" if fed == "file" else None)
-        return Options(recipes.load(RECIPE), root / name, steps=steps, init_seeds=1, pair=pair, replay=how == "alone")
+        return ParityJob(
+            recipes.load(RECIPE), root / name, steps=steps, init_seeds=1, pair=pair, no_replay=how != "alone"
+        )
     if name in DRAWING:
         files = (f"{HERE / 'drawing_torch.py'}:{DRAWING[name]}", f"{HERE / 'drawing_mindspore.py'}:{name}")
         pair = Pair(*files, None, None, root / "drawing.npz")
         steps, mode = (
             (1, "pynative") if name in QUICK_DRAWING else (2, "graph" if name == DRAWING[name] else "pynative")
         )
-        return Options(recipes.load(RECIPE), root / name, steps=steps, pair=pair, mode=mode)
+        return ParityJob(recipes.load(RECIPE), root / name, steps=steps, pair=pair, mode=mode)
     batch = root / f"{name}.npz"
     pair = Pair(
         f"{HERE / 'pair_nets_torch.py'}:{PORTED.get(name, name)}",
@@ -61,7 +63,7 @@ def options(root: Path, name: str) -> Options:
         batch if batch.exists() else None,
     )
     replay = name in ("Residual", "Tokens", "Swapped", "Biasless")
-    return Options(recipes.load(RECIPE), root / name, steps=2, pair=pair, replay=replay)
+    return ParityJob(recipes.load(RECIPE), root / name, steps=2, pair=pair, no_replay=not replay)
 
 
 def make_inputs(root: Path) -> None:

@@ -14,7 +14,7 @@ from msmigrate.errors import BadInput, MsmigrateError
 from msmigrate.parity.align.alignment import ALIGNMENT, read_alignment, write_map
 from msmigrate.parity.align.match_layers import settle
 from msmigrate.parity.align.model_structure import file, read
-from msmigrate.parity.options import Options, Pair
+from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.training.recipe import reader as recipes
 from structures import structure
 from test_alignment import CHAIN, FOREIGN, renamed
@@ -22,8 +22,8 @@ from test_alignment import CHAIN, FOREIGN, renamed
 RECIPE = recipes.load(Path(__file__).parent.parent / "tiny.yaml")
 
 
-def options(folder: Path) -> Options:
-    return Options(RECIPE, folder, pair=Pair("a.py:f", "b.py:f"))
+def options(folder: Path) -> ParityJob:
+    return ParityJob(RECIPE, folder, pair=Pair("a.py:f", "b.py:f"))
 
 
 def told(folder: Path) -> Path:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.run import parity_step
 from msmigrate.training.recipe import reader as recipes
 
@@ -41,7 +41,7 @@ BROKEN = (sys.executable, str(HERE / "mindspore_broken_worker.py"))
 def test_every_fault_of_a_net_is_explained(
     faults: str, expected: dict[str, tuple[str, str | None, str]], tmp_path: Path
 ) -> None:
-    options = Options(recipes.load(RECIPE), tmp_path / "run", init_seeds=1)
+    options = ParityJob(recipes.load(RECIPE), tmp_path / "run", init_seeds=1)
     found = parity_step(RECIPE, options, mindspore_worker=[*BROKEN, faults])
     causes = {cause.place: cause for cause in found.causes if cause.place in {m.name for m in found.modules}}
     assert set(causes) == set(expected), found.causes

@@ -10,13 +10,16 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import WorkerFailed
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Cause, Finding, ModuleVerdict, Report
 from msmigrate.parity.run import CAUSES, FAILED, diagnose, read_causes, read_failed, write_causes
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes
+from msmigrate.workers.messages import Message, Progress, ignore
 
 RECIPE = Path(__file__).parent.parent / "tiny.yaml"
+SEARCHING = json.dumps({"kind": "progress", "what": "causes: bn1"})
+FAILING = {"kind": "failure", "error": "ValueError", "text": "no such thing"}
 CAUSE = Cause("forward", "bn1", "ln-eps", "eps is another", "write eps", "at 0.4 of the noise", 0.4, float("inf"))
 FINDINGS = [
     Finding("forward", "train", "conv1", 0, Verdict.PASS, ratio=0.5),
@@ -33,14 +36,14 @@ def report() -> Report:
 def worker(tmp_path: Path, *lines: str) -> list[str]:
     """A worker of which this is the main; `folder` is the run's."""
     script = tmp_path / "worker.py"
-    script.write_text("\n".join(("import json, sys, time", "folder = sys.argv[2]", *lines)))
+    script.write_text("\n".join(("import json, os, sys, time", "folder = os.path.dirname(sys.argv[1])", *lines)))
     return [sys.executable, str(script)]
 
 
-def run(tmp_path: Path, *lines: str, told: Any = lambda framework, doing: None) -> list[Cause]:
+def run(tmp_path: Path, *lines: str, told: Any = ignore) -> list[Cause]:
     folder = tmp_path / "run"
     folder.mkdir()
-    return diagnose(RECIPE, Options(recipes.load(RECIPE), folder), report(), told, worker(tmp_path, *lines))
+    return diagnose(ParityJob(recipes.load(RECIPE), folder), report(), told, worker(tmp_path, *lines))
 
 
 def answer(causes: Any) -> str:
@@ -48,18 +51,18 @@ def answer(causes: Any) -> str:
 
 
 def test_what_failed_goes_out_and_causes_come_back(tmp_path: Path) -> None:
-    heard: list[tuple[str, str]] = []
+    heard: list[tuple[str, Message]] = []
     later = {**asdict(CAUSE), "stage": "update", "before": None}
     causes = run(
         tmp_path,
-        """print('@msmigrate {"doing": "causes: bn1"}')""",
+        f"print({SEARCHING!r})",
         "print('noise')",
         answer([later, {**asdict(CAUSE), "before": 900.0}]),
         told=lambda *what: heard.append(what),
     )
     assert [cause.stage for cause in causes] == ["forward", "update"]  # in the order of the stages
     assert causes[0] == Cause(**{**asdict(CAUSE), "before": 900.0})
-    assert heard == [("torch", "causes: bn1")]
+    assert heard[0] == ("torch", Progress("causes: bn1")) and len(heard) == 2
     findings, modules = read_failed(tmp_path / "run")
     assert [f.name for f in findings] == ["bn1", "loss"] and modules == [MODULE]
     assert findings[0].ratio is None and findings[0].shape == (2, 3)  # JSON has no infinity
@@ -77,7 +80,7 @@ def test_causes_are_written_whole(tmp_path: Path) -> None:
     [
         (["raise SystemExit(3)"], "exit code 3: it said nothing"),
         (["print('out of luck', file=sys.stderr)", "sys.exit(2)"], "exit code 2: out of luck"),
-        (["""print('@msmigrate {"error": "no such thing"}')""", "sys.exit(2)"], "stopped: no such thing"),
+        ([f"print({json.dumps(FAILING)!r})", "sys.exit(2)"], "stopped: no such thing"),
         (["import os, signal", "os.kill(os.getpid(), signal.SIGKILL)"], "killed by signal 9"),
         (["pass"], "causes.json"),
         ([answer({"a": 1})], "a list of causes"),
@@ -98,9 +101,9 @@ def test_a_search_that_fails_says_why(lines: list[str], said: str, tmp_path: Pat
 def test_a_search_that_hangs_is_ended(tmp_path: Path) -> None:
     folder = tmp_path / "run"
     folder.mkdir()
-    hanging = worker(tmp_path, """print('@msmigrate {"doing": "causes: bn1"}', flush=True)""", "time.sleep(600)")
+    hanging = worker(tmp_path, f"print({SEARCHING!r}, flush=True)", "time.sleep(600)")
     with pytest.raises(WorkerFailed, match=r"search for causes stopped: .*nothing for 1 s.*causes: bn1"):
-        diagnose(RECIPE, Options(recipes.load(RECIPE), folder), report(), worker=hanging, timeout=1.0)
+        diagnose(ParityJob(recipes.load(RECIPE), folder, timeout=1.0), report(), worker=hanging)
 
 
 def test_an_old_answer_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
@@ -108,7 +111,7 @@ def test_an_old_answer_is_not_taken_for_a_new_one(tmp_path: Path) -> None:
     folder.mkdir()
     write_causes(folder / CAUSES, [CAUSE])
     with pytest.raises(WorkerFailed):
-        diagnose(RECIPE, Options(recipes.load(RECIPE), folder), report(), worker=worker(tmp_path, "pass"))
+        diagnose(ParityJob(recipes.load(RECIPE), folder), report(), worker=worker(tmp_path, "pass"))
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"findings": [{}], "modules": []}', '{"findings": 3, "modules": []}'])

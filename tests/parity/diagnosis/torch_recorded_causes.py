@@ -15,7 +15,7 @@ from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.diagnosis import torch_diagnosis_worker
 from msmigrate.parity.diagnosis.causes import torch_modules
 from msmigrate.parity.diagnosis.context import Context
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.run_folder import WEIGHTS
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.models import torch_models
@@ -35,7 +35,7 @@ def main(root: Path, words: list[str]) -> None:
         model = torch_models.build(recipe.model.name, **recipe.model.args)
         model.load_state_dict(torch.load(root / first / WEIGHTS, weights_only=True))
         findings = [f for f in compare(Traces.load(root / word)) if f.verdict is not Verdict.PASS]
-        context = Context(Options(recipe, root / word), findings, [], model)
+        context = Context(ParityJob(recipe, root / word), findings, [], model)
         told[word] = [asdict(cause) for explain in EXPLAINERS for cause in explain(context)]
     print(json.dumps(told))
 

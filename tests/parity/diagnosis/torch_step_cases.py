@@ -28,7 +28,7 @@ from msmigrate.parity.diagnosis.causes import torch_modules
 from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.diagnosis.mutations.optimizer_formulas import run
 from msmigrate.parity.initial_distributions import add_initial_values
-from msmigrate.parity.options import Options
+from msmigrate.parity.job import ParityJob
 from msmigrate.parity.record import recorder, torch_worker
 from msmigrate.parity.record.torch_runner import TorchSide
 from msmigrate.parity.run_folder import MINDSPORE
@@ -253,7 +253,7 @@ def main(names: list[str]) -> None:
 
 def causes(case: Case, root: Path, folder: Path, starts: dict[str, Any]) -> list[dict[str, Any]]:
     """Record a case and have it explained."""
-    options = Options(Recipe.model_validate(copy.deepcopy(BASES[case.base])), folder, replay=False)
+    options = ParityJob(Recipe.model_validate(copy.deepcopy(BASES[case.base])), folder, no_replay=True)
     if case.base not in starts:
         first = replace(options, folder=root / case.base)
         first.folder.mkdir()
@@ -270,7 +270,7 @@ def causes(case: Case, root: Path, folder: Path, starts: dict[str, Any]) -> list
     return [asdict(cause) for cause in found]
 
 
-def mindspore(case: Case, options: Options, model: nn.Module, inputs: Any) -> None:
+def mindspore(case: Case, options: ParityJob, model: nn.Module, inputs: Any) -> None:
     """Torch in MindSpore's place, with what the case has otherwise."""
     changed = copy.deepcopy(BASES[case.base])
     case.recipe(changed)
@@ -282,7 +282,7 @@ def mindspore(case: Case, options: Options, model: nn.Module, inputs: Any) -> No
         recorder.record_data(torch_worker.data_batches(recipe, options.steps), writer)
         add_initial_values(
             writer,
-            options.init_seeds,
+            options.seeds,
             lambda seed: {n: case.drawn(n, v) for n, v in torch_worker.initial_values(options, seed + 7).items()},
         )
         side = TorchSide(recipe, theirs, torch.float32, 1)

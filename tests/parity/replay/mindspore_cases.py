@@ -15,11 +15,11 @@ import numpy as np  # noqa: E402
 from cases import CASES, PATTERNS  # noqa: E402
 from mindspore import Tensor  # noqa: E402
 from msmigrate.parity.narrowing import Narrowing  # noqa: E402
-from msmigrate.parity.options import wait_for  # noqa: E402
 from msmigrate.parity.replay.mindspore_replay import replay  # noqa: E402
 from msmigrate.parity.run_folder import MINDSPORE  # noqa: E402
 from msmigrate.parity.trace import TraceWriter  # noqa: E402
 from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.workers.worker import wait_for  # noqa: E402
 
 ABOUT = {"recipe": "0", "versions": {}, "dtype": "float32"}
 

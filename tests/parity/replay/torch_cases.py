@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import torch
 from cases import CASES
-from msmigrate.parity.options import wait_for
 from msmigrate.parity.record import torch_worker
 from msmigrate.parity.record.torch_precision import PRECISIONS
 from msmigrate.parity.replay.torch_replay import record_step, replay
 from msmigrate.parity.run_folder import MINDSPORE_REPLAY, TORCH32, matched
 from msmigrate.parity.trace import TraceWriter
+from msmigrate.workers.worker import wait_for
 from torch import nn
 from torch_nets import build
 

@@ -1,0 +1,164 @@
+"""The job of the processes that record a step, and the pair of the user's models that it may be of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from ..errors import BadInput
+from ..migrate.checkpoint.formats.detect_format import check_checkpoint
+from ..migrate.checkpoint.name_map import read_rules
+from ..migrate.model_spec import parse as parse_spec
+from ..training.data.sources import check_place
+from ..training.models import model_names
+from ..training.models.converted_models import maker
+from ..training.models.model_names import module_names
+from ..training.recipe.schema import FOLDER, Recipe
+from .options import StepOptions
+from .record.batch_file import check_batch
+
+BARE, TRAINING = "continued.pth", "continued.ckpt"
+
+SIDES = ("torch", "mindspore")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models by name, as `FILE.py:FUNCTION` or `MODULE:FUNCTION` with constant arguments.
+
+    map_file: regex pairs for names that alignment does not find by itself. checkpoint: torch weights to start from.
+    batch: an .npz or .safetensors file with the steps' inputs. outputs: the loss is one of everything that the models
+    return (see pairs/output_loss.py), and not the recipe's. Raises BadInput for what names no model.
+    """
+
+    torch: str
+    mindspore: str
+    map_file: Path | None = None
+    checkpoint: Path | None = None
+    batch: Path | None = None
+    outputs: bool = False
+
+    def __post_init__(self) -> None:
+        parse_spec(self.torch)
+        parse_spec(self.mindspore)
+
+    def check(self, sides: Sequence[str] = SIDES) -> None:
+        """Make sure, by reading alone, that there is what these sides will use of it. Raises BadInput."""
+        for side, spec in zip(SIDES, (self.torch, self.mindspore), strict=True):
+            try:
+                if side in sides:
+                    model_names.check_spec(spec, side)
+            except BadInput as error:
+                raise BadInput(f"--{side} {spec}: {error}") from None
+        if "torch" in sides and self.checkpoint is not None:
+            check_checkpoint(str(self.checkpoint), for_torch=True)
+        if "torch" in sides and self.batch is not None:
+            check_batch(self.batch)
+        read_rules(self.map_file)
+
+
+def check_inputs(recipe: Recipe, pair: Pair | None, sides: Sequence[str] = SIDES, *, draws: bool = True) -> None:
+    """Make sure, by reading alone, that there is what these sides of a recording will use, so that no framework starts
+    in vain: a pair's models and files, or the recipe's.
+
+    draws: whether batches are made of the recipe's images. Raises BadInput.
+    """
+    if pair is not None:
+        pair.check(sides)
+    elif recipe.model.source is not None:
+        maker(recipe.model.source, recipe.model.name)
+    if pair is None and "torch" in sides and recipe.model.checkpoint is not None:
+        check_checkpoint(str(recipe.model.checkpoint), for_torch=True)
+    if draws and (pair is None or pair.batch is None):
+        check_place(recipe.data.source)
+
+
+def recipe_of(job: ParityJob, classes: int) -> Recipe:
+    """The recipe of a compared step, for a pair's number of classes, checkpoint and folder of images."""
+    recipe, pair = job.step_recipe, job.pair
+    if pair is None:
+        return recipe
+    model = recipe.model.model_copy(update={"args": {"num_classes": classes}, "checkpoint": pair.checkpoint})
+    data = recipe.data
+    if pair.batch is not None and str(pair.batch).startswith(FOLDER):
+        data = data.model_copy(update={"source": str(pair.batch)})
+    return recipe.model_copy(update={"model": model, "data": data})
+
+
+def batch_file(job: ParityJob) -> Path | None:
+    """The file of the user's batches, None where the images come from the recipe or a folder."""
+    pair = job.pair
+    return None if pair is None or pair.batch is None or str(pair.batch).startswith(FOLDER) else pair.batch
+
+
+ENOUGH = 8  # images of a micro-batch that are as good a proof as hundreds, and quicker
+
+
+@dataclass(frozen=True)
+class ParityJob(StepOptions):
+    """The recipe, the folder that all processes of the run share, and what to record; see StepOptions.
+
+    pair: the user's own models in place of the recipe's. alone: torch's side is recorded without MindSpore's.
+
+    Raises BadInput for a batch that the recipe's micro-batches do not divide, for a glob that matches no module of a
+    model whose modules are known here, for a pair that is to go on from a checkpoint, and what StepOptions does.
+    """
+
+    recipe: Recipe
+    folder: Path
+    pair: Pair | None = None
+    alone: bool = False
+
+    def __post_init__(self) -> None:
+        if self.batch is not None and (self.batch < 1 or self.batch % self.recipe.accumulate):
+            raise BadInput(
+                f"a batch of {self.batch} images does not divide into {self.recipe.accumulate} equal micro-batches "
+                f"(accumulate): give --batch a multiple of {self.recipe.accumulate}"
+            )
+        super().__post_init__()
+        names = module_names(self.recipe.model.name, self.recipe.model.args) if self.pair is None else None
+        if names is not None:
+            self.narrowing.check(names, self.recipe.model.name)
+        if self.continue_from is not None and self.pair is not None:
+            raise BadInput(
+                f"--continue-from goes on with the recipe's own models, not with {self.pair.torch}: prove its step "
+                "without it"
+            )
+
+    @property
+    def checkpoint(self) -> Path | None:
+        """The file of weights that the recipe or the pair names."""
+        return self.recipe.model.checkpoint if self.pair is None else self.pair.checkpoint
+
+    @property
+    def step_batch(self) -> int:
+        """How many images a compared step has."""
+        return self.batch or min(self.recipe.data.batch, ENOUGH * self.recipe.accumulate)
+
+    @property
+    def step_recipe(self) -> Recipe:
+        """The recipe with the batch of a compared step, and the weights that it goes on from; its digest is another one
+        then."""
+        data = self.recipe.data.model_copy(update={"batch": self.step_batch})
+        model = self.recipe.model
+        if self.continue_from is not None:
+            model = model.model_copy(update={"checkpoint": self.folder / BARE})
+        return self.recipe.model_copy(update={"data": data, "model": model})
+
+    def write(self, file: Path) -> None:
+        """Store the job for the processes that do it."""
+        file.write_bytes(_adapter().dump_json(self))
+
+    @classmethod
+    def read(cls, file: Path) -> ParityJob:
+        """Read what write() stored."""
+        return _adapter().validate_json(file.read_bytes())
+
+
+@cache
+def _adapter() -> TypeAdapter[ParityJob]:
+    return TypeAdapter(ParityJob)

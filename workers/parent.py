@@ -1,0 +1,257 @@
+"""The parent's end: start workers side by side, read what they say, and end them with everything they started.
+
+Each runs in a session of its own. What a worker starts carries a token in its environment, and is found by it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from .. import processes
+from ..errors import MsmigrateError, WorkerFailed
+from .messages import START, Failure, Message, OnMessage, Progress, Result, State, decode, ignore
+
+LONGEST_LINE = 500
+MOST_LOGGED = 10_000_000  # bytes of what is no message that are kept, of each stream
+READ_AT_ONCE = 1 << 16
+LARGEST = 1 << 28  # letters of a message
+NO_MEMORY = ("MemoryError", "bad_alloc", "allocate memory", "out of memory", "Out of memory")
+MOST_WAITING = 1000  # messages that wait to be read
+TICK = 0.02  # seconds between two looks at what the workers say
+LINGER = 5.0  # seconds in which what a worker said last has been read
+
+
+class Silent(WorkerFailed):
+    """A worker has said nothing for too long."""
+
+
+class Stopped(WorkerFailed):
+    """A worker has ended and not said why; how: its exit code, or the signal that killed it, and its last words."""
+
+    def __init__(self, who: str, how: str) -> None:
+        super().__init__(f"{who} stopped, {how}")
+        self.how = how
+
+
+@dataclass
+class Worker:
+    """One process: what it said last, and when (monotonic seconds) it was heard of.
+
+    log: the file that its output goes to, None where only its last line is kept.
+    """
+
+    name: str
+    process: subprocess.Popen[str]
+    log: Path | None
+    heard: float
+    progress: Progress = field(default_factory=lambda: Progress("starting"))
+    failure: Failure | None = None
+    last: str = ""
+    readers: list[threading.Thread] = field(default_factory=list)
+
+    def last_words(self) -> str:
+        """The last line of its output that says something, in at most LONGEST_LINE printable characters."""
+        return self.last or "it said nothing"
+
+    def how_it_ended(self) -> str:
+        """Its exit code, or the signal that killed it, and its last words."""
+        code = self.process.wait()
+        for reader in self.readers:
+            reader.join(LINGER)
+        how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+        no_memory = -code == signal.SIGKILL or any(sign in self.last for sign in NO_MEMORY)
+        return f"{how}{' (out of memory?)' * no_memory}: {self.last_words()}"
+
+
+@dataclass
+class Workers:
+    """The workers of one job; leaving the block ends them, and whatever they started.
+
+    timeout: after so many seconds in which no worker says anything, one that is not waiting for another has hung.
+    several: whether an error has to say whose it is; what a single worker raises is raised here as it was there, and
+    its name stands for itself.
+    """
+
+    timeout: float | None = None
+    several: bool = True
+    workers: list[Worker] = field(default_factory=list)
+    _token: str = field(default_factory=lambda: os.urandom(16).hex())
+    # no queue.Queue: a signal's exception can leave its lock taken, and then nothing ends any more
+    _said: deque[tuple[Worker, Message | None]] = field(default_factory=deque)
+    _over: bool = False
+
+    def start(
+        self, name: str, command: Sequence[str], log: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> None:
+        """Start a worker; all of its output that is no message goes to `log`.
+
+        environment: variables for it that are set where they are not yet.
+        """
+        if log is not None:
+            log.touch()
+        process = processes.start(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            env={**(environment or {}), **os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: self._token},
+        )
+        worker = Worker(name, process, log, time.monotonic())
+        self.workers.append(worker)
+        for read, stream in ((self._read, process.stdout), (_keep, process.stderr)):
+            worker.readers.append(threading.Thread(target=read, args=(worker, stream), daemon=True))
+            worker.readers[-1].start()
+
+    def messages(self) -> Iterator[tuple[Worker, Message]]:
+        """What the workers say, until all have ended; of each that ends well a Progress whose state is ENDED.
+
+        Raises for one that ends otherwise the class of errors.py that it has named, else WorkerFailed, and Silent for
+        one that hangs.
+        """
+        running = len(self.workers)
+        while running:
+            if not self._said:
+                time.sleep(TICK)
+                self._check_silence()
+                continue
+            worker, message = self._said.popleft()
+            worker.heard = time.monotonic()
+            if message is None:
+                running -= 1
+                if worker.process.wait() or worker.failure is not None:
+                    raise self._error(worker)
+                message = Progress("ended", State.ENDED)
+            if isinstance(message, Progress):
+                worker.progress = message
+            if isinstance(message, Failure):
+                worker.failure = message
+            else:
+                yield worker, message
+
+    def _error(self, worker: Worker) -> MsmigrateError:
+        """Why a worker has ended, in one line: in its own words, or in those of the end of its output."""
+        who, failure = self._name(worker), worker.failure
+        if failure is None or not failure.text:
+            return Stopped(who, worker.how_it_ended())
+        text = " ".join(failure.text.split())[:LONGEST_LINE] + failure.where
+        if self.several:
+            return (failure.kind or WorkerFailed)(f"{who} stopped: {text}")
+        return failure.kind(failure.text) if failure.kind else WorkerFailed(f"{who} failed: {failure.error}: {text}")
+
+    def _name(self, worker: Worker) -> str:
+        return f"the {worker.name} side" if self.several else worker.name
+
+    def _check_silence(self) -> None:
+        """Raise Silent when nobody has said anything for too long."""
+        alive = [worker for worker in self.workers if worker.progress.state is not State.ENDED]
+        now = time.monotonic()
+        if self.timeout is None or not alive or any(now - worker.heard < self.timeout for worker in alive):
+            return
+        hung = [worker for worker in alive if worker.progress.state is not State.WAITING] or alive
+        worker = min(hung, key=lambda worker: worker.heard)
+        raise Silent(
+            f"{self._name(worker)} has reported nothing for {self.timeout:g} s and was ended, while at "
+            f"{worker.progress.what!r}: {worker.last_words()}; if it only needs longer, give a larger --timeout"
+        )
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self._over = True
+        for worker in self.workers:
+            processes.end(worker.process)
+        processes.end_all(self._token)  # what left its session
+        deadline = time.monotonic() + LINGER
+        while (
+            any(each.is_alive() for worker in self.workers for each in worker.readers) and time.monotonic() < deadline
+        ):
+            time.sleep(TICK)
+
+    def _read(self, worker: Worker, stream: IO[str]) -> None:
+        """Hand on the messages on a worker's stdout, and at its end None; what is no message is kept as its output."""
+        with stream, _Log(worker) as log:
+            while line := _line(stream):
+                message = decode(line)
+                if message is None:
+                    log.write(line)
+                    continue
+                while len(self._said) > MOST_WAITING and not self._over:
+                    time.sleep(TICK)
+                self._said.append((worker, message))
+        self._said.append((worker, None))
+
+
+def _line(stream: IO[str]) -> str:
+    """The next line if it may be a message, else READ_AT_ONCE letters of it at most; nothing at the end."""
+    pieces = [stream.readline(READ_AT_ONCE)]
+    size = len(pieces[0])
+    while pieces[0].startswith(START) and pieces[-1] and not pieces[-1].endswith("\n") and size < LARGEST:
+        pieces.append(stream.readline(READ_AT_ONCE))
+        size += len(pieces[-1])
+    return "".join(pieces)
+
+
+def _keep(worker: Worker, stream: IO[str]) -> None:
+    with stream, _Log(worker) as log:
+        while line := stream.readline(READ_AT_ONCE):
+            log.write(line)
+
+
+class _Log:
+    """Keeps what a worker prints, up to a size: it may be all that explains what went wrong, or endless."""
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker, self.logged = worker, 0
+        self.file = None if worker.log is None else worker.log.open("a", errors="replace")
+
+    def __enter__(self) -> _Log:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        if self.file is not None:
+            self.file.close()
+
+    def write(self, line: str) -> None:
+        """Add a line."""
+        if line.strip():
+            self.worker.last = "".join(c if c.isprintable() else "?" for c in line.strip()[:LONGEST_LINE])
+        if self.file is not None and self.logged < MOST_LOGGED:
+            self.logged += len(line)
+            self.file.write(line)
+            self.file.flush()
+
+
+def call(
+    name: str,
+    command: Sequence[str],
+    log: Path | None = None,
+    on_message: OnMessage = ignore,
+    *,
+    timeout: float | None = None,
+) -> Any:
+    """Start one worker, hand on what it says, and return its result, None where it sent none.
+
+    name: what an error calls it, such as "the MindSpore process". timeout: seconds without a word after which it has
+    hung. Raises what the worker raised, Stopped where it ended and gave no reason, and Silent.
+    """
+    answer = None
+    with Workers(timeout, several=False) as workers:
+        workers.start(name, command, log)
+        for worker, message in workers.messages():
+            if isinstance(message, Result):
+                answer = message.value
+            elif worker.progress.state is not State.ENDED:
+                on_message(name, message)
+    return answer

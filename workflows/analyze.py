@@ -1,0 +1,151 @@
+"""analyze from start to end: a model, an ONNX file, a training script, or the coverage of many models."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..atomic_files import write_whole
+from ..errors import BadDestination, BadInput
+from ..migrate.analyze.model_analysis import analyze as analyze_model
+from ..printable import echo, json_line
+from ..reports import model_analysis
+from ..reports.terminal import Console
+from .live_models import model_name
+from .results import Result, console_text
+
+WIDTH = 200  # elsewhere than in a terminal, whose width nothing is cut to
+
+
+@dataclass(frozen=True, repr=False)
+class AnalysisResult(Result):
+    """What becomes of a model or script in MindSpore; true where everything that it uses has a counterpart."""
+
+    analysis: Any
+    report: ModuleType  # what renders it
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is missing."""
+        return not self.analysis.missing
+
+    def text(self) -> str:
+        """The verdict, the operators or calls, and what has to change."""
+        return console_text(lambda console: self.report.show(self.analysis, console), WIDTH)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Every operator or call with its places."""
+        found: dict[str, Any] = self.report.as_json(self.analysis)
+        return found
+
+    def page(self) -> str:
+        """The page of --html."""
+        found: str = self.report.html(self.analysis)
+        return found
+
+
+def analyze(
+    model: Any,
+    *,
+    mode: str = "pynative",
+    target: str = "CPU",
+    inputs: Sequence[str] = (),
+    write_recipe: str | Path | None = None,
+    force: bool = False,
+) -> AnalysisResult:
+    """Say what a model or a training script uses, and what becomes of it in MindSpore, before anything is converted.
+
+    model: a torch model by name (torchvision:resnet50, FILE.py:FUNCTION) or as the function that builds it; an ONNX
+        file; or a training script, train.py, which is read and never run.
+    mode: of MindSpore, whose statuses are shown: "pynative" or "graph".
+    target: what it is to run on, "CPU", "Ascend" or "GPU"; that of the CPU is measured, the others' from documentation.
+    inputs: shapes of the model's inputs, such as "1x3x224x224" or "1x16:int64".
+    write_recipe: of a script: a file for the draft of its recipe.
+    force: replace that file where it exists.
+
+    Raises BadInput and BadDestination, and WorkerFailed for a model that does not run.
+    """
+    name = model_name(model, "model")
+    recipe = None if write_recipe is None else Path(write_recipe)
+    return _analysis(name, mode, target, tuple(inputs), recipe, force=force)
+
+
+def _analysis(
+    model: str, mode: str, target: str, inputs: tuple[str, ...], recipe: Path | None, *, force: bool
+) -> AnalysisResult:
+    if model.endswith(".py"):
+        report, analysis = _script(model, mode, target, inputs, recipe, force=force)
+        return AnalysisResult(analysis, report)
+    if recipe is not None:
+        raise BadInput("--write-recipe is for a training script: analyze train.py")
+    return AnalysisResult(analyze_model(model, mode=mode, target=target, inputs=inputs), model_analysis)
+
+
+def run(
+    targets: Sequence[str],
+    *,
+    mode: str = "pynative",
+    target: str = "CPU",
+    inputs: tuple[str, ...] = (),
+    coverage: bool = False,
+    whole: bool = False,
+    as_json: bool = False,
+    page: Path | None = None,
+    recipe: Path | None = None,
+    force: bool = False,
+) -> int:
+    """Say what becomes of models or of a script in MindSpore; returns 0 where everything has a counterpart, 1 if not.
+
+    mode, target: of MindSpore. inputs: shapes of a model's. coverage: a table of many models. whole: every operator.
+    page: a file for HTML. recipe: a file for the draft of a script's recipe, which is replaced with force. Raises
+    BadInput for options that do not fit together, BadDestination, and what reading the targets raises.
+    """
+    if coverage:
+        if inputs or recipe is not None or page is not None:
+            raise BadInput("--coverage goes with --mode, --target, --all and --json alone.")
+        return _coverage(targets, mode, target, whole=whole, as_json=as_json)
+    if len(targets) != 1:
+        raise BadInput("One TARGET, or several with --coverage.")
+    found = _analysis(targets[0], mode, target, inputs, recipe, force=force)
+    if page is not None:
+        write_whole(found.page(), page)
+    if as_json:
+        echo(json_line(found.as_dict()))
+    else:
+        console = Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+        found.report.show(found.analysis, console, whole=whole)
+    return 0 if found else 1
+
+
+def _script(
+    path: str, mode: str, target: str, inputs: tuple[str, ...], recipe: Path | None, *, force: bool
+) -> tuple[ModuleType, Any]:
+    """What renders the analysis of a script, and that; the draft of its recipe is written."""
+    from ..migrate.script.analysis import analyze_script  # not above: reading recipes costs a fifth of a second
+    from ..reports import script_analysis
+
+    if inputs:
+        raise BadInput("--input is for models; a script is read, not run.")
+    if recipe is not None and recipe.exists() and not force:
+        raise BadDestination(f"{recipe} is there already; --force replaces it")
+    analysis = analyze_script(path, mode=mode, target=target)
+    if recipe is not None:
+        write_whole(script_analysis.recipe_text(analysis), recipe)
+    return script_analysis, analysis
+
+
+def _coverage(targets: Sequence[str], mode: str, target: str, *, whole: bool, as_json: bool) -> int:
+    from ..migrate.analyze.coverage import cover  # not above, nor the bars of training's progress, which cost as much
+    from ..reports.progress import Progress
+
+    with Progress() as progress:
+        found = cover(targets, mode=mode, target=target, progress=progress)
+    if as_json:
+        echo(json_line(model_analysis.coverage_json(found)))
+    else:
+        model_analysis.show_coverage(found, whole=whole)
+    return 0 if all(entry.moves for entry in found.models) else 1

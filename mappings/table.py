@@ -9,6 +9,7 @@ Rows are read from tables/*.yaml, a kind's files and no others when only that ki
 
 from __future__ import annotations
 
+import ast
 import difflib
 from collections.abc import Iterable, Mapping
 from enum import Enum
@@ -21,7 +22,7 @@ from ..printable import quoted
 from . import user_files, user_rows
 from .reading import read_examples, read_faults, read_rows
 from .rows import Argument, Call, Fault, Row
-from .verbs import VERBS
+from .verbs import VERBS, Types, Verb
 
 KINDS = {  # kind -> how the names of its files begin: layers.yaml, layers_pooling.yaml
     "layer": "layers",
@@ -154,7 +155,7 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
         raise Unsupported(f"{found.torch} has no MindSpore counterpart: {found.why}")
     if found.kind == "script" and not found.arguments:
         raise Unsupported(f"{found.torch} does not cross argument by argument; write: {found.rewrite}")
-    given = _bind(found, args, positional)
+    given = bind(found, args, positional)
     values = _filled(found, given, complete=not partial)
     kwargs: dict[str, Any] = {}
     for argument in found.arguments:
@@ -168,7 +169,7 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
 def arguments(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """Return a torch call's arguments with torch's own defaults filled in; raises UnknownRow and BadInput."""
     found = row(name)
-    return _filled(found, _bind(found, args, ()), complete=True)
+    return _filled(found, bind(found, args, ()), complete=True)
 
 
 def inverse(name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,7 +193,7 @@ def inverse(name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     return args
 
 
-def _bind(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...]) -> dict[str, Any]:
+def bind(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...]) -> dict[str, Any]:
     """Give every positional value its torch name, and check that all names exist."""
     known = {argument.torch: argument for argument in found.arguments}
     given: dict[str, Any] = {}
@@ -274,3 +275,45 @@ def same(value: Any, other: Any) -> bool:
     if isinstance(value, (int, float)) and isinstance(other, (int, float)):
         return value == other
     return type(value) is type(other) and bool(value == other)
+
+
+# The verbs of values that are torch calls themselves: they need the table, which needs all other verbs to be read.
+
+
+def _layer(value: Any, args: Mapping[str, Any]) -> Call | None:
+    """A pair (torch layer, its arguments) to the call that makes it in MindSpore."""
+    return None if value is None else translate(value[0], value[1])
+
+
+def _from_layer(value: Call | None) -> list[Any] | None:
+    if value is None:
+        return None
+    name = next(row.torch for row in (*rows("layer"), *rows("module")) if row.mindspore == value.target)
+    return [name, inverse(name, value.kwargs)]
+
+
+def _layer_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
+    """The layer as it is, which has crossed by its own row where its expression ran."""
+    return None if types is None else [node]
+
+
+def _schedules(value: Any, args: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Pairs (torch schedule, its arguments) to pairs (MindSpore schedule, its arguments)."""
+    calls = []
+    for name, inner in value:
+        found = row(name)
+        # those that hold others, set the optimizer's own rates, or move by what is measured
+        alone = any(argument.torch in ("schedulers", "max_lr", "patience") for argument in found.arguments)
+        if found.kind != "schedule" or alone:
+            raise ValueError(f"{found.torch} cannot stand inside another schedule")
+        calls.append(translate(name, inner))
+    return [(call.target, call.kwargs) for call in calls]
+
+
+def _from_schedules(value: Any) -> list[tuple[str, dict[str, Any]]]:
+    names = {row.mindspore: row.torch for row in rows("schedule")}
+    return [(names[target], inverse(names[target], kwargs)) for target, kwargs in value]
+
+
+VERBS["layer"] = Verb("a layer by its own row", _layer, _from_layer, _layer_expression)
+VERBS["schedules"] = Verb("every schedule by its own row", _schedules, _from_schedules)

@@ -5,7 +5,8 @@ the other torch arguments, since `stride=None` means the kernel size. Its invers
 same: `forward(inverse(forward(value)))` equals `forward(value)`. A value without counterpart raises ValueError with
 the reason, which `table.translate` turns into `Unsupported`.
 
-How the shapes of state tensors change is in shapes.py.
+The verbs `layer` and `schedules`, whose values are torch calls with rows of their own, are in table.py; how the shapes
+of state tensors change is in shapes.py.
 """
 
 from __future__ import annotations
@@ -209,45 +210,6 @@ def _last_axis(value: Any, args: Mapping[str, Any]) -> tuple[int, ...]:
     return shape
 
 
-def _schedules(value: Any, args: Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Pairs (torch schedule, its arguments) to pairs (MindSpore schedule, its arguments)."""
-    from . import table
-
-    calls = []
-    for name, inner in value:
-        found = table.row(name)
-        # those that hold others, set the optimizer's own rates, or move by what is measured
-        alone = any(argument.torch in ("schedulers", "max_lr", "patience") for argument in found.arguments)
-        if found.kind != "schedule" or alone:
-            raise ValueError(f"{found.torch} cannot stand inside another schedule")
-        calls.append(table.translate(name, inner))
-    return [(call.target, call.kwargs) for call in calls]
-
-
-def _from_schedules(value: Any) -> list[tuple[str, dict[str, Any]]]:
-    from . import table
-
-    names = {row.mindspore: row.torch for row in table.rows("schedule")}
-    return [(names[target], table.inverse(names[target], kwargs)) for target, kwargs in value]
-
-
-def _layer(value: Any, args: Mapping[str, Any]) -> Call | None:
-    """A pair (torch layer, its arguments) to the call that makes it in MindSpore."""
-    from . import table
-
-    return None if value is None else table.translate(value[0], value[1])
-
-
-def _from_layer(value: Call | None) -> list[Any] | None:
-    from . import table
-
-    if value is None:
-        return None
-    rows = (*table.rows("layer"), *table.rows("module"))
-    name = next(row.torch for row in rows if row.mindspore == value.target)
-    return [name, table.inverse(name, value.kwargs)]
-
-
 def _kernel_if_none(value: Any, args: Mapping[str, Any]) -> Any:
     return args["kernel_size"] if value is None else value
 
@@ -351,11 +313,6 @@ def _last_axis_expression(node: ast.expr, types: Types) -> list[ast.expr] | None
     return [_called("tuple", node)] if several else None
 
 
-def _layer_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
-    """The layer as it is, which has crossed by its own row where its expression ran."""
-    return None if types is None else [node]
-
-
 def _twice_expression(node: ast.expr, types: Types) -> list[ast.expr] | None:
     return [node, node]
 
@@ -395,8 +352,6 @@ _BUILT_IN: dict[str, Verb] = {
         lambda value: value or None,
         none_differs=True,
     ),
-    "layer": Verb("a layer by its own row", _layer, _from_layer, _layer_expression),
-    "schedules": Verb("every schedule by its own row", _schedules, _from_schedules),
 }
 
 

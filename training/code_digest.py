@@ -13,6 +13,7 @@ from ..mappings import table, user_files, user_rows
 PACKAGE = Path(__file__).parent.parent
 ROOMS = (
     "mappings",
+    "nn",
     "optim",
     "migrate",
     "training",

@@ -20,7 +20,7 @@ KEPT = {*METHODS, *GROWING, "__init__", "items", "values", "keys"}  # the others
 CONTAINERS = {
     "torch.nn.Sequential": "mindspore.nn.SequentialCell",
     "torch.nn.ModuleList": "mindspore.nn.CellList",
-    "torch.nn.ModuleDict": "msmigrate.migrate.composed.mindspore_containers.NamedCells",
+    "torch.nn.ModuleDict": "msmigrate.nn.NamedCells",
 }
 NAMES = {
     "torch.Tensor": "mindspore.Tensor",
@@ -35,9 +35,9 @@ ONE_ROW = ("torch.nn.Conv1d", "torch.nn.ConvTranspose1d")
 BEHIND = {"kernel_size": ONE_ROW, "stride": ONE_ROW, "dilation": ONE_ROW}
 # an argument that MindSpore's class has not, or has otherwise, where it is given -> the composed class that has it
 OTHERWISE = {
-    ("torch.nn.Embedding", "padding_idx"): "msmigrate.migrate.composed.mindspore_embeddings.PaddedEmbedding",
-    ("torch.nn.LayerNorm", "elementwise_affine"): "msmigrate.migrate.composed.mindspore_norms.PartialLayerNorm",
-    ("torch.nn.LayerNorm", "bias"): "msmigrate.migrate.composed.mindspore_norms.PartialLayerNorm",
+    ("torch.nn.Embedding", "padding_idx"): "msmigrate.nn.PaddedEmbedding",
+    ("torch.nn.LayerNorm", "elementwise_affine"): "msmigrate.nn.PartialLayerNorm",
+    ("torch.nn.LayerNorm", "bias"): "msmigrate.nn.PartialLayerNorm",
 }
 # arguments of a layer's call that MindSpore calls otherwise, or has not: what is only told beside a mask
 _CAUSAL = {"is_causal": None}
@@ -75,7 +75,7 @@ ROWS_FIRST = {
     **{f"transformers.initialization.{name}": f"torch.nn.init.{name}" for name in DRAWING},
 }
 # stands where something could not be written, and raises NotImplementedError
-NOT_CONVERTED = "msmigrate.migrate.composed.mindspore_missing.not_converted"
+NOT_CONVERTED = "msmigrate.nn.not_converted"
 # questions about how torch runs, whose answer is a constant here
 CONSTANT = {
     *("torch.jit.is_scripting", "torch.jit.is_tracing", "torch._jit_internal.is_scripting"),

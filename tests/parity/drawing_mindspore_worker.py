@@ -20,7 +20,7 @@ import mindspore.nn.probability.distribution as D  # noqa: E402
 import mindspore.numpy as mnp  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, mint, nn, ops  # noqa: E402
-from msmigrate.migrate.composed import mindspore_creation as composed  # noqa: E402
+from msmigrate.nn import functional as composed  # noqa: E402
 from msmigrate.parity.compared_draws import about  # noqa: E402
 from msmigrate.parity.record.mindspore_randomness import fixed  # noqa: E402
 from msmigrate.parity.record.randomness import Draws  # noqa: E402

@@ -31,7 +31,7 @@ OPERATORS = (
     Operator(
         torch="torch.roll",
         way="composed",
-        mindspore="msmigrate.migrate.composed.mindspore_shapes.roll",
+        mindspore="msmigrate.nn.functional.roll",
         status="equal",
         calls=1,
         train_calls=1,

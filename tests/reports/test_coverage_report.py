@@ -10,7 +10,7 @@ from msmigrate.reports import model_analysis
 from msmigrate.reports import progress as progress_module
 
 RELU = Operator(torch="torch.nn.ReLU", way="direct", mindspore="mindspore.nn.ReLU", status="equal")
-ROLL = Operator(torch="torch.roll", way="composed", mindspore="msmigrate.migrate.composed.roll", status="equal")
+ROLL = Operator(torch="torch.roll", way="composed", mindspore="msmigrate.nn.functional.roll", status="equal")
 SINC = Operator(torch="torch.sinc", way="no row")
 
 

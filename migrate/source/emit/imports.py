@@ -108,20 +108,21 @@ class InlinedDefinitions:
 
     def need(self, module: str, name: str) -> str:
         """Take a definition, and first those that it names; returns what it is called in the file."""
+        module = _home(module, name)
         if (module, name) in self.names:
             return self.names[module, name]
         called = name
         while called in self.taken or called in self.names.values():
             called = f"tensor_{called}"
         self.names[module, name] = called
-        path = ROOT.joinpath(*module.split(".")[1:]).with_suffix(".py")
-        text = path.read_text(encoding="utf-8")
+        text = _file(module).read_text(encoding="utf-8")
         tree = ast.parse(text)
         defined = {key: node for node in tree.body for key in _defines(node)}
         node = defined[name]
+        own = {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
         renamed = {name: called}
         for inner in ast.walk(node):
-            if isinstance(inner, ast.Name) and inner.id in defined and inner.id != name:
+            if isinstance(inner, ast.Name) and inner.id in defined and inner.id != name and inner.id not in own:
                 renamed[inner.id] = self.need(module, inner.id)
             if isinstance(inner, ast.Name):
                 self.used.append((tree, inner.id))
@@ -140,6 +141,20 @@ class InlinedDefinitions:
                 elif isinstance(node, ast.Import) and any(alias.name == name == "mindspore" for alias in node.names):
                     head.whole.add(name)
         return "\n\n\n".join(self.found.values())
+
+
+def _file(module: str) -> Path:
+    path = ROOT.joinpath(*module.split(".")[1:])
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def _home(module: str, name: str) -> str:
+    """The module that defines a name, where `module` may only import it: msmigrate.nn has SELU of its activation."""
+    for node in ast.parse(_file(module).read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.level and name in (alias.name for alias in node.names):
+            package = module if _file(module).name == "__init__.py" else module.rpartition(".")[0]
+            return f"{package}.{node.module}"
+    return module
 
 
 def _text(lines: list[str], node: ast.stmt, renamed: dict[str, str]) -> str:

@@ -20,7 +20,7 @@ from ..rewrite.row_calls import bind_arguments, with_initial_values, write_call,
 # a cell that was part of another keeps the names that its parameters had there, and one that came later has its own
 NAMED = """for name, parameter in net.parameters_and_names():
     parameter.name = name"""
-ADD, REPLACE = (f"msmigrate.migrate.composed.mindspore_containers.{name}" for name in ("add_cell", "replace_cell"))
+ADD, REPLACE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell"))
 
 
 class ModelFunction:

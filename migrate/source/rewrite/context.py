@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ....errors import UnknownRow
 from ....mappings import table
+from ....mappings.aliases import find
 from ....mappings.rows import Row
-from ...analyze.names import find
 from ..observe.kinds import Kind
 from ..observe.observations import Observations
 from ..source_files import Imported

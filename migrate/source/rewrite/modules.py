@@ -12,14 +12,14 @@ from .row_calls import is_super
 PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
 BUFFERS = ("torch.nn.Buffer", "torch.nn.parameter.Buffer")
 MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
-RESET = "msmigrate.migrate.composed.mindspore_resetting.reset_parameters"
+RESET = "msmigrate.nn.reset_parameters"
 ATTENTION = "torch.nn.MultiheadAttention"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # of torch.utils.checkpoint: how memory is spared, and not what is computed
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
 LISTS = {
-    "torch.nn.ParameterList": "msmigrate.migrate.composed.mindspore_parameters.ParameterList",
-    "torch.nn.ParameterDict": "msmigrate.migrate.composed.mindspore_parameters.ParameterDict",
+    "torch.nn.ParameterList": "msmigrate.nn.ParameterList",
+    "torch.nn.ParameterDict": "msmigrate.nn.ParameterDict",
 }
 
 
@@ -198,7 +198,7 @@ def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
         return [ast.Assign([ast.Subscript(into, name, ast.Store())], cell)]
     if any(context.program.derives(kind, "torch.nn.Sequential") for kind in owners):
         context.adds = True
-        helper = context.name("msmigrate.migrate.composed.mindspore_containers.add_cell")
+        helper = context.name("msmigrate.nn.add_cell")
         return [ast.Expr(ast.Call(helper, [into, name, cell], []))]
     return [_put(into, name, cell)]
 

@@ -7,7 +7,7 @@ import ast
 import copy
 from typing import Any
 
-from ...analyze.names import find
+from ....mappings.aliases import find
 from ..module_api import CONTAINERS, FORWARDS, METHODS, NAMES, NOT_CONVERTED
 from ..observe.kinds import NONE, CallableKind, DtypeKind, Kind, ModuleKind, ObjectKind, PythonModule, always_imported
 from ..observe.observations import Observations

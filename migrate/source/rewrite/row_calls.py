@@ -29,7 +29,7 @@ from ..observe.kinds import (
 from .context import Context, Namer, ObservedArgument, Unwritable, handles
 
 SCALED = ("torch.add", "torch.sub")
-STARTING = "msmigrate.migrate.composed.mindspore_parameters.starting_at"
+STARTING = "msmigrate.nn.starting_at"
 ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
 
 

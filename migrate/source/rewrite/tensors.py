@@ -166,7 +166,7 @@ def dtype_name(attribute: str) -> str:
 
 
 RANK = 4  # from here on the gradient crashes: "StridedSliceGrad, input memory out of bounds"
-GETITEM = "msmigrate.migrate.composed.mindspore_indexing.getitem"
+GETITEM = "msmigrate.nn.functional.getitem"
 
 
 class StridedSlices(ast.NodeTransformer):

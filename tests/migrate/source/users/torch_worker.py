@@ -2,9 +2,9 @@
 
     python torch_worker.py FOLDER SPEC…
 
-For each `FILE.py:NAME`, FOLDER/NAME.json gets what torch_observe_worker reports, NAME.pth and NAME.state.npz the weights, and
-NAME.npz the inputs, the outputs in evaluation and training mode, and the gradients of their weighted sum. A failure is
-NAME.json's `failed`.
+For each `FILE.py:NAME`, FOLDER/NAME.json gets what torch_observe_worker reports, NAME.pth and NAME.state.npz the
+weights, and NAME.npz the inputs, the outputs in evaluation and training mode, and the gradients of their weighted
+sum. A failure is NAME.json's `failed`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,91 @@
+"""What torch.nn, torchvision and timm have and MindSpore lacks or gets wrong: Cells under the names that torch has.
+
+The functions are in functional.py. Everything here is made of MindSpore's operators that work.
+"""
+
+from __future__ import annotations
+
+from . import functional
+from .activation import SELU, HardMish, QuickGELU, RReLU, Softplus, Tanhshrink
+from .blocks import (
+    EcaModule,
+    EffectiveSEModule,
+    LayerScale,
+    LayerScale2d,
+    Mlp,
+    Permute,
+    SEModule,
+    SqueezeExcitation,
+    SwiGLU,
+)
+from .containers import (
+    NamedCells,
+    ParameterDict,
+    ParameterList,
+    add_cell,
+    not_converted,
+    replace_cell,
+    reset_parameters,
+    starting_at,
+)
+from .convolution import Fold, ScaledStdConv2d, StdConv2d, Unfold
+from .dropout import (
+    AlphaDropout,
+    DropBlock2d,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    DropPath,
+    FeatureAlphaDropout,
+    StochasticDepth,
+)
+from .indexing import EmbeddingBag, PaddedEmbedding
+from .interpolate import DepthToSpace, SpaceToDepth, UpsamplingBilinear2d, UpsamplingNearest2d
+from .losses import (
+    AsymmetricLossMultiLabel,
+    AsymmetricLossSingleLabel,
+    BCELoss,
+    BinaryCrossEntropy,
+    CosineSimilarity,
+    JsdCrossEntropy,
+    KLDivLoss,
+    LabelSmoothingCrossEntropy,
+    MultiLabelMarginLoss,
+    MultiMarginLoss,
+    PairwiseDistance,
+    SoftMarginLoss,
+    SoftTargetCrossEntropy,
+    TripletMarginLoss,
+    TripletMarginWithDistanceLoss,
+)
+from .normalization import (
+    FrozenBatchNorm2d,
+    GlobalResponseNorm,
+    LayerNorm2d,
+    LocalResponseNorm,
+    PartialLayerNorm,
+    RMSNorm,
+    RmsNorm2d,
+    SimpleNorm,
+    SimpleNorm2d,
+)
+from .padding import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
+)
+from .pooling import (
+    AdaptiveAvgMaxPool2d,
+    AdaptiveAvgPool1d,
+    AdaptiveMaxPool1d,
+    AvgPool2dSame,
+    BlurPool2d,
+    LPPool3d,
+    SelectAdaptivePool2d,
+)

@@ -1,0 +1,190 @@
+"""Boxes in images: their overlaps, forms, suppression, and the features inside them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindspore import Tensor, ops
+from mindspore import dtype as mstype
+
+
+def box_area(boxes: Tensor) -> Tensor:
+    """The areas (N,) of boxes."""
+    return (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+
+
+def box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+    """The area that two boxes share, divided by that which they cover: (N, M) for N boxes and M."""
+    shared, union = _shared(boxes1, boxes2)
+    return shared / union
+
+
+def generalized_box_iou(boxes1: Tensor, boxes2: Tensor) -> Tensor:
+    """box_iou, less the part of the box around both that neither covers: (N, M)."""
+    shared, union = _shared(boxes1, boxes2)
+    corner = ops.minimum(ops.unsqueeze(boxes1[:, :2], 1), ops.unsqueeze(boxes2[:, :2], 0))
+    far = ops.maximum(ops.unsqueeze(boxes1[:, 2:], 1), ops.unsqueeze(boxes2[:, 2:], 0))
+    sides = ops.relu(far - corner)
+    around = sides[:, :, 0] * sides[:, :, 1]
+    return shared / union - (around - union) / around
+
+
+def _shared(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
+    """The areas (N, M) that pairs of boxes share, and those that they cover."""
+    corner = ops.maximum(ops.unsqueeze(boxes1[:, :2], 1), ops.unsqueeze(boxes2[:, :2], 0))
+    far = ops.minimum(ops.unsqueeze(boxes1[:, 2:], 1), ops.unsqueeze(boxes2[:, 2:], 0))
+    sides = ops.relu(far - corner)
+    shared = sides[:, :, 0] * sides[:, :, 1]
+    first = (boxes1[:, 2] - boxes1[:, 0]) * (boxes1[:, 3] - boxes1[:, 1])
+    second = (boxes2[:, 2] - boxes2[:, 0]) * (boxes2[:, 3] - boxes2[:, 1])
+    return shared, ops.unsqueeze(first, 1) + ops.unsqueeze(second, 0) - shared
+
+
+def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
+    """Boxes (..., 4) from one of the forms xyxy, xywh and cxcywh to another."""
+    a, b, c, d = ops.unbind(boxes, -1)
+    if in_fmt == out_fmt:
+        return boxes
+    if in_fmt == "xywh":
+        c, d = a + c, b + d
+    if in_fmt == "cxcywh":
+        a, b, c, d = a - 0.5 * c, b - 0.5 * d, a + 0.5 * c, b + 0.5 * d
+    if out_fmt == "xywh":
+        c, d = c - a, d - b
+    if out_fmt == "cxcywh":
+        a, b, c, d = (a + c) / 2, (b + d) / 2, c - a, d - b
+    return ops.stack((a, b, c, d), -1)
+
+
+def clip_boxes_to_image(boxes: Tensor, size: Sequence[int]) -> Tensor:
+    """Boxes (..., 4) cut off at the borders of an image of this height and width."""
+    height, width = size
+    clipped = []
+    for place, limit in zip(ops.unbind(boxes, -1), (width, height, width, height)):  # noqa: B905
+        # torch gives what lies on the border no gradient, ops.clamp the whole
+        inside = ops.where(place > 0, place, ops.zeros_like(place))
+        clipped.append(ops.where(inside < limit, inside, limit * ops.ones_like(place)))
+    return ops.stack(tuple(clipped), -1)
+
+
+BY_CLASS = 4000  # from so many numbers on torchvision compares boxes of one class, below it moves classes apart
+
+
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
+    """The places (int64) of the boxes (K, 4) that overlap no better one that stays by more than the threshold, best
+    first."""
+    if boxes.shape[0] == 0:
+        return ops.zeros((0,), mstype.int64)
+    order = ops.argsort(scores, -1, True)
+    ours = ops.gather(boxes, order, 0)
+    return _left(order, _overlap(ours) > iou_threshold)
+
+
+def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: float) -> Tensor:
+    """nms among the boxes of each class `idxs` (K,) alone."""
+    if boxes.shape[0] == 0:
+        return ops.zeros((0,), mstype.int64)
+    if boxes.shape[0] * 4 <= BY_CLASS:
+        apart = idxs.astype(boxes.dtype) * (boxes.max() + 1)
+        return nms(boxes + ops.unsqueeze(apart, 1), scores, iou_threshold)
+    order = ops.argsort(scores, -1, True)
+    ours, classes = ops.gather(boxes, order, 0), ops.gather(idxs, order, 0)
+    alike = ops.unsqueeze(classes, 0) == ops.unsqueeze(classes, 1)
+    return _left(order, ops.logical_and(_overlap(ours) > iou_threshold, alike))
+
+
+def _overlap(boxes: Tensor) -> Tensor:
+    """The share (K, K) that pairs of boxes have in common; coordinate by coordinate, which is faster on the CPU."""
+    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    shared = _common(boxes[:, 0], boxes[:, 2]) * _common(boxes[:, 1], boxes[:, 3])
+    return shared / (ops.unsqueeze(areas, 1) + ops.unsqueeze(areas, 0) - shared)
+
+
+def _common(start: Tensor, end: Tensor) -> Tensor:
+    """How long pairs of sides (K,) lie over each other: (K, K)."""
+    shape = (start.shape[0], start.shape[0])
+    near = ops.maximum(ops.broadcast_to(ops.unsqueeze(start, 1), shape), ops.broadcast_to(start, shape))
+    far = ops.minimum(ops.broadcast_to(ops.unsqueeze(end, 1), shape), ops.broadcast_to(end, shape))
+    return ops.relu(far - near)
+
+
+def _left(order: Tensor, over: Tensor) -> Tensor:
+    """Those of `order` that stay, where over[i, j] says that i hides j.
+
+    What is hidden by a hidden box is not: the answer is asked again with those that stayed, until it is the same. After
+    n rounds the first n are right, and mostly a few rounds do.
+    """
+    number = over.shape[0]
+    places = ops.arange(number)
+    hides = ops.logical_and(over, ops.unsqueeze(places, 1) < ops.unsqueeze(places, 0)).astype(mstype.float32)
+    before = ops.zeros((number,), mstype.bool_)
+    stays = ops.ones((number,), mstype.bool_)
+    while ops.not_equal(before, stays).any():
+        before = stays
+        stays = ops.matmul(before.astype(mstype.float32), hides) == 0
+    return ops.masked_select(order.astype(mstype.int64), stays)
+
+
+def remove_small_boxes(boxes: Tensor, min_size: float) -> Tensor:
+    """The places (int64) of the boxes (K, 4) whose sides are both at least this long."""
+    wide, high = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+    large = ops.logical_and(wide >= min_size, high >= min_size)
+    return ops.masked_select(ops.arange(boxes.shape[0]).astype(mstype.int64), large)
+
+
+def roi_align(
+    input: Tensor,
+    boxes: Tensor | Sequence[Tensor],
+    output_size: int | Sequence[int],
+    spatial_scale: float = 1.0,
+    sampling_ratio: int = -1,
+    aligned: bool = False,
+) -> Tensor:
+    """Means of bilinear samples in the parts of each box: (K, C, height, width) of `output_size` for K boxes.
+
+    input: (N, C, H, W). boxes: (K, 5) with the image's number in front, or one (K, 4) for every image. Boxes get no
+    gradient, as in torch. A sampling_ratio below 1 takes as many samples as a part has pixels, at most H by W of them.
+    """
+    high, wide = (output_size, output_size) if isinstance(output_size, int) else (output_size[0], output_size[1])
+    count, channels, height, width = input.shape
+    images = ops.permute(input.astype(mstype.float32), (0, 2, 3, 1))
+    lists = tuple(boxes) if isinstance(boxes, (tuple, list)) else (boxes,)
+    found: tuple[Tensor, ...] = ()
+    for number in range(len(lists)):
+        rois = ops.stop_gradient(lists[number]).astype(mstype.float32)
+        total = rois.shape[0]
+        if total == 0:
+            continue
+        corner = rois[:, -4:] * spatial_scale - (0.5 if aligned else 0.0)
+        down = _weights(corner[:, 1], corner[:, 3], high, height, sampling_ratio, aligned)
+        across = _weights(corner[:, 0], corner[:, 2], wide, width, sampling_ratio, aligned)
+        if isinstance(boxes, (tuple, list)):
+            one = ops.narrow(images, 0, number, 1)
+        else:  # which image a box lies in is a value, so that the other images are given no weight
+            one = images
+            own = (ops.unsqueeze(rois[:, 0], 1) == ops.arange(count).astype(mstype.float32)).astype(mstype.float32)
+            down = ops.unsqueeze(down, 2) * own.reshape((total, 1, count, 1))
+        rows = ops.matmul(down.reshape((total * high, -1)), one.reshape((-1, width * channels)))
+        parts = ops.matmul(ops.unsqueeze(across, 1), rows.reshape((total, high, width, channels)))
+        found = (*found, ops.permute(parts, (0, 3, 1, 2)))
+    if len(found) == 0:
+        return ops.zeros((0, channels, high, wide), input.dtype)
+    return (ops.cat(found) if len(found) > 1 else found[0]).astype(input.dtype)
+
+
+def _weights(start: Tensor, end: Tensor, parts: int, length: int, sampling_ratio: int, aligned: bool) -> Tensor:
+    """The weight (K, parts, length) of each place along a side in each part of a box's side from start to end (K,)."""
+    side = end - start if aligned else ops.maximum(end - start, ops.ones_like(start))
+    part = (side / parts).reshape((-1, 1, 1))
+    if sampling_ratio > 0:
+        samples, number = sampling_ratio, ops.full_like(part, sampling_ratio)
+    else:
+        samples, number = length, ops.ceil(part)
+    divisor = ops.maximum(number, ops.ones_like(number))
+    index = ops.arange(samples).astype(mstype.float32)
+    first = start.reshape((-1, 1, 1)) + ops.arange(parts).astype(mstype.float32).reshape((1, -1, 1)) * part
+    place = first + (index + 0.5) * part / divisor
+    counted = ops.logical_and(index < number, ops.logical_and(place >= -1, place <= length))
+    near = ops.unsqueeze(ops.clamp(place, 0, length - 1), -1) - ops.arange(length).astype(mstype.float32)
+    weights = ops.relu(1 - ops.abs(near)) * ops.unsqueeze(counted, -1).astype(mstype.float32)
+    return ops.sum(weights, 2) / divisor

@@ -1,0 +1,171 @@
+"""Cells that hold others, what is done to a finished Cell, and what stands where a model could not be written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from fnmatch import fnmatch
+from typing import Any
+
+from mindspore import Parameter, nn
+from mindspore.common.initializer import Constant, HeUniform, Normal, Uniform, initializer
+
+
+class NamedCells(nn.Cell):
+    """Cells by name, in their order, as a dictionary; nn.CellDict is no Cell in Graph mode."""
+
+    def __init__(self, cells: Mapping[str, nn.Cell] | None = None) -> None:
+        super().__init__()
+        self.cell_names: list[str] = []
+        self.cell_list: list[nn.Cell] = []
+        for name, cell in (cells or {}).items():
+            self[name] = cell
+
+    def __setitem__(self, name: str, cell: nn.Cell) -> None:
+        if name in self.cell_names:
+            setattr(self, name, cell)
+            self.cell_list[self.cell_names.index(name)] = cell
+            return
+        self.insert_child_to_cell(name, cell)
+        self.cell_names.append(name)
+        self.cell_list.append(cell)
+
+    def __getitem__(self, name: str) -> nn.Cell:
+        return self.cell_list[self.cell_names.index(name)]
+
+    def __len__(self) -> int:
+        return len(self.cell_names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.cell_names)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.cell_names
+
+    def update(self, cells: Mapping[str, nn.Cell]) -> None:
+        """Add cells."""
+        for name, cell in cells.items():
+            self[name] = cell
+
+    def keys(self) -> list[str]:
+        """The names."""
+        return self.cell_names
+
+    def values(self) -> list[nn.Cell]:
+        """The cells."""
+        return self.cell_list
+
+    def items(self) -> zip[tuple[str, nn.Cell]]:
+        """Names and cells."""
+        return zip(self.cell_names, self.cell_list)  # noqa: B905  # MindSpore compiles no keyword of zip
+
+
+def add_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
+    """Add a named cell to a SequentialCell, which itself only appends numbered ones."""
+    sequential.insert_child_to_cell(name, cell)
+    sequential.cell_list = list(sequential.cells())
+
+
+def replace_cell(sequential: nn.SequentialCell, name: str, cell: nn.Cell) -> None:
+    """Put a cell in the place of one that a SequentialCell has by name."""
+    setattr(sequential, name, cell)
+    sequential.cell_list = list(sequential.cells())
+
+
+def starting_at(cell: nn.Cell, value: float, *names: str) -> nn.Cell:
+    """Give parameters of a new layer the number that torch's begin with; names as `layers.*.bias`."""
+    for name, parameter in cell.parameters_and_names():
+        if any(fnmatch(name, pattern) for pattern in names):
+            parameter.set_data(initializer(Constant(value), parameter.shape, parameter.dtype))
+    return cell
+
+
+class ParameterList(nn.Cell):
+    """Parameters by their place."""
+
+    def __init__(self, values: Iterable[Any] = ()) -> None:
+        super().__init__()
+        self.count = 0
+        for value in values:
+            self.append(value)
+
+    def append(self, value: Any) -> ParameterList:
+        """Add one more at the end."""
+        parameter = value if isinstance(value, Parameter) else Parameter(value)
+        self.insert_param_to_cell(str(self.count), parameter, check_name_contain_dot=False)
+        self.count += 1
+        return self
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Parameter:
+        return getattr(self, str(range(self.count)[index]))
+
+    def __iter__(self) -> Iterator[Parameter]:
+        return iter([self[index] for index in range(self.count)])
+
+
+class ParameterDict(nn.Cell):
+    """Parameters by their name."""
+
+    def __init__(self, parameters: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        for name, value in (parameters or {}).items():
+            self[name] = value
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        parameter = value if isinstance(value, Parameter) else Parameter(value)
+        self.insert_param_to_cell(name, parameter)
+        self.names.append(name)
+
+    def __getitem__(self, name: str) -> Parameter:
+        return getattr(self, name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.names
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def keys(self) -> list[str]:
+        """The names."""
+        return self.names
+
+    def values(self) -> list[Parameter]:
+        """The parameters."""
+        return [self[name] for name in self.names]
+
+    def items(self) -> list[tuple[str, Parameter]]:
+        """Names and parameters."""
+        return [(name, self[name]) for name in self.names]
+
+
+def reset_parameters(cell: nn.Cell) -> None:
+    """Give a layer the weights that a new one has: a norm's ones and zeros, other layers' drawn from their fan in."""
+    parameters = dict(cell.parameters_and_names(expand=False))
+    if not parameters and cell.cells():
+        raise ValueError(f"how {type(cell).__name__} begins is not known: its weights are in the cells inside it")
+    for name, parameter in parameters.items():
+        if name in ("gamma", "moving_variance"):
+            rule = "ones"
+        elif name in ("beta", "moving_mean"):
+            rule = "zeros"
+        elif name == "embedding_table":
+            rule = Normal(sigma=1.0)
+        elif name == "weight":
+            rule = HeUniform(negative_slope=math.sqrt(5))
+        elif name == "bias" and "weight" in parameters:
+            rule = Uniform(scale=1 / math.sqrt(math.prod(parameters["weight"].shape[1:])))
+        else:
+            raise ValueError(f"how {type(cell).__name__} begins with {name} is not known")
+        parameter.set_data(initializer(rule, parameter.shape, parameter.dtype))
+
+
+def not_converted(why: str) -> Any:
+    """Raise NotImplementedError: this part of the model has no MindSpore source yet."""
+    raise NotImplementedError(why)

@@ -1,0 +1,295 @@
+"""Convolutions that MindSpore lacks or gets wrong on the CPU, and the windows that they slide over, unfolded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mindspore import Parameter, Tensor, nn, ops
+from mindspore import dtype as mstype
+
+
+class Unfold(nn.Cell):
+    """The patches of an image as columns; MindSpore's own nn.Unfold is another layer."""
+
+    def __init__(
+        self,
+        kernel_size: int | tuple[int, int],
+        dilation: int | tuple[int, int] = 1,
+        padding: int | tuple[int, int] = 0,
+        stride: int | tuple[int, int] = 1,
+    ) -> None:
+        super().__init__()
+        self.kernel_size, self.dilation, self.padding, self.stride = kernel_size, dilation, padding, stride
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, H, W); the result is (N, C * patch, patches)."""
+        columns = ops.unfold(input, self.kernel_size, self.dilation, self.padding, self.stride)
+        return columns.reshape((columns.shape[0], -1, columns.shape[-1]))
+
+
+class Fold(nn.Cell):
+    """Patches given as columns, added up to an image."""
+
+    def __init__(
+        self,
+        output_size: int | tuple[int, int],
+        kernel_size: int | tuple[int, int],
+        dilation: int | tuple[int, int] = 1,
+        padding: int | tuple[int, int] = 0,
+        stride: int | tuple[int, int] = 1,
+    ) -> None:
+        super().__init__()
+        self.output_size = (output_size, output_size) if isinstance(output_size, int) else tuple(output_size)
+        self.kernel_size = (kernel_size, kernel_size) if isinstance(kernel_size, int) else tuple(kernel_size)
+        self.dilation, self.padding, self.stride = dilation, padding, stride
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C * patch, patches)."""
+        patch = self.kernel_size[0] * self.kernel_size[1]
+        columns = input.reshape((input.shape[0], input.shape[1] // patch, patch, input.shape[2]))
+        size = Tensor(self.output_size)
+        return ops.fold(columns, size, self.kernel_size, self.dilation, self.padding, self.stride)
+
+
+def fold(
+    input: Tensor,
+    output_size: int | Sequence[int],
+    kernel_size: int | Sequence[int],
+    dilation: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    stride: int | Sequence[int] = 1,
+) -> Tensor:
+    """Add overlapping patches up to an image; ops.fold wants the size of the image as a tensor."""
+    height, width = (output_size, output_size) if isinstance(output_size, int) else tuple(output_size)
+    size = Tensor([height, width], mstype.int32)
+    return ops.fold(input, size, kernel_size, dilation, padding, stride)
+
+
+class StdConv2d(nn.Conv2d):
+    """A convolution whose weight is standardised for each output channel."""
+
+    def __init__(
+        self,
+        in_channel: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int | None = None,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = False,
+        eps: float = 1e-06,
+    ) -> None:
+        width = ((stride - 1) + dilation * (kernel_size - 1)) // 2 if padding is None else padding
+        super().__init__(in_channel, out_channels, kernel_size, stride, "pad", width, dilation, groups, has_bias=bias)
+        self.eps, self.width = eps, width
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, H, W)."""
+        centred = self.weight - ops.mean(self.weight, (1, 2, 3), True)
+        weight = centred * ops.rsqrt(ops.mean(centred * centred, (1, 2, 3), True) + self.eps)
+        bias = self.bias if self.has_bias else None
+        return ops.conv2d(x, weight, bias, self.stride, "pad", self.width, self.dilation, self.group)
+
+
+class ScaledStdConv2d(nn.Conv2d):
+    """A convolution whose weight is standardised, scaled by its fan-in and by a trained gain."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: int,
+        stride: int = 1,
+        padding: int | None = None,
+        dilation: int = 1,
+        groups: int = 1,
+        bias: bool = True,
+        gamma: float = 1.0,
+        eps: float = 1e-06,
+        gain_init: float = 1.0,
+    ) -> None:
+        width = ((stride - 1) + dilation * (kernel_size - 1)) // 2 if padding is None else padding
+        super().__init__(in_channels, out_channels, kernel_size, stride, "pad", width, dilation, groups, has_bias=bias)
+        self.eps, self.width = eps, width
+        self.scale = gamma * (in_channels // groups * kernel_size * kernel_size) ** -0.5
+        self.gain = Parameter(gain_init * ops.ones((out_channels, 1, 1, 1)), name="gain")
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, H, W)."""
+        centred = self.weight - ops.mean(self.weight, (1, 2, 3), True)
+        unit = centred * ops.rsqrt(ops.mean(centred * centred, (1, 2, 3), True) + self.eps)
+        weight = unit * (self.gain * self.scale)
+        bias = self.bias if self.has_bias else None
+        return ops.conv2d(x, weight, bias, self.stride, "pad", self.width, self.dilation, self.group)
+
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    output_padding: int | Sequence[int] = 0,
+    groups: int = 1,
+    dilation: int | Sequence[int] = 1,
+) -> Tensor:
+    """The transposed convolution along one dimension, as one over images of height 1."""
+    steps, sides, more, apart = [
+        (value, value) if isinstance(value, int) else (value[0], value[0])
+        for value in (stride, padding, output_padding, dilation)
+    ]
+    x = conv_transpose2d(
+        ops.unsqueeze(input, -2),
+        ops.unsqueeze(weight, -2),
+        bias,
+        (1, steps[1]),
+        (0, sides[1]),
+        (0, more[1]),
+        groups,
+        (1, apart[1]),
+    )
+    return x.squeeze(-2)
+
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    output_padding: int | Sequence[int] = 0,
+    groups: int = 1,
+    dilation: int | Sequence[int] = 1,
+) -> Tensor:
+    """The transposed convolution of images: zeros between the values, then a convolution with the turned kernel.
+
+    MindSpore's own fills what output_padding adds with other values. weight: (in, out / groups, kh, kw).
+    """
+    return _conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
+
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] = 0,
+    output_padding: int | Sequence[int] = 0,
+    groups: int = 1,
+    dilation: int | Sequence[int] = 1,
+) -> Tensor:
+    """The transposed convolution of volumes: zeros between the values, then a convolution with the turned kernel."""
+    return _conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
+
+
+def _conv_transpose(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    output_padding: int | Sequence[int],
+    groups: int,
+    dilation: int | Sequence[int],
+    rank: int,
+) -> Tensor:
+    """A transposed convolution over `rank` dimensions."""
+    steps = (stride,) * rank if isinstance(stride, int) else tuple(stride)
+    sides = (padding,) * rank if isinstance(padding, int) else tuple(padding)
+    more = (output_padding,) * rank if isinstance(output_padding, int) else tuple(output_padding)
+    apart = (dilation,) * rank if isinstance(dilation, int) else tuple(dilation)
+    x = input
+    for index in range(rank):
+        axis = 2 + index
+        size = x.shape[axis]
+        if steps[index] > 1:
+            x = ops.unsqueeze(x, axis + 1)
+            zeros = ops.zeros_like(x)
+            x = ops.cat((x,) + (zeros,) * (steps[index] - 1), axis + 1)
+            shape = tuple(x.shape)
+            x = x.reshape((*shape[:axis], size * steps[index], *shape[axis + 2 :]))
+        # what the convolution wants on both sides; the zeros behind the last value count
+        whole = apart[index] * (weight.shape[axis] - 1)
+        before = whole - sides[index]
+        behind = whole - sides[index] + more[index] - (steps[index] - 1)
+        x = _padded(x, axis, before, behind)
+    shape = tuple(weight.shape)
+    kernel = weight.reshape((groups, shape[0] // groups, *shape[1:])).swapaxes(1, 2)
+    kernel = kernel.reshape((groups * shape[1], shape[0] // groups, *shape[2:]))
+    kernel = ops.flip(kernel, tuple(range(2, 2 + rank)))
+    convolve = ops.conv2d if rank == 2 else ops.conv3d
+    return convolve(x, kernel, bias, 1, "valid", 0, apart, groups)
+
+
+def _padded(x: Tensor, axis: int, before: int, behind: int) -> Tensor:
+    """Zeros in front of and behind a dimension, or so many values less."""
+    if before < 0 or behind < 0:
+        first, last = max(-before, 0), max(-behind, 0)
+        x = ops.narrow(x, axis, first, x.shape[axis] - first - last)
+    shape = tuple(x.shape)
+    parts: tuple[Any, ...] = (x,)
+    if before > 0:
+        parts = (ops.zeros((*shape[:axis], before, *shape[axis + 1 :]), x.dtype), *parts)
+    if behind > 0:
+        parts = (*parts, ops.zeros((*shape[:axis], behind, *shape[axis + 1 :]), x.dtype))
+    return ops.cat(parts, axis) if len(parts) > 1 else x
+
+
+def deform_conv2d(
+    input: Tensor,
+    offset: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: int | Sequence[int] = (1, 1),
+    padding: int | Sequence[int] = (0, 0),
+    dilation: int | Sequence[int] = (1, 1),
+    mask: Tensor | None = None,
+) -> Tensor:
+    """A convolution of (N, C, H, W) whose taps stand where `offset` moves them, and count as `mask` says.
+
+    offset: (N, 2 · offset groups · kh · kw, height, width), down before across for every tap. mask: half as many
+    channels. weight: (out, C / groups, kh, kw). Outside the image there are zeros.
+    """
+    steps, sides, apart = [
+        (value, value) if isinstance(value, int) else (value[0], value[1]) for value in (stride, padding, dilation)
+    ]
+    count, channels, height, width = input.shape
+    out, each, kernel_high, kernel_wide = weight.shape
+    high, wide = offset.shape[2], offset.shape[3]
+    taps, places = kernel_high * kernel_wide, high * wide
+    sets = offset.shape[1] // (2 * taps)
+    moved = offset.reshape((count, sets, kernel_high, kernel_wide, 2, high, wide))
+    down = _rest(high, steps[0], sides[0]).reshape((-1, 1)) + moved[:, :, :, :, 0]
+    down = (down + _rest(kernel_high, apart[0], 0).reshape((-1, 1, 1, 1))).reshape((count, sets, -1))
+    across = _rest(wide, steps[1], sides[1]) + moved[:, :, :, :, 1]
+    across = (across + _rest(kernel_wide, apart[1], 0).reshape((-1, 1, 1))).reshape((count, sets, -1))
+    image = input.reshape((count, sets, channels // sets, height * width))
+    top, left = ops.stop_gradient(ops.floor(down)), ops.stop_gradient(ops.floor(across))
+    low, right = down - top, across - left
+    found = ops.zeros((count, sets, channels // sets, taps * places), input.dtype)
+    for lower in (0, 1):
+        row = top + lower
+        by_row = low if lower else 1 - low
+        for further in (0, 1):
+            column = left + further
+            share = by_row * (right if further else 1 - right)
+            inside = ops.logical_and(
+                ops.logical_and(row >= 0, row < height), ops.logical_and(column >= 0, column < width)
+            )
+            at = ops.clamp(row, 0, height - 1) * width + ops.clamp(column, 0, width - 1)
+            at = ops.broadcast_to(ops.unsqueeze(at.astype(mstype.int32), 2), found.shape)
+            share = share * inside.astype(share.dtype)
+            found = found + ops.gather_elements(image, 3, at) * ops.unsqueeze(share, 2)
+    if mask is not None:
+        found = found * mask.reshape((count, sets, 1, taps * places))
+    groups = channels // each
+    columns = found.reshape((count, groups, each * taps, places))
+    result = ops.matmul(weight.reshape((groups, out // groups, each * taps)), columns).reshape((count, out, high, wide))
+    return result if bias is None else result + bias.reshape((1, -1, 1, 1))
+
+
+def _rest(number: int, step: int, before: int) -> Tensor:
+    """Where the windows, or the taps of one, stand along a side when nothing moves them."""
+    return ops.arange(number).astype(mstype.float32) * step - before

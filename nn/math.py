@@ -1,0 +1,238 @@
+"""Functions on values, one by one, summed up or in order, which MindSpore lacks or computes otherwise than torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import mindspore
+from mindspore import Tensor, ops
+from mindspore import dtype as mstype
+
+
+def rsub(input: Any, other: Any, alpha: Any = 1) -> Any:
+    """`other - alpha * input`, as torch.rsub."""
+    return other - (input if alpha == 1 else input * alpha)
+
+
+def float_power(input: Any, exponent: Any) -> Any:
+    """`input ** exponent` in float64, as torch.float_power computes it, whatever the dtypes are."""
+    if isinstance(input, mindspore.Tensor):
+        input = ops.cast(input, mindspore.float64)
+    if isinstance(exponent, mindspore.Tensor):
+        exponent = ops.cast(exponent, mindspore.float64)
+    return ops.pow(input, exponent)
+
+
+def bitwise_not(input: Any) -> Any:
+    """`~input`: of truth values the opposite, of whole numbers `-1 - input`, as torch.bitwise_not."""
+    if input.dtype == mindspore.bool_:
+        return ops.logical_not(input)
+    return -1 - input
+
+
+def fmin(input: Any, other: Any) -> Any:
+    """The smaller of two values, and the number where one is NaN, as torch.fmin; MindSpore's has no CPU kernel."""
+    return ops.where(ops.logical_or(input <= other, ops.isnan(other)), input, other)
+
+
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
+    """`input` between two bounds, as torch.clamp: NaN stays, and a value at a bound passes no gradient on.
+
+    Where the bound is a tensor, a value at it shares the gradient with it. MindSpore's own turns NaN into a bound, and
+    passes the whole gradient on.
+    """
+    if isinstance(min, mindspore.Tensor):
+        input = ops.where(ops.isnan(input), input, ops.maximum(input, min))
+    elif min is not None:
+        input = ops.where(input <= min, min, input)
+    if isinstance(max, mindspore.Tensor):
+        input = ops.where(ops.isnan(input), input, ops.minimum(input, max))
+    elif max is not None:
+        input = ops.where(input >= max, max, input)
+    return input
+
+
+def sum(input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
+    """The sum; of whole numbers and truth values in int64, as torch.sum."""
+    if dtype is None and input.dtype in (mindspore.bool_, mindspore.uint8, mindspore.int32):
+        dtype = mindspore.int64
+    return ops.sum(input if dtype is None else input.astype(dtype), dim, keepdim)
+
+
+def cumsum(input: Any, dim: int, dtype: Any = None) -> Any:
+    """The running sum; of whole numbers and truth values in int64, as torch.cumsum."""
+    if dtype is None and input.dtype in (mindspore.bool_, mindspore.uint8, mindspore.int32):
+        dtype = mindspore.int64
+    return ops.cumsum(input if dtype is None else input.astype(dtype), dim)
+
+
+def count_nonzero(input: Any, dim: Any = None) -> Any:
+    """How many values are not zero, in int64, as torch.count_nonzero."""
+    return ops.sum((input != 0).astype(mindspore.int64), dim)
+
+
+def var_mean(input: Any, dim: Any = None, unbiased: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+    """Variance and mean, as torch.var_mean: the squares are divided by `n - correction`.
+
+    unbiased: torch's older word for a correction of 1 (True) or 0 (False).
+    """
+    if unbiased is not None:
+        correction = 1 if unbiased else 0
+    mean = ops.mean(input, dim, True)
+    squares = ops.mean(ops.square(input - mean), dim, keepdim)
+    count = input.size // mean.size
+    return squares * (count / (count - correction)), mean if keepdim else ops.mean(input, dim, False)
+
+
+def var(input: Any, dim: Any = None, unbiased: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+    """The variance, as torch.var: the squares are divided by `n - correction`, or as `unbiased` says."""
+    return var_mean(input, dim, unbiased, correction, keepdim)[0]
+
+
+def std_mean(input: Any, dim: Any = None, unbiased: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+    """Standard deviation and mean, as torch.std_mean."""
+    variance, mean = var_mean(input, dim, unbiased, correction, keepdim)
+    return ops.sqrt(variance), mean
+
+
+def std(input: Any, dim: Any = None, unbiased: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
+    """The standard deviation, as torch.std."""
+    return ops.sqrt(var_mean(input, dim, unbiased, correction, keepdim)[0])
+
+
+def max(input: Any, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
+    """torch.max in its three forms: the largest of all; along `dim`, with its places; or the larger of two tensors."""
+    if isinstance(dim, mindspore.Tensor):  # torch.max(input, other)
+        return ops.maximum(input, dim)
+    if other is not None:
+        return ops.maximum(input, other)
+    if dim is None:
+        return ops.amax(input)
+    places = ops.argmax(input, dim, True)
+    values = ops.gather_elements(input, dim, places)
+    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
+
+
+def min(input: Any, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
+    """torch.min in its three forms: the smallest of all; along `dim`, with its places; or the smaller of two."""
+    if isinstance(dim, mindspore.Tensor):  # torch.min(input, other)
+        return ops.minimum(input, dim)
+    if other is not None:
+        return ops.minimum(input, other)
+    if dim is None:
+        return ops.amin(input)
+    places = ops.argmin(input, dim, True).astype(mindspore.int64)
+    values = ops.gather_elements(input, dim, places)
+    return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
+
+
+def median(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The middle value, the lower of two, and along `dim` its places too, as torch.median."""
+    if dim is None:
+        values = ops.sort(input.reshape(-1))[0]
+        return values[(values.size - 1) // 2]
+    middle = (input.shape[dim] - 1) // 2
+    ordered, places = ops.sort(ops.swapaxes(input, dim, -1))
+    values = ops.swapaxes(ordered[..., middle : middle + 1], dim, -1)
+    where = ops.swapaxes(places[..., middle : middle + 1], dim, -1).astype(mindspore.int64)
+    return (values, where) if keepdim else (values.squeeze(dim), where.squeeze(dim))
+
+
+def argmin(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """The place of the smallest value, in int64, as torch.argmin."""
+    return ops.argmin(input, dim, keepdim).astype(mindspore.int64)
+
+
+def any(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether some value is not zero, as torch.any; MindSpore's takes numbers wrongly on the CPU."""
+    return ops.any(input if input.dtype == mindspore.bool_ else input != 0, dim, keepdim)
+
+
+def all(input: Any, dim: Any = None, keepdim: bool = False) -> Any:
+    """Whether no value is zero, as torch.all; `any` of MindSpore's CPU takes numbers wrongly."""
+    return ops.all(input if input.dtype == mindspore.bool_ else input != 0, dim, keepdim)
+
+
+def cummax(input: Any, dim: int) -> Any:
+    """The largest value so far along `dim`, and its place, as torch.cummax; MindSpore's gradient has no CPU kernel."""
+    places = ops.cummax(ops.stop_gradient(input), dim)[1].astype(mindspore.int64)
+    return ops.gather_elements(input, dim, places), places
+
+
+def cummin(input: Any, dim: int) -> Any:
+    """The smallest value so far along `dim`, and its place, as torch.cummin; MindSpore's gradient has no CPU kernel."""
+    places = ops.cummin(ops.stop_gradient(input), dim)[1].astype(mindspore.int64)
+    return ops.gather_elements(input, dim, places), places
+
+
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:
+    """How often each whole number occurs, in int64, or the sum of its weights, as torch.bincount."""
+    counts = ops.bincount(input, weights, minlength)
+    return counts.astype(mindspore.int64) if weights is None else counts
+
+
+def unique(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: None = None
+) -> Any:
+    """The different values, smallest first; if asked for, also which of them stands at each place, and how often."""
+    values, order = ops.sort(input.reshape((-1,)))
+    count = values.shape[0]
+    start = ops.ones((1,), mstype.bool_)
+    fresh = ops.cat((start, ops.not_equal(ops.narrow(values, 0, 1, count - 1), ops.narrow(values, 0, 0, count - 1))))
+    found: tuple[Tensor, ...] = (ops.masked_select(values, fresh),)
+    if return_inverse:
+        rank = ops.cumsum(fresh.astype(mstype.int64), 0) - 1
+        places = ops.tensor_scatter_elements(ops.zeros_like(rank), order, rank, 0)
+        found = (*found, places.reshape(input.shape))
+    if return_counts:
+        ends = ops.masked_select(ops.arange(1, count + 1), ops.cat((ops.narrow(fresh, 0, 1, count - 1), start)))
+        starts = ops.masked_select(ops.arange(count), fresh)
+        found = (*found, ends - starts)
+    return found if len(found) > 1 else found[0]
+
+
+def quantile(
+    input: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
+) -> Tensor:
+    """The values below which the shares `q` of those along `dim` lie; one dimension in front for a vector of shares.
+
+    interpolation: linear, lower, higher, midpoint or nearest. NaN where a value is NaN.
+    """
+    x = input.reshape((-1,)) if dim is None else input
+    axis = 0 if dim is None else dim % x.ndim
+    count = x.shape[axis]
+    rows = ops.moveaxis(x, axis, -1)
+    values = ops.sort(rows, -1)[0]
+    shares = q.reshape((-1,)) if isinstance(q, Tensor) else ops.full((1,), q, dtype=x.dtype)
+    rank = ops.stop_gradient(shares * (count - 1))
+    if interpolation == "lower":
+        rank = ops.floor(rank)
+    elif interpolation == "higher":
+        rank = ops.ceil(rank)
+    elif interpolation == "nearest":
+        rank = ops.round(rank)
+    low = ops.floor(rank)
+    below = ops.gather(values, low.astype(mstype.int32), -1)
+    above = ops.gather(values, ops.ceil(rank).astype(mstype.int32), -1)
+    weight = 0.5 * (rank > low).astype(x.dtype) if interpolation == "midpoint" else rank - low
+    found = below + (above - below) * weight
+    void = ops.not_equal(rows, rows).any(-1, True)
+    found = ops.where(void, ops.full_like(found, float("nan")), found)
+    if keepdim:
+        ones = (1,) * input.ndim
+        found = ops.moveaxis(ops.unsqueeze(found, -2), -2, axis) if dim is not None else found.reshape((*ones, -1))
+    if isinstance(q, Tensor) and q.ndim > 0:
+        return ops.moveaxis(found, -1, 0)
+    return found.squeeze(-1)
+
+
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether all values are close: one truth value, as a tensor."""
+    return ops.isclose(input, other, rtol, atol, equal_nan).all()
+
+
+def equal(input: Tensor, other: Tensor) -> Tensor:
+    """Whether shape and all values are the same: one truth value, as a tensor."""
+    if tuple(input.shape) != tuple(other.shape):
+        return Tensor(False)
+    return ops.equal(input, other).all()

@@ -1,0 +1,273 @@
+"""Norms that MindSpore's CPU lacks, or gets wrong in value or gradient: Cells and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mindspore import Parameter, Tensor, nn, ops
+
+
+class RMSNorm(nn.Cell):
+    """Divides by the root of the mean square over the last axes, those of `normalized_shape`, and scales.
+
+    eps: torch's None is that of float32.
+    """
+
+    def __init__(
+        self, normalized_shape: int | Sequence[int], eps: float | None = None, elementwise_affine: bool = True
+    ) -> None:
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.axes = tuple(range(-len(shape), 0))
+        self.eps = 1.1920928955078125e-07 if eps is None else eps
+        self.weight = Parameter(ops.ones(shape), name="weight") if elementwise_affine else None
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (..., *normalized_shape)."""
+        output = input * ops.rsqrt(ops.mean(input * input, self.axes, True) + self.eps)
+        return output if self.weight is None else output * self.weight
+
+
+class PartialLayerNorm(nn.Cell):
+    """A LayerNorm over the last axes, those of `normalized_shape`, without a shift or without both of its weights."""
+
+    def __init__(
+        self,
+        normalized_shape: Sequence[int],
+        epsilon: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self.shape = tuple(normalized_shape)
+        self.epsilon = epsilon
+        self.gamma = Parameter(ops.ones(self.shape), name="gamma") if elementwise_affine else None
+        self.beta = Parameter(ops.zeros(self.shape), name="beta") if elementwise_affine and bias else None
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (..., *normalized_shape)."""
+        gamma = ops.ones(self.shape, input.dtype) if self.gamma is None else self.gamma
+        beta = ops.zeros(self.shape, input.dtype) if self.beta is None else self.beta
+        first = -1 if len(self.shape) == 1 else input.ndim - len(self.shape)  # -1 is what ONNX's exporter takes
+        return ops.LayerNorm(first, first, self.epsilon)(input, gamma, beta)[0]
+
+
+class LocalResponseNorm(nn.Cell):
+    """Divides by (k + alpha * the mean square of `size` neighbouring channels) to the power beta."""
+
+    def __init__(self, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, ...)."""
+        square, channels = input * input, input.shape[1]
+        before = ops.zeros_like(ops.narrow(square, 1, 0, 1))
+        padded = ops.cat((before,) * (self.size // 2) + (square,) + (before,) * ((self.size - 1) // 2), 1)
+        total = ops.narrow(padded, 1, 0, channels)
+        for shift in range(1, self.size):
+            total = total + ops.narrow(padded, 1, shift, channels)
+        return input / ops.pow(total * (self.alpha / self.size) + self.k, self.beta)
+
+
+class FrozenBatchNorm2d(nn.Cell):
+    """Batch normalisation by statistics and an affine map that stay; none of its tensors is trained."""
+
+    def __init__(self, num_features: int, eps: float = 1e-5) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = Parameter(ops.ones((num_features,)), name="weight", requires_grad=False)
+        self.bias = Parameter(ops.zeros((num_features,)), name="bias", requires_grad=False)
+        self.running_mean = Parameter(ops.zeros((num_features,)), name="running_mean", requires_grad=False)
+        self.running_var = Parameter(ops.ones((num_features,)), name="running_var", requires_grad=False)
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, H, W)."""
+        scale = self.weight * ops.rsqrt(self.running_var + self.eps)
+        bias = self.bias - self.running_mean * scale
+        return x * scale.reshape((1, -1, 1, 1)) + bias.reshape((1, -1, 1, 1))
+
+
+class LayerNorm2d(nn.Cell):
+    """Layer normalisation over the channels of (N, C, H, W)."""
+
+    def __init__(self, num_channels: int, eps: float = 1e-6) -> None:
+        super().__init__()
+        self.eps = eps
+        self.gamma = Parameter(ops.ones((num_channels,)), name="gamma")
+        self.beta = Parameter(ops.zeros((num_channels,)), name="beta")
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, H, W)."""
+        centred = x - ops.mean(x, 1, True)
+        scaled = centred * ops.rsqrt(ops.mean(centred * centred, 1, True) + self.eps)
+        return scaled * self.gamma.reshape((1, -1, 1, 1)) + self.beta.reshape((1, -1, 1, 1))
+
+
+class RmsNorm2d(nn.Cell):
+    """Divides by the root of the channels' mean square, and scales."""
+
+    def __init__(self, channels: int, eps: float = 1e-6, affine: bool = True) -> None:
+        super().__init__()
+        self.eps = eps
+        self.weight = Parameter(ops.ones((channels,)), name="weight") if affine else None
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, H, W)."""
+        output = x * ops.rsqrt(ops.mean(x * x, 1, True) + self.eps)
+        return output if self.weight is None else output * self.weight.reshape((1, -1, 1, 1))
+
+
+class SimpleNorm(nn.Cell):
+    """Divides by the root of the last axis' variance, without taking the mean away, and scales."""
+
+    def __init__(self, channels: int, eps: float = 1e-6, affine: bool = True) -> None:
+        super().__init__()
+        self.eps, self.channels = eps, channels
+        self.weight = Parameter(ops.ones((channels,)), name="weight") if affine else None
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (..., channels)."""
+        centred = x - ops.mean(x, -1, True)
+        variance = ops.sum(centred * centred, -1, True) / (self.channels - 1)
+        output = x * ops.rsqrt(variance + self.eps)
+        return output if self.weight is None else output * self.weight
+
+
+class SimpleNorm2d(nn.Cell):
+    """Divides by the root of the channels' variance, without taking the mean away, and scales."""
+
+    def __init__(self, channels: int, eps: float = 1e-6, affine: bool = True) -> None:
+        super().__init__()
+        self.eps, self.channels = eps, channels
+        self.weight = Parameter(ops.ones((channels,)), name="weight") if affine else None
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, C, H, W)."""
+        centred = x - ops.mean(x, 1, True)
+        variance = ops.sum(centred * centred, 1, True) / (self.channels - 1)
+        output = x * ops.rsqrt(variance + self.eps)
+        return output if self.weight is None else output * self.weight.reshape((1, -1, 1, 1))
+
+
+class GlobalResponseNorm(nn.Cell):
+    """ConvNeXt V2's: scales by each channel's norm over the image, divided by the channels' mean norm."""
+
+    def __init__(self, dim: int, eps: float = 1e-6, channels_last: bool = True) -> None:
+        super().__init__()
+        self.eps = eps
+        self.image, self.channel = ((1, 2), -1) if channels_last else ((2, 3), 1)
+        self.shape = (1, 1, 1, -1) if channels_last else (1, -1, 1, 1)
+        self.weight = Parameter(ops.zeros((dim,)), name="weight")
+        self.bias = Parameter(ops.zeros((dim,)), name="bias")
+
+    def construct(self, x: Tensor) -> Tensor:
+        """x: (N, H, W, C) with channels_last, else (N, C, H, W)."""
+        norm = ops.sqrt(ops.sum(x * x, self.image, True))
+        relative = norm / (ops.mean(norm, self.channel, True) + self.eps)
+        return x + self.bias.reshape(self.shape) + self.weight.reshape(self.shape) * (x * relative)
+
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Sequence[int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Mean 0 and variance 1 over the last dimensions, then scaled and shifted; ops.layer_norm has no CPU kernel."""
+    shape = tuple(normalized_shape)
+    first = -1 if len(shape) == 1 else input.ndim - len(shape)  # -1 is what ONNX's exporter takes
+    scale = ops.ones(shape, input.dtype) if weight is None else weight
+    shift = ops.zeros(shape, input.dtype) if bias is None else bias
+    return ops.LayerNorm(first, first, eps)(input, scale, shift)[0]
+
+
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """Divided by the root of the mean square over the last dimensions, then scaled; without eps float32's own."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    small = 1.1920928955078125e-07 if eps is None else eps
+    x = input * ops.rsqrt(ops.mean(input * input, axes, True) + small)
+    return x if weight is None else x * weight
+
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Normalized by the running statistics, or in training by the batch's own.
+
+    The running statistics are not moved, as torch does in training: nn.BatchNorm2d keeps them.
+    """
+    shape = (1, -1) + (1,) * (input.ndim - 2)
+    if training:
+        axes = (0, *range(2, input.ndim))
+        mean = ops.mean(input, axes, True)
+        centred = input - mean
+        variance = ops.mean(centred * centred, axes, True)
+    else:
+        centred = input - running_mean.reshape(shape)
+        variance = running_var.reshape(shape)
+    x = centred / ops.sqrt(variance + eps)
+    if weight is not None:
+        x = x * weight.reshape(shape)
+    return x if bias is None else x + bias.reshape(shape)
+
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Every channel of every sample normalized by its own statistics, or by the running ones, which are not moved."""
+    shape = (1, -1) + (1,) * (input.ndim - 2)
+    if use_input_stats or running_mean is None or running_var is None:
+        axes = tuple(range(2, input.ndim))
+        centred = input - ops.mean(input, axes, True)
+        variance = ops.mean(centred * centred, axes, True)
+    else:
+        centred = input - running_mean.reshape(shape)
+        variance = running_var.reshape(shape)
+    x = centred / ops.sqrt(variance + eps)
+    if weight is not None:
+        x = x * weight.reshape(shape)
+    return x if bias is None else x + bias.reshape(shape)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """Divided by its norm of order p along `dim`, which counts as eps at least."""
+    if p == 2.0:
+        square = (input * input).sum(dim, keepdims=True)
+        # the root's gradient is infinite at 0; torch's is 0 below eps
+        size = ops.where(square > eps * eps, ops.sqrt(ops.maximum(square, eps * eps)), eps * ops.ones_like(square))
+        return input / size
+    if p == 1.0:
+        return input / ops.maximum(ops.abs(input).sum(dim, keepdims=True), eps)
+    return input / ops.maximum(ops.pow(ops.pow(ops.abs(input), p).sum(dim, keepdims=True), 1.0 / p), eps)
+
+
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """Divided by (k + alpha · the mean square of `size` neighbouring channels) to the power of beta."""
+    square = input * input
+    before, behind = size // 2, (size - 1) // 2
+    shape = tuple(input.shape)
+    edge = (*shape[:1], 1, *shape[2:])
+    parts = (*[ops.zeros(edge, input.dtype)] * before, square, *[ops.zeros(edge, input.dtype)] * behind)
+    padded = ops.cat(parts, 1) if size > 1 else square
+    total = ops.narrow(padded, 1, 0, shape[1])
+    for start in range(1, size):
+        total = total + ops.narrow(padded, 1, start, shape[1])
+    return input / ops.pow(k + alpha * (total / size), beta)

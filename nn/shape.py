@@ -1,0 +1,173 @@
+"""Layout of tensors, where MindSpore has no operator or one that fails on the CPU; with torch's argument names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mindspore import Tensor, ops
+
+
+def roll(input: Tensor, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Tensor:
+    """Shift the values along `dims`, what leaves at the end coming in at the start; without dims the flat tensor.
+
+    MindSpore's CPU has no kernel for ops.roll.
+    """
+    x = input.reshape((-1,)) if dims is None else input
+    steps = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if dims is None:
+        axes: tuple[int, ...] = (0,)
+    else:
+        axes = (dims,) if isinstance(dims, int) else tuple(dims)
+    for step, axis in zip(steps, axes):  # noqa: B905  # MindSpore compiles no keyword of zip
+        size = x.shape[axis]
+        cut = (size - step) % size
+        if cut != 0:
+            x = ops.cat((ops.narrow(x, axis, cut, size - cut), ops.narrow(x, axis, 0, cut)), axis)
+    return x.reshape(input.shape)
+
+
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """Split one dimension into several of the given sizes, of which one may be -1."""
+    shape = tuple(input.shape)
+    axis = dim % len(shape)
+    return input.reshape(shape[:axis] + tuple(sizes) + shape[axis + 1 :])
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """The values in the shape of another tensor."""
+    return input.reshape(other.shape)
+
+
+def expand(input: Tensor, size: Sequence[int]) -> Tensor:
+    """Repeat dimensions of size 1 up to `size`, whose -1 leaves one as it is; new dimensions come in front."""
+    shape = tuple(input.shape)
+    shape = (1,) * (len(size) - len(shape)) + shape
+    wanted: tuple[int, ...] = ()
+    for index in range(len(shape)):
+        wanted = (*wanted, shape[index] if size[index] == -1 else size[index])
+    return ops.broadcast_to(input, wanted)
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """Repeat dimensions of size 1 up to the shape of another tensor."""
+    return ops.broadcast_to(input, other.shape)
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """Every tensor in the shape that all of them broadcast to."""
+    shape: tuple[int, ...] = ()
+    for tensor in tensors:
+        own = tuple(tensor.shape)
+        rank = max(len(shape), len(own))
+        ours, theirs = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(own)) + own
+        shape = ()
+        for axis in range(rank):
+            shape = (*shape, theirs[axis] if ours[axis] == 1 else ours[axis])
+    found: tuple[Tensor, ...] = ()
+    for tensor in tensors:
+        found = (*found, ops.broadcast_to(tensor, shape))
+    return found
+
+
+def unfold_dimension(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Every window of `size` values along one dimension, `step` apart; the window's values form a last dimension.
+
+    torch.Tensor.unfold; the Tensor.unfold of MindSpore is torch.nn.functional.unfold.
+    """
+    axis = dimension % input.ndim
+    count = (input.shape[axis] - size) // step + 1
+    parts = tuple([ops.narrow(input, axis, index * step, size).unsqueeze(axis) for index in range(count)])
+    windows = ops.cat(parts, axis)  # the windows in the place of the dimension, their values behind
+    return ops.movedim(windows, axis + 1, -1)
+
+
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """One slice along a dimension, which is gone afterwards."""
+    return ops.narrow(input, dim, index % input.shape[dim], 1).squeeze(dim)
+
+
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """A matrix with the vector on a diagonal, or the diagonal of a matrix as a vector."""
+    if input.ndim == 1:
+        return ops.diag_embed(input, diagonal, -2, -1)
+    return ops.diagonal(input, diagonal, 0, 1)
+
+
+def meshgrid(tensors: Sequence[Tensor], indexing: str = "ij") -> Any:
+    """Grids of coordinates from vectors, one tensor for each of them; a tuple.
+
+    tensors: the vectors, or one list of them, as torch.meshgrid takes both.
+    """
+    vectors = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    return ops.meshgrid(*vectors, indexing=indexing)
+
+
+def size(input: Tensor, dim: int | None = None) -> Any:
+    """The shape, or the size of one dimension."""
+    return input.shape if dim is None else input.shape[dim]
+
+
+def dim(input: Tensor) -> int:
+    """The number of dimensions."""
+    return len(input.shape)
+
+
+def type_as(input: Tensor, tensor: Tensor) -> Tensor:
+    """The values in the dtype of another tensor."""
+    return ops.cast(input, tensor.dtype)
+
+
+def contiguous(input: Tensor) -> Tensor:
+    """The tensor itself: the layout in memory is not MindSpore's to choose."""
+    return input
+
+
+def tensor_split(
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | None = None,
+    dim: int = 0,
+    sections: int | None = None,
+    indices: Sequence[int] | None = None,
+) -> tuple[Tensor, ...]:
+    """Parts along `dim`: so many, the first ones longer by one where it does not come out even, or cut at indices."""
+    if sections is not None:
+        return ops.tensor_split(input, sections, dim)
+    return ops.tensor_split(input, indices_or_sections if indices is None else tuple(indices), dim)
+
+
+def hsplit(
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | None = None,
+    sections: int | None = None,
+    indices: Sequence[int] | None = None,
+) -> tuple[Tensor, ...]:
+    """tensor_split along the second dimension, of a vector along its only one."""
+    return tensor_split(input, indices_or_sections, 1 if input.ndim > 1 else 0, sections, indices)
+
+
+def vsplit(
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | None = None,
+    sections: int | None = None,
+    indices: Sequence[int] | None = None,
+) -> tuple[Tensor, ...]:
+    """tensor_split along the first dimension."""
+    return tensor_split(input, indices_or_sections, 0, sections, indices)
+
+
+def dsplit(
+    input: Tensor,
+    indices_or_sections: int | Sequence[int] | None = None,
+    sections: int | None = None,
+    indices: Sequence[int] | None = None,
+) -> tuple[Tensor, ...]:
+    """tensor_split along the third dimension."""
+    return tensor_split(input, indices_or_sections, 2, sections, indices)
+
+
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """The channels of all groups in turns."""
+    shape = tuple(input.shape)
+    x = input.reshape((shape[0], groups, shape[1] // groups, *shape[2:]))
+    return x.swapaxes(1, 2).reshape(shape)

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from msmigrate import errors
 from msmigrate.mappings import table, user_files
-from msmigrate.mappings.layer_states import LAYER_STATES
 from msmigrate.mappings.resolve import build, resolve
 from msmigrate.mappings.rows import Call
-from msmigrate.mappings.user_layers import layer_states
+from msmigrate.mappings.state_names import LAYER_STATES, layer_states
 from msmigrate.training.code_digest import code_digest
 
 SCALE = """
@@ -183,7 +182,7 @@ def test_a_conversion_knows_the_users_layers_and_without_them_reads_no_yaml(
     assert layer_states()["mynet.OldScale"]["weight"].mindspore == "gamma"
     assert {name: states for name, states in layer_states().items() if name in LAYER_STATES} == LAYER_STATES
     program = (
-        "import sys; from msmigrate.mappings.user_layers import layer_states; layer_states(); "
+        "import sys; from msmigrate.mappings.state_names import layer_states; layer_states(); "
         "print([name for name in ('yaml', 'importlib.metadata', 'msmigrate.mappings.table') if name in sys.modules])"
     )
     monkeypatch.delenv(user_files.VARIABLE)

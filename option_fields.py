@@ -17,7 +17,8 @@ class Option:
     """What a command line needs to know of a field besides its name, its type and its default.
 
     flag: its name there, where that is not the field's. choices: the values it may have. least, most: of a number.
-    reads: the kind of thing that it names, where that is read; what names a file to be written has none.
+    reads: the kind of thing that it names, where that is read; what names a file to be written has none. any_case:
+    whether a choice may be written in small letters.
     """
 
     help: str
@@ -27,15 +28,17 @@ class Option:
     least: float | None = None
     most: float | None = None
     reads: str | None = None
+    any_case: bool = False
 
     def check(self, name: str, value: Any) -> None:
         """Raise BadInput for a value that is none of the choices, or out of range."""
         values = value if isinstance(value, (list, tuple)) else (value,)
-        if self.choices and (wrong := [each for each in values if each not in self.choices]):
+        known = [each.lower() for each in self.choices] if self.any_case else self.choices
+        if known and (wrong := [each for each in values if (each.lower() if self.any_case else each) not in known]):
             raise BadInput(f"{name} is {wrong[0]!r}: expected one of {', '.join(self.choices)}")
         if self.least is not None and not self.least <= value <= (self.most or value):
-            upto = "or more" if self.most is None else f"to {self.most:,g}"
-            raise BadInput(f"{name} is {value!r}: expected {self.least:,g} {upto}")
+            upto = "or more" if self.most is None else f"to {self.most:,}"
+            raise BadInput(f"{name} is {value!r}: expected {self.least:,} {upto}")
 
 
 class Declared(NamedTuple):

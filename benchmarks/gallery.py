@@ -26,7 +26,7 @@ from PIL import Image
 CHECKOUT = Path(__file__).parent.parent
 FIGURES = CHECKOUT / "docs" / "figures"
 EXAMPLES = CHECKOUT / "docs" / "examples"
-SCRIPT = "tests/migrate/script/examples/mnist/main.py.txt"  # a training script as people write it
+SCRIPT = "tests/migrate/training_scripts/mnist/main.py.txt"  # a training script as people write it
 WIDTH, LONGEST = 1200, 6000  # pixels of the window
 MARGIN = 24  # of what is left below the last thing on a picture
 LARGEST = 300_000  # bytes

@@ -44,7 +44,11 @@ def signature(name: str, function: Any) -> str:
         if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
             parts.append("*")
         stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
-        default = "" if parameter.default is parameter.empty else f" = {parameter.default!r}"
+        default = (
+            ""
+            if parameter.default is parameter.empty
+            else f" = {parameter.default!r}".replace(sys.executable, "python")
+        )
         parts.append(f"{stars}{parameter.name}: {parameter.annotation}{default}")
     line = f"{name}({', '.join(parts)}) -> {found.return_annotation}"
     if len(line) <= 100:

@@ -161,4 +161,5 @@ READS: dict[str, click.ParamType] = {  # by what an option says that it reads (o
     "file": READABLE,
     "file or folder": FILE_OR_FOLDER,
     "key": READ_FIRST,
+    "parity report": PARITY_REPORT,
 }

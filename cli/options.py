@@ -37,7 +37,7 @@ def _made(name: str, declared: Declared, help: str) -> Decorator:
     elif option.reads is not None:
         more["type"] = READS[option.reads]
     elif option.choices:
-        more["type"] = click.Choice(option.choices)
+        more["type"] = click.Choice(option.choices, case_sensitive=not option.any_case)
     elif kind is Path:
         more["type"] = click.Path(path_type=Path)
     elif kind in (int, float):

@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
-from .inputs import CHECKPOINT, EXPORTED_MODEL, FILE_OR_FOLDER, IMAGES, NET, PARITY_REPORT, READ_FIRST, READABLE
-from .options import mappings_option
+from ..training.run.options import TrainOptions
+from .inputs import EXPORTED_MODEL, FILE_OR_FOLDER, IMAGES, NET, READ_FIRST, READABLE
+from .options import mappings_option, options_of
 
 FILE = click.Path(path_type=Path)
 TARGETS = click.Choice(["Ascend", "GPU", "CPU"], case_sensitive=False)
@@ -17,31 +18,13 @@ TARGETS = click.Choice(["Ascend", "GPU", "CPU"], case_sensitive=False)
 
 @click.command("train")
 @click.argument("recipe", required=False, type=READABLE)
-@click.option("--out", metavar="DIR", type=FILE, help="Where the run's files go.  [default: runs/RECIPE]")
-@click.option("--target", type=TARGETS, help="The device to train on.  [default: the recipe's, else what is there]")
-@click.option("--mode", type=click.Choice(["graph", "pynative"]), help="[default: the recipe's, else graph]")
-@click.option("--device-id", type=click.IntRange(0), help="The first device of this machine.  [default: 0]")
-@click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Instead of the recipe's seed.")
-@click.option("--amp", type=click.Choice(["O0", "O1", "O2", "O3"]), help="Mixed precision instead of the recipe's.")
-@click.option("--amp-dtype", type=click.Choice(["float16", "bfloat16"]), help="Of --amp.  [default: float16]")
-@click.option("--epochs", type=click.IntRange(1), help="Instead of the recipe's train.epochs.")
-@click.option("--max-steps", type=click.IntRange(1), help="End after so many optimizer steps.")
-@click.option("--resume", is_flag=True, help="Go on from the newest sound checkpoint in --out; without one begin anew.")
-@click.option(
-    "--continue-from", metavar="CKPT", type=CHECKPOINT, help="A torch training checkpoint to begin a run with."
+@options_of(
+    TrainOptions,
+    *("out", "target", "mode", "device_id", "seed", "amp", "amp_dtype", "epochs", "max_steps", "resume"),
+    *("continue_from", "parity_report", "skip_parity", "nproc", "nnodes", "node_rank", "master_addr", "master_port"),
 )
-@click.option(
-    "--parity-report", metavar="FILE", type=PARITY_REPORT, help="A passing report of the same recipe opens the gate."
-)
-@click.option("--skip-parity", is_flag=True, help="Train on an unproven step; the run's log will say so.")
-@click.option("--nproc", type=click.IntRange(1), default=1, show_default=True, help="Processes on this machine.")
-@click.option("--nnodes", type=click.IntRange(1), default=1, show_default=True, help="Machines.")
-@click.option("--node-rank", type=click.IntRange(0), default=0, show_default=True, help="Which of them this is.")
-@click.option("--master-addr", default="127.0.0.1", show_default=True, help="The first machine's address.")
-@click.option("--master-port", type=click.IntRange(1, 65535), help="[default: a free one, 8118 on several machines]")
 @mappings_option
-@click.option("--dry-run", is_flag=True, help="Print the whole plan and start nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the plan or the summary as JSON.")
+@options_of(TrainOptions, "dry_run", "as_json")
 def train(**options: Any) -> None:
     """Train what RECIPE says, once its step is proven equal to PyTorch's.
 

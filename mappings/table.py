@@ -155,7 +155,7 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
         raise Unsupported(f"{found.torch} has no MindSpore counterpart: {found.why}")
     if found.kind == "script" and not found.arguments:
         raise Unsupported(f"{found.torch} does not cross argument by argument; write: {found.rewrite}")
-    given = _bind(found, args, positional)
+    given = bind(found, args, positional)
     values = _filled(found, given, complete=not partial)
     kwargs: dict[str, Any] = {}
     for argument in found.arguments:
@@ -169,7 +169,7 @@ def translate(name: str, args: Mapping[str, Any], positional: tuple[Any, ...] = 
 def arguments(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """Return a torch call's arguments with torch's own defaults filled in; raises UnknownRow and BadInput."""
     found = row(name)
-    return _filled(found, _bind(found, args, ()), complete=True)
+    return _filled(found, bind(found, args, ()), complete=True)
 
 
 def inverse(name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def inverse(name: str, kwargs: Mapping[str, Any]) -> dict[str, Any]:
     return args
 
 
-def _bind(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...]) -> dict[str, Any]:
+def bind(found: Row, args: Mapping[str, Any], positional: tuple[Any, ...]) -> dict[str, Any]:
     """Give every positional value its torch name, and check that all names exist."""
     known = {argument.torch: argument for argument in found.arguments}
     given: dict[str, Any] = {}

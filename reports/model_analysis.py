@@ -105,6 +105,7 @@ def html(analysis: Analysis) -> str:
 
 def _plain(operator: Operator) -> dict[str, Any]:
     content = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(operator).items()}
+    del content["refused"]  # `why` has it in words
     return {**content, "measured": operator.measured}
 
 
@@ -181,7 +182,7 @@ def _lack(operator: Operator) -> str:
     if operator.way == NO_ROW:
         return "no row: the mapping table does not know it"
     said = " ".join((operator.why or "").split())
-    return said if " has no counterpart in " in said else f"no counterpart: {said}"
+    return said if operator.refused else f"no counterpart: {said}"
 
 
 def _at(operator: Operator) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
@@ -13,23 +12,23 @@ from rich.text import Text
 
 from ..errors import MsmigrateError
 from ..mappings import table
-from ..mappings.rows import NOT_RUN, SAME_DISTRIBUTION
+from ..mappings.rows import MISSING, NOT_RUN, SAME_DISTRIBUTION
 from ..migrate.analyze.operators import BY_HAND, COMPOSED, DIRECT, NO_ROW
-from ..migrate.script.analysis import Api, ScriptAnalysis, Use
-from ..migrate.script.recipe_draft import draft_recipe
+from ..migrate.analyze.script_analysis import Api, ScriptAnalysis, Use
+from ..migrate.recipe_draft.draft import draft_recipe
 from ..printable import printable
 from ..temporary import temporary_folder
 from ..training.recipe import reader
 from .html.page import still_page
 from .terminal import Console
 
-COLOURS = {DIRECT: "green", COMPOSED: "green", BY_HAND: "yellow", "missing": "red", NO_ROW: "red"}
-MARKS = {DIRECT: "pass", COMPOSED: "pass", BY_HAND: "none", "missing": "fail", NO_ROW: "fail"}
+COLOURS = {DIRECT: "green", COMPOSED: "green", BY_HAND: "yellow", MISSING: "red", NO_ROW: "red"}
+MARKS = {DIRECT: "pass", COMPOSED: "pass", BY_HAND: "none", MISSING: "fail", NO_ROW: "fail"}
 LEGEND = {
     DIRECT: "MindSpore has it, under the name shown.",
     COMPOSED: "MindSpore lacks it or gets it wrong: msmigrate brings it, and the rewritten call names that.",
     BY_HAND: "It has to be written otherwise, or one of its arguments has: what to do is told.",
-    "missing": "MindSpore has nothing for it; the row says what to do instead.",
+    MISSING: "MindSpore has nothing for it; the row says what to do instead.",
     NO_ROW: "The mapping table has no row of it: nobody has looked for a counterpart yet.",
 }
 BRIEF = {NOT_RUN: "not run", SAME_DISTRIBUTION: "distribution"}
@@ -94,7 +93,7 @@ def _overview(apis: Iterable[Api]) -> Table:
             shown.add_row(_text(file, "dim"))
         status = _status(api)
         way = Text.assemble((api.way, COLOURS[api.way]), f", {status}" if status else "")
-        lines = _lines(api.uses, 3).removeprefix(f"{file}:")
+        lines = _lines(api.uses, 3, file)
         shown.add_row(_text(short(api.torch)), _text(_target(api)), way, _text(lines))
     return shown
 
@@ -106,14 +105,13 @@ def _target(api: Api) -> str:
 def _status(api: Api) -> str:
     """What the rows' tests found, in short; nothing where the counterpart is words, which no test can run."""
     status = api.uses[0].status
-    said = api.way in (NO_ROW, "missing") or (api.way == BY_HAND and status == NOT_RUN)
+    said = api.way in (NO_ROW, MISSING) or (api.way == BY_HAND and status == NOT_RUN)
     return "" if said else BRIEF.get(status, status)
 
 
-def _lines(uses: Iterable[Use], most: int) -> str:
-    """The lines of uses, each with its file where that is another than the one before."""
+def _lines(uses: Iterable[Use], most: int, file: str = "") -> str:
+    """The lines of uses, each with its file where that is another than the one before; file: what stands before."""
     found: list[str] = []
-    file = ""
     for place in dict.fromkeys((use.file, use.line) for use in uses):
         found.append(str(place[1]) if place[0] == file else f"{place[0]}:{place[1]}")
         file = place[0]
@@ -124,10 +122,10 @@ def _lacks(api: Api) -> list[str]:
     """Why an API has no counterpart, what to do instead, and where it stands."""
     said = []
     for use in api.uses:
-        if use.way == "missing":
-            said += [note for note in use.notes if "no counterpart" in note] or [use.why or "no counterpart"]
+        if use.way == MISSING:
+            said += [use.refused or use.why or "no counterpart"]
             said += [use.rewrite] if use.rewrite else []
-    bare = [" ".join(text.split()).removeprefix(f"{api.torch}: ") for text in said]
+    bare = [" ".join(text.split()) for text in said]
     only = f", {SURENESS['option']}" if all(use.certainty == "option" for use in api.uses) else ""
     return [*dict.fromkeys(bare), f"at {_lines(api.uses, 6)}{only}"]
 
@@ -236,7 +234,9 @@ def as_json(analysis: ScriptAnalysis) -> dict[str, Any]:
 
 
 def _plain(use: Use) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(use).items()}
+    content = {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(use).items()}
+    del content["refused"]  # `notes` have it
+    return content
 
 
 def html(analysis: ScriptAnalysis) -> str:
@@ -249,7 +249,7 @@ def html(analysis: ScriptAnalysis) -> str:
             "docs": next((use.docs for use in api.uses if use.docs), {}),
             "status": _status(api),
             "lines": _lines(api.uses, 6),
-            "lacks": _lacks(api) if api.way == "missing" else [],
+            "lacks": _lacks(api) if api.way == MISSING else [],
         }
         for api in analysis.apis
     ]
@@ -277,10 +277,9 @@ def recipe_text(analysis: ScriptAnalysis) -> str:
         def check(text: str) -> tuple[int, str] | None:
             path.write_text(text, encoding="utf-8")
             try:
-                reader.load(path)
+                refused = reader.check(path)
             except MsmigrateError as error:
-                said = re.match(r"(?::(\d+))?: (.*)", str(error).removeprefix(str(path)), re.DOTALL)
-                return (int(said[1] or 1), said[2]) if said else (1, str(error))
-            return None
+                return 1, str(error)
+            return None if refused is None else (refused.line, refused.reason)
 
         return draft_recipe(analysis, check)

@@ -19,7 +19,7 @@ from ..errors import BadDestination
 from ..training.checkpoints import BEST
 from ..training.recipe.schema import Recipe
 from ..training.recipe.stored import enough
-from ..training.run.launch_command import Spread
+from ..training.run.options import Spread
 from ..training.run.run_log import History, json_text
 from ..training.run.train_job import Job
 from .formatting import clock_text, percent

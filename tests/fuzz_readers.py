@@ -49,11 +49,11 @@ from msmigrate.deploy.serving import rest_values
 from msmigrate.errors import MsmigrateError
 from msmigrate.mappings import user_rows
 from msmigrate.migrate.analyze import onnx_worker
+from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.migrate.checkpoint.formats.ckpt import field_of
 from msmigrate.migrate.checkpoint.name_map import apply, read_rules
 from msmigrate.migrate.model_spec import check as check_spec
-from msmigrate.migrate.script.analysis import analyze_script
-from msmigrate.migrate.script.recipe_draft import draft_recipe
+from msmigrate.migrate.recipe_draft.draft import draft_recipe
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
 from msmigrate.parity.build_result import report as report_of
@@ -164,7 +164,7 @@ def batch_seeds() -> list[bytes]:
 
 
 def script_seeds() -> list[bytes]:
-    return [file.read_bytes() for file in sorted((TESTS / "migrate/script/examples").rglob("*.py.txt"))]
+    return [file.read_bytes() for file in sorted((TESTS / "migrate/training_scripts").rglob("*.py.txt"))]
 
 
 def source_seeds() -> list[bytes]:

@@ -76,11 +76,13 @@ def parse(file: Path) -> ast.Module:
     return ast.parse(file.read_text(encoding="utf-8"), str(file))
 
 
-def imports(file: Path, checkout: Path, *, at_start: bool = False) -> Iterator[tuple[int, str]]:
+def imports(
+    file: Path, checkout: Path, *, at_start: bool = False, in_strings: bool = True
+) -> Iterator[tuple[int, str]]:
     """Line and full name of everything a file imports, each name of `from x import y` as `x.y`.
 
-    Imports inside functions count, and so do modules that are named in a string (`python -m msmigrate.…` starts one),
-    unless at_start: then only what is imported when the file is.
+    Imports inside functions count, unless at_start: then only what is imported when the file is. So do modules that
+    are named in a string (`python -m msmigrate.…` starts one), unless not in_strings.
     """
     tree = parse(file)
     package = module_name(file, checkout).split(".")
@@ -93,7 +95,7 @@ def imports(file: Path, checkout: Path, *, at_start: bool = False) -> Iterator[t
             base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
             base = ".".join(part for part in (base, node.module) if part)
             yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and not at_start:
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and in_strings and not at_start:
             named = re.match(r"msmigrate(\.\w+){2,}(?=:|\.?$)", node.value)
             if named:
                 yield node.lineno, named[0]
@@ -149,6 +151,39 @@ def imports_run_one_way(checkout: Path) -> list[str]:
             if ORDER.get(room, -1) > ORDER.get(importer, -1):
                 complaints.append(f"{here}:{line}: {importer} imports {name}, which stands to its right")
     return complaints
+
+
+def no_imports_run_in_a_circle(checkout: Path) -> list[str]:
+    """No file leads back to itself by imports, those inside functions and under TYPE_CHECKING included."""
+    known = modules(checkout)
+    known.pop("msmigrate", None)  # its functions are imported when they are asked for
+    leads: dict[str, set[str]] = {}
+    for module, file in known.items():
+        names = [name for _, name in imports(file, checkout, in_strings=False)]
+        leads[module] = {name if name in known else name.rpartition(".")[0] for name in names} & set(known) - {module}
+    circles = []
+    for module in sorted(known):
+        chain = _way_back(module, leads)
+        if chain and min(chain) == module:
+            circles.append(" → ".join([*chain, module]))
+    return circles
+
+
+def _way_back(start: str, leads: dict[str, set[str]]) -> list[str]:
+    """The shortest chain of imports from a module to itself, or none."""
+    before: dict[str, str] = {}
+    waiting = [start]
+    for current in waiting:
+        for name in sorted(leads[current]):
+            if name == start:
+                chain = [current]
+                while chain[-1] != start:
+                    chain.append(before[chain[-1]])
+                return chain[::-1]
+            if name not in before:
+                before[name] = current
+                waiting.append(name)
+    return []
 
 
 def no_file_knows_both_frameworks(checkout: Path) -> list[str]:
@@ -277,8 +312,24 @@ def the_rooms_are_mirrored_by_tests(checkout: Path) -> list[str]:
     return complaints + [f"tests/{folder} mirrors no room" for folder in sorted(tested - set(ROOMS))]
 
 
+def what_contributing_names_is_there(checkout: Path) -> list[str]:
+    """Every file and folder that CONTRIBUTING's tables name exists."""
+    file = checkout / "CONTRIBUTING.md"
+    if not file.exists():
+        return []
+    complaints = []
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        named_here = re.findall(r"`([\w./]+)`", line) if line.startswith("|") else []
+        for named in named_here:
+            places = (checkout / named, checkout / named_here[0] / named)  # a room's own folders follow its name
+            if ("/" in named or named.endswith((".py", ".yaml"))) and not any(place.exists() for place in places):
+                complaints.append(f"CONTRIBUTING.md:{number}: there is no {named}")
+    return complaints
+
+
 RULES: list[Rule] = [
     imports_run_one_way,
+    no_imports_run_in_a_circle,
     no_file_knows_both_frameworks,
     only_the_named_load_a_framework,
     imports_inside_are_relative,
@@ -287,4 +338,5 @@ RULES: list[Rule] = [
     what_has_to_be_ended_begins_in_one_place,
     no_file_is_long,
     the_rooms_are_mirrored_by_tests,
+    what_contributing_names_is_there,
 ]

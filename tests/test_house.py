@@ -60,6 +60,16 @@ BROKEN = [
     (rules.imports_run_one_way, {"migrate/plan.py": "W = 'msmigrate.parity.torch_worker'"}, "migrate/plan.py:1"),
     (rules.imports_run_one_way, {"errors.py": "from .mappings import table"}, "errors.py:1: errors imports"),
     (
+        rules.no_imports_run_in_a_circle,
+        {"migrate/plan.py": "if TYPE_CHECKING:\n    from .convert import Result"},
+        "msmigrate.migrate.convert → msmigrate.migrate.plan → msmigrate.migrate.convert",
+    ),
+    (
+        rules.no_imports_run_in_a_circle,
+        {"mappings/table.py": "def f():\n    from . import rows", "mappings/rows.py": "from .table import row"},
+        "msmigrate.mappings.rows → msmigrate.mappings.table → msmigrate.mappings.rows",
+    ),
+    (
         rules.no_file_knows_both_frameworks,
         {"migrate/plan.py": "import torch, mindspore"},
         "mindspore (line 1) and torch",
@@ -112,6 +122,11 @@ BROKEN = [
     (rules.no_file_is_long, {"migrate/plan.py": "x = 1\n" * 601}, "migrate/plan.py has 601 lines"),
     (rules.the_rooms_are_mirrored_by_tests, {"tests/parity/test_parity.py": None}, "tests/parity holds no test"),
     (rules.the_rooms_are_mirrored_by_tests, {"tests/attic/test_old.py": ""}, "tests/attic mirrors no room"),
+    (
+        rules.what_contributing_names_is_there,
+        {"CONTRIBUTING.md": "| a row | `mappings/rows.yaml` and `mappings/` |"},
+        "CONTRIBUTING.md:1: there is no mappings/rows.yaml",
+    ),
 ]
 
 

@@ -24,7 +24,7 @@ from msmigrate.migrate.analyze.model_analysis import analyze
 from msmigrate.migrate.analyze.onnx_worker import read as read_onnx
 from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.name_map import read_rules
-from msmigrate.migrate.script.source import read_source
+from msmigrate.migrate.source.infer.script_file import read_script_file
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
 from msmigrate.parity.record.batch_file import read_batches
@@ -59,7 +59,7 @@ READERS: dict[str, Reader] = {
     "batch.safetensors": lambda path: read_batches(path, 1),
     "classes.txt": class_file,
     "fine_label_names.txt": lambda path: datasets._class_names(path, datasets.CIFAR100),
-    "train.py": read_source,
+    "train.py": read_script_file,
     "model.onnx": read_onnx,
     "model.onnx, by name": lambda path: analyze(str(path), mode="graph", target="CPU"),
     "weights.pth": lambda path: open_source(str(path)),

@@ -5,7 +5,7 @@ A checkpoint is one MindSpore `.ckpt` (see migrate/mindspore_ckpt.py) that ends 
 
     msmigrate.run               uint8: UTF-8 JSON that says where the run stands; first, so that no cut leaves it out
     conv1.weight, bn1.gamma, …  the net, under MindSpore's names
-    optimizer.…, msmigrate.…    what TrainStep.state() keeps beside the weights
+    optimizer.…, msmigrate.…    what mindspore_step_state.state keeps beside the weights
     ema.conv1.weight, …         the moving average, under torch's state_dict names
 """
 

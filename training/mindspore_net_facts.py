@@ -19,6 +19,7 @@ from .models.mindspore_parameter_names import canonical_parameters
 from .recipe import reader as recipes
 from .recipe.schema import Recipe
 from .step.mindspore_step import TrainStep
+from .step.mindspore_step_state import state as state_of
 from .step.parameter_groups import parameter_groups
 
 POINTS = 64  # of the learning rate's curve
@@ -40,7 +41,7 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
     step = TrainStep(recipe.model_copy(update={"amp": None}), net)
     held = canonical_parameters(net)
     trained = [one.parameter for one in held if one.parameter.requires_grad]
-    state = step.state()
+    state = state_of(step)
     image, source = _one_image(recipe, recipe.seed if seed is None else seed)
     activations = None
     try:

@@ -125,7 +125,7 @@ def _script(
     path: str, mode: str, target: str, inputs: tuple[str, ...], recipe: Path | None, *, force: bool
 ) -> tuple[ModuleType, Any]:
     """What renders the analysis of a script, and that; the draft of its recipe is written."""
-    from ..migrate.script.analysis import analyze_script  # not above: reading recipes costs a fifth of a second
+    from ..migrate.analyze.script_analysis import analyze_script  # not above: reading recipes costs a fifth of a second
     from ..reports import script_analysis
 
     if inputs:

@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from ..errors import BadDestination, BadInput, NotTrusted
-from ..input_files import unreadable
+from ..errors import BadDestination, NotTrusted
 from ..training import checkpoints
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Amp, Recipe
 from ..training.recipe.stored import foreign_argument
-from ..training.run.launch_command import JOB_FILE, Spread
+from ..training.run.launch_command import JOB_FILE
+from ..training.run.options import TrainOptions
 from ..training.run.run_log import read
 from ..training.run.train_job import Job
 
@@ -32,44 +32,8 @@ LEFTOVERS = re.compile(rf"(?:{NAMES}|\.(?:{NAMES})\.\d+-[0-9a-f]+\.tmp)$")
 
 
 @dataclass(frozen=True)
-class Options:
-    """The options of `msmigrate train`, by the names the command line gives them."""
-
-    recipe: Path | None = None
-    out: Path | None = None
-    target: str | None = None
-    mode: Literal["graph", "pynative"] | None = None
-    device_id: int | None = None
-    seed: int | None = None
-    epochs: int | None = None
-    amp: str | None = None
-    amp_dtype: str | None = None
-    max_steps: int | None = None
-    resume: bool = False
-    continue_from: Path | None = None
-    parity_report: Path | None = None
-    skip_parity: bool = False
-    nproc: int = 1
-    nnodes: int = 1
-    node_rank: int = 0
-    master_addr: str = "127.0.0.1"
-    master_port: int | None = None
-    dry_run: bool = False
-    as_json: bool = False
-
-    def __post_init__(self) -> None:
-        if self.parity_report is not None and self.skip_parity:
-            raise BadInput("--parity-report brings a proof and --skip-parity goes without one: leave one out")
-        if self.continue_from is not None and (why := unreadable(self.continue_from)) is not None:
-            raise BadInput(f"--continue-from: {why}")
-        if self.amp_dtype is not None and self.amp is None:
-            raise BadInput("--amp-dtype is the dtype of --amp: give both, or set amp.dtype in the recipe")
-        self.spread.check()
-
-    @property
-    def spread(self) -> Spread:
-        """Over how many processes and machines the run goes."""
-        return Spread(self.nproc, self.nnodes, self.node_rank, self.master_addr, self.master_port)
+class Options(TrainOptions):
+    """The options of train, and the files that they lead to."""
 
     @property
     def folder(self) -> Path:

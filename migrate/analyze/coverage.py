@@ -15,7 +15,7 @@ from ..model_spec import ask_worker, parse
 from .model_analysis import Analysis, torch_analysis
 from .operators import operators
 
-WORKER = "msmigrate.migrate.analyze.torch_coverage_worker"
+WORKER = "msmigrate.migrate.analyze.torch_operators_worker"
 
 
 class Progress(Protocol):
@@ -94,7 +94,9 @@ def _models(patterns: Sequence[str]) -> list[str]:
         for pattern in patterns:
             parse(pattern)
         return list(dict.fromkeys(patterns))
-    answer = ask_worker("analyze.torch_coverage_worker", ["names", *patterns], f"the coverage of {' '.join(patterns)}")
+    answer = ask_worker(
+        "analyze.torch_operators_worker", ["--names", *patterns], f"the coverage of {' '.join(patterns)}"
+    )
     return list(answer["models"])
 
 
@@ -113,7 +115,7 @@ def _answers(models: list[str]) -> Iterator[dict[str, Any]]:
     waiting = list(models)
     while waiting:
         with Workers() as workers:
-            workers.start("torch", [sys.executable, "-m", WORKER, "run", *waiting])
+            workers.start("torch", [sys.executable, "-m", WORKER, "--each", *waiting])
             try:
                 for _, message in workers.messages():
                     if isinstance(message, Event):

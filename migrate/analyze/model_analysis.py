@@ -12,7 +12,7 @@ from ...input_files import unreadable
 from ...mappings.onnx_operators import onnx_operators
 from .. import model_spec
 from ..model_spec import ask_worker
-from .operators import BY_HAND, COMPOSED, NO_ROW, Operator, operators
+from .operators import BY_HAND, COMPOSED, NO_ROW, Operator, count, operators, several
 
 
 def analyze(target_name: str, *, mode: str, target: str, inputs: Sequence[str] = ()) -> Analysis:
@@ -158,12 +158,11 @@ class Analysis:
         if not self.operators:
             return f"{self.name}: nothing ran that the mapping table could speak of"
         lacking = self.missing
-        total = _count(len(self.operators), "operator")
+        total = count(len(self.operators), "operator")
         if not lacking:
             return f"{self.name} moves: {total}, {self._ways()}{self._basis()}"
-        names = ", ".join(_reason(operator) for operator in lacking[:3])
-        more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
-        return f"{self.name} does not move yet: {len(lacking)} of {total} missing: {names}{more}"
+        names = several([_reason(operator) for operator in lacking])
+        return f"{self.name} does not move yet: {len(lacking)} of {total} missing: {names}"
 
     def _ways(self) -> str:
         composed = [operator for operator in self.operators if operator.way == COMPOSED]
@@ -172,15 +171,21 @@ class Analysis:
         if direct == len(self.operators):
             return "all direct"
         parts = [f"{direct} direct"] if direct else []
-        parts += [f"{len(composed)} composed ({_names(composed)})"] if composed else []
-        parts += [f"{len(by_hand)} with a change by hand ({_names(by_hand)})"] if by_hand else []
+        parts += (
+            [f"{len(composed)} composed ({several([operator.torch for operator in composed])})"] if composed else []
+        )
+        parts += (
+            [f"{len(by_hand)} with a change by hand ({several([operator.torch for operator in by_hand])})"]
+            if by_hand
+            else []
+        )
         return ", ".join(parts)
 
     def _basis(self) -> str:
         if self.target != "CPU":
             return f" (from documentation: nothing ran on {self.target})"
         unmeasured = [operator for operator in self.operators if not operator.measured]
-        return f" ({_names(unmeasured)}: documented, not run)" if unmeasured else ""
+        return f" ({several([operator.torch for operator in unmeasured])}: documented, not run)" if unmeasured else ""
 
 
 def torch_analysis(name: str, report: Mapping[str, Any], operators: list[Operator], mode: str, target: str) -> Analysis:
@@ -204,14 +209,4 @@ def torch_analysis(name: str, report: Mapping[str, Any], operators: list[Operato
 def _reason(operator: Operator) -> str:
     if operator.way == NO_ROW:
         return f"{operator.torch} (no row)"
-    value, told, _ = (operator.why or "").partition(" has no counterpart in ")
-    return f"{operator.torch} ({f'with {value}' if told else 'no counterpart'})"
-
-
-def _names(operators: list[Operator]) -> str:
-    names = ", ".join(operator.torch for operator in operators[:3])
-    return f"{names} and {len(operators) - 3} more" if len(operators) > 3 else names
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return f"{operator.torch} ({f'with {operator.refused}' if operator.refused else 'no counterpart'})"

@@ -6,15 +6,15 @@ A tensor is only its dtype and its number of axes; what JSON cannot hold is a ma
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ...errors import BadInput, Unsupported
 from ...mappings import table
+from ...mappings.aliases import find, rows_by_name, shown
 from ...mappings.rows import EQUAL, MISSING, NOT_RUN, SAME_DISTRIBUTION, Argument, Call, Row
 from ...mappings.verbs import VERBS
-from .names import find, rows_by_name, shown
 
 MODES = ("pynative", "graph")
 TARGETS = ("CPU", "Ascend", "GPU")
@@ -45,6 +45,7 @@ class Operator:
     differs: tuple[str, ...] = ()  # how its arguments cross, where that is not by the same name
     changes: tuple[str, ...] = ()  # what has to be changed by hand
     why: str | None = None  # why it is missing, or not exact
+    refused: str | None = None  # the argument and its value that make it missing: momentum=None
     exact: bool = True
     pitfalls: tuple[str, ...] = ()  # ids of faults
     docs: Mapping[str, str] = field(default_factory=dict)
@@ -104,46 +105,65 @@ def _judge(name: str, uses: list[Mapping[str, Any]], mode: str, target: str) -> 
     found |= {"pitfalls": row.pitfalls, "docs": row.docs, "why": row.why, "lines": found["lines"]}
     if status == MISSING:
         return Operator(way=MISSING, changes=(row.rewrite,) if row.rewrite else (), **found)
-    calls, changes, hopeless = _crossed(row, uses)
+    crossed = _crossed(row, uses)
+    changes = _with_places(crossed.changes)
     if row.rewrite:
         changes.append(row.rewrite)
     if any(find(use["name"]).in_place for use in uses):
         changes.append(IN_PLACE)
-    way = MISSING if hopeless else BY_HAND if changes_by_value(changes) else COMPOSED if row.composed else DIRECT
-    if hopeless:
-        found["why"] = "; ".join(hopeless)
+    way = MISSING if crossed.hopeless else BY_HAND if crossed.remedied else COMPOSED if row.composed else DIRECT
+    if crossed.hopeless:
+        found |= {"why": "; ".join(_with_places(crossed.hopeless)), "refused": crossed.refused}
     return Operator(
         way=way,
-        call=source(calls[0]) if calls else None,
+        call=source(crossed.calls[0]) if crossed.calls else None,
         differs=tuple(differences(row)),
         changes=tuple(dict.fromkeys(changes)),
         **found,
     )
 
 
-def changes_by_value(changes: Iterable[str]) -> bool:
-    """Whether one of the changes is that a value has no counterpart, as `Unsupported` says it."""
-    return any(" has no counterpart in " in text for text in changes)
+@dataclass
+class _Crossed:
+    """What became of the distinct uses of one operator."""
+
+    calls: list[Call] = field(default_factory=list)
+    changes: dict[str, list[str]] = field(default_factory=dict)  # what has to change by hand -> where
+    hopeless: dict[str, list[str]] = field(default_factory=dict)  # what nothing replaces -> where
+    remedied: bool = False  # whether one of the changes is of a value that has no counterpart
+    refused: str | None = None  # the first value that nothing replaces
 
 
-def _crossed(row: Row, uses: Iterable[Mapping[str, Any]]) -> tuple[list[Call], list[str], list[str]]:
-    """Translate every distinct use: the calls, the values to change by hand, and those that nothing replaces."""
-    calls: list[Call] = []
-    changes: dict[str, list[str]] = {}  # what has to change -> where
-    hopeless: dict[str, list[str]] = {}
+def _crossed(row: Row, uses: Iterable[Mapping[str, Any]]) -> _Crossed:
+    """Translate every distinct use."""
+    crossed = _Crossed()
     for use in uses:
         positional, named = _arguments(row, use)
         try:
-            calls.append(_translated(row, positional, named, changes))
+            crossed.calls.append(_translated(row, positional, named, crossed.changes))
         except Unsupported as error:
-            text = str(error).removeprefix(f"{row.torch}: ")
-            (changes if _remedied(row, text) else hopeless).setdefault(text, []).extend(use["paths"])
+            remedied = has_remedy(row, error)
+            texts = crossed.changes if remedied else crossed.hopeless
+            texts.setdefault(without_row(row, error), []).extend(use["paths"])
+            crossed.remedied = crossed.remedied or remedied
+            if not remedied and crossed.refused is None and error.argument is not None:
+                crossed.refused = f"{error.argument}={error.value!r}"
         except BadInput as error:
             if use["kind"] == "function":
-                changes.setdefault(f"look at its arguments: {error}", []).extend(use["paths"])
+                crossed.changes.setdefault(f"look at its arguments: {error}", []).extend(use["paths"])
         except (TypeError, ValueError, AttributeError, KeyError, IndexError):
             continue  # a verb met a tensor where the row's own cases have a number: nothing can be said of it
-    return calls, _with_places(changes), _with_places(hopeless)
+    return crossed
+
+
+def has_remedy(row: Row, error: Unsupported) -> bool:
+    """Whether the row itself says what to do instead of a value that has no counterpart."""
+    return error.row == row.torch and error.remedy is not None
+
+
+def without_row(row: Row, error: Unsupported) -> str:
+    """The error's message for a reader who knows which row it is about."""
+    return error.detail if error.row == row.torch else str(error)
 
 
 def _arguments(row: Row, use: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -179,10 +199,6 @@ def _with_places(texts: Mapping[str, list[str]]) -> list[str]:
     return [f"{text} (in {', '.join(patterns(places, 2))})" if places else text for text, places in texts.items()]
 
 
-def _remedied(row: Row, text: str) -> bool:
-    return any(argument.remedy and text.endswith(argument.remedy) for argument in row.arguments)
-
-
 def _merged(lists: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(item for items in lists for item in items))
 
@@ -211,10 +227,27 @@ def source(call: Call) -> str:
 def _argument(name: str, value: Any) -> str:
     if isinstance(value, Call):
         return f"{name}={source(value)}"
-    text = repr(value)
-    if "a tensor" in text:
-        return name
-    return f"{name}={text}"
+    return name if _holds_tensor(value) else f"{name}={value!r}"
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, TensorValue):
+        return True
+    if isinstance(value, slice):
+        value = (value.start, value.stop, value.step)
+    inner = value.kwargs if isinstance(value, Call) else value
+    items = inner.values() if isinstance(inner, Mapping) else inner if isinstance(inner, (list, tuple)) else ()
+    return any(_holds_tensor(item) for item in items)
+
+
+def several(names: Sequence[str]) -> str:
+    """The first three of many names, and how many more there are."""
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+def count(number: int, what: str) -> str:
+    """`1 operator`, `2 operators`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def patterns(places: Iterable[str], most: int = 4) -> list[str]:

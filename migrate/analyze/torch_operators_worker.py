@@ -1,16 +1,23 @@
-"""Worker: run a torch model, and report what it calls and what it costs.
+"""Process: run one or many torch models, and report what they call and what they cost.
 
-    python -m msmigrate.migrate.analyze.torch_operators_worker torchvision:resnet50
     python -m msmigrate.migrate.analyze.torch_operators_worker model.py:build 1x3x64x64
+    python -m msmigrate.migrate.analyze.torch_operators_worker --names torchvision 'timm:resnet*'
+    python -m msmigrate.migrate.analyze.torch_operators_worker --each torchvision:resnet18 torchvision:resnet50 …
 
-Prints one line of JSON: `uses` (what was called, how often, where, with which arguments), `costs`, `inputs`, `notes`.
-The model runs on the meta device, without memory or computing, and on the CPU where its code looks at values.
+Answers with `uses` (what was called, how often, where, with which arguments), `costs`, `inputs`, `notes`; with --names
+with the names of the models that patterns stand for; with --each it sends an event for every model as soon as it is
+done: `model`, `seconds`, and its report, or `failed`.
+
+A model runs on the meta device, without memory or computing, and on the CPU where its code looks at values.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import gc
+import sys
+import time
 from typing import Any
 
 import torch
@@ -18,6 +25,8 @@ from torch.utils import _pytree as pytree
 from torch.utils.flop_counter import FlopCounterMode
 
 from ...errors import BadInput
+from ...workers.messages import Event
+from ...workers.worker import answer, send
 from ..model_spec import Spec, parse, place_of, serve
 from ..torch_models import (
     WAYS,
@@ -26,6 +35,7 @@ from ..torch_models import (
     empty_weights,
     family,
     inputs_for,
+    load_timm,
     looks_at_values,
     quietly,
     split,
@@ -148,5 +158,55 @@ def _kept(model: torch.nn.Module, args: tuple[Any, ...], inputs: Inputs, recorde
     return sum(storage.nbytes() for storage in kept.values())
 
 
+# many models
+
+
+def names(*patterns: str) -> dict[str, Any]:
+    """Return the models that patterns stand for; raises BadInput for a pattern without any."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        place, _, name = pattern.partition(":")
+        if place not in ("torchvision", "timm"):
+            parse(pattern)
+            found[pattern] = None
+            continue
+        known = _known(place)
+        matching = [f"{place}:{one}" for one in known if fnmatch.fnmatchcase(one, name or "*")]
+        if not matching and not any(letter in name for letter in "*?["):
+            matching = [pattern]  # one name, perhaps with arguments: building it says what is wrong
+        if not matching:
+            raise BadInput(f"{place} has no model {name}")
+        found.update(dict.fromkeys(matching))
+    return {"models": list(found)}
+
+
+def _known(place: str) -> list[str]:
+    if place == "timm":
+        return list(load_timm().list_models())
+    import torchvision
+
+    return list(torchvision.models.list_models())
+
+
+def each(models: list[str]) -> None:
+    """Send the analysis of each model as soon as it is done."""
+    for model in models:
+        start = time.monotonic()
+        try:
+            found = report(model)
+        except BadInput as error:
+            found = {"failed": str(error)}
+        except Exception as error:
+            found = {"failed": f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"}
+        send(Event("analysed", {**found, "model": model, "seconds": round(time.monotonic() - start, 2)}))
+        gc.collect()
+
+
 if __name__ == "__main__":
-    serve(report)
+    if sys.argv[1] == "--each":
+        answer(lambda: each(sys.argv[2:]))
+    elif sys.argv[1] == "--names":
+        del sys.argv[1]
+        serve(names)
+    else:
+        serve(report)

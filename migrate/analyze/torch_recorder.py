@@ -23,7 +23,7 @@ import torch
 from torch.nn.modules import module as hooks
 from torch.overrides import TorchFunctionMode, resolve_name
 
-from .names import find, is_fact, rows_by_name
+from ...mappings.aliases import find, is_fact, rows_by_name
 
 CONTAINERS = (
     *(torch.nn.Sequential, torch.nn.ModuleList, torch.nn.ModuleDict),

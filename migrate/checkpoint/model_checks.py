@@ -21,7 +21,6 @@ from .formats.reader import Checkpoint, Shape
 from .name_map import near
 from .plan import (
     KEEP,
-    NO_PARAMETER,
     RENAME,
     Entry,
     Model,
@@ -55,7 +54,8 @@ def against(net: Net, entries: list[Entry]) -> tuple[list[Entry], list[str]]:
         elif entry.target not in net:
             hint = near(entry.target, net) if hints else ""
             hints -= bool(hint)
-            checked.append(refuse(entry, BadCheckpoint, f"{NO_PARAMETER}{entry.target}{hint}"))
+            why = f"the net has no parameter {entry.target}{hint}"
+            checked.append(refuse(entry, BadCheckpoint, why)._replace(unknown=True))
         else:
             checked.append(_fitted(entry, entry.piece.dtype, *net[entry.target]))
     targets = {entry.target for entry in entries}

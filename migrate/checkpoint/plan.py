@@ -24,7 +24,8 @@ class Entry(NamedTuple):
 
     `name` is its name there without wrappers' prefixes, `target` the new one (None when dropped or refused), `owner`
     the class that decides, `why` the reason to drop or refuse (or a remark), `error` the kind of refusal, `dtype` the
-    new one where it is cast, `alias` the name of the tensor that holds its bytes, where it is dropped as tied.
+    new one where it is cast, `alias` the name of the tensor that holds its bytes, where it is dropped as tied;
+    `unknown`: it is refused since the net of --into has no such parameter.
     """
 
     action: str
@@ -37,6 +38,7 @@ class Entry(NamedTuple):
     error: type[MsmigrateError] | None = None
     dtype: str | None = None
     alias: str | None = None
+    unknown: bool = False
 
     @property
     def written(self) -> bool:
@@ -90,7 +92,7 @@ class Plan(NamedTuple):
             if reasons:
                 found = few([f"{few(names, 3, ', ')}: {why}" for why, names in reasons.items()])
                 found = found if len(found) <= LONGEST else found[:LONGEST] + "…"
-                otherwise = any(why.startswith(NO_PARAMETER) for why in reasons)
+                otherwise = any(entry.unknown for entry in refused if entry.error is kind)
                 raise kind(f"{self.source}: {found}{RENAMED if otherwise else self._remedy(kind)}")
         if self.unfilled:
             raise BadCheckpoint(f"{self.source} does not fill {self.into}: nothing for {few(self.unfilled)}")
@@ -104,7 +106,6 @@ class Plan(NamedTuple):
 
 
 LONGEST = 1500  # letters of what is said of refused tensors, whose names may have a thousand
-NO_PARAMETER = "the net has no parameter "
 RENAMED = "; if the net only calls them otherwise, --write-map FILE guesses how, for --map"
 REMEDY = (
     "; the tensors alone do not tell the class: name the torch model with --model torchvision:NAME or "

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from ...errors import UnknownRow
 from ...mappings import table
+from ...mappings.aliases import find
 from ...mappings.rows import Row
-from ..analyze.names import find
 from .crossing_calls import Namer
 from .facts import Facts
 from .imported import Imported

@@ -6,7 +6,7 @@ import ast
 import copy
 from typing import Any
 
-from ..analyze.names import find
+from ...mappings.aliases import find
 from . import contexts, dictionaries, empty_slices, in_place, lists, not_run, records, registries
 from .by_inputs import is_comment
 from .calls import Calls

@@ -15,7 +15,7 @@ from ...mappings import table
 from ...training.models.mindspore_parameter_names import canonical_parameters
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_step import TrainStep
-from ...training.step.mindspore_step_state import completed
+from ...training.step.mindspore_step_state import completed, load_state, optimizer_state
 from ..align.alignment import IDENTITY, Alignment
 from ..align.mindspore_user_model import PairStep, tensors
 from ..align.mindspore_user_model import held as held_of
@@ -34,7 +34,7 @@ from .step_starts import StepStart
 def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
     """Give the step the state of the converted file; what is worth knowing of it. Raises BadCheckpoint."""
     whole, notes = completed(step, given, position(given, step.recipe).steps_per_epoch)
-    step.load_state(whole)
+    load_state(step, whole)
     return notes
 
 
@@ -164,7 +164,7 @@ class MindSporeSide:
         """State key -> name -> tensor, under torch's names."""
         if not self.alignment.scope.optimizer_state:
             return {}
-        state = self.train_step.optimizer_state()
+        state = optimizer_state(self.train_step)
         return {key: self._as_torch(held) for key, held in state.items()}
 
     def hyperparameters(self) -> Arrays:

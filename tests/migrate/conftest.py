@@ -13,7 +13,14 @@ from typing import Any
 import pytest
 
 HERE = Path(__file__).parent
-sys.path.insert(0, str(HERE))  # for tiny_checkpoints
+sys.path.insert(0, str(HERE))  # for tiny_checkpoints and script_uses
+SCRIPTS = {  # folder of training_scripts -> the script in it
+    "imagenet": "train.py",
+    "apex": "main_amp.py",
+    "mnist": "main.py",
+    "timm": "train.py",
+    "mistakes": "odd.py",
+}
 
 
 def run(script: str, *arguments: object) -> None:
@@ -53,3 +60,28 @@ def command() -> Callable[..., subprocess.CompletedProcess[str]]:
         return subprocess.run(line, **{**settings, **options})
 
     return call
+
+
+@pytest.fixture(scope="session")
+def scripts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Name -> the path of a training script as people write it, with its helpers beside it."""
+    folder = tmp_path_factory.mktemp("scripts")
+    found = {}
+    for name, script in SCRIPTS.items():
+        (folder / name).mkdir()
+        for file in (HERE / "training_scripts" / name).glob("*.py.txt"):
+            (folder / name / file.name.removesuffix(".txt")).write_bytes(file.read_bytes())
+        found[name] = folder / name / script
+    return found
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Write a script, and further files by their names, into a folder of its own."""
+
+    def written(text: str, **others: str) -> Path:
+        for name, content in {"train": text, **others}.items():
+            (tmp_path / f"{name}.py").write_text(content, encoding="utf-8")
+        return tmp_path / "train.py"
+
+    return written

@@ -16,7 +16,7 @@ from msmigrate.parity.result import Report
 from msmigrate.reports.parity_json import main, schema, write_json
 
 COMMITTED = Path(__file__).parents[2] / "docs" / "report.schema.json"
-EXAMPLES = sorted((COMMITTED.parents[1] / "reports" / "examples").glob("*.json"))
+EXAMPLES = sorted((COMMITTED.parent / "examples").glob("*.json"))
 FAULTY = made_up_reports.report()
 FEW = replace(FAULTY, findings=FAULTY.findings[::40])  # validating thousands takes seconds
 REPORTS = {

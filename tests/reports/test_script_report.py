@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.migrate.script.analysis import ScriptAnalysis, analyze_script
+from msmigrate.migrate.analyze.script_analysis import ScriptAnalysis, analyze_script
 from msmigrate.reports import script_analysis
 from msmigrate.training.recipe import reader
 from rich.console import Console

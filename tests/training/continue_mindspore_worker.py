@@ -24,6 +24,7 @@ from msmigrate.training import checkpoints  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
 from msmigrate.training.run.mindspore_setup import fill, go_on, opened  # noqa: E402
+from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
 from msmigrate.training.step.mindspore_step_state import told_to_torch  # noqa: E402
 from step_mindspore_worker import smooth, start  # noqa: E402
@@ -44,7 +45,7 @@ def record(found: dict[str, np.ndarray], place: str, step: TrainStep) -> None:
     """Weights, averages, the optimizer's state."""
     named = {f"weights/{held.name}": held.parameter for held in canonical_parameters(step.net)}
     named |= {f"ema/{name}": average for name, average in step.ema().items()}
-    for key, values in step.optimizer_state().items():
+    for key, values in mindspore_step_state.optimizer_state(step).items():
         named |= {f"state/{key}/{name}": value for name, value in values.items() if key != "step"}
     found |= {f"{place}/{name}": sampled(value.asnumpy()) for name, value in named.items()}
     if step.scaler is not None:
@@ -58,7 +59,7 @@ def kept(found: dict[str, np.ndarray], folder: Path, name: str, case: Case) -> N
     for index, batch in enumerate(batches(case)):
         if index == BEFORE:
             weights = {each.parameter.name: each.parameter.asnumpy() for each in canonical_parameters(step.net)}
-            state = {**weights, **step.state(), GROUPS: told_to_torch(step)}
+            state = {**weights, **mindspore_step_state.state(step), GROUPS: told_to_torch(step)}
             checkpoints.write(folder / f"{name}.kept.ckpt", state, {"step": index})
         if index < BEFORE + AFTER:
             step.train(Tensor(batch.images), Tensor(batch.labels.astype(np.int32)))

@@ -20,6 +20,7 @@ from msmigrate.migrate.checkpoint.formats.metadata import GROUPS  # noqa: E402
 from msmigrate.training import checkpoints  # noqa: E402
 from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
 from msmigrate.training.run.mindspore_setup import fill, go_on  # noqa: E402
+from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
 from msmigrate.training.step.mindspore_step_state import told_to_torch  # noqa: E402
 
@@ -44,7 +45,7 @@ def go(step: TrainStep, last: int, found: dict[str, np.ndarray], place: str) -> 
         step.train(*map(Tensor, batch(at)))
         for held in canonical_parameters(step.net):
             found[f"{place}/{at}/weights/{held.name}"] = held.parameter.asnumpy().copy()
-        for key, values in step.optimizer_state().items():
+        for key, values in mindspore_step_state.optimizer_state(step).items():
             found |= {f"{place}/{at}/state/{key}/{name}": value.asnumpy().copy() for name, value in values.items()}
 
 
@@ -52,7 +53,9 @@ def keep(step: TrainStep, path: Path) -> None:
     """Keep a checkpoint as `msmigrate train` does, and convert it."""
     weights = {held.parameter.name: held.parameter.asnumpy() for held in canonical_parameters(step.net)}
     own = path.with_suffix(".ckpt")
-    checkpoints.write(own, {**weights, **step.state(), GROUPS: told_to_torch(step)}, {"step": step.steps})
+    checkpoints.write(
+        own, {**weights, **mindspore_step_state.state(step), GROUPS: told_to_torch(step)}, {"step": step.steps}
+    )
     convert(own, path, training=True)
 
 

@@ -23,6 +23,7 @@ from msmigrate.training.models.mindspore_parameter_names import canonical_parame
 from msmigrate.training.run import mindspore_distributed as distributed  # noqa: E402
 from msmigrate.training.run.events import EventFile  # noqa: E402
 from msmigrate.training.run.train_job import Job  # noqa: E402
+from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
 from step_cases import sampled, weight  # noqa: E402
 from step_mindspore_worker import smooth  # noqa: E402
@@ -79,7 +80,7 @@ def train(name: str, mode: str, world: distributed.World, alone: bool) -> Arrays
         found[f"{index}/loss"] = np.float64(loss if alone else distributed.mean_over_ranks([loss], world)[0])
         named = {f"grads/{name}": grad for name, grad in result.grads.items()}
         named |= {f"weights/{held.name}": held.parameter for held in canonical_parameters(net)}
-        momentum = step.optimizer_state()["momentum_buffer"]
+        momentum = mindspore_step_state.optimizer_state(step)["momentum_buffer"]
         named |= {f"momentum/{name}": tensor for name, tensor in momentum.items()}
         found |= {f"{index}/{name}": sampled(tensor.asnumpy()) for name, tensor in named.items()}  # a view else
     return found

@@ -21,6 +21,7 @@ from mindspore.experimental import optim  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
 from msmigrate.training.recipe.schema import Part  # noqa: E402
+from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import Outcome, StepResult, TrainStep, build_schedule  # noqa: E402
 
 
@@ -55,7 +56,7 @@ def record(found: Found, place: str, step: TrainStep, result: StepResult | Outco
         named |= {f"grads/{name}": grad for name, grad in result.grads.items()}
     named |= {f"ema/{name}": average for name, average in step.ema().items()}
     named |= {f"weights/{held.name}": held.parameter for held in canonical_parameters(step.net)}
-    for key, values in step.optimizer_state().items():
+    for key, values in mindspore_step_state.optimizer_state(step).items():
         named |= {f"state/{key}/{name}": value for name, value in values.items()}
     found.arrays |= {f"{place}/{name}": sampled(value.asnumpy()) for name, value in named.items()}
     if result.finite is not None:

@@ -22,6 +22,7 @@ import mindspore  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 from mindspore.graph import api  # noqa: E402
 from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_amp import LossScale  # noqa: E402
 from msmigrate.training.step.mindspore_step import (  # noqa: E402
     TrainStep,
@@ -67,16 +68,18 @@ def resumed(case: Case) -> dict[str, Any]:
     for index in range(2):
         whole.train(*feed(case, index))
     whole.end_epoch()
-    state, held = whole.state(), weights(whole.net)
+    state, held = mindspore_step_state.state(whole), weights(whole.net)
     for each in canonical_parameters(other):
         each.parameter.copy_(Tensor(held[each.name]))
     resumed = TrainStep(case.recipe, other, "graph")
-    resumed.load_state({**state, "some.other.tensor": np.zeros(3), "msmigrate.run": np.zeros(9, np.uint8)})
+    mindspore_step_state.load_state(
+        resumed, {**state, "some.other.tensor": np.zeros(3), "msmigrate.run": np.zeros(9, np.uint8)}
+    )
     for step in (whole, resumed):
         for index in range(2, 4):
             step.train(*feed(case, index))
         step.end_epoch()
-    ours, theirs = resumed.state(), whole.state()
+    ours, theirs = mindspore_step_state.state(resumed), mindspore_step_state.state(whole)
     return {
         "names": sorted(state),
         "dtypes": sorted({str(array.dtype) for array in state.values()}),
@@ -93,16 +96,16 @@ def refusals() -> dict[str, str]:
     """What load_state and unknown precisions say."""
     case = Case(EVERYTHING)
     step = TrainStep(case.recipe, start(case))
-    state = step.state()
+    state = mindspore_step_state.state(step)
     name = next(iter(state))
-    others = TrainStep(Case({}).recipe, start(Case({}))).state()
+    others = mindspore_step_state.state(TrainStep(Case({}).recipe, start(Case({}))))
     attempts: dict[str, Callable[[], Any]] = {
-        "missing": lambda: step.load_state({n: a for n, a in state.items() if n != name}),
-        "shape": lambda: step.load_state({**state, name: np.zeros((2, 3), np.float32)}),
-        "dtype": lambda: step.load_state({**state, name: state[name].astype(np.float64)}),
-        "unknown": lambda: step.load_state({**state, "ema.of.nobody": np.zeros(1, np.float32)}),
-        "negative": lambda: step.load_state({**state, "msmigrate.steps": np.array(-1, np.int64)}),
-        "another recipe": lambda: step.load_state(others),
+        "missing": lambda: mindspore_step_state.load_state(step, {n: a for n, a in state.items() if n != name}),
+        "shape": lambda: mindspore_step_state.load_state(step, {**state, name: np.zeros((2, 3), np.float32)}),
+        "dtype": lambda: mindspore_step_state.load_state(step, {**state, name: state[name].astype(np.float64)}),
+        "unknown": lambda: mindspore_step_state.load_state(step, {**state, "ema.of.nobody": np.zeros(1, np.float32)}),
+        "negative": lambda: mindspore_step_state.load_state(step, {**state, "msmigrate.steps": np.array(-1, np.int64)}),
+        "another recipe": lambda: mindspore_step_state.load_state(step, others),
         "bfloat16": lambda: TrainStep(Case({"amp": {"level": "O1", "dtype": "bfloat16"}}).recipe, start(case)),
     }
     found = {}
@@ -112,7 +115,7 @@ def refusals() -> dict[str, str]:
             found[attempt] = "accepted"
         except MsmigrateError as error:
             found[attempt] = f"{type(error).__name__}: {error}"
-    left = step.state()
+    left = mindspore_step_state.state(step)
     found["unchanged"] = str(all(np.array_equal(left[n], state[n]) for n in state))
     return found
 

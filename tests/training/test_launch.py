@@ -18,7 +18,7 @@ from msmigrate import errors, processes
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, WorkerFailed
 from msmigrate.training.run import launch, launch_command
 from msmigrate.training.run.events import Follower
-from msmigrate.training.run.launch_command import Spread
+from msmigrate.training.run.options import Spread
 from msmigrate.training.run.train_job import Job
 
 WORKER = (str(Path(__file__).with_name("launch_worker.py")),)

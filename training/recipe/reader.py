@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import unicodedata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from pydantic import ValidationError
 
 from ... import yaml_reader
-from ...errors import BadRecipe
+from ...errors import BadRecipe, MsmigrateError
 from ...printable import shortened
 from .schema import IN_FOLDERS, Recipe, explain, worst
 
 DEFAULT = Path(__file__).parent.parent.parent / "recipes" / "resnet50.yaml"
+
+
+class Refusal(NamedTuple):
+    """Why a recipe is refused, and on which of its lines."""
+
+    error: type[MsmigrateError]
+    line: int
+    reason: str
 
 
 def load(path: Path) -> Recipe:
@@ -24,28 +32,39 @@ def load(path: Path) -> Recipe:
     home. Nothing in the file is ever executed. Raises BadRecipe with file, line and the nearest known key; Unsupported
     where the mapping table has no counterpart for an argument.
     """
+    recipe = _checked(path)
+    if isinstance(recipe, Refusal):
+        raise recipe.error(f"{path}:{recipe.line}: {recipe.reason}")
+    return _beside(recipe, path.parent)
+
+
+def check(path: Path) -> Refusal | None:
+    """Why a recipe is refused, or None where it can be run; raises BadRecipe for what is no YAML or no mapping."""
+    recipe = _checked(path)
+    return recipe if isinstance(recipe, Refusal) else None
+
+
+def _checked(path: Path) -> Recipe | Refusal:
     from .check import first_problem
 
     raw, tree = read(path)
     if not isinstance(raw, dict):
         raise BadRecipe(f"{path}: a recipe is a mapping with the keys {', '.join(Recipe.model_fields)}")
+
+    def refused(error: type[MsmigrateError], loc: tuple[Any, ...], text: str) -> Refusal:
+        return Refusal(error, yaml_reader.line(tree, loc), shortened(text))
+
     odd = odd_text(raw)
     if odd is not None:
         place = repr(".".join(map(str, odd[0])))[1:-1]
-        raise BadRecipe(_placed(path, tree, odd[0], f"{place}: a text must not hold {odd[1]!r}"))
+        return refused(BadRecipe, odd[0], f"{place}: a text must not hold {odd[1]!r}")
     try:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         first = worst(error)
-        raise BadRecipe(_placed(path, tree, first["loc"], explain(first, Recipe))) from None
+        return refused(BadRecipe, first["loc"], explain(first, Recipe))
     problem = first_problem(recipe)
-    if problem:
-        raise type(problem.error)(_placed(path, tree, problem.loc, str(problem.error))) from problem.error
-    return _beside(recipe, path.parent)
-
-
-def _placed(path: Path, tree: Any, loc: tuple[Any, ...], text: str) -> str:
-    return f"{path}:{yaml_reader.line(tree, loc)}: {shortened(text)}"
+    return refused(type(problem.error), problem.loc, str(problem.error)) if problem else recipe
 
 
 def _beside(recipe: Recipe, folder: Path) -> Recipe:

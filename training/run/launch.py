@@ -20,7 +20,8 @@ from typing import Any
 from ... import errors, processes
 from ...errors import BadDestination, MsmigrateError, WorkerFailed
 from .events import Follower, append
-from .launch_command import Spread, command, job_file, python_first
+from .launch_command import command, job_file, python_first
+from .options import Spread
 from .ranks import LAUNCHER, SCHEDULER, SHARES, Ranks
 from .train_job import Job
 

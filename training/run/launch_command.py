@@ -4,71 +4,20 @@ from __future__ import annotations
 
 import shlex
 import shutil
-import socket
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from ...errors import BadDestination, BadInput, WorkerFailed
+from ...errors import BadDestination, WorkerFailed
+from .options import SEVERAL_MACHINES_PORT, Spread
 from .train_job import Job
 
 ALONE = ("-m", "msmigrate.training.run.mindspore_worker")
 ONE_OF_SEVERAL = ("-m", "msmigrate.training.run.mindspore_rank_worker")
 JOB_FILE = "JOB.json"
-SEVERAL_MACHINES_PORT = 8118  # msrun's own default; all machines have to name the same
 # How long the processes wait for each other to come up, in seconds: they import MindSpore, and on other machines
 # somebody still has to type the command.
 PATIENCE_HERE, PATIENCE_ELSEWHERE = 120, 600
-
-
-@dataclass(frozen=True)
-class Spread:
-    """Over how many processes and machines a job goes; `port` is None for a free one."""
-
-    nproc: int = 1
-    nnodes: int = 1
-    node_rank: int = 0
-    master_addr: str = "127.0.0.1"
-    master_port: int | None = None
-
-    def check(self) -> None:
-        """Raise BadInput for a spread that nobody can start."""
-        if min(self.nproc, self.nnodes) < 1:
-            raise BadInput(
-                f"--nproc {self.nproc} --nnodes {self.nnodes}: at least one process on one machine is wanted"
-            )
-        if not 0 <= self.node_rank < self.nnodes:
-            raise BadInput(
-                f"--node-rank {self.node_rank}: with --nnodes {self.nnodes} the machines are numbered 0 to "
-                f"{self.nnodes - 1}"
-            )
-        if self.nnodes > 1 and self.master_addr in ("127.0.0.1", "localhost", "::1"):
-            raise BadInput(
-                f"--master-addr {self.master_addr} is a different machine on each of the {self.nnodes}: give the "
-                "address under which the others reach the first one"
-            )
-
-    @property
-    def processes(self) -> int:
-        """Of all machines together."""
-        return self.nproc * self.nnodes
-
-    @property
-    def ranks(self) -> range:
-        """The ranks of this machine."""
-        return range(self.node_rank * self.nproc, (self.node_rank + 1) * self.nproc)
-
-    @property
-    def port(self) -> int:
-        """The port of the scheduler: the one given, else a free one, or 8118 where other machines have to know it."""
-        if self.master_port is not None:
-            return self.master_port
-        if self.nnodes > 1:
-            return SEVERAL_MACHINES_PORT
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            return int(free.getsockname()[1])
 
 
 def job_file(job: Job) -> Path:

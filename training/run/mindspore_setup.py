@@ -22,7 +22,7 @@ from ..models.mindspore_parameter_names import canonical_parameters
 from ..models.model_names import num_classes
 from ..recipe.schema import Recipe
 from ..step.mindspore_step import TrainStep
-from ..step.mindspore_step_state import completed
+from ..step.mindspore_step_state import completed, load_state
 from .mindspore_team import Team
 from .mindspore_validation import Validator
 from .mindspore_watchpoints import Watchpoints
@@ -61,7 +61,7 @@ def go_on(
     """Give the step its state; where the run stands now, and what is worth knowing. Raises BadCheckpoint."""
     try:
         whole, notes = completed(step, found.tensors, steps_per_epoch)
-        step.load_state(whole)
+        load_state(step, whole)
     except MsmigrateError as error:
         raise type(error)(f"{path}: {error}") from None
     epoch, within = divmod(step.steps, steps_per_epoch)
@@ -149,7 +149,7 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
         path, checkpoint = found
         assert checkpoint.run is not None
         progress = Progress.of(path, checkpoint.run)
-        step.load_state(checkpoint.tensors)
+        load_state(step, checkpoint.tensors)
         if team.rank == 0:
             log.note(f"going on from {path}, after step {progress.step}")
     elif start is not None and job.start is not None:

@@ -24,7 +24,7 @@ from ..data.mindspore_dataloader import Batch
 from ..metrics import Metrics
 from ..models.mindspore_parameter_names import canonical_parameters
 from ..step.mindspore_step import Outcome
-from ..step.mindspore_step_state import told_to_torch
+from ..step.mindspore_step_state import state, told_to_torch
 from .mindspore_nonfinite import first_bad
 from .mindspore_setup import Run
 from .mindspore_validation import refuse_misfit
@@ -54,7 +54,7 @@ class Keeper:
         if run.team.rank != 0:
             return
         weights = {held.parameter.name: held.parameter.asnumpy() for held in canonical_parameters(run.net)}
-        tensors: dict[str, np.ndarray] = {**weights, **run.step.state(), GROUPS: told_to_torch(run.step)}
+        tensors: dict[str, np.ndarray] = {**weights, **state(run.step), GROUPS: told_to_torch(run.step)}
         checkpoints.write(path, tensors, {**run.facts.record(), **run.progress.record()})
         run.log.say("checkpoint", path=str(path), step=run.progress.step, best=best)
 

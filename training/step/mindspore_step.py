@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 import mindspore
-import numpy as np
 from mindspore import Tensor, amp, nn, ops
 from mindspore import dtype as mstype
 
@@ -19,7 +18,6 @@ from ..models.mindspore_parameter_names import Canonical, canonical_parameters
 from ..recipe.schema import Part, Recipe, table_args
 from .mindspore_amp import LossScale, Precision
 from .mindspore_ema import MovingAverage
-from .mindspore_step_state import load_state, optimizer_state, state
 from .parameter_groups import parameter_groups
 
 _map = ops.HyperMap()
@@ -350,10 +348,6 @@ class TrainStep:
         """The optimizer's group that holds this parameter."""
         return self.optimizer.param_groups[self._group_of[name]]
 
-    def optimizer_state(self) -> dict[str, dict[str, Tensor]]:
-        """Torch's state key -> state_dict name -> tensor, for what torch would hold by now."""
-        return optimizer_state(self)
-
     def ema(self) -> dict[str, Tensor]:
         """State_dict name -> the moving average of that weight or buffer; empty without one."""
         return {} if self.average is None else dict(self.average.tensors())
@@ -362,14 +356,6 @@ class TrainStep:
     def loss_scale(self) -> float:
         """The loss scale in force, 1 without one; reading it waits for the device."""
         return 1.0 if self.scaler is None else float(self.scaler.scale.asnumpy())
-
-    def state(self) -> dict[str, np.ndarray]:
-        """Everything besides the net's own parameters that going on to the bit needs; see mindspore_step_state."""
-        return state(self)
-
-    def load_state(self, tensors: Mapping[str, np.ndarray]) -> None:
-        """Put back what `state()` gave; raises BadCheckpoint, and changes nothing, where it does not fit."""
-        load_state(self, tensors)
 
     def restore_counts(self, steps: int, epoch: int) -> None:
         """Go to where `steps` steps have been taken and the schedule is in its `epoch`."""

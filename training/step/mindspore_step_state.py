@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from mindspore import Parameter, Tensor
@@ -19,9 +19,7 @@ from ...input_files import json_value
 from ...mappings import table
 from ...mappings.rows import State
 from ...migrate.checkpoint.formats.metadata import EPOCH, GROUPS, RUN, STEPS
-
-if TYPE_CHECKING:
-    from .mindspore_step import TrainStep
+from .mindspore_step import TrainStep
 
 CLOSE = 1e-6  # a rate in float32 against one in float64
 
@@ -29,7 +27,7 @@ CLOSE = 1e-6  # a rate in float32 against one in float64
 def completed(
     step: TrainStep, given: Mapping[str, np.ndarray], steps_per_epoch: int
 ) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The whole state for `TrainStep.load_state`, and what is worth knowing.
+    """The whole state for `load_state`, and what is worth knowing.
 
     given: the tensors of the converted file by name; the net's own are passed over. steps_per_epoch: of the run that
     goes on, by which epochs become steps where the file counts only these. Raises BadCheckpoint for a state of another

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msmigrate.mappings import aliases
 from msmigrate.mappings.rows import MISSING, NOT_RUN, Row
-from msmigrate.migrate.analyze import names
 from msmigrate.migrate.analyze.model_analysis import Analysis
-from msmigrate.migrate.analyze.operators import Operator, operators, patterns, source, status_of
+from msmigrate.migrate.analyze.operators import Operator, TensorValue, operators, patterns, source, status_of
 from recorded_uses import TENSOR, called, ran
 
 
@@ -27,12 +27,12 @@ def analysis(found: dict[str, Operator], **settings: Any) -> Analysis:
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Row]]:
     """The rows by name, for tests to change."""
-    rows = dict(names.rows_by_name())
-    monkeypatch.setattr(names, "rows_by_name", lambda: rows)
+    rows = dict(aliases.rows_by_name())
+    monkeypatch.setattr(aliases, "rows_by_name", lambda: rows)
     monkeypatch.setattr("msmigrate.migrate.analyze.operators.rows_by_name", lambda: rows)
-    names.find.cache_clear()
+    aliases.find.cache_clear()
     yield rows
-    names.find.cache_clear()
+    aliases.find.cache_clear()
 
 
 def test_uses_of_one_row_are_one_operator() -> None:
@@ -128,6 +128,10 @@ def test_values_cross_the_worker_s_json() -> None:
     from msmigrate.mappings.rows import Call
 
     assert source(Call("a.b", {"c": Call("d", {"e": 1}), "f": "g"})) == "a.b(c=d(e=1), f='g')"
+    assert source(Call("a.b", {"c": "a tensor", "d": ["a tensor"]})) == "a.b(c='a tensor', d=['a tensor'])"
+    assert (
+        source(Call("a.b", {"c": [TensorValue("float32", 2)], "d": slice(None)})) == "a.b(c, d=slice(None, None, None))"
+    )
 
 
 def test_tensors_one_by_one_are_a_list_of_them(known: dict[str, Row]) -> None:

@@ -1,0 +1,215 @@
+"""From the name that torch gives a call to the row of the mapping table that speaks of it.
+
+torch has several names for one operator: `x + y`, `x.add(y)`, `torch.add(x, y)`. A row lists its aliases; what stands
+here are torch's own habits, for the names that no row lists: a method does what the function of its name does, and a
+name that ends in an underscore writes the result in its first argument.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from . import table, user_files
+from .rows import Row
+
+# what may stand in a model; the other kinds (optimizers, transforms, scripts) are of the training script
+KINDS = ("module", "layer", "loss", "function", "distribution")
+
+OPERATORS = {  # what Python calls when a model computes with +, <, [] and the like -> its name in torch, in operator
+    "abs": ("abs", "abs"),
+    "add": ("add", "add"),
+    "and": ("bitwise_and", "and_"),
+    "div": ("div", "truediv"),
+    "eq": ("eq", "eq"),
+    "floordiv": ("floor_divide", "floordiv"),
+    "ge": ("ge", "ge"),
+    "getitem": ("getitem", "getitem"),
+    "gt": ("gt", "gt"),
+    "invert": ("bitwise_not", "invert"),
+    "iter": ("unbind", "iter"),
+    "le": ("le", "le"),
+    "lshift": ("bitwise_left_shift", "lshift"),
+    "lt": ("lt", "lt"),
+    "matmul": ("matmul", "matmul"),
+    "mod": ("remainder", "mod"),
+    "mul": ("mul", "mul"),
+    "ne": ("ne", "ne"),
+    "neg": ("neg", "neg"),
+    "or": ("bitwise_or", "or_"),
+    "pow": ("pow", "pow"),
+    "rshift": ("bitwise_right_shift", "rshift"),
+    "setitem": ("setitem", "setitem"),
+    "sub": ("sub", "sub"),
+    "truediv": ("div", "truediv"),
+    "xor": ("bitwise_xor", "xor"),
+}
+BOTH_WAYS = {"add", "and", "div", "floordiv", "matmul", "mod", "mul", "or", "pow", "sub", "truediv", "xor"}
+NUMBERS = {"bool", "complex", "float", "index", "int"}  # what Python makes of a tensor of one value, as item() does
+
+# A function of the same name does something else, or takes its arguments in another order.
+UNLIKE = {
+    *("torch.Tensor.unfold", "torch.Tensor.where", "torch.embedding", "torch.Tensor.set_", "torch.Tensor.data"),
+    *("torch.Tensor.normal_", "torch.Tensor.uniform_", "torch.Tensor.bernoulli_", "torch.Tensor.random_"),
+    *("torch.Tensor.exponential_", "torch.Tensor.log_normal_", "torch.Tensor.geometric_", "torch.Tensor.cauchy_"),
+}
+
+# What tells something of a tensor and computes nothing. Counted where a row speaks of it, as MindSpore may write it
+# otherwise, and no operator where none does.
+FACTS = {
+    *("size", "dim", "ndimension", "numel", "nelement", "stride", "element_size", "data_ptr", "storage_offset"),
+    *("get_device", "is_contiguous", "is_floating_point", "is_complex", "is_signed", "is_same_size", "is_tensor"),
+    *("requires_grad_", "retain_grad", "register_hook", "untyped_storage", "is_conj", "is_neg", "is_inference"),
+    *("is_nonzero", "is_storage", "is_shared", "is_pinned", "dense_dim", "sparse_dim", "names", "has_names"),
+    *("__len__", "__repr__", "__str__", "__format__", "__hash__", "__dir__", "__contains__", "__reduce_ex__"),
+    *(
+        "_assert",
+        "is_grad_enabled",
+        "result_type",
+        "can_cast",
+        "promote_types",
+        "is_distributed",
+        "device",
+        "_set_grad_enabled",
+    ),
+}
+COMPUTED = {"T", "mT", "H", "mH", "real", "imag"}  # the attributes of a tensor that are computed
+
+
+class Found(NamedTuple):
+    """The row of a called name, if there is one, and how the call stands to it."""
+
+    row: Row | None
+    swapped: bool = False  # the row's first two arguments are the call's second and first, as in 1 - x
+    in_place: bool = False  # torch writes the result into its first argument
+
+
+@cache
+def rows_by_name() -> dict[str, Row]:
+    """Every name and alias of the rows that a model may use."""
+    return {name: row for kind in KINDS for row in table.rows(kind) for name in (row.torch, *row.aliases)}
+
+
+@cache
+def find(name: str) -> Found:
+    """Return the row of a torch name as calls are recorded, such as `torch.Tensor.__radd__`."""
+    known = rows_by_name()
+    last = name.rpartition(".")[2]
+    part = last.strip("_")
+    swapped = last.startswith("__r") and part[1:] in BOTH_WAYS
+    in_place = (last.startswith("__i") and part[1:] in BOTH_WAYS) or (last.endswith("_") and not last.startswith("__"))
+    row = next((known[candidate] for candidate in _candidates(name, swapped, in_place) if candidate in known), None)
+    own = row is not None and (row.short == part or row.short.startswith("__r"))  # torch.rsub turns its operands itself
+    return Found(row, swapped and not own, in_place or last == "__setitem__")
+
+
+def is_fact(name: str) -> bool:
+    """Whether the name tells something of a tensor (its shape, its dtype) and computes nothing."""
+    if name.endswith((".__get__", ".__set__", ".__delete__")):
+        return name.split(".")[-2] not in COMPUTED
+    return name.rpartition(".")[2] in FACTS
+
+
+def shown(name: str) -> str:
+    """The name as one writes it: torch.add for torch.Tensor.__radd__; as it stands where torch has one name only."""
+    name = name.removesuffix(".__get__").replace("torch.functional.", "torch.").replace("torch._C._nn.", F)
+    last = name.rpartition(".")[2]
+    if not last.startswith("__"):
+        return name if name in UNLIKE else name.rstrip("_")
+    part = last.strip("_")
+    plain = part[1:] if part[:1] in ("r", "i") and part[1:] in BOTH_WAYS else part
+    return f"torch.{OPERATORS[plain][0]}" if plain in OPERATORS and "item" not in plain else name
+
+
+F = "torch.nn.functional."
+
+
+def _candidates(name: str, swapped: bool, in_place: bool) -> Iterator[str]:
+    name = name.removesuffix(".__get__")
+    yield name
+    if name in UNLIKE:
+        return
+    place, _, last = name.rpartition(".")
+    if place.startswith(("torchvision", "torch.ops.torchvision")):
+        yield f"torchvision.ops.{last}"
+        return
+    if not place.startswith("torch"):
+        return
+    if last.startswith("__"):
+        part = last.strip("_")
+        plain = part[1:] if swapped or in_place else part
+        if plain in NUMBERS:
+            yield "torch.Tensor.item"
+        if plain not in OPERATORS:
+            return
+        last, operator = OPERATORS[plain]
+        yield f"operator.{'i' if in_place else ''}{operator}"
+        yield f"operator.{operator}"
+        yield f"torch.Tensor.__{plain}__"
+    plain = last.rstrip("_")
+    for ending in dict.fromkeys((last, plain)):
+        for prefix in ("torch.Tensor.", "torch.", F, "torch.special.", "torch.linalg.", "torch.fft."):
+            if prefix + ending not in UNLIKE:
+                yield prefix + ending
+
+
+# where a library keeps in a file of its own what it offers one level up: how the short name is written
+RESTATED = (
+    (re.compile(r"torch\.nn\.modules\.(?:\w+\.)?(\w+)"), r"torch.nn.\1"),
+    (re.compile(r"torch\.nn\.parallel\.(?:distributed|data_parallel)\.(\w+)"), r"torch.nn.parallel.\1"),
+    (re.compile(r"torch\.nn\.utils\.\w+\.(\w+)"), r"torch.nn.utils.\1"),
+    (re.compile(r"torch\.optim\.(?!lr_scheduler|swa_utils)\w+\.(\w+)"), r"torch.optim.\1"),
+    (re.compile(r"torch\.distributions\.\w+\.([A-Z]\w+)"), r"torch.distributions.\1"),
+    (re.compile(r"torch\.utils\.data\.\w+\.(\w+)"), r"torch.utils.data.\1"),
+    (re.compile(r"torch\.autograd\.(?:variable|grad_mode)\.(\w+)"), r"torch.\1"),
+    (
+        re.compile(r"torchvision\.transforms\.(?:transforms|v2|autoaugment|v2\._\w+)\.(\w+)"),
+        r"torchvision.transforms.\1",
+    ),
+    (re.compile(r"torchvision\.transforms\.v2\.functional\.(\w+)"), r"torchvision.transforms.functional.\1"),
+    (re.compile(r"torchvision\.(models|datasets)\.\w+\.(\w+)"), r"torchvision.\1.\2"),
+    (re.compile(r"torch\.(?:cuda\.)?amp\.(?:\w+\.)?GradScaler"), r"torch.amp.GradScaler"),
+    (re.compile(r"torch\.(?:cuda\.amp|cuda\.amp\.\w+|amp\.\w+)\.autocast"), r"torch.amp.autocast"),
+    (re.compile(r"torch\.amp\.autocast"), r"torch.autocast"),
+    (re.compile(r"timm\.(data|loss|optim|scheduler|utils|layers)\.\w+\.(\w+)"), r"timm.\1.\2"),
+    (re.compile(r"timm\.models\.layers\.(\w+)"), r"timm.layers.\1"),
+    (re.compile(r"timm\.models\.create_model"), r"timm.create_model"),
+    (re.compile(r"apex\.parallel\.\w+\.(\w+)"), r"apex.parallel.\1"),
+    (re.compile(r"torchvision\.models\.(?!get_|list_)[a-z]\w*"), r"torchvision.models.get_model"),  # resnet50(…)
+)
+
+
+def index() -> dict[str, Row]:
+    """Every torch name that the table knows, the user's own rows included, with its row."""
+    return _index(user_files.paths())
+
+
+@cache
+def _index(own: tuple[Path, ...]) -> dict[str, Row]:
+    found: dict[str, Row] = {}
+    for row in table.rows():
+        for name in (row.torch, *row.aliases):
+            found.setdefault(name, row)
+    return found
+
+
+def row_of(name: str) -> Row | None:
+    """The row of a qualified name, also where a library offers the thing in two places."""
+    known = index()
+    found = next((known[one] for one in restated(name) if one in known), None)
+    if found is None and re.fullmatch(r"torch\.(Tensor\.\w+|nn\.functional\.\w+|[a-z]\w*)", name):
+        return find(name).row  # a method does what the function of its name does
+    return found
+
+
+@cache
+def restated(name: str) -> tuple[str, ...]:
+    """The name, and how else the library writes it."""
+    found = [name]
+    for _ in range(4):
+        name = next((pattern.sub(to, name) for pattern, to in RESTATED if pattern.fullmatch(name)), name)
+        found.append(name)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,321 @@
+"""One torch call of a script as the MindSpore call that means the same, with every argument written out.
+
+Literal values go through the mapping table's own translation. An expression stays as its writer wrote it: where the
+table computes something from the value, that is written around it, or said where it cannot be.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import BadInput, Unsupported
+from ...mappings import table
+from ...mappings.aliases import row_of
+from ...mappings.rows import Argument, Call, Row
+from ...mappings.verbs import VERBS, Verb
+from ..source.infer.abstract_values import (
+    CallArgument,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    Value,
+    is_known,
+    known,
+)
+from ..source.infer.library_objects import MODULE, SCHEDULE, family_of
+from ..source.infer.script_file import LONGEST_TEXT
+
+MOVES = ("to", "cuda", "cpu", "float")  # methods that give the object that they are of
+SCHEDULES = "schedules"  # the verb of arguments that hold schedules
+SIMPLE = (ast.Name, ast.Attribute, ast.Constant, ast.Call, ast.Subscript)
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """The MindSpore call as source, what to look at, and what none of it can be (refused) or torch itself has not."""
+
+    text: str | None = None
+    notes: tuple[str, ...] = ()
+    refused: Unsupported | None = None
+    mistaken: str | None = None
+
+
+def rewrite(seen: LibraryUse, row: Row, texts: Texts) -> Rewritten:
+    """Rewrite one call; texts: the calls inside it that were rewritten before."""
+    try:
+        given = _bound(seen, row, texts)
+    except BadInput as error:
+        return Rewritten(mistaken=str(error))
+    notes: list[str] = []
+    unpacked = [argument.node for argument in seen.arguments or [] if argument.name in ("*", "**")]
+    if unpacked:
+        notes.append(f"arguments come out of {seen.source.text(unpacked[0])}: write them out")
+    moved = _moved(seen, row, given)
+    if moved is not None:
+        return Rewritten(written(given[row.arguments[0].torch]), (moved,))
+    values, after = _stand_ins(row, given, notes)
+    try:
+        call = table.translate(row.torch, values)
+    except Unsupported as error:
+        return Rewritten(notes=tuple(notes), refused=error)
+    except BadInput as error:
+        return Rewritten(notes=tuple(notes), mistaken=None if unpacked else str(error))
+    except (TypeError, ValueError, AttributeError, KeyError, IndexError):
+        return Rewritten(notes=(*notes, "its arguments cannot be told from here"))
+    if row.left_out and row.arguments[0].torch in given:  # a wrapper: what is in it stays
+        return Rewritten(written(given[row.arguments[0].torch]), tuple(dict.fromkeys(notes)))
+    kwargs = {**call.kwargs, **after}
+    first = [written(given[a.torch]) for a in row.arguments if a.torch in row.unwritten and a.torch in given]
+    words = [*first, *(word(name, value) for name, value in kwargs.items())]
+    target = call.target
+    if target.startswith("mindspore.Tensor.") and seen.name.startswith("torch.Tensor."):  # a method there, too
+        target = f"{written(given[row.arguments[0].torch])}.{target.rpartition('.')[2]}"
+    return Rewritten(f"{target}({', '.join(words)})", tuple(dict.fromkeys(notes)))
+
+
+def left_out(seen: LibraryUse, row: Row, texts: Texts) -> str | None:
+    """The object itself, for what gives it and a row leaves out: x for x.cuda(), net for a wrapper of net."""
+    if not row.left_out:
+        return None
+    if family_of(seen.name) == MODULE and seen.receiver is None and seen.arguments:
+        held = seen.arguments[0]
+        return text_of(seen, held.node, texts) if held.name in (None, "module") else None
+    if seen.receiver is None or not isinstance(seen.node, ast.Call) or not isinstance(seen.node.func, ast.Attribute):
+        return None
+    names = [argument.value.name for argument in seen.arguments or [] if isinstance(argument.value, LibraryName)]
+    if seen.node.func.attr not in MOVES or any(names):
+        return None
+    return text_of(seen, seen.node.func.value, texts)
+
+
+def _moved(seen: LibraryUse, row: Row, given: Mapping[str, Any]) -> str | None:
+    """What to say of x.to(device), where the row says that a device is left out."""
+    for argument in row.arguments:
+        value = given.get(argument.torch)
+        if argument.device and value is not None:
+            text = value if isinstance(value, str) else repr(value)
+            is_dtype = isinstance(value, Expression) and any(name in _listed(argument) for name in value.names)
+            if not is_dtype and re.search(r"device|cuda|gpu|cpu|rank", text):
+                return argument.remedy
+    return None
+
+
+def _bound(seen: LibraryUse, row: Row, texts: Texts) -> dict[str, Any]:
+    """Every given argument by its torch name: a literal's value, or an Expression."""
+    known_names = {argument.torch: argument for argument in row.arguments}
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    if seen.name.startswith("torch.Tensor.") and isinstance(seen.node, ast.Call):
+        assert isinstance(seen.node.func, ast.Attribute)  # it was seen as a method
+        positional.append(Expression(text_of(seen, seen.node.func.value, texts)))
+    for argument in seen.arguments or []:
+        if argument.name in ("*", "**"):
+            continue
+        value = _value(seen, argument, texts)
+        if argument.name is None:
+            positional.append(value)
+        else:
+            crossing = known_names.get(argument.name)
+            schedules = _schedules(argument.value, texts) if crossing and crossing.verb == SCHEDULES else None
+            named[argument.name] = value if schedules is None else schedules
+    return table.bind(row, named, tuple(positional))
+
+
+def _value(seen: LibraryUse, argument: CallArgument, texts: Texts) -> Any:
+    if argument.at and is_known(argument.value):
+        return known(argument.value)
+    try:
+        return ast.literal_eval(argument.node)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        found = Expression(f"{text_of(seen, argument.node, texts)}{argument.at}", known(argument.value))
+        if isinstance(argument.value, LibraryName):  # torch.float32; a member of an enumeration, by its value
+            last = argument.value.name.rpartition(".")[2]
+            found.names = (argument.value.name, last, last.lower())
+        return found
+
+
+def _schedules(value: Value, texts: Texts) -> Any:
+    """Schedules inside a schedule, each by its name and arguments; None where they cannot be told."""
+    if not isinstance(value, ListValue) or not value.closed:
+        return None
+    found = []
+    for item in value.items:
+        row = row_of(item.name) if isinstance(item, LibraryObject) and item.family == SCHEDULE else None
+        if row is None or not isinstance(item, LibraryObject) or item.seen is None:
+            return None
+        try:
+            given = _bound(item.seen, row, texts)
+        except BadInput:
+            return None
+        found.append([row.torch, {key: inner for key, inner in given.items() if key not in row.unwritten}])
+    return found
+
+
+def _stand_ins(row: Row, given: Mapping[str, Any], notes: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the table is asked with, and what takes the place of its answer."""
+    values: dict[str, Any] = {}
+    after: dict[str, Any] = {}
+    for argument in row.arguments:
+        if argument.torch not in given:
+            continue
+        value = given[argument.torch]
+        values[argument.torch] = value
+        if not isinstance(value, Expression):
+            continue
+        named = next((name for name in value.names if name in _listed(argument)), None)
+        if named is not None:
+            values[argument.torch] = named
+        elif argument.only:
+            values[argument.torch] = argument.only[0]
+            after |= dict.fromkeys(argument.to, value)
+            allowed = " or ".join(repr(one) for one in argument.only)
+            notes.append(f"{argument.torch}={value}: only {allowed} has a counterpart{_because(argument)}")
+        elif argument.values:
+            values[argument.torch] = argument.values[0][0]
+            table_of = ", ".join(f"{ours!r}: {theirs!r}" for ours, theirs in argument.values)
+            by_name = any(str(ours).startswith("torch.") for ours, _ in argument.values)
+            after |= dict.fromkeys(argument.to, value if by_name else Expression(f"{{{table_of}}}[{value}]"))
+            notes += [f"{argument.torch}={value} crosses by {{{table_of}}}"] if by_name else []
+        elif argument.verb:
+            _through_verb(row, argument, value, values, after, notes)
+    return values, after
+
+
+def _listed(argument: Argument) -> list[Any]:
+    """The values that a row speaks of."""
+    return [*(ours for ours, _ in argument.values), *argument.only, *argument.refuse]
+
+
+def _because(argument: Argument) -> str:
+    return f": {argument.why}" if argument.why else ""
+
+
+def _through_verb(
+    row: Row,
+    argument: Argument,
+    value: Expression,
+    values: dict[str, Any],
+    after: dict[str, Any],
+    notes: list[str],
+) -> None:
+    """An expression that the table computes with: symbolically, or with a value that stands in for it."""
+    verb = VERBS[argument.verb or ""]
+    says = verb.description
+    formula = _formula(verb, value)
+    stand_in = _stand_in(row, argument, value)
+    if formula is not None and len(argument.to) == 1:
+        values[argument.torch] = stand_in
+        after[argument.to[0]] = Expression(formula)
+        return
+    try:
+        table.translate(row.torch, {**_examples(row), argument.torch: value})
+    except (Unsupported, BadInput, TypeError, ValueError, AttributeError, KeyError, IndexError):
+        values[argument.torch] = stand_in
+        if len(argument.to) == 1:
+            after[argument.to[0]] = value
+            notes.append(f"{argument.torch}={value} crosses as: {says}")
+        else:
+            notes.append(f"{' and '.join(argument.to)} follow from {value}: {says}; written here for {stand_in!r}")
+        return
+    if len(argument.to) > 1 or verb.none_differs:
+        notes.append(f"{argument.torch}={value} crosses as: {says}; written here for a number other than 0")
+
+
+def _formula(verb: Verb, value: Expression) -> str | None:
+    """`1 - value` with the expression in its place, where the verb has such a form for every number."""
+    try:
+        inner = ast.parse(value.text, mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    text = value.text if isinstance(inner, SIMPLE) else f"({value.text})"
+    nodes = verb.symbolic(ast.Name(text, ast.Load()), None) if verb.symbolic else None
+    return ast.unparse(nodes[0]) if nodes else None
+
+
+def _stand_in(row: Row, argument: Argument, value: Expression) -> Any:
+    """A value with which the table can be asked: the expression's own by default, torch's default, or a test's."""
+    if value.value is not None:
+        return value.value
+    return _examples(row).get(argument.torch) if argument.required else argument.default
+
+
+def _examples(row: Row) -> dict[str, Any]:
+    """Arguments that the table surely takes: those of a row's first case."""
+    return dict(next((case.args for case in row.cases if case.raises is None), {}))
+
+
+# the call as source text
+
+Texts = Mapping[int, str]  # a node of a call -> the call rewritten
+
+
+class Expression:
+    """An expression inside a call's arguments: it prints as its text, and refuses to be computed with."""
+
+    def __init__(self, text: str, value: Any = None) -> None:
+        self.text, self.value = text, value
+        self.names: tuple[str, ...] = ()  # what the tables may call it, where it is a library's own value
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __bool__(self) -> bool:
+        return True  # a number other than 0, which a note then says
+
+
+def _refuse(self: Expression, *rest: Any) -> Any:
+    raise ValueError(f"it depends on {self.text}")
+
+
+for _name in "float int index iter len add radd sub rsub mul rmul truediv neg lt le gt ge".split():  # noqa: SIM905
+    setattr(Expression, f"__{_name}__", _refuse)
+
+
+def text_of(seen: LibraryUse, node: ast.expr, texts: Texts) -> str:
+    """The source of a node, with the calls inside it rewritten."""
+    if seen.source.length(node) > LONGEST_TEXT:
+        return seen.source.text(node)
+    inside = {id(part) for part in ast.walk(node)} & texts.keys()
+    if not inside:
+        return seen.source.text(node)
+    if id(node) in inside:
+        return texts[id(node)]
+    return " ".join(ast.unparse(_replaced(node, lambda part: texts.get(id(part)))).split())
+
+
+def _replaced(node: Any, new: Callable[[ast.AST], str | None]) -> Any:
+    """A copy of a tree with some of its nodes replaced by names, which unparse writes as they are."""
+    if isinstance(node, list):
+        return [_replaced(item, new) for item in node]
+    if not isinstance(node, ast.AST):
+        return node
+    text = new(node)
+    if text is not None:
+        return ast.Name(id=text, ctx=ast.Load())
+    made = copy.copy(node)
+    for field, value in ast.iter_fields(node):
+        setattr(made, field, _replaced(value, new))
+    return made
+
+
+def word(name: str, value: Any) -> str:
+    """One argument of a call as source."""
+    return written(value) if name == "*args" else f"{name}={written(value)}"
+
+
+def written(value: Any) -> str:
+    """A value inside a call as source."""
+    if isinstance(value, Call):
+        return f"{value.target}({', '.join(word(name, inner) for name, inner in value.kwargs.items())})"
+    if isinstance(value, (list, tuple)):
+        inner = ", ".join(written(item) for item in value)
+        return f"[{inner}]" if isinstance(value, list) else f"({inner},)" if len(value) == 1 else f"({inner})"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {written(item)}' for key, item in value.items())}}}"
+    return repr(value)

@@ -1,0 +1,252 @@
+"""What `msmigrate analyze train.py` finds: every use of torch's world in a script, and what becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ...errors import BadInput
+from ...mappings.aliases import find, row_of
+from ...mappings.rows import MISSING, NOT_RUN, Row
+from ..source.infer import library_objects
+from ..source.infer.abstract_values import LibraryUse
+from ..source.infer.interpreter import CERTAINTIES, DEFAULT, Interpreter
+from .operators import (
+    BY_HAND,
+    COMPOSED,
+    DIRECT,
+    IN_PLACE,
+    MODES,
+    NO_ROW,
+    TARGETS,
+    count,
+    has_remedy,
+    several,
+    status_of,
+    without_row,
+)
+from .rewritten_call import Rewritten, left_out, rewrite
+
+WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
+TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
+
+
+@dataclass(frozen=True)
+class Use:
+    """One place of a script that uses a library.
+
+    way: DIRECT, COMPOSED (a replacement of msmigrate's), BY_HAND (with a change that is told), MISSING or NO_ROW.
+    status: the row's, for the asked mode and target. certainty: whether it runs with the arguments' defaults;
+    condition: what it depends on where it does not surely.
+    """
+
+    torch: str
+    file: str
+    line: int
+    source: str
+    way: str
+    status: str = NO_ROW
+    row: str | None = None
+    kind: str | None = None
+    mindspore: str | None = None
+    rewritten: str | None = None
+    rewrite: str | None = None  # in words, where the arguments do not tell
+    notes: tuple[str, ...] = ()
+    why: str | None = None
+    refused: str | None = None  # what is said of an argument's value that has no counterpart
+    pitfalls: tuple[str, ...] = ()
+    docs: dict[str, str] = field(default_factory=dict)
+    certainty: str = DEFAULT
+    condition: str | None = None
+    called: bool = True
+
+    @property
+    def missing(self) -> bool:
+        """Whether it has no counterpart, as far as the table knows."""
+        return self.way in (MISSING, NO_ROW)
+
+    @property
+    def place(self) -> str:
+        """File and line."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Api:
+    """All uses of one thing of a library."""
+
+    torch: str
+    uses: tuple[Use, ...]
+
+    @property
+    def way(self) -> str:
+        """What becomes of the worst of its uses."""
+        return max((use.way for use in self.uses), key=WAYS.index)
+
+    @property
+    def missing(self) -> bool:
+        """Whether one of its uses has no counterpart."""
+        return any(use.missing for use in self.uses)
+
+
+@dataclass(frozen=True)
+class ScriptAnalysis:
+    """A script, the files of its folder that were read with it, and every use of a library in them."""
+
+    name: str
+    mode: str
+    target: str
+    files: tuple[str, ...]
+    uses: tuple[Use, ...]
+    not_there: tuple[tuple[str, str, int], ...]  # module, and file and line of its import
+    unreadable: tuple[str, ...]  # one line for each
+    interpreter: Interpreter = field(repr=False, compare=False)
+
+    @property
+    def apis(self) -> list[Api]:
+        """The uses by what they use, in the order of the script."""
+        groups: dict[str, list[Use]] = {}
+        for use in self.uses:
+            groups.setdefault(use.row or use.torch, []).append(use)
+        return [Api(name, tuple(group)) for name, group in groups.items()]
+
+    @property
+    def missing(self) -> list[Api]:
+        """What has no counterpart, or no row that would tell one."""
+        return [api for api in self.apis if api.missing]
+
+    @property
+    def no_row(self) -> list[Api]:
+        """What the table does not know."""
+        return [api for api in self.apis if api.way == NO_ROW]
+
+    @property
+    def pitfalls(self) -> dict[str, list[Use]]:
+        """The faults that the rows warn of -> the uses whose rows do."""
+        found: dict[str, list[Use]] = {}
+        for use in self.uses:
+            for fault in use.pitfalls:
+                found.setdefault(fault, []).append(use)
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """One line: how much of the script has a counterpart."""
+        total = count(len(self.apis), "API")
+        lacking = [api for api in self.apis if api.way == MISSING]
+        unknown = self.no_row
+        if not lacking and not unknown:
+            return f"{self.name}: all of {total} have a counterpart"
+        parts = [f"{len(lacking)} without a counterpart ({several([api.torch for api in lacking])})"] if lacking else []
+        parts += [f"{len(unknown)} without a row ({several([api.torch for api in unknown])})"] if unknown else []
+        return f"{self.name}: {total}, {', '.join(parts)}"
+
+
+def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "CPU") -> ScriptAnalysis:
+    """Read a training script and what it imports from its folder, and hold it against the mapping table.
+
+    Nothing of it is run or imported. Raises BadInput, with the file and the line, for what is not a Python file or
+    uses nothing of torch's world.
+    """
+    if mode not in MODES or target not in TARGETS:
+        known = f"mode is one of {', '.join(MODES)}, target one of {', '.join(TARGETS)}"
+        raise BadInput(f"{known}: got {mode} and {target}")
+    script = Path(path)
+    interpreter = Interpreter(script.parent)
+    try:
+        interpreter.read(script)
+    except RecursionError:
+        raise BadInput(f"{path}: nested too deeply to be read") from None
+    if not any(name in library_objects.FRAMEWORK for name in interpreter.libraries):
+        tops = ", ".join(library_objects.FRAMEWORK[:4])
+        raise BadInput(f"{path}: imports none of {tops}; give the script that trains, or a model as FILE.py:FUNCTION")
+    uses = _uses(interpreter, mode, target)
+    files = [module.scope.source.shown for module in interpreter.files.values() if module.scope.source.lines]
+    order = {file: place for place, file in enumerate(files)}
+    return ScriptAnalysis(
+        name=script.name,
+        mode=mode,
+        target=target,
+        files=tuple(files),
+        uses=tuple(sorted(uses, key=lambda use: (order.get(use.file, 0), use.line))),
+        not_there=tuple((module, *place) for module, place in interpreter.not_there.items()),
+        unreadable=tuple(interpreter.unreadable.values()),
+        interpreter=interpreter,
+    )
+
+
+def _uses(interpreter: Interpreter, mode: str, target: str) -> list[Use]:
+    """One use for every place, the inner calls first, so that the outer ones can hold them rewritten."""
+    places: dict[tuple[int, str], list[LibraryUse]] = {}
+    for seen in interpreter.seen:
+        unseen = seen.name.endswith(".__call__") and row_of(seen.name) is None  # read for the recipe
+        if not unseen and (seen.arguments is not None or seen.name not in TRIFLES):
+            places.setdefault((id(seen.node), seen.name), []).append(seen)
+    texts: dict[int, str] = {}
+    found = []
+    for group in sorted(places.values(), key=_size):
+        best = min(group, key=lambda seen: CERTAINTIES.index(seen.certainty))
+        use = _use(best, texts, mode, target)
+        if use is not None:
+            found.append(use)
+            if use.rewritten is not None and use.called:
+                texts[id(best.node)] = use.rewritten
+    return found
+
+
+def _size(group: list[LibraryUse]) -> int:
+    """How much source a node spans: what is inside is smaller."""
+    node = group[0].node
+    lines = (node.end_lineno or node.lineno) - node.lineno
+    return lines * 10_000 + (node.end_col_offset or 0) - node.col_offset
+
+
+def _use(seen: LibraryUse, texts: dict[int, str], mode: str, target: str) -> Use | None:
+    row = row_of(seen.name)
+    common = {
+        "torch": seen.name,
+        "file": seen.source.shown,
+        "line": seen.node.lineno,
+        "source": seen.source.text(seen.node),
+        "certainty": seen.certainty,
+        "condition": seen.condition,
+        "called": seen.arguments is not None,
+    }
+    if row is None:
+        return Use(way=NO_ROW, **common)  # type: ignore[arg-type]
+    status = status_of(row, mode, target) if row.mindspore else _status_in_words(row, mode, target)
+    crossed = Rewritten(left_out(seen, row, texts))
+    if common["called"] and row.mindspore and row.kind != "script":
+        crossed = rewrite(seen, row, texts)
+    notes = [*crossed.notes, *(str(said) for said in (crossed.refused, crossed.mistaken) if said)]
+    if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place:
+        notes.append(IN_PLACE)
+    return Use(
+        way=_way(row, status, crossed),
+        status=status,
+        row=row.torch,
+        kind=row.kind,
+        mindspore=row.mindspore,
+        rewritten=crossed.text,
+        rewrite=row.rewrite,
+        notes=tuple(notes),
+        why=row.why,
+        refused=without_row(row, crossed.refused) if crossed.refused else None,
+        pitfalls=row.pitfalls,
+        docs=dict(row.docs),
+        **common,  # type: ignore[arg-type]
+    )
+
+
+def _status_in_words(row: Row, mode: str, target: str) -> str:
+    """The status of a row whose counterpart is no name: something to write otherwise, or nothing at all."""
+    found = row.status["ascend" if target == "Ascend" else mode]
+    return NOT_RUN if target == "GPU" and found != MISSING else found
+
+
+def _way(row: Row, status: str, crossed: Rewritten) -> str:
+    if status == MISSING or (crossed.refused and not has_remedy(row, crossed.refused)):
+        return MISSING
+    if crossed.refused or crossed.mistaken or row.rewrite:
+        return BY_HAND
+    return COMPOSED if row.composed else DIRECT

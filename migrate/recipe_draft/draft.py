@@ -1,0 +1,414 @@
+"""A recipe drafted from a script: text that a person reads, corrects and keeps.
+
+Every value names the line of the script that it comes from; what could not be told stands at the recipe's default, or
+as a comment. What the recipe's reader refuses can be taken out with `draft_recipe(analysis, check)`: the reader stands
+in another room, so the caller brings it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ...mappings.aliases import restated, row_of
+from ..analyze.script_analysis import ScriptAnalysis
+from ..source.infer import library_objects as names
+from ..source.infer.abstract_values import (
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    ScriptObject,
+    Value,
+    known,
+)
+from ..source.infer.interpreter import CERTAINTIES, Interpreter
+from ..source.infer.library_objects import family_of_class
+from . import training_sections
+from .entries import (
+    DATA,
+    MODELS,
+    SEED,
+    SYNC,
+    TENSORBOARD,
+    Entry,
+    by_sureness,
+    calls,
+    number,
+    options,
+    part,
+    place,
+    source_of,
+    sources,
+    surely,
+)
+
+Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
+TRIES = 60
+NEEDED = {  # a recipe without them is none
+    "model": "model: {name: resnet50, args: {num_classes: 1000}}",
+    "optimizer": "optimizer: {name: SGD, args: {lr: 0.1}}",
+}
+OTHERS = "for a model of one's own: msmigrate parity-step RECIPE --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION"
+
+
+def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
+    """Draft a recipe; with a check, what it refuses is turned into comments that say why.
+
+    The check is given the text, and returns the line (counted from 1) and the reason of the first refusal, or None.
+    """
+    lines = _lines(analysis.interpreter, analysis.name)
+    for _ in range(TRIES if check is not None else 0):
+        refused = check("\n".join(lines) + "\n") if check is not None else None
+        if refused is None:
+            break
+        line, reason = refused
+        if not _take_out(lines, line - 1, reason):
+            break
+    return "\n".join(lines) + "\n"
+
+
+def _take_out(lines: list[str], at: int, reason: str) -> bool:
+    """Turn an entry and all below it into comments, with the reason above it; False where there is no such entry."""
+    if not 0 <= at < len(lines) or lines[at].lstrip().startswith("#") or not lines[at].strip():
+        return False
+    needed = next((text for key, text in NEEDED.items() if lines[at].startswith(f"{key}:")), None)
+    if needed == lines[at]:
+        return False
+    depth = len(lines[at]) - len(lines[at].lstrip())
+    end = at + 1
+    while end < len(lines) and lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) > depth:
+        end += 1
+    for index in range(at, end):
+        bare = lines[index][depth:]
+        lines[index] = f"{' ' * depth}# {bare}"
+    lines.insert(at, f"{' ' * depth}# left out: {' '.join(reason.split())}")
+    if needed is not None:
+        lines.insert(end + 1, needed)
+    return True
+
+
+def _lines(interpreter: Interpreter, name: str) -> list[str]:
+    micro_batches, why = training_sections.accumulate(interpreter)
+    loss, smoothing = training_sections.loss(interpreter)
+    mixup = training_sections.mixup(interpreter, smoothing)
+    if mixup is not None and not mixup.out and loss is not None:
+        _unsmoothed(loss)
+    sections = [
+        model(interpreter),
+        data(interpreter, micro_batches),
+        mixup,
+        loss,
+        training_sections.optimizer(interpreter),
+        training_sections.schedule(interpreter),
+        training_sections.clip(interpreter),
+        Entry("accumulate", micro_batches, why) if micro_batches > 1 else None,
+        *training_sections.amp(interpreter),
+        training_sections.ema(interpreter),
+        _sync(interpreter),
+        train(interpreter),
+        _seed(interpreter),
+    ]
+    lines = [
+        f"# Drafted from {name}, which was read and not run. Every value names the line that it comes from; what could",
+        "# not be told is at its default or a comment. recipes/resnet50.yaml explains every key.",
+    ]
+    for section in sections:
+        if section is not None:
+            lines += ["", *section.lines()]
+    return lines
+
+
+def _unsmoothed(loss: Entry) -> None:
+    """A recipe that mixes smooths the labels there, and not in the loss."""
+    for entry in loss.below or []:
+        if entry.key == "args" and entry.below is not None:
+            for argument in entry.below:
+                if argument.key == "label_smoothing":
+                    argument.out = True
+                    argument.comments.append("mixup smooths the labels itself")
+            if all(argument.out for argument in entry.below):
+                entry.out = True
+    if isinstance(loss.value, dict):
+        loss.value.pop("args", None)
+
+
+def model(interpreter: Interpreter) -> Entry:
+    """The section `model`; every recipe has one."""
+    made = [seen for seen in interpreter.seen if seen.arguments is not None and _makes_model(seen)]
+    chosen = next(iter(surely(by_sureness(made))), None)
+    default = {"name": "resnet50", "args": {"num_classes": 1000}}
+    if chosen is None:
+        return Entry("model", default, _own_models(interpreter))
+    last = chosen.name.rpartition(".")[2]
+    told = known(next((chosen.get(key) for key in ("model_name", "name") if chosen.get(key)), chosen.get("", 0)), "")
+    name = last if last in MODELS else str(told)
+    comments = [place(chosen), *sources(chosen.get("name", 0))]
+    if name not in MODELS:
+        return Entry("model", default, [*comments, f"a recipe names {', '.join(MODELS)}", OTHERS])
+    args = []
+    for argument in ("num_classes", *MODELS[name]):
+        value = chosen.get(argument)
+        if value is None:
+            continue
+        if type(known(value)) in (int, bool):
+            args.append(Entry(argument, known(value), sources(value)))
+        else:
+            comments.append(f"{argument} cannot be told: write it under args")
+    weights = next((chosen.get(key) for key in ("weights", "pretrained") if chosen.get(key)), None)
+    if weights is not None and known(weights, True):
+        comments.append("it starts from trained weights: save its state_dict, and name the file under checkpoint")
+    below = [Entry("name", name), *([Entry("args", below=args)] if args else [])]
+    return Entry("model", comments=comments, below=below)
+
+
+def _makes_model(seen: LibraryUse) -> bool:
+    made_by = ("torchvision.models.", "timm.create_model", "timm.models.", "torch.hub.load")
+    return any(name.startswith(made_by) for name in restated(seen.name)) and not seen.receiver
+
+
+def _own_models(interpreter: Interpreter) -> list[str]:
+    """The classes of the script that it makes a model of."""
+    own = [made for made in interpreter.made if family_of_class(made.of) == names.MODULE and made.node is not None]
+    own.sort(key=lambda made: CERTAINTIES.index(made.certainty or "uncalled"))
+    for made in own:
+        if made.source is None or made.node is None:
+            continue
+        where = f"{made.source.shown} line {made.node.lineno}: {made.source.text(made.node)}"
+        return [where, f"a recipe names {', '.join(MODELS)}", OTHERS]
+    return ["no model was found: the recipe's usual one"]
+
+
+def _sync(interpreter: Interpreter) -> Entry | None:
+    found = calls(interpreter, SYNC)
+    for seen in surely(found):
+        return Entry("sync_batchnorm", True, [place(seen)])
+    for seen in options(found):
+        return Entry("sync_batchnorm", True, [f"{place(seen)}, only where {seen.condition}"], out=True)
+    return None
+
+
+def _seed(interpreter: Interpreter) -> Entry | None:
+    for seen in surely(calls(interpreter, SEED)):
+        value = seen.get("seed", 0)
+        told = number(value)
+        if isinstance(told, int) and 0 <= told < 2**31:
+            return Entry("seed", told, [place(seen), *sources(value)])
+    return None
+
+
+def train(interpreter: Interpreter) -> Entry | None:
+    """The section `train`."""
+    below = []
+    bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
+    for value, origin, _ in bounds[:1]:
+        count = number(value)
+        where = f"{origin.file} line {origin.line}: for … in {origin.text}"
+        if isinstance(count, int) and count > 0:
+            below.append(Entry("epochs", count, [where, *sources(value)]))
+        else:
+            below.append(Entry("epochs", 90, [f"{where}: cannot be told"]))
+    for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
+        below.append(Entry("tensorboard", True, [place(seen)]))
+    return Entry("train", below=below) if below else None
+
+
+EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|test|eval)(?:$|[^a-z])|train=False|testset|valset")
+COMPOSED = ("Compose", "Sequential")
+# an image to a tensor of bytes, and that to floats: together what a recipe calls ToTensor
+BYTES, FLOATS = ("PILToTensor", "ToImage", "ToImageTensor"), ("ToDtype", "ConvertImageDtype", "ConvertDtype")
+NOTHING = ("ToPureTensor", "Identity")
+
+
+def data(interpreter: Interpreter, accumulate: int) -> Entry:
+    """The section `data` of a recipe."""
+    section = Entry("data", below=[])
+    loaders = surely(calls(interpreter, DATA))
+    training = next((seen for seen in loaders if not _evaluates(seen)), loaders[0] if loaders else None)
+    evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
+    assert section.below is not None
+    if training is None:
+        section.comments.append("no data loader was found: the recipe's defaults")
+        section.below.append(Entry("batch", 8 * accumulate))
+        return section
+    section.comments.append(place(training))
+    section.below += _source(training, "source")
+    section.below += _source(evaluation, "validation") if evaluation is not None else []
+    section.below += _batch(training, "batch", 1, accumulate)
+    section.below += _batch(evaluation, "eval_batch", 1, 1) if evaluation is not None else []
+    section.below += transforms(training, "transforms")
+    section.below += transforms(evaluation, "eval_transforms") if evaluation is not None else []
+    section.below += _fetching(training)
+    return section
+
+
+def _evaluates(seen: LibraryUse) -> bool:
+    """Whether a loader is one of validation or test, by the names that stand in its call."""
+    argument = next((argument for argument in seen.arguments or [] if argument.name in (None, "dataset")), None)
+    texts = [seen.source.text(argument.node)] if argument is not None else []
+    made = _dataset(seen)
+    if made is not None:
+        texts += [made.source.text(inner.node) for inner in made.arguments or []]
+        texts += [f"{inner.name}={known(inner.value)}" for inner in made.arguments or [] if inner.name == "train"]
+        texts += [text for inner in made.arguments or [] if isinstance(text := known(inner.value), str)]
+    return any(EVALUATION.search(text) or EVALUATION.search(text.lower()) for text in texts)
+
+
+def _dataset(seen: LibraryUse | None) -> LibraryUse | None:
+    """The call that made a loader's data set."""
+    value = seen.get("dataset", 0) if seen is not None else None
+    while isinstance(value, LibraryObject) and isinstance(value.of, LibraryObject):
+        value = value.of
+    return value.seen if isinstance(value, LibraryObject) else None
+
+
+def _source(loader: LibraryUse, key: str) -> list[Entry]:
+    made = _dataset(loader)
+    default = "photographs"
+    if made is None:
+        said = [f"{place(loader)}: its data set cannot be told; what the recipe has by default"]
+        return [Entry(key, default, said)] if key == "source" else []
+    written = source_of(made.name)
+    path = made.get("root", 0)
+    text = known(path)
+    if written is not None and "PATH" not in written:
+        return [Entry(key, written, [place(made)])]
+    if written is None:
+        said = [place(made), "a recipe reads no such data set: export it as a folder of images, then folder:PATH"]
+        return [Entry(key, default, said)] if key == "source" else [Entry(key, "folder:PATH", said, out=True)]
+    if not isinstance(text, str) or not text or not text.isprintable():
+        said = [place(made), "its path cannot be told: write it here"]
+        text = "PATH"
+    else:
+        said = [place(made), *sources(path), "a relative path counts from this recipe's folder"]
+    return [Entry(key, written.replace("PATH", text), said)]
+
+
+def _batch(loader: LibraryUse, key: str, position: int, factor: int) -> list[Entry]:
+    value = loader.get("batch_size", position)
+    size = number(value)
+    if value is None:
+        size = 1  # torch's default
+    if not isinstance(size, int) or size < 1:
+        return [Entry(key, 8 * factor, [f"{place(loader)}: its batch_size cannot be told"])] if key == "batch" else []
+    comments = sources(value)
+    if factor > 1:
+        comments.append(f"{factor} micro-batches of {size}")
+    return [Entry(key, size * factor, comments)]
+
+
+def _fetching(loader: LibraryUse) -> list[Entry]:
+    found = []
+    if "torch.utils.data.DataLoader" not in restated(loader.name):
+        return []  # timm's loaders shuffle and drop by is_training
+    shuffle = loader.get("shuffle", 2)
+    sampled = not isinstance(loader.get("sampler", 3) or Constant(None), Constant)
+    if not sampled and (shuffle is None or known(shuffle, True) is False):
+        found.append(Entry("shuffle", False, ["torch's loaders shuffle only when told to"] if shuffle is None else []))
+    drop_last = known(loader.get("drop_last", 8), False)
+    if drop_last is not True:
+        found.append(Entry("drop_last", False))
+    workers = loader.get("num_workers", 5)
+    count = number(workers)
+    if isinstance(count, int) and count > 0:
+        found.append(Entry("workers", count, sources(workers)))
+    return found
+
+
+# transforms
+
+
+def transforms(loader: LibraryUse, key: str) -> list[Entry]:
+    """The list of transforms of a loader's data set."""
+    made = _dataset(loader)
+    value = next((made.get(name) for name in ("transform", "transforms") if made and made.get(name)), None)
+    if made is not None and value is None:  # ImageFolder(root, transform)
+        value = next((a.value for a in made.arguments or [] if a.name is None and _holds_transforms(a.value)), None)
+    steps = list(_flat(value)) if value is not None else []
+    if not steps:
+        untold = f"{place(made or loader)}: its transforms cannot be told"
+        return [Entry(key, [{"name": "ToTensor"}], [untold])] if key == "transforms" else []
+    entries = list(_entries(steps))
+    if all(entry.out for entry in entries):
+        said = [comment for entry in entries for comment in entry.comments]
+        return [Entry(key, [{"name": "ToTensor"}], [*said, "an example"], out=key != "transforms")]
+    return [Entry(key, below=entries)]
+
+
+def _holds_transforms(value: Value) -> bool:
+    return any(
+        isinstance(step, LibraryObject) and step.name.startswith("torchvision.transforms") for step in _flat(value)
+    )
+
+
+def _flat(value: Value | None, depth: int = 0) -> Iterator[Value]:
+    """The transforms one by one, out of Compose, lists and the objects of the script's classes."""
+    if depth > 8 or value is None:
+        return
+    if isinstance(value, ListValue):
+        for item in value.items:
+            yield from _flat(item, depth + 1)
+    elif isinstance(value, LibraryObject) and value.name.rpartition(".")[2] in COMPOSED and value.seen is not None:
+        for argument in value.seen.arguments or []:
+            yield from _flat(argument.value, depth + 1)
+    elif isinstance(value, ScriptObject):
+        held = [
+            inner for inner in value.attributes.values() if isinstance(inner, (LibraryObject, ListValue, ScriptObject))
+        ]
+        inside = [found for inner in held if (found := list(_flat(inner, depth + 1))) and _all_transforms(found)]
+        yield from inside[0] if inside else [value]
+    elif not isinstance(value, (Constant, DictValue)):
+        yield value
+
+
+def _all_transforms(found: list[Value]) -> bool:
+    return any(isinstance(step, LibraryObject) and "transforms" in step.name for step in found)
+
+
+def _entries(steps: list[Value]) -> Iterator[Entry]:
+    bytes_at: LibraryUse | None = None
+    for step in steps:
+        seen = step.seen if isinstance(step, LibraryObject) else None
+        if seen is None:
+            text = f"{step.source.shown} line {step.node.lineno}: " if _placed(step) else ""  # type: ignore[attr-defined]
+            what = step.of.node.name if isinstance(step, ScriptObject) else "a step"
+            yield Entry("-", {"name": what}, [f"{text}{what} is no transform that a recipe can name"], out=True)
+            continue
+        last = seen.name.rpartition(".")[2]
+        row = row_of(seen.name)
+        if last in BYTES:
+            bytes_at = seen
+        elif last in FLOATS and bytes_at is not None and _to_floats(seen):
+            yield Entry("-", {"name": "ToTensor"}, [f"{place(bytes_at)}, then {last} to floats"])
+            bytes_at = None
+        elif last in NOTHING:
+            continue
+        elif row is None or row.kind != "transform" or row.mindspore is None:
+            why = "the mapping table has no row of it" if row is None else "no transform that a recipe can name"
+            yield Entry("-", {"name": last}, [place(seen), why], out=True)
+        else:
+            yield _step(seen, row)
+    if bytes_at is not None:
+        said = f"{place(bytes_at)}: bytes that nothing turns into floats; ToTensor gives floats from 0 to 1"
+        yield Entry("-", {"name": "ToTensor"}, [said])
+
+
+def _placed(step: Value) -> bool:
+    return isinstance(step, ScriptObject) and step.source is not None and step.node is not None
+
+
+def _to_floats(seen: LibraryUse) -> bool:
+    dtype = seen.get("dtype", 0)
+    floats = dtype is None or (isinstance(dtype, LibraryName) and dtype.name in ("torch.float", "torch.float32"))
+    return floats and (not seen.name.endswith("ToDtype") or known(seen.get("scale", 1)) is True)
+
+
+def _step(seen: LibraryUse, row: Any) -> Entry:
+    step = part(seen, row, brief=True)
+    comments = [place(seen), *(comment for entry in step.args for comment in entry.comments), *step.comments]
+    args = {entry.key: entry.value for entry in step.args if not entry.out}
+    value = {"name": step.name, "args": args} if args else {"name": step.name}
+    return Entry("-", value, list(dict.fromkeys(comments)), out=step.incomplete)

@@ -1,0 +1,278 @@
+"""Lines of a recipe: plain values, where each comes from, and which key says what a call does."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...errors import MsmigrateError
+from ...mappings import table
+from ...mappings.aliases import restated, row_of
+from ...mappings.rows import Argument, Row
+from ..source.infer.abstract_values import (
+    Constant,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    NotConstant,
+    Value,
+    origins,
+    plain,
+)
+from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
+from ..source.infer.library_objects import OPTIMIZER, SCHEDULE, family_of, is_class
+
+WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
+RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+
+
+@dataclass
+class Entry:
+    """One line of a recipe: a key with a value or with entries below it, and the comments above it."""
+
+    key: str
+    value: Any = None
+    comments: list[str] = field(default_factory=list)
+    below: list[Entry] | None = None
+    out: bool = False  # written as a comment: an option that the script has off, or something that no recipe takes
+
+    def lines(self, depth: int = 0) -> list[str]:
+        """The entry as lines of YAML."""
+        indent = "  " * depth
+        mark = "# " if self.out else ""
+        found = [f"{indent}# {comment}" for comment in self.comments]
+        dash = self.key == "-"
+        if self.below is None:
+            return [*found, f"{indent}{mark}{'- ' if dash else f'{self.key}: '}{yaml(self.value)}"]
+        inner = [line for entry in self.below for line in entry.lines(0 if self.out else depth + 1)]
+        if self.out:
+            return [*found, *(f"{indent}# {line}" for line in (f"{self.key}:", *(f"  {line}" for line in inner)))]
+        return [*found, f"{indent}{self.key}:", *inner]
+
+
+def yaml(value: Any) -> str:
+    """A plain value in YAML's flow style, as a recipe reads it."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float):
+        text = repr(value)
+        return text if "e" not in text or "." in text else text.replace("e", ".0e")
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        return value if WORD.fullmatch(value) and value.lower() not in RESERVED else json.dumps(value)
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{yaml(key)}: {yaml(item)}' for key, item in value.items())}}}"
+    return f"[{', '.join(yaml(item) for item in value)}]"
+
+
+def place(seen: LibraryUse) -> str:
+    """Where a call stands, and the call."""
+    text = seen.source.text(seen.node)
+    where = f", where {seen.condition}" if seen.certainty == PERHAPS and seen.condition else ""
+    return f"{_line(seen.source.shown, seen.node.lineno)}: {text if len(text) <= 90 else f'{text[:87]}...'}{where}"
+
+
+def _line(file: str, line: int) -> str:
+    return f"{file} line {line}"
+
+
+def sources(value: Value | None) -> list[str]:
+    """Where a value comes from, one comment for each place."""
+    return [f"{_line(origin.file, origin.line)}: {origin.text}" for origin in origins(value)]
+
+
+def bound(seen: LibraryUse, row: Row) -> Iterator[tuple[Argument, Value, str]]:
+    """The row's arguments that the call gives, each with its value and its source text."""
+    known = {argument.torch: argument for argument in row.arguments if not argument.rest}
+    positional = [argument for argument in seen.arguments or [] if argument.name is None][: len(known)]
+    named = {
+        argument.name: argument for argument in seen.arguments or [] if argument.name in list(known)[len(positional) :]
+    }
+    for name, given in table.bind(row, named, tuple(positional)).items():  # what torch would refuse is left out
+        if name in known:
+            yield known[name], given.value, seen.source.text(given.node)
+
+
+class Part(NamedTuple):
+    """A call as a recipe's part: its name, an entry for each argument, and what reading does not say of them."""
+
+    name: str
+    args: list[Entry]
+    comments: list[str]
+    incomplete: bool  # an argument has to be written in by hand
+
+
+def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
+    """A call as a recipe's part.
+
+    An argument that the mapping table refuses is written as a comment. brief: those that are torch's defaults are left
+    out.
+    """
+    entries: list[Entry] = []
+    untold: list[str] = []
+    for argument, value, text in bound(seen, row):
+        if argument.torch in row.unwritten or not (argument.to or argument.only or argument.values):
+            continue  # handed over, or without an effect
+        try:
+            found = _fitting(argument, recipe_value(value, argument))
+        except NotConstant:
+            default = "it has to be given" if argument.required else f"torch's default {argument.default!r} counts"
+            where = _line(seen.source.shown, seen.node.lineno)
+            untold.append(f"{where}: {argument.torch}={_short(text)} cannot be told; {default}")
+            continue
+        entry = Entry(argument.torch, found, sources(value))
+        try:
+            table.translate(row.torch, {argument.torch: found}, partial=True)
+        except MsmigrateError as error:
+            entry.out = True
+            entry.comments.append(" ".join(str(error).split()))
+        except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+            pass  # it cannot be asked for alone; the recipe's reader asks for all
+        if not brief or argument.required or found != _listed(argument.default):
+            entries.append(entry)
+    given = {entry.key for entry in entries if not entry.out}
+    lacking = [a.torch for a in row.arguments if a.required and a.torch not in given and a.torch not in row.unwritten]
+    untold += [f"{row.short} needs {name}: write it here" for name in lacking]
+    return Part(short_name(row), entries, untold, incomplete=bool(lacking))
+
+
+def short_name(row: Row) -> str:
+    """The name that a recipe calls a row by: the last part where that is enough."""
+    try:
+        return row.short if table.row(row.short) is row else row.torch
+    except MsmigrateError:
+        return row.torch
+
+
+def recipe_value(value: Value, argument: Argument | None = None) -> Any:
+    """The plain value of an argument; a member of an enumeration, such as BICUBIC, by its value. Raises NotConstant."""
+    if isinstance(value, LibraryObject) and value.seen is not None and len(value.seen.arguments or []) == 1:
+        value = (value.seen.arguments or [])[0].value  # InterpolationMode("bilinear")
+    if isinstance(value, LibraryName):
+        last = value.name.rpartition(".")[2]
+        listed = [ours for ours, _ in argument.values] if argument is not None else []
+        for candidate in (value.name, last, last.lower()):
+            if candidate in listed:
+                return candidate
+        raise NotConstant
+    if isinstance(value, ListValue) and not value.closed:
+        raise NotConstant
+    return _plain(plain(value))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _plain(item) for key, item in value.items()}
+    if value is None or isinstance(value, (bool, int, str)):
+        if isinstance(value, int) and abs(value) >= 10**18:
+            raise NotConstant
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    raise NotConstant
+
+
+def _fitting(argument: Argument, value: Any) -> Any:
+    """The value in the type of torch's default: 1 for True, 30 for 30.0; raises NotConstant where it is of another."""
+    default = None if argument.required else _listed(argument.default)
+    if isinstance(default, bool):
+        if value in (0, 1) and not isinstance(value, list):
+            return bool(value)
+        raise NotConstant
+    if isinstance(default, (int, float)) and (isinstance(value, bool) or not isinstance(value, (int, float, list))):
+        raise NotConstant
+    if isinstance(value, float) and value.is_integer() and argument.required:
+        return int(value)
+    return value
+
+
+def _listed(value: Any) -> Any:
+    return [_listed(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def number(value: Value | None) -> float | int | None:
+    """A number, or None for anything else."""
+    found = value.value if isinstance(value, Constant) else None
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not math.isfinite(found):
+        return None
+    return found
+
+
+# which key of a recipe says what a call does: the rows say it, and here stands what they do not
+
+MODELS = {  # the models that a recipe can name -> their arguments, save num_classes
+    "lenet5": (),
+    "resnet_tiny": (),
+    "resnet18": ("zero_init_residual",),
+    "resnet34": ("zero_init_residual",),
+    "resnet50": ("zero_init_residual", "groups", "width_per_group"),
+    "resnet101": ("zero_init_residual", "groups", "width_per_group"),
+    "resnet152": ("zero_init_residual", "groups", "width_per_group"),
+}
+# what no row says yet: -> key of a recipe
+KEYS = {
+    "timm.utils.NativeScaler": "dynamic_loss_scale",
+    "timm.data.FastCollateMixup": "mixup",
+    "torchvision.transforms.MixUp": "mixup",
+    "torchvision.transforms.CutMix": "mixup",
+    "timm.loss.SoftTargetCrossEntropy": "loss",
+    "timm.loss.LabelSmoothingCrossEntropy": "loss",
+}
+# the keys that drafting asks for
+DATA, SEED, CLIP, AMP, SCALE = "data.batch", "seed", "clip.max_norm", "amp", "dynamic_loss_scale"
+EMA, MIXUP, SYNC, TENSORBOARD, SOURCE = "ema", "mixup", "sync_batchnorm", "train.tensorboard", "data.source"
+
+
+def key_of(name: str) -> str | None:
+    """The key of a recipe that says what this name does: by its row, or by the list above."""
+    row = row_of(name)
+    if row is not None and row.kind in ("optimizer", "schedule", "loss"):
+        return row.kind
+    if row is not None and row.recipe:
+        return str(row.recipe["key"])
+    listed = next((KEYS[one] for one in restated(name) if one in KEYS), None)
+    family = family_of(name) if is_class(name) else ""
+    return listed or (family if family in (SCHEDULE, OPTIMIZER) else None)
+
+
+def source_of(name: str) -> str | None:
+    """How a recipe writes the images of a data set: folder:PATH."""
+    row = row_of(name)
+    found = row.recipe.get("value") if row is not None and row.recipe.get("key") == SOURCE else None
+    return str(found) if found else None
+
+
+def calls(interpreter: Interpreter, key: str) -> list[LibraryUse]:
+    """The calls that a recipe says under this key, the surest first."""
+    called = [seen for seen in interpreter.seen if seen.arguments is not None and seen.receiver is None]
+    wanted = {name for name in {seen.name for seen in called} if key_of(name) == key}
+    return by_sureness(seen for seen in called if seen.name in wanted)
+
+
+def by_sureness(found: Iterable[LibraryUse]) -> list[LibraryUse]:
+    """The surest first, in the order of the script."""
+    return sorted(found, key=lambda seen: (CERTAINTIES.index(seen.certainty), seen.order))
+
+
+def surely(found: list[LibraryUse]) -> list[LibraryUse]:
+    """Those that run with the defaults, or perhaps; where there are none, those in functions that nothing calls."""
+    return [seen for seen in found if seen.certainty not in (OPTION, UNCALLED)] or [
+        seen for seen in found if seen.certainty == UNCALLED
+    ]
+
+
+def options(found: list[LibraryUse]) -> list[LibraryUse]:
+    """Those that run with other arguments than the defaults only, each place once."""
+    return list({(seen.source.shown, seen.node.lineno): seen for seen in found if seen.certainty == OPTION}.values())

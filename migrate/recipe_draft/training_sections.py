@@ -1,0 +1,449 @@
+"""The training sections of a recipe: loss, mixup, optimizer, schedule, clip, accumulate, amp, loss_scale, ema."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from ...mappings import table
+from ...mappings.aliases import row_of
+from ...mappings.rows import Row
+from ..analyze.rewritten_call import SCHEDULES
+from ..source.infer import library_objects as names
+from ..source.infer.abstract_values import (
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    ScriptObject,
+    Value,
+    is_known,
+    known,
+)
+from ..source.infer.expressions import BATCHES, EPOCHS, truth
+from ..source.infer.interpreter import OPTION, UNCALLED, Interpreter
+from .entries import (
+    AMP,
+    CLIP,
+    EMA,
+    MIXUP,
+    SCALE,
+    Entry,
+    by_sureness,
+    calls,
+    key_of,
+    number,
+    options,
+    part,
+    place,
+    short_name,
+    sources,
+    surely,
+)
+
+OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
+
+
+def optimizer(interpreter: Interpreter) -> Entry:
+    """The section `optimizer`; every recipe has one."""
+    found = calls(interpreter, "optimizer")
+    chosen = next(iter(surely(found)), None)
+    if chosen is None:
+        said = ["no optimizer was found: an example", *(place(seen) for seen in options(found))]
+        return Entry("optimizer", {"name": "SGD", "args": {"lr": 0.1}}, said)
+    row = row_of(chosen.name)
+    if row is None or row.kind != "optimizer":
+        return _made_by_name(chosen)
+    section = part_section("optimizer", chosen, row)
+    groups = chosen.arguments[0] if chosen.arguments and chosen.arguments[0].name in (None, "params") else None
+    if groups is not None and not re.search(r"parameters\(\)$", chosen.source.text(groups.node)):
+        section.comments.append(f"it is given {chosen.source.text(groups.node)}, and not model.parameters():")
+        section.comments.append("no_weight_decay and groups say what of them is treated otherwise")
+        _decays(section, groups.value)
+    section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
+    return section
+
+
+def _decays(section: Entry, groups: Value) -> None:
+    """What the groups' own weight decays say: the one that is not zero, and that some are left out of it."""
+    listed = [group for group in groups.items if isinstance(group, DictValue)] if isinstance(groups, ListValue) else []
+    args = next((entry for entry in section.below or [] if entry.key == "args"), None)
+    if not listed or args is None or args.below is None or section.below is None:
+        return
+    common = next((entry.value for entry in args.below if entry.key == "weight_decay"), 0.0)
+    values = [group.pairs.get("weight_decay") for group in listed]
+    sizes = [common if value is None else number(value) for value in values]
+    decays = {float(size) for size in sizes if isinstance(size, (int, float)) and size}
+    if None in sizes or len(decays) != 1:
+        return  # which a recipe says by groups of its own
+    (decay,) = decays
+    told = next((value for value, size in zip(values, sizes, strict=True) if size and value is not None), None)
+    if told is not None:
+        args.below = [entry for entry in args.below if entry.key != "weight_decay"]
+        args.below.append(Entry("weight_decay", decay, sources(told)))
+    if 0 in sizes:
+        said = ["the weight decay of some of the groups is 0; where these are norms and biases, take this in:"]
+        section.below.append(Entry("no_weight_decay", ["norm", "bias"], said, out=True))
+
+
+def _made_by_name(seen: LibraryUse) -> Entry:
+    """timm's factories take the optimizer's name; they leave norms and biases out of the weight decay."""
+    told = known(seen.get("opt", 1))
+    rows = {row.short.lower(): row for row in table.rows("optimizer")}
+    row = rows.get(OPT_NAMES.get(str(told), str(told)).lower())
+    if row is None:
+        said = [place(seen), "which optimizer it makes cannot be told: an example"]
+        return Entry("optimizer", {"name": "SGD", "args": {"lr": 0.1}}, said)
+    section = Entry(
+        "optimizer", comments=[place(seen), *sources(seen.get("opt", 1))], below=[Entry("name", short_name(row))]
+    )
+    args = []
+    for name, at in (("lr", 2), ("weight_decay", 3), ("momentum", 4)):
+        value = seen.get(name, at)
+        if number(value) is not None and any(argument.torch == name for argument in row.arguments):
+            args.append(Entry(name, number(value), sources(value)))
+    if told in ("sgd", "nesterov"):
+        args.append(Entry("nesterov", True, ["timm's sgd is Nesterov's"]))
+    assert section.below is not None
+    section.below.append(Entry("args", below=args) if args else Entry("args", {}))
+    section.below.append(Entry("no_weight_decay", ["norm", "bias"], ["timm leaves these out by default"]))
+    return section
+
+
+def part_section(key: str, seen: LibraryUse, row: Row) -> Entry:
+    """A section that names a row and its arguments."""
+    name, args, comments, incomplete = part(seen, row)
+    section = Entry(key, comments=[place(seen), *comments], below=[Entry("name", name)], out=incomplete)
+    assert section.below is not None
+    if any(not entry.out for entry in args):
+        section.below.append(Entry("args", below=args))
+    return section
+
+
+def schedule(interpreter: Interpreter) -> Entry | None:
+    """The section `schedule`: the outermost one, and when it moves."""
+    found = calls(interpreter, "schedule")
+    live = [seen for seen in surely(found) if _is_schedule(seen)]
+    inside = {id(inner.seen) for seen in live for argument in seen.arguments or [] for inner in _things(argument.value)}
+    outer = [seen for seen in live if id(seen) not in inside]
+    if not outer:
+        said = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
+        said += [f"with other arguments: {place(seen)}" for seen in options(found)]
+        said += [
+            f"{o.file} line {o.line}: {o.text} = …: set by hand; which schedule is it?" for o, _ in interpreter.rates
+        ]
+        return Entry("schedule", {"name": "CosineAnnealingLR", "args": {"T_max": 90}}, said, out=True) if said else None
+    chosen = outer[-1]
+    row = row_of(chosen.name)
+    assert row is not None
+    holds_others = any(argument.verb == SCHEDULES for argument in row.arguments)
+    section = _sequence(chosen, row) if holds_others else part_section("schedule", chosen, row)
+    section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
+    assert section.below is not None
+    section.below.insert(1, _moves(interpreter))
+    return section
+
+
+def _is_schedule(seen: LibraryUse) -> bool:
+    row = row_of(seen.name)
+    return row is not None and row.kind == "schedule"
+
+
+def _things(value: Value) -> list[LibraryObject]:
+    items = getattr(value, "items", [value])
+    return [item for item in items if isinstance(item, LibraryObject)] if isinstance(items, list) else []
+
+
+def _sequence(seen: LibraryUse, row: Row) -> Entry:
+    """Schedules one after another."""
+    section = Entry("schedule", comments=[place(seen)], below=[Entry("name", short_name(row))])
+    members = []
+    for thing in _things(seen.get("schedulers", 1) or Value()):
+        inner = row_of(thing.name)
+        if inner is None or inner.kind != "schedule" or thing.seen is None:
+            section.comments.append(f"{thing.name} has no row: write it here")
+            section.out = True
+            continue
+        member = part(thing.seen, inner)
+        comments = [place(thing.seen), *(text for entry in member.args for text in entry.comments), *member.comments]
+        value = {"name": member.name, "args": {entry.key: entry.value for entry in member.args if not entry.out}}
+        members.append(Entry("-", value, list(dict.fromkeys(comments))))
+        section.out = section.out or member.incomplete
+    milestones = seen.get("milestones", 2)
+    below = [Entry("schedulers", below=members)]
+    if is_known(milestones):
+        below.append(Entry("milestones", known(milestones), sources(milestones)))
+    else:
+        section.out = True
+        section.comments.append("its milestones cannot be told: write them here")
+    assert section.below is not None
+    section.below.append(Entry("args", below=below))
+    return section
+
+
+def _moves(interpreter: Interpreter) -> Entry:
+    """Whether the schedule moves after every step or after every epoch."""
+    steps = [
+        s for s in interpreter.seen if s.name.endswith(".step") and getattr(s.receiver, "family", "") == names.SCHEDULE
+    ]
+    chosen = next(iter(surely(by_sureness(steps))), None)
+    if chosen is None:
+        return Entry("per", "step", ["where the script calls its step() was not found"])
+    by_epoch = chosen.loops[-1:] == (EPOCHS,)
+    return Entry("per", "epoch" if by_epoch else "step", [place(chosen)])
+
+
+def clip(interpreter: Interpreter) -> Entry | None:
+    """The section `clip`."""
+    found = calls(interpreter, CLIP)
+    scalers = [
+        seen for seen in interpreter.seen if seen.name.endswith("NativeScaler.__call__") and seen.get("clip_grad", 2)
+    ]
+    for seen in [*surely(found), *surely(scalers)]:
+        value = seen.get("max_norm", 1) if seen in found else seen.get("clip_grad", 2)
+        norm = seen.get("norm_type", 2) if seen in found else None
+        size = number(value)
+        if norm is not None and known(norm) != 2:
+            return Entry("clip", {"max_norm": 1.0}, [place(seen), "a recipe clips by the L2 norm only"], out=True)
+        if size is not None and size > 0:
+            return Entry("clip", {"max_norm": float(size)}, [place(seen), *sources(value)])
+        return Entry("clip", {"max_norm": 1.0}, [place(seen), "its max_norm cannot be told"], out=True)
+    for seen in options(found):
+        return Entry("clip", {"max_norm": 1.0}, [f"{place(seen)}, only where {seen.condition}"], out=True)
+    return None
+
+
+def accumulate(interpreter: Interpreter) -> tuple[int, list[str]]:
+    """How many micro-batches make a step: N where the optimizer's step stands under `… % N == 0`."""
+    for seen in interpreter.seen:
+        if not seen.name.endswith(".step") or getattr(seen.receiver, "family", "") != names.OPTIMIZER:
+            continue
+        for test, scope in seen.tests:
+            for node in ast.walk(test):
+                modulo = node.left if isinstance(node, ast.Compare) else None
+                if isinstance(modulo, ast.BinOp) and isinstance(modulo.op, ast.Mod):
+                    value = interpreter.value(modulo.right, scope)
+                    count = known(value)
+                    if type(count) is int and 1 < count <= 4096 and truth(value):
+                        return count, [f"{place(seen)}, where {seen.source.text(test)}", *sources(value)]
+    return 1, []
+
+
+# timm's own defaults
+TIMM_MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob": 0.5, "label_smoothing": 0.1}
+
+
+AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
+
+
+def loss(interpreter: Interpreter) -> tuple[Entry | None, float]:
+    """The section `loss`, and the label smoothing that it has."""
+    found = surely(calls(interpreter, "loss"))
+    chosen = found[0] if found else _loss_function(interpreter)
+    if chosen is None:
+        return None, 0.0
+    row = _loss_row(chosen.name)
+    if row is None or row.torch in AS_CROSS_ENTROPY:  # CrossEntropyLoss, its smoothing under another name
+        smoothing = chosen.get("smoothing", 0) or Constant(0.1)
+        amount = number(smoothing) or 0.0
+        soft = chosen.name.endswith("SoftTargetCrossEntropy")
+        value: dict[str, Any] = {"name": "CrossEntropyLoss"}
+        if not soft and amount:
+            value["args"] = {"label_smoothing": amount}
+        return Entry("loss", value, [place(chosen), *sources(smoothing)]), 0.0 if soft else amount
+    if row.short == "NLLLoss" and any(seen.name.endswith(("log_softmax", "LogSoftmax")) for seen in interpreter.seen):
+        said = [place(chosen), "on log_softmax: the same as CrossEntropyLoss on what the log_softmax takes"]
+        return Entry("loss", {"name": "CrossEntropyLoss"}, said), 0.0
+    section = part_section("loss", chosen, row)
+    return section, number(chosen.get("label_smoothing")) or 0.0
+
+
+def _loss_function(interpreter: Interpreter) -> LibraryUse | None:
+    """A functional loss inside the loop over batches."""
+    found = [
+        seen
+        for seen in interpreter.seen
+        if seen.arguments is not None and "functional." in seen.name and BATCHES in seen.loops
+    ]
+    return next((seen for seen in surely(by_sureness(found)) if _loss_row(seen.name) is not None), None)
+
+
+def _loss_row(name: str) -> Row | None:
+    row = row_of(name)
+    if row is not None and row.kind == "loss":
+        return row
+    bare = name.rpartition(".")[2].replace("_", "").removesuffix("loss")
+    if "functional." not in name:
+        return None
+    return next((row for row in table.rows("loss") if row.short.lower() == f"{bare}loss"), None)
+
+
+def mixup(interpreter: Interpreter, smoothing: float) -> Entry | None:
+    """The section `mixup`; smoothing: of the loss, which a recipe that mixes does itself."""
+    found = surely(calls(interpreter, MIXUP))
+    if not found:
+        return _by_hand(interpreter)
+    first = found[0]
+    if first.name.startswith("timm."):
+        told: dict[str, Any] = dict(TIMM_MIXUP)
+        for position, name in enumerate(
+            ("mixup_alpha", "cutmix_alpha", "cutmix_minmax", "prob", "switch_prob", "mode")
+        ):
+            if name in told and (value := number(first.get(name, position))) is not None:
+                told[name] = float(value)
+        value = number(first.get("label_smoothing", 7))
+        told["label_smoothing"] = float(value) if value is not None else told["label_smoothing"]
+        comments = [place(first)]
+        if known(first.get("mode", 5), "batch") != "batch":
+            comments.append("a recipe mixes in batch mode only")
+        return Entry("mixup", told, comments)
+    told = {
+        "mixup_alpha": 0.0,
+        "cutmix_alpha": 0.0,
+        "prob": 1.0,
+        "switch_prob": 0.5,
+        "label_smoothing": float(smoothing),
+    }
+    comments = []
+    for seen in found:
+        alpha = seen.get("alpha")
+        value = number(alpha) if alpha is not None else 1.0
+        told["mixup_alpha" if seen.name.endswith("MixUp") else "cutmix_alpha"] = float(value or 0.0)
+        comments += [place(seen), *sources(alpha)]
+        if value is None:
+            comments.append("its alpha cannot be told")
+    if not told["mixup_alpha"] and not told["cutmix_alpha"]:
+        return Entry("mixup", {**told, "mixup_alpha": 0.2}, comments, out=True)
+    return Entry("mixup", told, list(dict.fromkeys(comments)))
+
+
+def _by_hand(interpreter: Interpreter) -> Entry | None:
+    for function in interpreter.functions.values():
+        name = getattr(function.node, "name", "")
+        if re.search(r"mix_?up|cut_?mix", name.lower()) and function.owner is None:
+            where = (
+                f"{function.scope.source.shown} line {function.node.lineno}: {name}() is written by hand; say it here"
+            )
+            return Entry("mixup", {"mixup_alpha": 0.2, "cutmix_alpha": 0.0, "label_smoothing": 0.0}, [where], out=True)
+    return None
+
+
+EMA_FIELDS = ("decay", "warmup_gamma", "warmup_power", "min_decay", "update_after_step")
+SCALER_FIELDS = ("init_scale", "growth_factor", "backoff_factor", "growth_interval")
+
+
+def amp(interpreter: Interpreter) -> list[Entry]:
+    """The sections `amp`, `loss_scale` and `dynamic_loss_scale`."""
+    found = calls(interpreter, AMP)
+    entries: list[Entry] = []
+    for seen in surely(found):
+        if "opt_level" in {argument.name for argument in seen.arguments or []} or seen.name.startswith("apex."):
+            return _apex(seen)
+        if known(seen.get("enabled"), True) is False:
+            continue
+        dtype = seen.get("dtype") or (seen.get("dtype", 1) if not seen.name.startswith("torch.cuda") else None)
+        short = dtype.name.rpartition(".")[2] if isinstance(dtype, LibraryName) else "float16"
+        wanted = "bfloat16" if short == "bfloat16" else "float16"
+        entries.append(Entry("amp", {"level": "O1", "dtype": wanted}, [place(seen)]))
+        break
+    else:
+        for seen in found[:1]:
+            enabled = next((a.node for a in seen.arguments or [] if a.name == "enabled"), None)
+            why = seen.condition or (seen.source.text(enabled) if enabled is not None else "it is enabled")
+            entries.append(
+                Entry("amp", {"level": "O1", "dtype": "float16"}, [f"{place(seen)}, only where {why}"], out=True)
+            )
+    scalers = calls(interpreter, SCALE)
+    for seen in [s for s in surely(scalers) if known(s.get("enabled"), True) is not False][:1]:
+        fields = {name: number(seen.get(name)) for name in SCALER_FIELDS}
+        told = {name: float(v) if name != "growth_interval" else int(v) for name, v in fields.items() if v is not None}
+        return [*entries, Entry("dynamic_loss_scale", told, [place(seen)])]
+    for seen in options(scalers)[:1]:
+        entries.append(Entry("dynamic_loss_scale", {}, [f"{place(seen)}, only where {seen.condition}"], out=True))
+    return entries
+
+
+def _apex(seen: LibraryUse) -> list[Entry]:
+    level = known(seen.get("opt_level", 2), "O1")
+    if level not in ("O0", "O1", "O2", "O3"):
+        return [Entry("amp", {"level": "O1"}, [place(seen), "its opt_level cannot be told"], out=True)]
+    found = [Entry("amp", {"level": level, "dtype": "float16"}, [place(seen), *sources(seen.get("opt_level", 2))])]
+    scale = seen.get("loss_scale")
+    told = known(scale, "dynamic")
+    try:
+        fixed = float(told)
+    except (TypeError, ValueError):
+        fixed = 0.0
+    if level == "O0":
+        return found
+    if fixed > 0:
+        return [*found, Entry("loss_scale", fixed, [place(seen), *sources(scale)])]
+    return [*found, Entry("dynamic_loss_scale", {}, ["apex's loss scale is dynamic", *sources(scale)])]
+
+
+def ema(interpreter: Interpreter) -> Entry | None:
+    """The section `ema`."""
+    found = calls(interpreter, EMA)
+    own = [made for made in interpreter.made if key_of(made.of.library_base() or "") == EMA]
+    for made in own:
+        section = _own_average(made, interpreter)
+        if section is not None:
+            return section
+    for seen in surely(found):
+        told = {name: value for name in EMA_FIELDS if (value := number(seen.get(name))) is not None}
+        if known(seen.get("use_warmup")) is True:
+            told["warmup"] = True
+        comments = [place(seen), *sources(seen.get("decay"))]
+        if "decay" not in told:
+            if seen.name.startswith("torch."):
+                return _torch_average(seen, comments)
+            told["decay"] = 0.9999  # timm's
+        return Entry("ema", {**told, "decay": float(told["decay"])}, comments)
+    for seen in options(found):
+        return Entry("ema", {"decay": 0.9998}, [f"{place(seen)}, only where {seen.condition}"], out=True)
+    return None
+
+
+def _torch_average(seen: LibraryUse, comments: list[str]) -> Entry:
+    """torch's AveragedModel, whose decay stands in the function that it averages by."""
+    rule = next(
+        (value for key in ("multi_avg_fn", "avg_fn") if isinstance(value := seen.get(key), LibraryObject)), None
+    )
+    made = rule.seen if rule is not None and rule.name.endswith(("get_ema_multi_avg_fn", "get_ema_avg_fn")) else None
+    if made is None:
+        return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
+    value = made.get("decay", 0)
+    decay = number(value) if value is not None else 0.999  # torch's default
+    comments += sources(value)
+    if decay is None or not 0 < decay < 1:
+        return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
+    if known(seen.get("use_buffers", 4), False) is not True:
+        comments.append("without use_buffers torch averages the weights alone; a recipe averages the buffers too")
+    return Entry("ema", {"decay": float(decay)}, comments)
+
+
+def _own_average(made: ScriptObject, interpreter: Interpreter) -> Entry | None:
+    """An object of the script's own class of averages."""
+    if made.source is None or made.node is None:
+        return None
+    value = next((argument.value for argument in made.arguments if argument.name == "decay"), None)
+    decay = number(value)
+    where = f"{made.source.shown} line {made.node.lineno}: {made.source.text(made.node)}"
+    every = [
+        s for s in interpreter.seen if s.name.endswith(".update_parameters") and s.condition and "%" in s.condition
+    ]
+    said = [
+        where,
+        *sources(value),
+        *(f"the script updates it where {s.condition}; a recipe does at every step" for s in every[:1]),
+    ]
+    if made.certainty in (OPTION, UNCALLED):
+        return Entry(
+            "ema", {"decay": float(f"{decay:.6g}") if decay else 0.9998}, [*said, "only with other arguments"], out=True
+        )
+    if decay is None or not 0 < decay < 1:
+        return Entry("ema", {"decay": 0.9998}, [*said, "its decay cannot be told"], out=True)
+    return Entry("ema", {"decay": float(decay)}, said)

@@ -1,0 +1,318 @@
+"""What reading a script knows about a value: a constant and where it was written, a thing of torch's, or nothing."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from .script_file import ScriptFile
+
+LARGEST = 10_000  # letters of a text, and values inside one another; what is larger is not followed
+MOST_BASES = 100  # of a class
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a constant comes from, in words that name its line."""
+
+    file: str
+    line: int
+    text: str  # "args.lr has the default 0.1 in argparse"
+
+
+Origins = tuple[Origin, ...]
+
+
+@dataclass(eq=False)
+class Value:
+    """Something that an expression gives; by itself, something that nobody can tell."""
+
+    origins: Origins = field(default=(), kw_only=True)
+    other: Value | None = field(default=None, kw_only=True)  # what None is with other arguments than the defaults
+
+
+@dataclass(eq=False)
+class Constant(Value):
+    """A number, a text, True, False or None."""
+
+    value: Any
+
+
+@dataclass(eq=False)
+class ListValue(Value):
+    """A list, tuple or set as far as its elements were seen."""
+
+    items: list[Value]
+    closed: bool = True  # whether these are all
+
+    def extend(self, more: list[Value]) -> None:
+        """Add elements, but not more than are followed: in `a += a` they double with every line."""
+        room = max(0, LARGEST - len(self.items))
+        self.closed = self.closed and len(more) <= room
+        self.items += more[:room]
+
+
+@dataclass(eq=False)
+class DictValue(Value):
+    """A dict by its constant keys."""
+
+    pairs: dict[Any, Value]
+
+
+@dataclass(eq=False)
+class LibraryName(Value):
+    """A function, class or module of a library, by its qualified name."""
+
+    name: str
+
+
+@dataclass(eq=False)
+class CallArgument:
+    """One argument of a call: its name where it has one (`*` and `**` for unpacked ones), its node and value."""
+
+    name: str | None
+    node: ast.expr
+    value: Value
+    at: str = ""  # where in what is unpacked it stands: "['lr']", "[0]"
+
+
+@dataclass(eq=False)
+class LibraryUse:
+    """One evaluation of a call (or of a name that is not called) of a library."""
+
+    name: str  # qualified
+    source: ScriptFile
+    node: ast.expr
+    arguments: list[CallArgument] | None  # None: named, not called
+    certainty: str  # how surely it runs: see interpreter.py
+    condition: str | None  # that has to hold, where it is not known to
+    loops: tuple[str, ...]  # the kinds of the loops around it, outermost first
+    order: int
+    receiver: LibraryObject | ScriptObject | None = None
+    tests: tuple[tuple[ast.expr, Scope], ...] = ()  # the conditions around it
+
+    def get(self, name: str, position: int | None = None) -> Value | None:
+        """The value of an argument by its name or position, or None where it was not given."""
+        plain = [argument for argument in self.arguments or [] if argument.name is None]
+        for argument in self.arguments or []:
+            if argument.name == name:
+                return argument.value
+        if position is not None and position < len(plain):
+            return plain[position].value
+        return None
+
+
+@dataclass(eq=False)
+class LibraryObject(Value):
+    """What a library's call gave: an optimizer, a tensor, a module, …"""
+
+    family: str  # see library_objects.py; "" where nobody can tell
+    seen: LibraryUse | None = None
+    name: str = ""  # the qualified name of its class or of the function that made it
+    of: Value | None = None  # what it was made from: the module inside a wrapper, the data set of a loader
+
+
+@dataclass(eq=False)
+class Scope:
+    """The names of a module, class or function, and the scope around it."""
+
+    source: ScriptFile
+    parent: Scope | None = None
+    names: dict[str, Value] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)  # libraries of `from … import *`
+    shared: dict[str, Scope] = field(default_factory=dict)  # names that belong to a scope around it
+
+    def find(self, name: str) -> Value | None:
+        """The value of a name, from the inside out."""
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return None
+
+
+@dataclass(eq=False)
+class ScriptModule(Value):
+    """A file of the script's folder."""
+
+    scope: Scope
+
+
+@dataclass(eq=False)
+class ScriptFunction(Value):
+    """A function of the script."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+    scope: Scope  # around it
+    receiver: Value | None = None
+    owner: ScriptClass | None = None  # the class that defines it
+
+
+@dataclass(eq=False)
+class ScriptClass(Value):
+    """A class of the script."""
+
+    node: ast.ClassDef
+    scope: Scope  # its own names
+    bases: list[Value] = field(default_factory=list)
+
+    def family(self) -> Iterator[Value]:
+        """The class and all that it derives from, each once, a base before the one that stands behind it."""
+        waiting: list[Value] = [self]
+        seen: set[int] = set()
+        while waiting and len(seen) < MOST_BASES:
+            found = waiting.pop()
+            if id(found) not in seen:
+                seen.add(id(found))
+                yield found
+                waiting += found.bases[::-1] if isinstance(found, ScriptClass) else ()
+
+    def find(self, name: str) -> Value | None:
+        """A name of the class or of the classes of the script that it derives from."""
+        owners = (of for of in self.family() if isinstance(of, ScriptClass) and name in of.scope.names)
+        return next((of.scope.names[name] for of in owners), None)
+
+    def library_base(self) -> str | None:
+        """The library class that it derives from in the end, if any."""
+        return next((of.name for of in self.family() if isinstance(of, LibraryName)), None)
+
+
+@dataclass(eq=False)
+class ScriptObject(Value):
+    """An object of one of the script's classes."""
+
+    of: ScriptClass
+    attributes: dict[str, Value] = field(default_factory=dict)
+    arguments: list[CallArgument] = field(default_factory=list)
+    node: ast.expr | None = None
+    certainty: str = ""
+    source: ScriptFile | None = None
+
+
+@dataclass(eq=False)
+class ArgumentParser(Value):
+    """An argparse parser: what it knows of every argument."""
+
+    defaults: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class ParsedArguments(Value):
+    """What parse_args gave; what the script assigns to it later counts."""
+
+    parser: ArgumentParser
+    assigned: dict[str, Value] = field(default_factory=dict)
+
+    def get(self, name: str) -> Value:
+        """What `args.name` is."""
+        return self.assigned[name] if name in self.assigned else self.parser.defaults.get(name, Value())
+
+
+def with_other(value: Value, other: Value | None) -> Value:
+    """None, with what stands there under other arguments."""
+    if isinstance(value, Constant) and value.value is None and isinstance(other, (LibraryObject, ScriptObject)):
+        return Constant(None, origins=value.origins, other=other)
+    return value
+
+
+class NotConstant(Exception):
+    """The value cannot be told without running the script."""
+
+
+def weight(value: Value | None) -> int:
+    """How many values there are in a value, written out, and a text counts by its length; counted to above LARGEST."""
+    total, waiting = 1, [value]
+    while waiting and total <= LARGEST:
+        found = waiting.pop()
+        inner = (
+            found.items
+            if isinstance(found, ListValue)
+            else found.pairs.values()
+            if isinstance(found, DictValue)
+            else ()
+        )
+        if isinstance(found, Constant):
+            held = found.value
+            total += len(held) // 64 if isinstance(held, (str, bytes)) else 0
+            total += held.bit_length() // 64 if isinstance(held, int) else 0
+        total += len(inner)
+        waiting += islice(inner, LARGEST)
+    return total
+
+
+def plain(value: Value | None) -> Any:
+    """The Python value of a constant, or of a list or dict of constants.
+
+    Raises NotConstant for anything else, and for what is too large to be followed: a list that holds one list twice,
+    again and again, is small only as long as nobody writes it out.
+    """
+    if isinstance(value, Constant):
+        return value.value
+    if not isinstance(value, (ListValue, DictValue)) or weight(value) > LARGEST:
+        raise NotConstant
+    return _plain(value)
+
+
+def _plain(value: Value) -> Any:
+    if isinstance(value, Constant):
+        return value.value
+    if isinstance(value, ListValue) and value.closed:
+        return [_plain(item) for item in value.items]
+    if isinstance(value, DictValue):
+        return {key: _plain(item) for key, item in value.pairs.items()}
+    raise NotConstant
+
+
+def known(value: Value | None, default: Any = None) -> Any:
+    """The Python value, or the default where it cannot be told."""
+    try:
+        return plain(value)
+    except NotConstant:
+        return default
+
+
+def is_known(value: Value | None) -> bool:
+    """Whether the value can be told."""
+    try:
+        plain(value)
+    except NotConstant:
+        return False
+    return True
+
+
+def wrapped(value: Any, origins: Origins = ()) -> Value:
+    """A Python value as a Value; what is too large to follow is unknown."""
+    if value is None or isinstance(value, (bool, int, float, complex)):
+        large = isinstance(value, int) and value.bit_length() > LARGEST
+        return Value() if large else Constant(value, origins=origins)
+    if isinstance(value, (str, bytes)):
+        return Constant(value, origins=origins) if len(value) <= LARGEST else Value()
+    if isinstance(value, (list, tuple, set, frozenset, range)):
+        return (
+            ListValue([wrapped(item, origins) for item in value], origins=origins) if len(value) <= LARGEST else Value()
+        )
+    if isinstance(value, dict):
+        return DictValue({key: wrapped(item, origins) for key, item in value.items()}, origins=origins)
+    return Value()
+
+
+def origins(*values: Value | None) -> Origins:
+    """Where all of them come from, each place once."""
+    found: dict[Origin, None] = {}
+    for value in values:
+        if value is None:
+            continue
+        found |= dict.fromkeys(value.origins)
+        for item in value.items[:20] if isinstance(value, ListValue) else ():  # what is in those, they say themselves
+            found |= dict.fromkeys(item.origins)
+    return tuple(found)[:6]
+
+
+def first(values: Iterable[Value]) -> Value:
+    """The first of several possible values about which something is known."""
+    values = list(values)
+    return next((value for value in values if type(value) is not Value), values[0] if values else Value())

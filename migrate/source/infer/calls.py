@@ -1,0 +1,252 @@
+"""What a call gives: of a library, of Python itself, or of the script's own functions and classes."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from . import argparse_defaults
+from . import library_objects as names
+from .abstract_values import (
+    LARGEST,
+    ArgumentParser,
+    CallArgument,
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
+    ParsedArguments,
+    Scope,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
+    Value,
+    known,
+    origins,
+)
+from .expressions import attribute, builtin, joined, of_math, of_text
+from .interpreter import OPTION, Interpreter, evaluates
+from .library_objects import family_of_class
+
+_SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # what they give is what they get
+_ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that give their module
+
+
+@evaluates(ast.Call)
+def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
+    receiver: Value | None = None
+    if isinstance(node.func, ast.Attribute):
+        receiver = interpreter.value(node.func.value, scope)
+        receiver = receiver.other or receiver
+        function = attribute(interpreter, receiver, node.func.attr)
+    else:
+        function = interpreter.value(node.func, scope)
+        function = function.other or function
+    arguments = _arguments(interpreter, node, scope)
+    if isinstance(function, LibraryName):
+        return _of_library(interpreter, function.name, node, scope, arguments)
+    if isinstance(function, ScriptFunction):
+        return interpreter.call(function, arguments)
+    if isinstance(function, ScriptClass):
+        return interpreter.make(function, arguments, node, scope)
+    if isinstance(function, (LibraryObject, ScriptObject)) and receiver is None:
+        if isinstance(function, LibraryObject) and not function.family and names.is_class(function.name):
+            interpreter.note(f"{function.name}.__call__", node, scope, arguments, function)
+        return _object_called(interpreter, function)
+    if isinstance(node.func, ast.Attribute) and receiver is not None:
+        if isinstance(function, (LibraryObject, ScriptObject)) and type(function) is not LibraryObject:
+            return _object_called(interpreter, function)
+        if isinstance(function, LibraryObject) and function.family:
+            return _object_called(interpreter, function)
+        return _method(interpreter, receiver, node.func.attr, node, scope, arguments)
+    if isinstance(node.func, ast.Name) and scope.find(node.func.id) is None:
+        if node.func.id == "dict" and all(argument.name for argument in arguments):
+            return DictValue({argument.name: argument.value for argument in arguments})
+        return _of_python(interpreter, node.func.id, node, scope, [argument.value for argument in arguments])
+    return Value()
+
+
+def _arguments(interpreter: Interpreter, node: ast.Call, scope: Scope) -> list[CallArgument]:
+    found = []
+    for part in node.args:
+        if isinstance(part, ast.Starred):
+            value = interpreter.value(part.value, scope)
+            if isinstance(value, ListValue) and value.closed:
+                items = enumerate(value.items)
+                found += [CallArgument(None, part.value, item, f"[{index}]") for index, item in items]
+            else:
+                found.append(CallArgument("*", part, value))
+        else:
+            found.append(CallArgument(None, part, interpreter.value(part, scope)))
+    for keyword in node.keywords:
+        value = interpreter.value(keyword.value, scope)
+        if keyword.arg is None and isinstance(value, DictValue):
+            pairs = value.pairs.items()
+            found += [CallArgument(str(key), keyword.value, item, f"[{key!r}]") for key, item in pairs]
+        else:
+            found.append(CallArgument(keyword.arg or "**", keyword.value, value))
+    for argument in found:
+        interpreter.note_named(argument.value, argument.node, scope)
+        if isinstance(argument.value, ScriptFunction):  # handed on, so that another calls it
+            interpreter.handed_on(argument.value)
+    return found
+
+
+def _of_library(
+    interpreter: Interpreter, name: str, node: ast.Call, scope: Scope, arguments: list[CallArgument]
+) -> Value:
+    values = [argument.value for argument in arguments]
+    if name == "argparse.ArgumentParser":
+        return ArgumentParser()
+    if name in _SAME and values:
+        return values[0]
+    if name == "os.path.join":
+        return joined(values)
+    if name.startswith("math."):
+        return of_math(name.removeprefix("math."), values)
+    if not names.is_library(name):
+        return _loader_inside(values) or LibraryObject("", name=name)
+    seen = interpreter.note(name, node, scope, arguments)
+    family = names.family_of(name)
+    made_of = next((v for v in values if isinstance(v, (LibraryObject, ScriptObject)) and _wraps(family, v)), None)
+    return LibraryObject(family, seen=seen, name=name, of=made_of)
+
+
+def _object_called(interpreter: Interpreter, value: Value) -> Value:
+    """A module that is called gives a tensor."""
+    if isinstance(value, ScriptObject):
+        call = value.of.find("__call__")
+        if isinstance(call, ScriptFunction):
+            return interpreter.call(ScriptFunction(call.node, call.scope, value, call.owner), [])
+        return LibraryObject(names.TENSOR) if family_of_class(value.of) == names.MODULE else Value()
+    return (
+        LibraryObject(names.TENSOR)
+        if isinstance(value, LibraryObject) and value.family in (names.MODULE, names.TENSOR)
+        else Value()
+    )
+
+
+def _method(
+    interpreter: Interpreter, value: Value, method: str, node: ast.Call, scope: Scope, arguments: list[CallArgument]
+) -> Value:
+    values = [argument.value for argument in arguments]
+    keep = interpreter.certainty != OPTION
+    if isinstance(value, ArgumentParser):
+        return argparse_defaults.called(value, method, arguments, node, scope.source, keep)
+    if isinstance(value, ListValue):
+        return _of_items(value, method, values, keep)
+    if isinstance(value, DictValue):
+        return _of_pairs(value, method, values, keep)
+    if isinstance(value, Constant):
+        return of_text(value, method, values)
+    if isinstance(value, (ParsedArguments, ScriptModule, ScriptClass, ScriptFunction)):
+        return _loader_inside(values) or Value()
+    family, name = _family(value)
+    if not family and not (names.is_library(name) and names.is_class(name)):
+        told = names.telling_method(method) or _by_habit(node, method)
+        if told is None and not names.is_library(name):
+            return _loader_inside(values) or Value()
+        family, name = (told, "") if told else ("", name)
+    qualified, row = names.method_row(family, name, method)
+    if row is None and isinstance(value, ScriptObject) and method not in names.MODULE_METHODS:
+        return _loader_inside(values) or Value()  # a method that a class of the script gets elsewhere
+    receiver = (
+        value if isinstance(value, (LibraryObject, ScriptObject)) and _family(value)[0] else LibraryObject(family)
+    )
+    seen = interpreter.note(qualified, node, scope, arguments, receiver)
+    if family == names.TENSOR:
+        return Value() if method in names.PLAIN_RESULTS else LibraryObject(names.TENSOR, seen=seen)
+    if family == names.MODULE and method in _ITSELF:
+        return value if type(value) is not Value else receiver
+    return LibraryObject("", seen=seen)
+
+
+def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope, values: list[Value]) -> Value:
+    if name == "getattr" and len(values) >= 2 and isinstance(known(values[1]), str):
+        held = attribute(interpreter, values[0], known(values[1]))
+        return values[2] if type(held) is Value and len(values) > 2 else held
+    if name == "hasattr" and len(values) == 2 and isinstance(values[0], ParsedArguments):
+        return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
+    if name == "super":
+        return _super(scope)
+    if name in ("iter", "enumerate", "zip", "next", "list", "tuple") and values:
+        found = _loader_inside(values)
+        if found is not None:
+            return LibraryObject(names.TENSOR) if name == "next" else found
+    given = builtin(name, values)
+    return given if type(given) is not Value else _loader_inside(values) or given
+
+
+def _super(scope: Scope) -> Value:
+    """`super().__init__(…)` runs that of the script's own base class; of a library's nothing is needed."""
+    own = scope.find("self")
+    around = scope.find("__class__")
+    if not isinstance(own, ScriptObject) or not isinstance(around, ScriptClass):
+        return Value()
+    bases = [base for base in around.bases if isinstance(base, ScriptClass)]
+    return ScriptObject(bases[0], own.attributes, own.arguments) if bases else Value()
+
+
+def _family(value: Value) -> tuple[str, str]:
+    """Family and qualified class name of an object."""
+    if isinstance(value, ScriptObject):
+        return family_of_class(value.of), value.of.library_base() or ""
+    if isinstance(value, LibraryObject):
+        # a method of what a method gave is not the library's own function
+        return value.family, value.name
+    return "", ""
+
+
+def _wraps(family: str, value: Value) -> bool:
+    """Whether this argument is what the new object holds: a module's module, a loader's data set."""
+    inner = _family(value)[0]
+    return (family in (names.MODULE, "") and inner == names.MODULE) or (
+        family in (names.LOADER, names.DATASET) and inner == names.DATASET
+    )
+
+
+def _loader_inside(values: list[Value]) -> Value | None:
+    """A loader among the arguments of a function that is not read: what wraps one (tqdm) is iterated as one."""
+    return next((v for v in values if isinstance(v, LibraryObject) and v.family == names.LOADER), None)
+
+
+def _by_habit(node: ast.Call, method: str) -> str | None:
+    """The family of an unknown object by its variable's name, where objects of that family have the method."""
+    inner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    name = inner.id if isinstance(inner, ast.Name) else inner.attr if isinstance(inner, ast.Attribute) else ""
+    family = names.habit(name)
+    return family if family and names.method_row(family, "", method)[1] is not None else None
+
+
+def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) -> Value:
+    if not keep:
+        return Value()
+    if method == "append" and values:
+        items.extend([values[0]])
+    elif method == "insert" and len(values) == 2 and len(items.items) < LARGEST:
+        at = known(values[0])
+        items.items.insert(at if isinstance(at, int) else len(items.items), values[1])
+    elif method == "extend" and values:
+        if isinstance(values[0], ListValue):
+            items.extend(list(values[0].items))
+        items.closed = items.closed and isinstance(values[0], ListValue) and values[0].closed
+    elif method == "pop":
+        return items.items.pop() if items.items and not values else Value()
+    elif method == "copy":
+        return ListValue(list(items.items), closed=items.closed, origins=items.origins)
+    elif method not in ("index", "count"):
+        items.closed = False
+    return Value()
+
+
+def _of_pairs(pairs: DictValue, method: str, values: list[Value], keep: bool) -> Value:
+    key: Any = known(values[0]) if values else None
+    if method in ("get", "pop") and isinstance(key, (str, int)):
+        return pairs.pairs.get(key) or (values[1] if len(values) > 1 else Value())
+    if method == "values":
+        return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
+    if method == "update" and keep and values and isinstance(values[0], DictValue):
+        pairs.pairs |= values[0].pairs
+    return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins)

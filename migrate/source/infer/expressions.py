@@ -1,0 +1,493 @@
+"""What an expression gives, with every use of a library on the way noted; Python's own operators on constants.
+
+What could run long or grow large is not computed.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import math
+import operator
+import posixpath
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from ....mappings.aliases import row_of
+from . import library_objects as names
+from .abstract_values import (
+    LARGEST,
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
+    ParsedArguments,
+    Scope,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
+    Value,
+    first,
+    is_known,
+    known,
+    origins,
+    plain,
+    weight,
+    with_other,
+    wrapped,
+)
+from .interpreter import Interpreter, evaluates
+from .library_objects import MODULE, OPTIMIZER, SCHEDULE, is_class
+
+ROUNDS = 16  # of a loop over a list that is known
+LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
+
+
+@evaluates(ast.Constant)
+def _constant(interpreter: Interpreter, node: ast.Constant, scope: Scope) -> Value:
+    return wrapped(node.value)
+
+
+@evaluates(ast.Name)
+def _name(interpreter: Interpreter, node: ast.Name, scope: Scope) -> Value:
+    found = scope.find(node.id)
+    if found is not None:
+        return found
+    at: Scope | None = scope
+    while at is not None:
+        interpreter.spent += len(at.stars)
+        for prefix in at.stars:
+            if row_of(f"{prefix}.{node.id}") is not None:
+                return LibraryName(f"{prefix}.{node.id}")
+        at = at.parent
+    return Value()
+
+
+@evaluates(ast.Attribute)
+def _attribute(interpreter: Interpreter, node: ast.Attribute, scope: Scope) -> Value:
+    return attribute(interpreter, interpreter.value(node.value, scope), node.attr)
+
+
+def attribute(interpreter: Interpreter, value: Value, name: str) -> Value:
+    """What `value.name` is."""
+    if value.other is not None:
+        value = value.other
+    if isinstance(value, LibraryName):
+        return value if name == "__dict__" else LibraryName(f"{value.name}.{name}")
+    if isinstance(value, ScriptModule):
+        return value.scope.names.get(name) or interpreter.file(f"{_dotted(value)}.{name}") or Value()
+    if isinstance(value, ParsedArguments):
+        return value.get(name)
+    if isinstance(value, ScriptClass):
+        return value.find(name) or Value()
+    if isinstance(value, ScriptObject):
+        return value.attributes.get(name) or _of_object(value, name)
+    if isinstance(value, DictValue):
+        return value.pairs.get(name) or Value()
+    if isinstance(value, LibraryObject):
+        if value.family == names.MODULE:  # a module's own modules, and what a wrapper wraps
+            return value.of if name == "module" and value.of is not None else LibraryObject("")
+        if name in ("dataset", "module") and value.of is not None:
+            return value.of
+        return (
+            LibraryObject(names.TENSOR)
+            if value.family == names.TENSOR and name in ("data", "grad", "T", "mT")
+            else Value()
+        )
+    return Value()
+
+
+def _of_object(value: ScriptObject, name: str) -> Value:
+    found = value.of.find(name)
+    return (
+        ScriptFunction(found.node, found.scope, value, found.owner)
+        if isinstance(found, ScriptFunction)
+        else found or Value()
+    )
+
+
+@evaluates(ast.Subscript)
+def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> Value:
+    value, key = interpreter.value(node.value, scope), interpreter.value(node.slice, scope)
+    at = known(key)
+    if isinstance(value, LibraryName) and isinstance(at, str) and at.isidentifier():
+        return LibraryName(f"{value.name}.{at}")
+    if isinstance(value, LibraryName) and isinstance(node.value, ast.Attribute) and node.value.attr == "__dict__":
+        return LibraryName(f"{value.name}.?")
+    if isinstance(value, LibraryObject) and value.family in (names.TENSOR, names.DATASET):
+        return LibraryObject(value.family, of=value.of)
+    if isinstance(value, DictValue) and isinstance(at, (str, int)) and at in value.pairs:
+        return value.pairs[at]
+    if isinstance(value, ListValue) and isinstance(at, int) and -len(value.items) <= at < len(value.items):
+        return value.items[at]
+    if isinstance(value, ListValue) and isinstance(node.slice, ast.Slice) and value.closed:
+        ends = [known(interpreter.value(end, scope)) if end else None for end in (node.slice.lower, node.slice.upper)]
+        if node.slice.step is None and all(end is None or isinstance(end, int) for end in ends):
+            return ListValue(value.items[ends[0] : ends[1]], origins=value.origins)
+    return Value()
+
+
+@evaluates(ast.Slice)
+def _slice(interpreter: Interpreter, node: ast.Slice, scope: Scope) -> Value:
+    for end in (node.lower, node.upper, node.step):
+        interpreter.value(end, scope)
+    return Value()
+
+
+@evaluates(ast.List, ast.Tuple, ast.Set)
+def _list(interpreter: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
+    found = ListValue([])
+    for element in node.elts:
+        inner = interpreter.value(element.value if isinstance(element, ast.Starred) else element, scope)
+        interpreter.note_named(inner, element, scope)
+        if isinstance(element, ast.Starred):
+            found.extend(inner.items if isinstance(inner, ListValue) else [])
+            found.closed = found.closed and isinstance(inner, ListValue) and inner.closed
+        else:
+            found.extend([inner])
+    found.origins = origins(*found.items)
+    return found
+
+
+@evaluates(ast.Dict)
+def _dict(interpreter: Interpreter, node: ast.Dict, scope: Scope) -> Value:
+    pairs: dict[Any, Value] = {}
+    for key, item in zip(node.keys, node.values, strict=True):
+        value = interpreter.value(item, scope)
+        interpreter.note_named(value, item, scope)
+        name = known(interpreter.value(key, scope)) if key is not None else None
+        if isinstance(name, (str, int, float)):
+            pairs[name] = value
+        elif key is None and isinstance(value, DictValue):
+            pairs |= value.pairs
+    return DictValue(pairs, origins=origins(*pairs.values()))
+
+
+@evaluates(ast.BinOp)
+def _binop(interpreter: Interpreter, node: ast.BinOp, scope: Scope) -> Value:
+    left, right = interpreter.value(node.left, scope), interpreter.value(node.right, scope)
+    if any(isinstance(side, LibraryObject) and side.family == names.TENSOR for side in (left, right)):
+        return LibraryObject(names.TENSOR)
+    return binary(node.op, left, right)
+
+
+@evaluates(ast.UnaryOp)
+def _unaryop(interpreter: Interpreter, node: ast.UnaryOp, scope: Scope) -> Value:
+    operand = interpreter.value(node.operand, scope)
+    if isinstance(operand, LibraryObject) and operand.family == names.TENSOR:
+        return LibraryObject(names.TENSOR)
+    return unary(node.op, operand)
+
+
+@evaluates(ast.Compare)
+def _compare(interpreter: Interpreter, node: ast.Compare, scope: Scope) -> Value:
+    values = [interpreter.value(part, scope) for part in (node.left, *node.comparators)]
+    for value, part in zip(values, (node.left, *node.comparators), strict=True):
+        interpreter.note_named(value, part, scope)
+    if len(values) == 2:
+        return compare(node.ops[0], *values)
+    results = [compare(op, a, b) for op, a, b in zip(node.ops, values, values[1:], strict=False)]
+    found = [truth(result) for result in results]
+    return Constant(all(found)) if None not in found else Value()
+
+
+@evaluates(ast.BoolOp)
+def _boolop(interpreter: Interpreter, node: ast.BoolOp, scope: Scope) -> Value:
+    wanted = isinstance(node.op, ast.Or)  # the truth that ends it
+    untold = False
+    result = Value()
+    decided: Value | None = None
+    for part in node.values:
+        result = interpreter.value(part, scope)
+        found = truth(result)
+        untold = untold or (found is None and decided is None)
+        if found is wanted and decided is None:
+            decided = result
+    if decided is not None and (not untold or wanted is False or is_known(decided)):
+        # `unknown and False` is false, `unknown or "x"` is something that holds
+        return decided if not untold else Constant(wanted, origins=origins(decided))
+    return Value() if untold else result
+
+
+@evaluates(ast.IfExp)
+def _ifexp(interpreter: Interpreter, node: ast.IfExp, scope: Scope) -> Value:
+    test = interpreter.value(node.test, scope)
+    holds = truth(test)
+    branches = []
+    for branch, of in ((node.body, True), (node.orelse, False)):
+        taken = None if holds is None else holds is of
+        branches.append(interpreter.under(taken, node.test, of, scope, partial(interpreter.value, branch, scope)))
+    if holds is None:
+        return first(branches)
+    return with_other(*(branches if holds else branches[::-1]))
+
+
+@evaluates(ast.NamedExpr)
+def _namedexpr(interpreter: Interpreter, node: ast.NamedExpr, scope: Scope) -> Value:
+    found = interpreter.value(node.value, scope)
+    if isinstance(node.target, ast.Name):
+        scope.names[node.target.id] = found
+    return found
+
+
+@evaluates(ast.JoinedStr)
+def _joinedstr(interpreter: Interpreter, node: ast.JoinedStr, scope: Scope) -> Value:
+    parts = []
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            inner = interpreter.value(part.value, scope)
+            plain = part.conversion == -1 and part.format_spec is None and is_known(inner)
+            parts.append(str(known(inner)) if plain else None)
+        else:
+            parts.append(known(interpreter.value(part, scope)))
+    return wrapped("".join(map(str, parts))) if None not in parts else Value()
+
+
+@evaluates(ast.Lambda)
+def _lambda(interpreter: Interpreter, node: ast.Lambda, scope: Scope) -> Value:
+    inner = Scope(scope.source, scope)
+    for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs):
+        inner.names[argument.arg] = LibraryObject(names.habit(argument.arg))
+    interpreter.value(node.body, inner)
+    return ScriptFunction(node, scope)
+
+
+@evaluates(ast.Starred)
+def _starred(interpreter: Interpreter, node: ast.Starred, scope: Scope) -> Value:
+    return interpreter.value(node.value, scope)
+
+
+@evaluates(ast.Await)
+def _await(interpreter: Interpreter, node: ast.Await, scope: Scope) -> Value:
+    return interpreter.value(node.value, scope)
+
+
+@evaluates(ast.ListComp, ast.SetComp, ast.GeneratorExp)
+def _listcomp(interpreter: Interpreter, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Value:
+    inner = _generators(interpreter, node.generators, scope)
+    element = interpreter.value(node.elt, inner)
+    interpreter.note_named(element, node.elt, inner)
+    return ListValue([element], closed=False)
+
+
+@evaluates(ast.DictComp)
+def _dictcomp(interpreter: Interpreter, node: ast.DictComp, scope: Scope) -> Value:
+    inner = _generators(interpreter, node.generators, scope)
+    interpreter.value(node.key, inner)
+    interpreter.value(node.value, inner)
+    return Value()
+
+
+def _generators(interpreter: Interpreter, generators: list[ast.comprehension], scope: Scope) -> Scope:
+    inner = Scope(scope.source, scope)
+    for generator in generators:
+        interpreter.assign(generator.target, each_of(interpreter, generator.iter, inner)[1], inner)
+        for test in generator.ifs:
+            interpreter.value(test, inner)
+    return inner
+
+
+def each_of(interpreter: Interpreter, node: ast.expr, scope: Scope) -> tuple[str, Value]:
+    """The kind of a loop over an expression, and what each round gets."""
+    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
+    if isinstance(node, ast.Call) and name == "enumerate" and node.args:
+        kind, inner = each_of(interpreter, node.args[0], scope)
+        if kind == LISTED and isinstance(inner, ListValue):
+            return kind, ListValue([ListValue([Constant(i), item]) for i, item in enumerate(inner.items[:ROUNDS])])
+        return kind, ListValue([Value(), inner])
+    if isinstance(node, ast.Call) and name == "zip" and node.args:
+        kinds, inners = zip(*(each_of(interpreter, arg, scope) for arg in node.args), strict=True)
+        known_kind = BATCHES if BATCHES in kinds else OTHER
+        return known_kind, ListValue([first(i.items) if k == LISTED else i for k, i in zip(kinds, inners, strict=True)])
+    value = interpreter.value(node, scope)
+    if isinstance(value, LibraryObject) and value.family == names.LOADER:
+        return BATCHES, LibraryObject(names.TENSOR)
+    if isinstance(value, ListValue) and value.closed and 0 < len(value.items) <= ROUNDS:
+        return LISTED, value
+    if isinstance(value, LibraryObject) and value.family == names.TENSOR:
+        return OTHER, value
+    if isinstance(value, LibraryObject) and value.family == names.MODULE:
+        return OTHER, LibraryObject("")
+    if not is_known(value) and names.habit(scope.source.text(node).rpartition(".")[2]) == names.LOADER:
+        return BATCHES, LibraryObject(names.TENSOR)
+    return OTHER, Value()
+
+
+def _dotted(module: ScriptModule) -> str:
+    return known(module.scope.names.get("__name__")) or ""
+
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.BitAnd: operator.and_,
+    ast.BitOr: operator.or_,
+}
+_UNARY: dict[type, Callable[[Any], Any]] = {ast.USub: operator.neg, ast.UAdd: operator.pos, ast.Not: operator.not_}
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: lambda a, b: a is b if a is None or b is None or isinstance(a, bool) else a == b,
+    ast.IsNot: lambda a, b: a is not b if a is None or b is None or isinstance(a, bool) else a != b,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+_BUILTINS = (
+    *("abs", "all", "any", "bool", "dict", "divmod", "float", "int", "len", "list", "max", "min", "round", "set"),
+    *("sorted", "str", "sum", "tuple"),
+)
+_TEXT = (
+    *("capitalize", "count", "endswith", "find", "join", "lower", "lstrip", "removeprefix", "removesuffix", "rstrip"),
+    *("replace", "split", "startswith", "strip", "title", "upper"),
+)
+_MATH = ["ceil", "exp", "floor", "gcd", "log", "log10", "log2", "pow", "sqrt"]
+_EXPECTED = (ArithmeticError, TypeError, ValueError, LookupError, AttributeError, MemoryError, RecursionError)
+
+
+def _small(*values: Any) -> bool:
+    """Whether operators on these cannot run long: numbers that a script writes, short texts and lists."""
+    return all(
+        abs(value) < 2**63
+        if isinstance(value, (int, float)) and not isinstance(value, bool)
+        else len(value) <= LARGEST
+        if isinstance(value, (str, bytes, list, dict))
+        else True
+        for value in values
+    )
+
+
+def _repeats(values: Sequence[Value]) -> int:
+    """How long `text * count` gets, or how many values there are in `items * count`."""
+    numbers = [value.value for value in values if isinstance(value, Constant)]
+    counts = [abs(number) for number in numbers if isinstance(number, int)]
+    sizes = [len(text) for text in numbers if isinstance(text, (str, bytes))]
+    sizes += [weight(value) for value in values if isinstance(value, ListValue)]
+    return max(counts, default=1) * max(sizes) if sizes else 0
+
+
+def _compute(function: Callable[..., Any], *values: Value) -> Value:
+    if not all(is_known(value) for value in values):
+        return Value()
+    raw = [plain(value) for value in values]
+    if not _small(*raw):
+        return Value()
+    try:
+        return wrapped(function(*raw), origins(*values))
+    except _EXPECTED:
+        return Value()
+
+
+def binary(op: ast.operator, left: Value, right: Value) -> Value:
+    """The result of a binary operator; lists of things are joined too."""
+    if isinstance(op, ast.Add) and isinstance(left, ListValue) and isinstance(right, ListValue):
+        found = ListValue(list(left.items), closed=left.closed and right.closed, origins=origins(left, right))
+        found.extend(right.items)
+        return found
+    if isinstance(op, ast.Div) and isinstance(left, Constant) and isinstance(left.value, str):
+        return joined([left, right])  # Path(folder) / name
+    if isinstance(op, ast.Pow):
+        return _compute(_power, left, right)
+    if isinstance(op, ast.Mod) and isinstance(left, Constant) and isinstance(left.value, (str, bytes)):
+        return Value()  # a format may ask for a gigabyte of spaces
+    if isinstance(op, ast.Mult) and _repeats([left, right]) > LARGEST:
+        return Value()
+    function = _BINARY.get(type(op))
+    return _compute(function, left, right) if function else Value()
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    if abs(exponent) > 100 or abs(base) > 2**32:
+        raise OverflowError
+    return base**exponent
+
+
+def joined(values: list[Value]) -> Value:
+    """What os.path.join gives."""
+    return _compute(posixpath.join, *values)
+
+
+def unary(op: ast.unaryop, operand: Value) -> Value:
+    """The result of a unary operator."""
+    if isinstance(op, ast.Not):
+        found = truth(operand)
+        return Value() if found is None else Constant(not found, origins=origins(operand))
+    function = _UNARY.get(type(op))
+    return _compute(function, operand) if function else Value()
+
+
+def compare(op: ast.cmpop, left: Value, right: Value) -> Value:
+    """The result of one comparison; an object that was made is not None."""
+    if isinstance(op, (ast.Is, ast.IsNot)):
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Constant) and one.value is None and _is_object(other):
+                return Constant(isinstance(op, ast.IsNot), origins=origins(other))
+    return _compute(_COMPARE[type(op)], left, right)
+
+
+def _is_object(value: Value) -> bool:
+    made = isinstance(value, LibraryObject) and (bool(value.family) or is_class(value.name))
+    return made or isinstance(value, (ListValue, DictValue, ScriptObject, LibraryName))
+
+
+def truth(value: Value) -> bool | None:
+    """Whether a condition holds; None where that cannot be told."""
+    if isinstance(value, Constant):
+        return bool(value.value)
+    if isinstance(value, ListValue):
+        return bool(value.items) if value.closed else (True if value.items else None)
+    if isinstance(value, DictValue):
+        return bool(value.pairs) or None
+    if isinstance(value, LibraryObject):
+        return (
+            True if value.family in (MODULE, OPTIMIZER, SCHEDULE) or (not value.family and _is_object(value)) else None
+        )
+    return True if isinstance(value, ScriptObject) and not value.of.find("__len__") else None
+
+
+def builtin(name: str, values: list[Value]) -> Value:
+    """What one of Python's own functions gives."""
+    if name in ("list", "tuple", "sorted", "reversed") and len(values) == 1 and isinstance(values[0], ListValue):
+        items = values[0].items[::-1] if name == "reversed" else list(values[0].items)
+        if name != "sorted":
+            return ListValue(items, closed=values[0].closed, origins=origins(*values))
+    if name == "len" and len(values) == 1 and isinstance(values[0], ListValue) and values[0].closed:
+        return Constant(len(values[0].items), origins=origins(*values))
+    if name in ("list", "dict", "set", "tuple") and not values:
+        return DictValue({}) if name == "dict" else ListValue([])
+    if name == "range" and 1 <= len(values) <= 3 and all(is_known(value) for value in values):
+        raw = [plain(value) for value in values]
+        try:
+            numbers = range(*raw)
+            return wrapped(list(numbers), origins(*values)) if len(numbers) <= 16 else Value()
+        except _EXPECTED:
+            return Value()
+    if name == "round" and len(values) == 2 and not abs(known(values[1], 0) or 0) <= 100:
+        return Value()  # round(5, -10**18) computes 10**10**18
+    return _compute(getattr(builtins, name), *values) if name in _BUILTINS else Value()
+
+
+def of_math(name: str, values: list[Value]) -> Value:
+    """What a function of the module math gives."""
+    if name == "pow":
+        return _compute(_power, *values) if len(values) == 2 else Value()
+    return _compute(getattr(math, name), *values) if name in _MATH else Value()
+
+
+def of_text(text: Constant, method: str, values: list[Value]) -> Value:
+    """What a method of a text gives."""
+    if method not in _TEXT or not isinstance(text.value, str):
+        return Value()
+    if method in ("join", "replace") and len(text.value) > 100:
+        return Value()
+    return _compute(lambda own, *rest: getattr(own, method)(*rest), text, *values)

@@ -1,0 +1,401 @@
+"""The abstract interpreter: what a script means, statement by statement, with nothing of it run.
+
+It keeps every use of a library on its way, how surely it runs, and in which loops. What a kind of expression gives and
+what a kind of statement does stand in functions registered for the node: see expressions.py, calls.py, statements.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ....errors import BadInput
+from ....mappings.aliases import row_of
+from ....printable import shortened
+from . import library_objects as names
+from .abstract_values import (
+    CallArgument,
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    LibraryUse,
+    ListValue,
+    Origin,
+    Scope,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
+    Value,
+    first,
+    is_known,
+    known,
+    weight,
+    with_other,
+    wrapped,
+)
+from .library_objects import family_of_class
+from .script_file import ScriptFile, read_script_file
+
+# how surely a call runs
+DEFAULT = "default"  # with the arguments' defaults
+PERHAPS = "perhaps"  # under a condition that reading does not decide
+UNCALLED = "uncalled"  # in a function that nothing that was read calls
+OPTION = "option"  # only with other arguments than the defaults
+CERTAINTIES = (DEFAULT, PERHAPS, UNCALLED, OPTION)
+# how a block ends: in every case by return (or continue, break), or by an exception; or on one side of a condition
+RETURNED, RAISED, PARTLY = "returned", "raised", "partly"
+End = str | None
+LONGEST = 300  # letters of a condition
+BUDGET = 100_000  # steps of reading; a script of a thousand lines takes some ten thousand
+DEEPEST_CALL = 12
+RUNS = 24  # of one function; presets and helpers are called a few times, each with other arguments
+MOST_FILES = 100
+
+Evaluate = Callable[["Interpreter", Any, Scope], Value]
+Execute = Callable[["Interpreter", Any, Scope], End]
+Assign = Callable[["Interpreter", Any, Value, Scope], None]
+EXPRESSIONS: dict[type[ast.expr], Evaluate] = {}
+STATEMENTS: dict[type[ast.stmt], Execute] = {}
+TARGETS: dict[type[ast.expr], Assign] = {}
+
+
+def evaluates(*kinds: type[ast.expr]) -> Callable[[Evaluate], Evaluate]:
+    """Register what these kinds of expressions give."""
+
+    def register(function: Evaluate) -> Evaluate:
+        EXPRESSIONS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def executes(*kinds: type[ast.stmt]) -> Callable[[Execute], Execute]:
+    """Register what these kinds of statements do; the function says how the block ends there, if it does."""
+
+    def register(function: Execute) -> Execute:
+        STATEMENTS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+def assigns(*kinds: type[ast.expr]) -> Callable[[Assign], Assign]:
+    """Register how a value is assigned to these kinds of targets."""
+
+    def register(function: Assign) -> Assign:
+        TARGETS.update(dict.fromkeys(kinds, function))
+        return function
+
+    return register
+
+
+class Interpreter:
+    """Reads one script and the files of its folder that it imports."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files: dict[str, ScriptModule] = {}
+        self.not_there: dict[str, tuple[str, int]] = {}  # module -> file and line of the import
+        self.unreadable: dict[str, str] = {}  # file -> why
+        self.libraries: set[str] = set()
+        # what was seen
+        self.seen: list[LibraryUse] = []
+        self.epochs: list[tuple[Value, Origin, str]] = []  # the bound of a loop over epochs, its place, how sure
+        self.rates: list[tuple[Origin, str]] = []  # where a learning rate is set by hand, and how surely
+        self.functions: dict[int, ScriptFunction] = {}  # every function, in the order of reading
+        self.instances: dict[int, ScriptObject] = {}  # by class: the first object of it
+        self.made: list[ScriptObject] = []
+        # where it is
+        self.certainty = DEFAULT
+        self.conditions: list[str] = []
+        self.tests: list[tuple[ast.expr, Scope]] = []
+        self.loops: list[str] = []
+        self.spent = 0  # of the budget
+        self.yields: dict[int, bool] = {}  # whether a function is a generator
+        self.runs: dict[int, int] = {}
+        self.returns: list[list[tuple[int, Value]]] = []
+        self.depth = 0
+
+    # files
+
+    def read(self, path: Path) -> None:
+        """Read the script, then what it does not call itself."""
+        self._run_file(replace(read_script_file(path), shown=path.name), "__main__")
+        before = self.certainty
+        position = 0
+        while position < len(self.functions) and self.spent <= BUDGET:
+            waiting = list(self.functions.values())[position:]  # reading one may define further ones
+            position += len(waiting)
+            self._uncalled(waiting, before)
+        self.certainty = before
+        if self.spent > BUDGET:
+            self.unreadable["too long"] = f"{path.name}: too much to follow to its end: uses may be missing here"
+
+    def _uncalled(self, functions: list[ScriptFunction], before: str) -> None:
+        """Read those of the functions that nothing has called yet."""
+        for function in functions:
+            if id(function.node) in self.runs:
+                continue
+            own = self.instances.get(id(function.owner.node)) if function.owner else None
+            name = getattr(function.node, "name", "")
+            in_use = own is not None and (bool(family_of_class(own.of)) or name.startswith("__"))  # its forward runs
+            self.certainty = max(before, own.certainty if own and in_use else UNCALLED, key=CERTAINTIES.index)
+            if own is None and function.owner is not None:  # the script makes no object of this class
+                own = self.instances[id(function.owner.node)] = ScriptObject(function.owner, certainty=UNCALLED)
+            self.call(ScriptFunction(function.node, function.scope, own, function.owner), [])
+
+    def _run_file(self, source: ScriptFile, name: str) -> ScriptModule:
+        scope = Scope(source, names={"__name__": Constant(name), "__file__": Value()})
+        module = ScriptModule(scope)
+        self.files[name] = module
+        self.block(source.tree.body, scope)
+        return module
+
+    def file(self, name: str) -> Value | None:
+        """A file of the script's folder by its dotted name."""
+        if name in self.files:
+            return self.files[name]
+        parts = name.split(".")
+        if not all(part.isidentifier() for part in parts) or len(self.files) >= MOST_FILES:
+            return None
+        self.spent += 5
+        at = self.folder.joinpath(*parts)
+        for path in (at.with_suffix(".py"), at / "__init__.py"):
+            if path.is_file():
+                shown = str(path.relative_to(self.folder))
+                try:
+                    source = read_script_file(path, shown)
+                except BadInput as error:
+                    self.unreadable[shown] = str(error)
+                    return None
+                loops, self.loops = self.loops, []
+                try:
+                    return self._run_file(source, name)
+                finally:
+                    self.loops = loops
+        if at.is_dir():
+            self.files[name] = ScriptModule(
+                Scope(ScriptFile(at, name, (), ast.Module([], [])), names={"__name__": Constant(name)})
+            )
+            return self.files[name]
+        return None
+
+    def own_file(self, name: str, node: ast.stmt, scope: Scope, relative: bool = False) -> Value | None:
+        """The file of the script's folder that an import means; what is neither there nor known is remembered."""
+        top = name.partition(".")[0]
+        if names.is_library(name) and not relative:
+            self.libraries.add(top)
+            return None
+        found = self.file(name)
+        if found is None and top not in sys.stdlib_module_names:
+            self.not_there.setdefault(name, (scope.source.shown, node.lineno))
+        return found
+
+    # dispatch by node
+
+    def value(self, node: ast.expr | None, scope: Scope) -> Value:
+        """What an expression gives."""
+        self.spent += 1
+        if node is None or self.spent > BUDGET:
+            return Value()
+        evaluate = EXPRESSIONS.get(type(node))
+        if evaluate is not None:
+            found = evaluate(self, node, scope)
+            self.spent += weight(found) // 16  # what is done with it takes longer than with a number
+            return found
+        self._read_parts(node, scope)
+        return Value()
+
+    def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
+        """Assign a value to a target."""
+        assign = TARGETS.get(type(target))
+        if assign is not None:
+            assign(self, target, value, scope)
+
+    def block(self, statements: list[ast.stmt], scope: Scope, start: int = 0) -> End:
+        """Read statements, and say how they end."""
+        for index in range(start, len(statements)):
+            statement = statements[index]
+            self.spent += 1
+            if self.spent > BUDGET:
+                return None
+            execute = STATEMENTS.get(type(statement))
+            ended: End = None
+            if execute is None:
+                self._read_parts(statement, scope)
+            else:
+                ended = execute(self, statement, scope)
+            if ended is None:
+                continue
+            # what stands behind runs with other arguments, or never; or perhaps, where only one side ends
+            before, names_before = self.certainty, self.names_of(scope)
+            self.certainty = max(before, PERHAPS if ended == PARTLY else OPTION, key=CERTAINTIES.index)
+            rest = self.block(statements, scope, index + 1)
+            self.certainty = before
+            if ended == PARTLY:
+                return rest or PARTLY
+            scope.names = names_before
+            return ended
+        return None
+
+    def _read_parts(self, node: ast.AST, scope: Scope) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.expr):
+                self.value(child, scope)
+
+    def under(self, taken: bool | None, test: ast.expr, of: bool, scope: Scope, run: Callable[[], Any]) -> Any:
+        """Run a branch of a condition: taken for sure, surely not, or perhaps (None)."""
+        before = self.certainty
+        if taken is not True:
+            text = shortened(scope.source.text(test), LONGEST)
+            self.conditions.append(text if of else f"not ({text})")
+            worse = OPTION if taken is False else PERHAPS
+            self.certainty = max(before, worse, key=CERTAINTIES.index)
+        self.tests.append((test, scope))
+        try:
+            return run()
+        finally:
+            self.tests.pop()
+            self.certainty = before
+            if taken is not True:
+                self.conditions.pop()
+
+    def names_of(self, scope: Scope) -> dict[str, Value]:
+        """The names as they are now."""
+        self.spent += len(scope.names) // 16
+        return dict(scope.names)
+
+    # uses of libraries
+
+    def note(
+        self, name: str, node: ast.expr, scope: Scope, arguments: list[CallArgument] | None, receiver: Any = None
+    ) -> LibraryUse:
+        """Keep one use of a library."""
+        self.spent += 6 + scope.source.length(node) // 32  # its text is written, and rewritten
+        seen = LibraryUse(
+            name=name,
+            source=scope.source,
+            node=node,
+            arguments=arguments,
+            certainty=self.certainty,
+            condition=" and ".join(self.conditions) or None,
+            loops=tuple(self.loops),
+            order=len(self.seen),
+            receiver=receiver,
+            tests=tuple(self.tests),
+        )
+        self.seen.append(seen)
+        return seen
+
+    def note_named(self, value: Value, node: ast.expr, scope: Scope) -> None:
+        """Keep a name of a library that is handed on and not called, where the table has a row for it."""
+        name = value.name if isinstance(value, LibraryName) else ""
+        if names.is_library(name) and not name.endswith(names.DTYPES) and row_of(name) is not None:
+            self.note(name, node, scope, None)
+
+    # the script's own functions and classes
+
+    def handed_on(self, function: ScriptFunction) -> None:
+        """Read a function of the script that is an argument, if nobody has called it yet."""
+        if id(function.node) not in self.runs:
+            self.call(function, [])
+
+    def call(self, function: ScriptFunction, arguments: list[CallArgument]) -> Value:
+        """What a function of the script gives for these arguments."""
+        node = function.node
+        runs = self.runs.get(id(node), 0)
+        if self.depth >= DEEPEST_CALL or runs >= RUNS:
+            return Value()
+        self.runs[id(node)] = runs + 1
+        scope = Scope(function.scope.source, function.scope)
+        if function.owner is not None:
+            scope.names["__class__"] = function.owner
+        self._bind_parameters(function, arguments, scope)
+        if isinstance(node, ast.Lambda):
+            return Value()  # it was read where it stands
+        self.depth += 1
+        self.returns.append([])
+        self.block(node.body, scope)
+        self.depth -= 1
+        found = self.returns.pop()
+        if id(node) not in self.yields:
+            self.yields[id(node)] = any(isinstance(part, (ast.Yield, ast.YieldFrom)) for part in ast.walk(node))
+        if self.yields[id(node)]:
+            loaders = [
+                a.value for a in arguments if isinstance(a.value, LibraryObject) and a.value.family == names.LOADER
+            ]
+            return first(loaders)
+        best = min((rank for rank, _ in found), default=0)
+        rest = first([value for rank, value in found if rank != best])
+        return with_other(first([value for rank, value in found if rank == best]), rest)
+
+    def _bind_parameters(self, function: ScriptFunction, arguments: list[CallArgument], scope: Scope) -> None:
+        parameters = function.node.args
+        plain = [*parameters.posonlyargs, *parameters.args]
+        everything = [*plain, *parameters.kwonlyargs]
+        is_forward = getattr(function.node, "name", "") == "forward"
+        for parameter in everything:
+            scope.names[parameter.arg] = self._parameter(parameter, function, is_forward)
+        defaults = list(zip(plain[::-1], parameters.defaults[::-1], strict=False))
+        defaults += [
+            (p, d) for p, d in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True) if d is not None
+        ]
+        for parameter, default in defaults:
+            value = self.value(default, function.scope)
+            self.note_named(value, default, function.scope)
+            if is_known(value) and arguments:
+                text = f"{parameter.arg}={function.scope.source.text(default)} by default"
+                origin = (Origin(scope.source.shown, default.lineno, text),)
+                scope.names[parameter.arg] = wrapped(known(value), origin)
+            elif type(value) is not Value and arguments:
+                scope.names[parameter.arg] = value
+        if function.receiver is not None and plain and not _is_static(function.node):
+            scope.names[plain[0].arg] = function.receiver
+            plain = plain[1:]
+        if parameters.vararg:
+            scope.names[parameters.vararg.arg] = ListValue([], closed=False)
+        if parameters.kwarg:
+            scope.names[parameters.kwarg.arg] = DictValue({})
+        by_position = [argument for argument in arguments if argument.name is None]
+        for parameter, argument in zip(plain, by_position, strict=False):
+            scope.names[parameter.arg] = argument.value
+        known_names = {parameter.arg for parameter in everything}
+        for argument in arguments:
+            if argument.name in known_names:
+                scope.names[argument.name] = argument.value
+
+    def _parameter(self, parameter: ast.arg, function: ScriptFunction, is_forward: bool) -> Value:
+        """What a parameter is when nobody gave it: by its annotation, in forward a tensor, else by its name."""
+        if parameter.annotation is not None:
+            found = self.value(parameter.annotation, function.scope)
+            if isinstance(found, LibraryName) and names.is_library(found.name):
+                return LibraryObject(names.BASES.get(found.name) or names.family_of(found.name), name=found.name)
+        if is_forward and function.owner is not None and family_of_class(function.owner) == names.MODULE:
+            return LibraryObject(names.TENSOR)
+        return LibraryObject(names.habit(parameter.arg))
+
+    def make(self, of: ScriptClass, arguments: list[CallArgument], node: ast.Call, scope: Scope) -> Value:
+        """An object of one of the script's classes."""
+        made = ScriptObject(of, arguments=arguments, node=node, certainty=self.certainty, source=scope.source)
+        self.spent += len(of.scope.names) // 16
+        for name, value in of.scope.names.items():  # a class of settings; its own fields may be given
+            if not isinstance(value, (ScriptFunction, ScriptClass)):
+                made.attributes[name] = value
+        self.instances.setdefault(id(of.node), made)
+        self.made.append(made)
+        start = of.find("__init__")
+        if isinstance(start, ScriptFunction):
+            self.call(ScriptFunction(start.node, start.scope, made, start.owner), arguments)
+        else:
+            made.attributes |= {argument.name: argument.value for argument in arguments if argument.name}
+        return made
+
+
+def _is_static(node: Any) -> bool:
+    return any(getattr(decorator, "id", "") == "staticmethod" for decorator in getattr(node, "decorator_list", ()))

@@ -1,0 +1,355 @@
+"""What statements do: assignments, conditions on both sides, loops over epochs and batches, definitions, imports."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import partial
+from typing import Any
+
+from . import library_objects as names
+from .abstract_values import (
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
+    Origin,
+    ParsedArguments,
+    Scope,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
+    Value,
+    first,
+    is_known,
+    known,
+    with_other,
+    wrapped,
+)
+from .expressions import EPOCHS, LISTED, OTHER, ROUNDS, attribute, binary, each_of, truth
+from .interpreter import CERTAINTIES, OPTION, PARTLY, PERHAPS, RAISED, RETURNED, End, Interpreter, assigns, executes
+
+# assignments
+
+
+@executes(ast.Assign)
+def _assign(interpreter: Interpreter, node: ast.Assign, scope: Scope) -> None:
+    found = _written(interpreter, node.value, node.targets[0], scope)
+    interpreter.note_named(found, node.value, scope)
+    for target in node.targets:
+        interpreter.assign(target, _kept(target, found, scope) or found, scope)
+
+
+@executes(ast.AnnAssign)
+def _annassign(interpreter: Interpreter, node: ast.AnnAssign, scope: Scope) -> None:
+    if node.value is not None:
+        interpreter.assign(node.target, _written(interpreter, node.value, node.target, scope), scope)
+
+
+def _written(interpreter: Interpreter, node: ast.expr, target: ast.expr, scope: Scope) -> Value:
+    """A value; of one that is written out, the place is kept."""
+    found = interpreter.value(node, scope)
+    if isinstance(node, ast.Constant) and is_known(found) and isinstance(target, ast.Name):
+        of = scope.names.get("__class__")
+        owner = f"{of.node.name}." if isinstance(of, ScriptClass) else ""
+        text = f"{owner}{target.id} = {scope.source.text(node)}"
+        return wrapped(known(found), (Origin(scope.source.shown, node.lineno, text),))
+    return found
+
+
+@executes(ast.AugAssign)
+def _augassign(interpreter: Interpreter, node: ast.AugAssign, scope: Scope) -> None:
+    left, right = interpreter.value(node.target, scope), interpreter.value(node.value, scope)
+    if isinstance(left, ListValue) and isinstance(node.op, ast.Add) and interpreter.certainty != OPTION:
+        left.extend(list(right.items) if isinstance(right, ListValue) else [])
+        left.closed = left.closed and isinstance(right, ListValue) and right.closed
+    elif isinstance(node.target, ast.Name):
+        tensor = any(isinstance(side, LibraryObject) and side.family == names.TENSOR for side in (left, right))
+        found = LibraryObject(names.TENSOR) if tensor else binary(node.op, left, right)
+        # inside a loop nobody knows how often it was added
+        interpreter.assign(node.target, found if not interpreter.loops or tensor else Value(), scope)
+    elif not isinstance(left, ListValue):
+        interpreter.assign(node.target, binary(node.op, left, right), scope)
+
+
+# targets
+
+
+@assigns(ast.Name)
+def _to_name(interpreter: Interpreter, target: ast.Name, value: Value, scope: Scope) -> None:
+    of = scope.shared.get(target.id, scope)
+    if of is scope or interpreter.certainty != OPTION:
+        of.names[target.id] = value
+
+
+@assigns(ast.Starred)
+def _to_starred(interpreter: Interpreter, target: ast.Starred, value: Value, scope: Scope) -> None:
+    interpreter.assign(target.value, Value(), scope)
+
+
+@assigns(ast.Subscript)
+def _to_subscript(interpreter: Interpreter, target: ast.Subscript, value: Value, scope: Scope) -> None:
+    holder, key = interpreter.value(target.value, scope), known(interpreter.value(target.slice, scope))
+    if isinstance(holder, DictValue) and isinstance(key, (str, int)) and interpreter.certainty != OPTION:
+        holder.pairs[key] = value
+    elif key == "lr":  # of a parameter group: a schedule by hand
+        text = scope.source.text(target)
+        interpreter.rates.append((Origin(scope.source.shown, target.lineno, text), interpreter.certainty))
+
+
+@assigns(ast.Attribute)
+def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value, scope: Scope) -> None:
+    holder = interpreter.value(target.value, scope)
+    if isinstance(holder, LibraryName) and names.is_library(holder.name):
+        interpreter.note(f"{holder.name}.{target.attr}", target, scope, None)  # torch.backends.cudnn.benchmark = True
+    if interpreter.certainty == OPTION or not isinstance(holder, (ParsedArguments, ScriptObject)):
+        return
+    held = holder.assigned if isinstance(holder, ParsedArguments) else holder.attributes
+    before = attribute(interpreter, holder, target.attr)
+    if interpreter.certainty == PERHAPS and is_known(before):
+        if not is_known(value):
+            return  # what it was before is the better guess
+        value = before if known(value) == known(before) else Value()
+    held[target.attr] = value
+
+
+@assigns(ast.Tuple, ast.List)
+def _to_several(interpreter: Interpreter, target: ast.Tuple | ast.List, value: Value, scope: Scope) -> None:
+    targets = target.elts
+    items = value.items if isinstance(value, ListValue) and value.closed and len(value.items) == len(targets) else None
+    share = value if isinstance(value, LibraryObject) and value.family in (names.TENSOR, names.DATASET) else None
+    for index, one in enumerate(targets):
+        kept = _kept(one, value, scope)
+        interpreter.assign(one, items[index] if items else share or kept or _part(value, index), scope)
+
+
+def _kept(target: ast.expr, value: Value, scope: Scope) -> Value | None:
+    """`model, optimizer = amp.initialize(model, optimizer)`: what a library takes and gives under the same name."""
+    if not isinstance(target, ast.Name) or not isinstance(value, LibraryObject) or value.family or value.seen is None:
+        return None
+    held = scope.find(target.id)
+    taken = [argument.value for argument in value.seen.arguments or []]
+    return held if isinstance(held, (LibraryObject, ScriptObject)) and any(held is one for one in taken) else None
+
+
+def _part(value: Value, index: int) -> Value:
+    """One of several results of a library's call: a factory of schedules gives the schedule first."""
+    return (
+        LibraryObject(value.family, value.seen, value.name)
+        if isinstance(value, LibraryObject) and value.family and not index
+        else Value()
+    )
+
+
+# conditions and loops
+
+
+@executes(ast.If)
+def _if(interpreter: Interpreter, node: ast.If, scope: Scope) -> End:
+    holds = truth(interpreter.value(node.test, scope))
+    before = interpreter.names_of(scope)
+    after: list[dict[str, Value]] = []
+    ends: list[End] = []
+    for block, of in ((node.body, True), (node.orelse, False)):
+        scope.names = dict(before)
+        taken = None if holds is None else holds is of
+        ends.append(interpreter.under(taken, node.test, of, scope, partial(interpreter.block, block, scope)))
+        after.append(scope.names)
+    if holds is not None:
+        taken_names, other = (after[0], after[1]) if holds else (after[1], after[0])
+        scope.names = {**{key: value for key, value in other.items() if key not in before}, **taken_names}
+        scope.names = {key: with_other(value, other.get(key)) for key, value in scope.names.items()}
+        return ends[0 if holds else 1]
+    live = [names_ for names_, ended in zip(after, ends, strict=True) if not ended] or after
+    scope.names = {
+        key: first([found[key] for found in live if key in found] or [found[key] for found in after if key in found])
+        for key in dict.fromkeys(key for found in after for key in found)
+    }
+    if all(ends):
+        return ends[0]
+    return PARTLY if RETURNED in ends else None
+
+
+@executes(ast.For, ast.AsyncFor)
+def _for(interpreter: Interpreter, node: Any, scope: Scope) -> None:
+    kind, element = each_of(interpreter, node.iter, scope)
+    named = " ".join(part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)).lower()
+    if "epoch" in named or ("epoch" in scope.source.text(node.iter).lower() and kind == OTHER):
+        kind = EPOCHS
+        _note_epochs(interpreter, node, scope)
+    rounds = element.items[:ROUNDS] if kind == LISTED and isinstance(element, ListValue) else [element]
+    interpreter.loops.append(OTHER if kind == LISTED else kind)
+    for item in rounds:
+        interpreter.assign(node.target, item, scope)
+        interpreter.block(node.body, scope)
+    interpreter.loops.pop()
+    interpreter.block(node.orelse, scope)
+
+
+def _note_epochs(interpreter: Interpreter, node: Any, scope: Scope) -> None:
+    """Remember how many epochs a loop over a range has."""
+    call = node.iter
+    while isinstance(call, ast.Call) and getattr(call.func, "id", "") != "range" and call.args:
+        if getattr(call.func, "id", "") == "trange":
+            break
+        call = call.args[0]
+    if not isinstance(call, ast.Call) or not call.args:
+        return
+    ends = [interpreter.value(end, scope) for end in call.args[:2]]
+    place = Origin(scope.source.shown, node.lineno, scope.source.text(call))
+    bound = ends[-1]
+    if len(ends) == 2:
+        bound = binary(ast.Sub(), ends[1], ends[0]) if is_known(ends[0]) else ends[1]
+    interpreter.epochs.append((bound, place, interpreter.certainty))
+
+
+@executes(ast.While)
+def _while(interpreter: Interpreter, node: ast.While, scope: Scope) -> None:
+    interpreter.value(node.test, scope)
+    interpreter.loops.append(OTHER)
+    interpreter.block(node.body, scope)
+    interpreter.loops.pop()
+    interpreter.block(node.orelse, scope)
+
+
+@executes(ast.With, ast.AsyncWith)
+def _with(interpreter: Interpreter, node: Any, scope: Scope) -> End:
+    for item in node.items:
+        found = interpreter.value(item.context_expr, scope)
+        if item.optional_vars is not None:
+            interpreter.assign(item.optional_vars, found, scope)
+    return interpreter.block(node.body, scope)
+
+
+@executes(ast.Try)
+def _try(interpreter: Interpreter, node: Any, scope: Scope) -> End:
+    ended = interpreter.block(node.body, scope)
+    before, sure = interpreter.names_of(scope), interpreter.certainty
+    for handler in node.handlers:
+        interpreter.names_of(scope)
+        interpreter.certainty = max(sure, OPTION, key=CERTAINTIES.index)
+        interpreter.conditions.append("an exception")
+        interpreter.block(handler.body, scope)
+        interpreter.conditions.pop()
+        interpreter.certainty = sure
+        scope.names = {**scope.names, **before}
+    ended = interpreter.block(node.orelse, scope) or ended
+    return interpreter.block(node.finalbody, scope) or ended
+
+
+if sys.version_info >= (3, 11):
+    executes(ast.TryStar)(_try)
+
+
+@executes(ast.Match)
+def _match(interpreter: Interpreter, node: Any, scope: Scope) -> None:
+    interpreter.value(node.subject, scope)
+    before = interpreter.names_of(scope)
+    for case in node.cases:
+        interpreter.names_of(scope)
+        interpreter.under(None, node.subject, True, scope, partial(interpreter.block, case.body, scope))
+        scope.names = {**scope.names, **before}
+
+
+@executes(ast.Global)
+def _global(interpreter: Interpreter, node: ast.Global, scope: Scope) -> None:
+    top = scope
+    while top.parent is not None:
+        top = top.parent
+    scope.shared |= dict.fromkeys(node.names, top)
+
+
+@executes(ast.Nonlocal)
+def _nonlocal(interpreter: Interpreter, node: ast.Nonlocal, scope: Scope) -> None:
+    for name in node.names:
+        around = scope.parent
+        while around is not None and name not in around.names:
+            around = around.parent
+        if around is not None:
+            scope.shared[name] = around
+
+
+@executes(ast.Raise)
+def _raise(interpreter: Interpreter, node: ast.Raise, scope: Scope) -> End:
+    interpreter.value(node.exc, scope)
+    return RAISED
+
+
+@executes(ast.Continue, ast.Break)
+def _continue(interpreter: Interpreter, node: ast.stmt, scope: Scope) -> End:
+    return RETURNED
+
+
+# definitions and imports
+
+
+@executes(ast.FunctionDef, ast.AsyncFunctionDef)
+def _functiondef(interpreter: Interpreter, node: Any, scope: Scope) -> None:
+    owner = scope.names.get("__class__")
+    around = scope.parent if owner is not None and scope.parent is not None else scope
+    function = ScriptFunction(node, around, owner=owner if isinstance(owner, ScriptClass) else None)
+    for decorator in node.decorator_list:
+        found = interpreter.value(decorator, scope)
+        if isinstance(found, LibraryName) and names.is_library(found.name):
+            interpreter.note(found.name, decorator, scope, None)
+    scope.names[node.name] = function
+    interpreter.functions.setdefault(id(node), function)
+
+
+@executes(ast.ClassDef)
+def _classdef(interpreter: Interpreter, node: ast.ClassDef, scope: Scope) -> None:
+    inner = Scope(scope.source, scope)
+    bases = []
+    for base in node.bases:
+        found = interpreter.value(base, scope)
+        bases.append(found)
+        if isinstance(found, LibraryName) and names.is_library(found.name):
+            interpreter.note(found.name, base, scope, None)
+    inner.names["__class__"] = made = ScriptClass(node, inner, bases)
+    scope.names[node.name] = made
+    interpreter.block(node.body, inner)
+
+
+@executes(ast.Return)
+def _return(interpreter: Interpreter, node: ast.Return, scope: Scope) -> End:
+    found = interpreter.value(node.value, scope) if node.value else Constant(None)
+    if interpreter.returns:
+        interpreter.returns[-1].append((CERTAINTIES.index(interpreter.certainty), found))
+    return RETURNED
+
+
+@executes(ast.Import)
+def _import(interpreter: Interpreter, node: ast.Import, scope: Scope) -> None:
+    for alias in node.names:
+        top = alias.name.partition(".")[0]
+        own = interpreter.own_file(alias.name if alias.asname else top, node, scope)
+        if own is not None and not alias.asname:
+            interpreter.file(alias.name)
+        scope.names[alias.asname or top] = own or LibraryName(alias.name if alias.asname else top)
+
+
+@executes(ast.ImportFrom)
+def _importfrom(interpreter: Interpreter, node: ast.ImportFrom, scope: Scope) -> None:
+    base = node.module or ""
+    if node.level:
+        package = (known(scope.find("__name__")) or "").split(".")
+        is_package = scope.source.path.name == "__init__.py"
+        package = [] if package == ["__main__"] else package[: len(package) - node.level + is_package]
+        base = ".".join([*package, *([base] if base else [])])
+    own = interpreter.own_file(base, node, scope, relative=bool(node.level)) if base else None
+    for alias in node.names:
+        if alias.name == "*":
+            if isinstance(own, ScriptModule):
+                scope.names |= {k: v for k, v in own.scope.names.items() if not k.startswith("_")}
+                scope.stars += own.scope.stars
+            elif not node.level:
+                scope.stars.append(base)
+            continue
+        inside = own.scope.names.get(alias.name) if isinstance(own, ScriptModule) else None
+        inside = inside or interpreter.file(f"{base}.{alias.name}" if base else alias.name) if own or not base else None
+        found = inside or (Value() if own or node.level else LibraryName(f"{base}.{alias.name}"))
+        if not base and inside is None:
+            interpreter.not_there.setdefault(f"{'.' * node.level}{alias.name}", (scope.source.shown, node.lineno))
+        scope.names[alias.asname or alias.name] = found

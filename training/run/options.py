@@ -1,0 +1,119 @@
+"""The options of train: each is declared here, for the command line and for the library."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from ...errors import BadInput
+from ...input_files import unreadable
+from ...option_fields import Option, check
+
+SEVERAL_MACHINES_PORT = 8118  # msrun's own default; all machines have to name the same
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Over how many processes and machines a job goes; `port` is None for a free one."""
+
+    nproc: Annotated[int, Option("Processes on this machine.", least=1)] = 1
+    nnodes: Annotated[int, Option("Machines.", least=1)] = 1
+    node_rank: Annotated[int, Option("Which of them this is.", least=0)] = 0
+    master_addr: Annotated[str, Option("The first machine's address.")] = "127.0.0.1"
+    master_port: Annotated[
+        int | None, Option("[default: a free one, 8118 on several machines]", least=1, most=65535)
+    ] = None
+
+    def check(self) -> None:
+        """Raise BadInput for a spread that nobody can start."""
+        if min(self.nproc, self.nnodes) < 1:
+            raise BadInput(
+                f"--nproc {self.nproc} --nnodes {self.nnodes}: at least one process on one machine is wanted"
+            )
+        if not 0 <= self.node_rank < self.nnodes:
+            raise BadInput(
+                f"--node-rank {self.node_rank}: with --nnodes {self.nnodes} the machines are numbered 0 to "
+                f"{self.nnodes - 1}"
+            )
+        if self.nnodes > 1 and self.master_addr in ("127.0.0.1", "localhost", "::1"):
+            raise BadInput(
+                f"--master-addr {self.master_addr} is a different machine on each of the {self.nnodes}: give the "
+                "address under which the others reach the first one"
+            )
+
+    @property
+    def processes(self) -> int:
+        """Of all machines together."""
+        return self.nproc * self.nnodes
+
+    @property
+    def ranks(self) -> range:
+        """The ranks of this machine."""
+        return range(self.node_rank * self.nproc, (self.node_rank + 1) * self.nproc)
+
+    @property
+    def port(self) -> int:
+        """The port of the scheduler: the one given, else a free one, or 8118 where other machines have to know it."""
+        if self.master_port is not None:
+            return self.master_port
+        if self.nnodes > 1:
+            return SEVERAL_MACHINES_PORT
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            return int(free.getsockname()[1])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainOptions(Spread):
+    """What train is asked for. Raises BadInput for a value out of range, and for two that do not go together."""
+
+    recipe: Path | None = None
+    out: Annotated[Path | None, Option("Where the run's files go.  [default: runs/RECIPE]", metavar="DIR")] = None
+    target: Annotated[
+        str | None,
+        Option(
+            "The device to train on.  [default: the recipe's, else what is there]",
+            choices=("Ascend", "GPU", "CPU"),
+            any_case=True,
+        ),
+    ] = None
+    mode: Annotated[
+        Literal["graph", "pynative"] | None,
+        Option("[default: the recipe's, else graph]", choices=("graph", "pynative")),
+    ] = None
+    device_id: Annotated[int | None, Option("The first device of this machine.  [default: 0]", least=0)] = None
+    seed: Annotated[int | None, Option("Instead of the recipe's seed.", least=0, most=2**31 - 1)] = None
+    epochs: Annotated[int | None, Option("Instead of the recipe's train.epochs.", least=1)] = None
+    amp: Annotated[str | None, Option("Mixed precision instead of the recipe's.", choices=("O0", "O1", "O2", "O3"))] = (
+        None
+    )
+    amp_dtype: Annotated[str | None, Option("Of --amp.  [default: float16]", choices=("float16", "bfloat16"))] = None
+    max_steps: Annotated[int | None, Option("End after so many optimizer steps.", least=1)] = None
+    resume: Annotated[bool, Option("Go on from the newest sound checkpoint in --out; without one begin anew.")] = False
+    continue_from: Annotated[
+        Path | None, Option("A torch training checkpoint to begin a run with.", metavar="CKPT", reads="checkpoint")
+    ] = None
+    parity_report: Annotated[
+        Path | None,
+        Option("A passing report of the same recipe opens the gate.", metavar="FILE", reads="parity report"),
+    ] = None
+    skip_parity: Annotated[bool, Option("Train on an unproven step; the run's log will say so.")] = False
+    dry_run: Annotated[bool, Option("Print the whole plan and start nothing.")] = False
+    as_json: Annotated[bool, Option("Print the plan or the summary as JSON.", flag="json")] = False
+
+    def __post_init__(self) -> None:
+        if self.parity_report is not None and self.skip_parity:
+            raise BadInput("--parity-report brings a proof and --skip-parity goes without one: leave one out")
+        if self.continue_from is not None and (why := unreadable(self.continue_from)) is not None:
+            raise BadInput(f"--continue-from: {why}")
+        if self.amp_dtype is not None and self.amp is None:
+            raise BadInput("--amp-dtype is the dtype of --amp: give both, or set amp.dtype in the recipe")
+        self.check()
+        check(self)
+
+    @property
+    def spread(self) -> Spread:
+        """Over how many processes and machines the run goes."""
+        return Spread(self.nproc, self.nnodes, self.node_rank, self.master_addr, self.master_port)

@@ -41,7 +41,7 @@ class Crossing(NamedTuple):
     """Where one tensor of a layer goes: the part of a row's `State` that a checkpoint needs."""
 
     mindspore: str | None  # None: dropped, see `why`
-    verb: str | None = None  # a name in shapes.SHAPES
+    verb: str | None = None  # a name in shape_verbs.SHAPES
     why: str | None = None
     refused: bool = False  # not dropped but refused: without it the others mean something else
 

@@ -20,7 +20,7 @@ from typing import Any
 from ..errors import BadInput, UnknownRow, Unsupported
 from ..printable import quoted
 from . import user_files, user_rows
-from .reading import read_examples, read_faults, read_rows
+from .row_reader import read_examples, read_faults, read_rows
 from .rows import Argument, Call, Fault, Row
 from .verbs import VERBS, Types, Verb
 

@@ -18,9 +18,9 @@ from typing import Any
 from .. import yaml_reader
 from ..errors import BadInput, MsmigrateError
 from ..printable import quoted, shortened
-from .reading import MODES, read_row
-from .rows import NOT_RUN, Row, listed
-from .shapes import SHAPES
+from .row_reader import MODES, listed, read_row
+from .rows import NOT_RUN, Row
+from .shape_verbs import SHAPES
 from .user_verbs import described, find
 from .verbs import VERBS
 

@@ -12,7 +12,7 @@ from mindspore_calls import differentiate, translate
 from msmigrate.mappings import table
 from msmigrate.mappings.resolve import build
 from msmigrate.mappings.rows import Case, Row, State
-from msmigrate.mappings.shapes import SHAPES
+from msmigrate.mappings.shape_verbs import SHAPES
 from msmigrate.mappings.state_names import renamed
 
 

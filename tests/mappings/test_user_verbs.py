@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from msmigrate import errors
 from msmigrate.mappings import table, user_files
-from msmigrate.mappings.shapes import SHAPES, ShapeVerb
+from msmigrate.mappings.shape_verbs import SHAPES, ShapeVerb
 from msmigrate.mappings.user_verbs import Verbs
 from msmigrate.mappings.verbs import VERBS, Verb
 from msmigrate.training.code_digest import code_digest

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from .layer_states import TENSORS
-from .user_files import paths
+from .user_rows import paths
 
 if TYPE_CHECKING:
     from .rows import Row, State

@@ -22,7 +22,7 @@ format:
 	ruff format .
 
 docs:  ## write the pages that are generated
-	python -m msmigrate.mappings.write_layer_states
+	python -m msmigrate.mappings.state_names
 	python -m msmigrate.reports.mapping_table docs/mappings.md
 	python -m msmigrate.reports.parity_json docs/report.schema.json
 	python -m msmigrate.cli.docs_pages docs/commands

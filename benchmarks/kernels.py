@@ -1,4 +1,4 @@
-"""How far kernels of both frameworks stand from float64 on this CPU: the figures of mappings/kernels.yaml.
+"""How far kernels of both frameworks stand from float64 on this CPU: the figures of parity/record/kernels.yaml.
 
     python benchmarks/kernels.py [--json] [FUNCTION …]
 
@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from msmigrate.mappings.kernels import kernels
+from msmigrate.parity.record.kernels import kernels
 
 HERE = Path(__file__).parent
 

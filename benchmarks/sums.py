@@ -1,4 +1,4 @@
-"""How MindSpore's CPU kernels add: the figures of sums in mappings/kernels.yaml, `python benchmarks/sums.py`.
+"""How MindSpore's CPU kernels add: the figures of sums in parity/record/kernels.yaml, `python benchmarks/sums.py`.
 
 Prints how far sums, a bias's gradient and that of a BatchNorm's bias are from float64, as shares of the result's root
 mean square, with NumPy's float32 whose numbers are added one after the other, and what `distance` of the table says of
@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Callable
 
-from msmigrate.mappings.kernels import kernels
+from msmigrate.parity.record.kernels import kernels
 from msmigrate.training import mindspore_environment
 from msmigrate.workers.worker import leave
 

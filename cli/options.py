@@ -85,10 +85,10 @@ def _in_force(context: click.Context, parameter: click.Parameter, files: tuple[P
     if not files and not before:
         return
 
-    from ..mappings import table, user_files
+    from ..mappings import table, user_rows
 
     context.call_on_close(lambda: _back(before))
-    user_files.use(files)
+    user_rows.use(files)
     for kind in {row.kind for row in table.own_rows()}:
         table.load(kind)
 

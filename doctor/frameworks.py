@@ -180,9 +180,9 @@ def cache(machine: Machine, packages: Packages) -> Finding:
 
 def own_rows() -> Iterator[Finding]:
     """The files of rows that the environment puts in force: a wrong one stops every command that reads the table."""
-    from ..mappings import user_files
+    from ..mappings import user_rows
 
-    paths = user_files.paths()
+    paths = user_rows.paths()
     if not paths:
         return
     from ..mappings import table
@@ -193,7 +193,7 @@ def own_rows() -> Iterator[Finding]:
         for kind in {row.kind for row in table.own_rows()}:
             table.load(kind)
     except MsmigrateError as error:
-        command = f"unset {user_files.VARIABLE}"
-        yield Finding(user_files.VARIABLE, PROBLEM, str(error), "Mend the file, or go without:", command)
+        command = f"unset {user_rows.VARIABLE}"
+        yield Finding(user_rows.VARIABLE, PROBLEM, str(error), "Mend the file, or go without:", command)
         return
-    yield Finding(user_files.VARIABLE, OK, f"{count} row{'s' * (count != 1)} of {named}")
+    yield Finding(user_rows.VARIABLE, OK, f"{count} row{'s' * (count != 1)} of {named}")

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from . import table, user_files
+from . import table, user_rows
 from .rows import Row
 
 # what may stand in a model; the other kinds (optimizers, transforms, scripts) are of the training script
@@ -184,7 +184,7 @@ RESTATED = (
 
 def index() -> dict[str, Row]:
     """Every torch name that the table knows, the user's own rows included, with its row."""
-    return _index(user_files.paths())
+    return _index(user_rows.paths())
 
 
 @cache

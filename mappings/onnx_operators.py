@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
-from .rows import Fields, read_yaml
+from .row_reader import Fields, read_yaml
 
 FILE = Path(__file__).parent / "onnx_operators.yaml"
 

@@ -1,19 +1,10 @@
-"""What a mapping row is made of, and the strict reading of rows from YAML.
-
-An unknown key, a missing key or a value of the wrong type raises `BadInput` naming the file, the row and the key.
-"""
+"""What a mapping row is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-
-import yaml
-
-from ..errors import BadInput
-from ..printable import quoted, shortened
 
 EQUAL = "equal"  # every tensor within the measured noise of torch itself
 SAME_DISTRIBUTION = "equal in distribution"  # random streams differ, the distribution agrees
@@ -84,7 +75,7 @@ class State:
 
     torch: str | None  # None: MindSpore holds something torch does not
     mindspore: str | None  # None: dropped, see `why`
-    verb: str | None = None  # a name in shapes.SHAPES
+    verb: str | None = None  # a name in shape_verbs.SHAPES
     buffer: bool = False  # not trained
     fill: float | None = None  # the value of a tensor that torch does not have
     drawn_otherwise: bool = False  # a new layer's values are drawn from another distribution than torch's, see `why`
@@ -187,75 +178,3 @@ class Fault:
     fix: str
     measured: str
     hypothesis: Mapping[str, Any] = field(default_factory=dict)
-
-
-def read_yaml(path: Path) -> list[Any]:
-    """Return the list that a table of msmigrate's own holds; raises BadInput when it is not YAML or not a list."""
-    try:
-        content = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
-    except (OSError, yaml.YAMLError) as error:
-        raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
-    return listed(content, path)
-
-
-def listed(content: Any, path: Path) -> list[Any]:
-    """The rows of a file's content; raises BadInput when it is not a list."""
-    if not isinstance(content, list):
-        raise BadInput(f"{path}: expected a list of rows, got {type(content).__name__}")
-    # A document that opens with `shared:` anchors keeps them in a leading entry of its own.
-    return [entry for entry in content if not (isinstance(entry, dict) and set(entry) == {"shared"})]
-
-
-class Fields:
-    """A mapping from YAML, read key by key; what is left over at the end is an error."""
-
-    def __init__(self, content: Any, where: str) -> None:
-        self.where = shortened(where, 600)
-        if not isinstance(content, dict):
-            raise BadInput(f"{self.where}: expected keys and values, got {quoted(content)}")
-        self.content = dict(content)
-
-    def take(self, key: str, *kinds: type, default: Any = ...) -> Any:
-        """Remove and return one value of one of the given types; without a default the key must be there."""
-        if key not in self.content:
-            if default is ...:
-                raise BadInput(f"{self.where}: the key '{key}' is missing")
-            return default
-        value = self.content.pop(key)
-        if kinds and not isinstance(value, kinds):
-            raise BadInput(f"{self.where}: '{key}' cannot be {quoted(value)}")
-        return value
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Remove and return a list of texts; none where the key is not there."""
-        found = self.take(key, list, default=[])
-        if not all(isinstance(text, str) for text in found):
-            raise BadInput(f"{self.where}: '{key}' is a list of texts, not {quoted(found)}")
-        return tuple(found)
-
-    def words(self, key: str, *kinds: type) -> dict[str, Any]:
-        """Remove and return a mapping from texts to values of the given types; nothing where the key is not there."""
-        found: dict[str, Any] = self.take(key, dict, default={})
-        for name, value in found.items():
-            if not isinstance(name, str) or not isinstance(value, kinds or object):
-                what = f"{quoted(name)}: {quoted(value)}"
-                raise BadInput(f"{self.where}: '{key}' maps names to {_named(kinds)}, not {what}")
-        return found
-
-    def done(self) -> None:
-        """Raise BadInput when keys are left that nobody took."""
-        if self.content:
-            raise BadInput(f"{self.where}: unknown key {quoted(next(iter(self.content)))}")
-
-
-def _named(kinds: tuple[type, ...]) -> str:
-    return " or ".join("texts" if kind is str else "lists" for kind in kinds) or "values"
-
-
-def constant(value: Any) -> Any:
-    """Turn a YAML constant into a value: `{name: a.b}` becomes a Name, `{call: a.b, kwargs: …}` a Call."""
-    if isinstance(value, dict) and set(value) == {"name"}:
-        return Name(value["name"])
-    if isinstance(value, dict) and set(value) == {"call", "kwargs"}:
-        return Call(value["call"], {key: constant(item) for key, item in value["kwargs"].items()})
-    return value

@@ -19,8 +19,8 @@ from typing import Any
 
 from ..errors import BadInput, UnknownRow, Unsupported
 from ..printable import quoted
-from . import user_files, user_rows
-from .reading import read_examples, read_faults, read_rows
+from . import user_rows
+from .row_reader import read_examples, read_faults, read_rows
 from .rows import Argument, Call, Fault, Row
 from .verbs import VERBS, Types, Verb
 
@@ -47,7 +47,7 @@ def load(kind: str) -> tuple[Row, ...]:
     or a bad file."""
     if kind not in KINDS:
         raise BadInput(f"there is no kind of row '{kind}'; there are {', '.join(KINDS)}")
-    return _with_own(kind, user_files.paths())
+    return _with_own(kind, user_rows.paths())
 
 
 @cache
@@ -63,7 +63,7 @@ def _with_own(kind: str, own: tuple[Path, ...]) -> tuple[Row, ...]:
 
 def own_rows() -> tuple[Row, ...]:
     """Return the rows of the user's own files in force; raises BadInput for a bad file."""
-    return _own(user_files.paths())
+    return _own(user_rows.paths())
 
 
 @cache
@@ -105,7 +105,7 @@ def row(name: str) -> Row:
 
     A short name that both a built-in row and a user's own have means the built-in one.
     """
-    return _row(name, user_files.paths())
+    return _row(name, user_rows.paths())
 
 
 @cache

@@ -1,32 +1,50 @@
-"""The rows of a user's own files, checked key by key, and how they stand among the built-in ones.
+"""The rows of a user's own files: which files are in force, how they are checked, and their rows among the built-in.
 
-A file has the form of tables/*.yaml. Each row says its `kind`, or an entry `- kind: layer` before it says that of all
-rows that follow. `status` and `docs` may be left out: the row then says "documented, not run". Reading a file runs
-nothing; what a row names in MindSpore is imported where a net is made of it, and is never of Python's own library.
+The files are those that MSMIGRATE_MAPPINGS names, as worker processes see too. One has the form of tables/*.yaml. Each
+row says its `kind`, or an entry `- kind: layer` before it says that of all rows that follow. `status` and `docs` may be
+left out: the row then says "documented, not run". Reading a file runs nothing; what a row names in MindSpore is
+imported where a net is made of it, and is never of Python's own library.
+
+Every command asks for the files, so the reader of YAML and the verbs are imported only where a file is read.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .. import yaml_reader
 from ..errors import BadInput, MsmigrateError
 from ..printable import quoted, shortened
-from .reading import MODES, read_row
-from .rows import NOT_RUN, Row, listed
-from .shapes import SHAPES
-from .user_verbs import described, find
-from .verbs import VERBS
 
+if TYPE_CHECKING:
+    from .rows import Row
+
+VARIABLE = "MSMIGRATE_MAPPINGS"  # several files are separated as in PATH
 MOST = 1 << 20  # bytes of a file
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
 OBJECTS = ("mindspore", "msmigrate")  # what constants may name, besides the package of the row's own target
+
+
+def paths() -> tuple[Path, ...]:
+    """Return the files in force, in the order in which they were named; each once."""
+    named = os.environ.get(VARIABLE)
+    return tuple(dict.fromkeys(Path(name) for name in named.split(os.pathsep) if name)) if named else ()
+
+
+def use(files: Iterable[Path]) -> None:
+    """Put files in force, after those that are, under names that hold in any working directory; raises BadInput."""
+    whole = dict.fromkeys(str(path.absolute()) for path in (*paths(), *files))
+    for name in whole:
+        if os.pathsep in name:
+            raise BadInput(f"{name}: the name of a file of rows cannot contain '{os.pathsep}'; rename it")
+    if whole:
+        os.environ[VARIABLE] = os.pathsep.join(whole)
 
 
 @cache
@@ -46,6 +64,9 @@ def read(files: tuple[Path, ...], kinds: tuple[str, ...]) -> tuple[Row, ...]:
 
 
 def _file(path: Path, kinds: Sequence[str]) -> Iterator[Row]:
+    from .. import yaml_reader
+    from .row_reader import listed
+
     content, _ = yaml_reader.read(path, what="a file of rows", most=MOST, aliases=True)
     kind = None
     for number, entry in enumerate(listed(content, path), 1):
@@ -58,6 +79,9 @@ def _file(path: Path, kinds: Sequence[str]) -> Iterator[Row]:
 
 
 def _row(entry: dict[Any, Any], kind: str | None, kinds: Sequence[str], path: Path) -> Row:
+    from .row_reader import MODES, read_row
+    from .rows import NOT_RUN
+
     where = f"{path}: {shortened(entry['torch'], 100)}"
     own = entry.pop("kind", kind)
     if own is None:
@@ -146,6 +170,10 @@ def among(built_in: Iterable[Row], kind: str, own: Sequence[Row]) -> Iterator[Ro
 
 def verbs(rows: Sequence[Row]) -> list[str]:
     """Which verbs of other distributions the rows use, each with its distribution and that one's version, sorted."""
+    from .shape_verbs import SHAPES
+    from .user_verbs import described, find
+    from .verbs import VERBS
+
     arguments = {item.verb for row in rows for item in row.arguments if item.verb and item.verb not in VERBS}
     states = {item.verb for row in rows for item in row.state if item.verb and item.verb not in SHAPES}
     return sorted(described(entry) for name in arguments | states if (entry := find(name)) is not None)

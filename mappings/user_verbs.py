@@ -1,5 +1,5 @@
 """Verbs that other distributions bring, by entry points of the group `msmigrate.verbs`: name -> an object that has
-`forward` and `inverse`, as those in verbs.py (arguments) and shapes.py (shapes of state) have, and may have their
+`forward` and `inverse`, as those in verbs.py (arguments) and shape_verbs.py (shapes of state) have, and may have their
 `symbolic` and `description`.
 
 An entry point is looked for when a row names a verb that is not built in, and loaded when that verb is first needed.

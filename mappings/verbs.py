@@ -6,7 +6,7 @@ same: `forward(inverse(forward(value)))` equals `forward(value)`. A value withou
 the reason, which `table.translate` turns into `Unsupported`.
 
 The verbs `layer` and `schedules`, whose values are torch calls with rows of their own, are in table.py; how the shapes
-of state tensors change is in shapes.py.
+of state tensors change is in shape_verbs.py.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..errors import BadCheckpoint, BadInput
 from ..input_files import open_regular, read_bytes
-from ..mappings import table, user_files, user_rows
+from ..mappings import table, user_rows
 
 PACKAGE = Path(__file__).parent.parent
 ROOMS = (
@@ -29,7 +29,7 @@ def code_digest(package: Path = PACKAGE) -> str:
     versions of the distributions whose verbs they use. Line ends do not count: a checkout may have changed them.
     Raises BadInput for a file of rows that cannot be read.
     """
-    return _digest(package, user_files.paths())
+    return _digest(package, user_rows.paths())
 
 
 @lru_cache(maxsize=8)

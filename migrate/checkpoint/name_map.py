@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 from ... import processes
 from ...errors import BadInput
-from ...mappings.shapes import SHAPES
-from ...mappings.user_layers import layer_states
+from ...mappings.shape_verbs import SHAPES
+from ...mappings.state_names import layer_states
 from ...printable import quoted
 from . import infer_layers
 from .formats.reader import Shape

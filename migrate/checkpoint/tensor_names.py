@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
-from ...mappings.crossing import Crossing, find
-from ...mappings.shapes import SHAPES
-from ...mappings.user_layers import layer_states
+from ...mappings.shape_verbs import SHAPES
+from ...mappings.state_names import Crossing, find, layer_states
 from . import infer_layers
 from .formats.reader import MAX_NAME, Checkpoint, Shape, Tensor, product
 from .infer_layers import (

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 
 from ...errors import BadInput, UnknownRow, Unsupported
 from ...mappings import table
-from ...mappings.rows import Fields, read_yaml
+from ...mappings.row_reader import Fields, read_yaml
 from ..result import ModuleVerdict
 
 C = TypeVar("C")

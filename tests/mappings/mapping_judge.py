@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 from mapping_cases import Results, inputs, phases
-from msmigrate.mappings.crossing import renamed
 from msmigrate.mappings.rows import EQUAL, SAME_DISTRIBUTION, Case, Row
+from msmigrate.mappings.state_names import renamed
 
 NOISE, FLOORS = 4.0, {"float16": 1e-3, "float32": 1e-6, "float64": 1e-12}
 PLAIN = (np.float32, np.float64, np.int32, np.int64)  # of what layers and training give

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from msmigrate import errors
-from msmigrate.mappings import reading, table
+from msmigrate.mappings import row_reader, table
 from msmigrate.mappings.rows import Row
 from msmigrate.training.recipe.schema import Recipe
 from pydantic import BaseModel
@@ -48,4 +48,4 @@ def test_a_recipe_without_key_is_refused(tmp_path: Any, recipe: str) -> None:
         f"docs: {{torch: a, mindspore: b}}, recipe: {recipe}}}"
     )
     with pytest.raises(errors.BadInput, match="recipe gives a recipe's `key`"):
-        reading.read_rows([file], "script")
+        row_reader.read_rows([file], "script")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate import errors
-from msmigrate.mappings import reading, table
+from msmigrate.mappings import row_reader, table
 from msmigrate.mappings.resolve import build, resolve
 from msmigrate.mappings.rows import Call, Name
 
@@ -107,9 +107,9 @@ def test_true_is_not_one() -> None:
 
 def test_pitfalls_are_known_and_every_fault_is_somebodys() -> None:
     named = {name for row in table.rows() for name in row.pitfalls}
-    assert named == {fault.id for fault in reading.read_faults(table.HERE / table.FAULTS[0])}
+    assert named == {fault.id for fault in row_reader.read_faults(table.HERE / table.FAULTS[0])}
     assert named < set(table.faults())
-    assert sum(len(reading.read_faults(table.HERE / name)) for name in table.FAULTS) == len(table.faults())
+    assert sum(len(row_reader.read_faults(table.HERE / name)) for name in table.FAULTS) == len(table.faults())
     assert set(table.examples()) == set(table.faults())
 
 
@@ -163,10 +163,10 @@ ROW = """
 def test_a_damaged_table_names_file_row_and_key(tmp_path: Path, change: tuple[str, str], text: str) -> None:
     path = tmp_path / "layers.yaml"
     path.write_text(ROW)
-    assert len(reading.read_rows([path], "layer")) == 1
+    assert len(row_reader.read_rows([path], "layer")) == 1
     path.write_text(ROW.replace(*change))
     with pytest.raises(errors.BadInput, match=text) as raised:
-        reading.read_rows([path], "layer")
+        row_reader.read_rows([path], "layer")
     assert "layers.yaml" in str(raised.value)
 
 
@@ -174,7 +174,7 @@ def test_two_rows_of_one_name_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "layers.yaml"
     path.write_text(ROW + ROW)
     with pytest.raises(errors.BadInput, match="stands in the rows"):
-        reading.read_rows([path], "layer")
+        row_reader.read_rows([path], "layer")
 
 
 def test_reading_the_layers_loads_nothing_heavy() -> None:

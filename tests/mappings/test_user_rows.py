@@ -10,11 +10,10 @@ from pathlib import Path
 
 import pytest
 from msmigrate import errors
-from msmigrate.mappings import table, user_files
-from msmigrate.mappings.layer_states import LAYER_STATES
+from msmigrate.mappings import table, user_rows
 from msmigrate.mappings.resolve import build, resolve
 from msmigrate.mappings.rows import Call
-from msmigrate.mappings.user_layers import layer_states
+from msmigrate.mappings.state_names import LAYER_STATES, layer_states
 from msmigrate.training.code_digest import code_digest
 
 SCALE = """
@@ -42,8 +41,8 @@ def own(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, name: str = "o
     """Put a file of this text in force."""
     path = folder / name
     path.write_text(text)
-    before = os.environ.get(user_files.VARIABLE)
-    monkeypatch.setenv(user_files.VARIABLE, f"{before}{os.pathsep}{path}" if before else str(path))
+    before = os.environ.get(user_rows.VARIABLE)
+    monkeypatch.setenv(user_rows.VARIABLE, f"{before}{os.pathsep}{path}" if before else str(path))
     return path
 
 
@@ -61,7 +60,7 @@ def test_a_row_of_ones_own_is_found_and_translated(tmp_path: Path, monkeypatch: 
     assert (row.origin, row.replaces) == (str(path), None)
     assert set(row.status.values()) == {"documented, not run"}
     assert table.translate("mynet.Scale", {"channels": 3}) == Call("mynet_ms.Scale", {"channels": 3})
-    monkeypatch.delenv(user_files.VARIABLE)
+    monkeypatch.delenv(user_rows.VARIABLE)
     with pytest.raises(errors.UnknownRow):
         table.row("mynet.Scale")
 
@@ -168,11 +167,11 @@ def test_a_bad_file_is_one_line_and_exit_code_2(tmp_path: Path, text: str | None
 
 def test_relative_names_hold_for_workers_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(user_files.VARIABLE, "a.yaml")
-    user_files.use([Path("b.yaml"), Path("a.yaml")])
-    assert user_files.paths() == (tmp_path / "a.yaml", tmp_path / "b.yaml")
+    monkeypatch.setenv(user_rows.VARIABLE, "a.yaml")
+    user_rows.use([Path("b.yaml"), Path("a.yaml")])
+    assert user_rows.paths() == (tmp_path / "a.yaml", tmp_path / "b.yaml")
     with pytest.raises(errors.BadInput, match="cannot contain"):
-        user_files.use([Path(f"a{os.pathsep}b.yaml")])
+        user_rows.use([Path(f"a{os.pathsep}b.yaml")])
 
 
 def test_a_conversion_knows_the_users_layers_and_without_them_reads_no_yaml(
@@ -183,10 +182,10 @@ def test_a_conversion_knows_the_users_layers_and_without_them_reads_no_yaml(
     assert layer_states()["mynet.OldScale"]["weight"].mindspore == "gamma"
     assert {name: states for name, states in layer_states().items() if name in LAYER_STATES} == LAYER_STATES
     program = (
-        "import sys; from msmigrate.mappings.user_layers import layer_states; layer_states(); "
+        "import sys; from msmigrate.mappings.state_names import layer_states; layer_states(); "
         "print([name for name in ('yaml', 'importlib.metadata', 'msmigrate.mappings.table') if name in sys.modules])"
     )
-    monkeypatch.delenv(user_files.VARIABLE)
+    monkeypatch.delenv(user_rows.VARIABLE)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
 
@@ -196,7 +195,7 @@ def test_a_proof_is_of_the_users_rows_too(tmp_path: Path, monkeypatch: pytest.Mo
     own(tmp_path, SCALE, monkeypatch)
     one = code_digest()
     (tmp_path / "elsewhere").mkdir()
-    monkeypatch.delenv(user_files.VARIABLE)
+    monkeypatch.delenv(user_rows.VARIABLE)
     own(tmp_path / "elsewhere", SCALE, monkeypatch, "other_name.yaml")
     assert code_digest() == one != plain
     own(tmp_path, LEAKY, monkeypatch, "leaky.yaml")

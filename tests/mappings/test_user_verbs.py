@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from msmigrate import errors
-from msmigrate.mappings import table, user_files
-from msmigrate.mappings.shapes import SHAPES, ShapeVerb
+from msmigrate.mappings import table, user_rows
+from msmigrate.mappings.shape_verbs import SHAPES, ShapeVerb
 from msmigrate.mappings.user_verbs import Verbs
 from msmigrate.mappings.verbs import VERBS, Verb
 from msmigrate.training.code_digest import code_digest
@@ -67,7 +67,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     for verbs in (VERBS, SHAPES):
         monkeypatch.setattr(verbs, "_brought", {})
     (tmp_path / "own.yaml").write_text(ROW)
-    monkeypatch.setenv(user_files.VARIABLE, str(tmp_path / "own.yaml"))
+    monkeypatch.setenv(user_rows.VARIABLE, str(tmp_path / "own.yaml"))
     yield tmp_path
     sys.modules.pop("own_verbs", None)
 
@@ -136,7 +136,7 @@ def test_a_proof_is_of_the_distributions_version_too(installed: Path) -> None:
     other = installed / "same.yaml"
     other.write_text(ROW)  # the same content: only the verbs' version differs
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(user_files.VARIABLE, str(other))
+        patch.setenv(user_rows.VARIABLE, str(other))
         assert code_digest() != before
 
 

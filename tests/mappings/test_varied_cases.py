@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from mapping_cases import bind
 from msmigrate import errors
-from msmigrate.mappings import expressions, reading, table
+from msmigrate.mappings import row_reader, table
 from msmigrate.mappings.rows import Case, Row
-from varied_cases import as_json, case_of, cases, from_json, name_of, varied
+from varied_cases import as_json, case_of, cases, from_json, is_sized, name_of, varied
 
 VARIED = [row for row in table.rows() if row.vary and row.mindspore]
 
@@ -29,8 +29,8 @@ VARIED = [row for row in table.rows() if row.vary and row.mindspore]
     ],
 )
 def test_expressions(text: str, value: object) -> None:
-    assert expressions.value(text, {"n": 3, "k": 2}) == value
-    assert expressions.is_sized(text, {"n": 0, "k": 0})
+    assert row_reader.expression_value(text, {"n": 3, "k": 2}) == value
+    assert is_sized(text, {"n": 0, "k": 0})
 
 
 @pytest.mark.parametrize(
@@ -39,13 +39,13 @@ def test_expressions(text: str, value: object) -> None:
 )
 def test_what_is_no_expression(text: str) -> None:
     with pytest.raises(ValueError, match=r"is no|too long|compare no"):
-        expressions.value(text, {"n": 3, "k": 2})
-    assert not expressions.is_sized(text, {"n": 0, "k": 0})
+        row_reader.expression_value(text, {"n": 3, "k": 2})
+    assert not is_sized(text, {"n": 0, "k": 0})
 
 
 def test_a_word_that_is_no_size_stays() -> None:
-    assert not expressions.is_sized("mean", {"n": 0})
-    assert not expressions.is_sized("2", {"n": 0})
+    assert not is_sized("mean", {"n": 0})
+    assert not is_sized("2", {"n": 0})
 
 
 ROW = """
@@ -66,7 +66,7 @@ ROW = """
 
 def read(folder: Path, text: str) -> Row:
     (folder / "layers.yaml").write_text(text)
-    return reading.read_rows([folder / "layers.yaml"], "layer")[0]
+    return row_reader.read_rows([folder / "layers.yaml"], "layer")[0]
 
 
 def test_a_case_of_a_variation(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from hypothesis import assume
 from hypothesis import strategies as st
-from msmigrate.mappings import expressions, table
+from msmigrate.mappings import table
+from msmigrate.mappings.row_reader import expression_names, expression_value
 from msmigrate.mappings.rows import EQUAL, Case, Row, Variation
 
 GROUPS = ({}, {"lr": 0.03})  # of an optimizer's parameters
@@ -28,7 +29,7 @@ def cases(draw: st.DrawFn, row: Row) -> Case:
     sizes = {name: draw(st.integers(*ends)) for name, ends in variation.sizes.items()}
     args = {name: draw(st.sampled_from(values)) for name, values in variation.args.items()}
     dtype = draw(st.sampled_from(variation.dtypes))
-    assume(all(expressions.value(condition, {**args, **sizes}) for condition in variation.where))
+    assume(all(expression_value(condition, {**args, **sizes}) for condition in variation.where))
     return case_of(row, variation, sizes, args, dtype)
 
 
@@ -55,8 +56,19 @@ def case_of(row: Row, variation: Variation, sizes: Mapping[str, int], args: Mapp
 def _input(spec: Any, sizes: Mapping[str, int]) -> Any:
     """An input with its shape, and whatever else is an expression, worked out."""
     shape = spec["shape"] if isinstance(spec, dict) else spec
-    numbers = [expressions.value(str(size), sizes) for size in shape]
+    numbers = [expression_value(str(size), sizes) for size in shape]
     return {**settled(spec, sizes), "shape": numbers} if isinstance(spec, dict) else numbers
+
+
+def is_sized(text: Any, sizes: Mapping[str, Any]) -> bool:
+    """Whether it is an expression over nothing but these names, at least one of them."""
+    if not isinstance(text, str):
+        return False
+    try:
+        found = expression_names(text)
+    except ValueError:
+        return False
+    return bool(found) and found <= set(sizes)
 
 
 def settled(value: Any, sizes: Mapping[str, int]) -> Any:
@@ -65,7 +77,7 @@ def settled(value: Any, sizes: Mapping[str, int]) -> Any:
         return {key: settled(item, sizes) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [settled(item, sizes) for item in value]
-    return expressions.value(value, sizes) if expressions.is_sized(value, sizes) else value
+    return expression_value(value, sizes) if is_sized(value, sizes) else value
 
 
 def name_of(row: Row, case: Case, draw: int) -> str:

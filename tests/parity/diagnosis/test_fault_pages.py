@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msmigrate
 import pytest
-from msmigrate.mappings import reading, table
+from msmigrate.mappings import row_reader, table
 
 DIAGNOSIS = Path(msmigrate.__file__).parent / "parity" / "diagnosis"
 OF_AN_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
@@ -45,7 +45,7 @@ def test_every_id_of_a_cause_has_a_page(file: str) -> None:
 
 def test_every_general_fault_is_one_that_diagnosis_names() -> None:
     found = {name for file in DIAGNOSIS.rglob("*.py") for name in ids(file.read_text(encoding="utf-8"))}
-    general = reading.read_faults(table.HERE / "faults_general.yaml")
+    general = row_reader.read_faults(table.HERE / "faults_general.yaml")
     assert {fault.id for fault in general} <= found
     assert not any(fault.hypothesis for fault in general)  # they stand in the code
 

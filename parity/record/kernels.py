@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from .rows import Fields, read_yaml
+from ...mappings.row_reader import Fields, read_yaml
 
 FILE = Path(__file__).with_name("kernels.yaml")
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from msmigrate.mappings import table, write_layer_states
-from msmigrate.mappings.crossing import Crossing, find
-from msmigrate.mappings.layer_states import LAYER_STATES
+from msmigrate.mappings import state_names, table
+from msmigrate.mappings.state_names import LAYER_STATES, Crossing, find
 
 
 def test_the_generated_file_is_up_to_date() -> None:
-    written = write_layer_states.FILE.read_text(encoding="utf-8")
-    assert written == write_layer_states.source(), "run: python -m msmigrate.mappings.write_layer_states"
+    written = state_names.FILE.read_text(encoding="utf-8")
+    assert written == state_names.source(), "run: python -m msmigrate.mappings.state_names"
 
 
 def test_every_layer_and_tensor_of_the_table_is_there() -> None:

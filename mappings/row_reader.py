@@ -1,8 +1,13 @@
-"""From one YAML entry to one `Row` or `Fault`, key by key."""
+"""From one YAML entry to one `Row` or `Fault`, key by key.
+
+An unknown key, a missing key or a value of the wrong type raises `BadInput` naming the file, the row and the key.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import ast
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,29 +15,43 @@ import yaml
 
 from ..errors import BadInput
 from ..printable import quoted, shortened
-from . import expressions
 from .rows import (
     MEASURED,
     MISSING,
     NOT_RUN,
     STATUSES,
     Argument,
+    Call,
     Case,
     Fault,
-    Fields,
+    Name,
     Row,
     State,
     Variation,
     Written,
-    constant,
-    read_yaml,
 )
-from .shapes import SHAPES
+from .shape_verbs import SHAPES
 from .verbs import VERBS
 
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "bool")
 MODES = ("pynative", "graph", "ascend")
 STAGES = ("data", "load", "init", "forward", "loss", "grad", "update", "buffers", "state", "schedule", "crash")
+LONGEST = 100  # letters of an expression
+ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.GtE: operator.ge,
+    ast.Gt: operator.gt,
+}
 
 
 def read_rows(paths: Sequence[Path], kind: str) -> tuple[Row, ...]:
@@ -240,7 +259,7 @@ def _check_sizes(texts: Sequence[Any], known: Mapping[str, Any], where: str) -> 
     """Raise BadInput for what is no expression over the known names."""
     for text in texts:
         try:
-            unknown = expressions.names(str(text)) - set(known)
+            unknown = expression_names(str(text)) - set(known)
         except ValueError as error:
             raise BadInput(f"{where}: {error}") from None
         if unknown:
@@ -270,3 +289,130 @@ def _fault(entry: Any, file: str) -> Fault:
     if unknown or not fault.shows_in:
         raise BadInput(f"{fields.where}: shows_in names stages among {', '.join(STAGES)}")
     return fault
+
+
+# YAML, and keys read one by one
+
+
+def read_yaml(path: Path) -> list[Any]:
+    """Return the list that a table of msmigrate's own holds; raises BadInput when it is not YAML or not a list."""
+    try:
+        content = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
+    except (OSError, yaml.YAMLError) as error:
+        raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
+    return listed(content, path)
+
+
+def listed(content: Any, path: Path) -> list[Any]:
+    """The rows of a file's content; raises BadInput when it is not a list."""
+    if not isinstance(content, list):
+        raise BadInput(f"{path}: expected a list of rows, got {type(content).__name__}")
+    # A document that opens with `shared:` anchors keeps them in a leading entry of its own.
+    return [entry for entry in content if not (isinstance(entry, dict) and set(entry) == {"shared"})]
+
+
+class Fields:
+    """A mapping from YAML, read key by key; what is left over at the end is an error."""
+
+    def __init__(self, content: Any, where: str) -> None:
+        self.where = shortened(where, 600)
+        if not isinstance(content, dict):
+            raise BadInput(f"{self.where}: expected keys and values, got {quoted(content)}")
+        self.content = dict(content)
+
+    def take(self, key: str, *kinds: type, default: Any = ...) -> Any:
+        """Remove and return one value of one of the given types; without a default the key must be there."""
+        if key not in self.content:
+            if default is ...:
+                raise BadInput(f"{self.where}: the key '{key}' is missing")
+            return default
+        value = self.content.pop(key)
+        if kinds and not isinstance(value, kinds):
+            raise BadInput(f"{self.where}: '{key}' cannot be {quoted(value)}")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Remove and return a list of texts; none where the key is not there."""
+        found = self.take(key, list, default=[])
+        if not all(isinstance(text, str) for text in found):
+            raise BadInput(f"{self.where}: '{key}' is a list of texts, not {quoted(found)}")
+        return tuple(found)
+
+    def words(self, key: str, *kinds: type) -> dict[str, Any]:
+        """Remove and return a mapping from texts to values of the given types; nothing where the key is not there."""
+        found: dict[str, Any] = self.take(key, dict, default={})
+        for name, value in found.items():
+            if not isinstance(name, str) or not isinstance(value, kinds or object):
+                what = f"{quoted(name)}: {quoted(value)}"
+                raise BadInput(f"{self.where}: '{key}' maps names to {_named(kinds)}, not {what}")
+        return found
+
+    def done(self) -> None:
+        """Raise BadInput when keys are left that nobody took."""
+        if self.content:
+            raise BadInput(f"{self.where}: unknown key {quoted(next(iter(self.content)))}")
+
+
+def _named(kinds: tuple[type, ...]) -> str:
+    return " or ".join("texts" if kind is str else "lists" for kind in kinds) or "values"
+
+
+def constant(value: Any) -> Any:
+    """Turn a YAML constant into a value: `{name: a.b}` becomes a Name, `{call: a.b, kwargs: …}` a Call."""
+    if isinstance(value, dict) and set(value) == {"name"}:
+        return Name(value["name"])
+    if isinstance(value, dict) and set(value) == {"call", "kwargs"}:
+        return Call(value["call"], {key: constant(item) for key, item in value["kwargs"].items()})
+    return value
+
+
+# Expressions over named whole numbers, worked out without running anything
+
+
+def expression_names(text: str) -> set[str]:
+    """Return the names in an expression such as "2*n+1" or "h >= k"; raises ValueError for what is none."""
+    tree = _expression(text)
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def expression_value(text: str, known: Mapping[str, Any]) -> Any:
+    """Return what an expression comes to: a whole number, or whether a comparison holds.
+
+    Raises ValueError for what is no expression, KeyError for an unknown name.
+    """
+    return _value(_expression(text), known)
+
+
+def _expression(text: str) -> ast.expr:
+    if len(text) > LONGEST:
+        raise ValueError(f"{text[:20]!r}… is too long for an expression")
+    try:
+        tree = ast.parse(text, mode="eval").body
+        _value(tree, None)
+    except (SyntaxError, TypeError, ZeroDivisionError):
+        raise ValueError(f"{quoted(text)} is no expression over whole numbers and names") from None
+    return tree
+
+
+def _value(node: ast.expr, known: Mapping[str, Any] | None) -> Any:
+    """The value of a node; without `known`, 1 for every name, to see that all of it can be worked out."""
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        return 1 if known is None else known[node.id]
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        return -_value(node.operand, known)
+    if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
+        left, right = _value(node.left, known), _value(node.right, known)
+        if known is None:
+            return 1
+        return ARITHMETIC[type(node.op)](left, right)
+    if isinstance(node, ast.Compare):
+        sides = [_value(side, known) for side in (node.left, *node.comparators)]
+        tests = [COMPARISONS.get(type(test), _unknown) for test in node.ops]
+        return False not in [test(left, right) for test, left, right in zip(tests, sides[:-1], sides[1:], strict=True)]
+    raise ValueError(f"{quoted(ast.unparse(node))} is no whole number, name, sum, difference, product or comparison")
+
+
+def _unknown(left: Any, right: Any) -> bool:
+    raise ValueError("'in' and 'is' compare no numbers")

@@ -1,0 +1,139 @@
+"""How the tensors of every layer are called in MindSpore: the generated names, and those of the user's own layers.
+
+    python -m msmigrate.mappings.state_names
+
+writes layer_states.py from the tables of layers and modules: `convert-ckpt` needs these names and nothing else of the
+table, in every run, and reading them from YAML would take a quarter of the processor time of converting a ResNet50. So
+the table is imported only where there are rows of the user's own. A test fails when the file is not what this writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from .layer_states import TENSORS
+from .user_rows import paths
+
+if TYPE_CHECKING:
+    from .rows import Row, State
+
+FILE = Path(__file__).with_name("layer_states.py")
+HEAD = '''\
+"""How the tensors of every layer are called in MindSpore: torch class -> tensor -> where it goes.
+
+That is a tuple of the fields of state_names.Crossing, as many as are not left to their defaults. Generated from the
+tables of layers and modules by `python -m msmigrate.mappings.state_names`; do not edit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# fmt: off
+TENSORS: dict[str, dict[str, tuple[Any, ...]]] = {
+'''
+
+
+class Crossing(NamedTuple):
+    """Where one tensor of a layer goes: the part of a row's `State` that a checkpoint needs."""
+
+    mindspore: str | None  # None: dropped, see `why`
+    verb: str | None = None  # a name in shape_verbs.SHAPES
+    why: str | None = None
+    refused: bool = False  # not dropped but refused: without it the others mean something else
+
+
+Names = dict[str, dict[str, Crossing]]  # torch class -> its tensors -> where they go
+LAYER_STATES: Names = {
+    layer: {name: Crossing(*fields) for name, fields in tensors.items()} for layer, tensors in TENSORS.items()
+}
+
+
+def layer_states() -> Names:
+    """Return the names of all layers that have a row; raises BadInput for a file of rows that cannot be read."""
+    files = paths()
+    return _with(files) if files else LAYER_STATES
+
+
+@cache
+def _with(files: tuple[Path, ...]) -> Names:
+    from . import table  # the whole of it, for a row that replaces another takes over its further names
+
+    return {
+        name: {state.torch: _crossing(state) for state in row.state if state.torch is not None}
+        for kind in ("layer", "module")
+        for row in table.rows(kind)
+        for name in (row.torch, *row.aliases)
+    }
+
+
+def _crossing(state: State) -> Crossing:
+    return Crossing(state.mindspore, state.verb, None if state.mindspore else state.why, state.refused)
+
+
+def renamed(name: str, ours: str, theirs: str) -> str | None:
+    """`theirs` for a name that `ours` fits, with what the `*` of `ours` stands for; None where it does not fit.
+
+    A `*` stands for a part of a name without dots, `0` or `0_reverse` in an LSTM's `weight_ih_l*`.
+    """
+    head, star, tail = ours.partition("*")
+    if not star:
+        return theirs if name == ours else None
+    if len(name) < len(head) + len(tail) or not (name.startswith(head) and name.endswith(tail)):
+        return None
+    middle = name[len(head) : len(name) - len(tail)]
+    return theirs.replace("*", middle) if middle and "." not in middle else None
+
+
+def find(states: Mapping[str, Crossing], name: str) -> Crossing | None:
+    """How the tensor of this name crosses: by its own entry, or by one with a `*` that it fits."""
+    if name in states:
+        return states[name]
+    for ours, crossing in states.items():
+        theirs = renamed(name, ours, crossing.mindspore or "") if "*" in ours else None
+        if theirs is not None:
+            return crossing._replace(mindspore=theirs or None)
+    return None
+
+
+# Writing layer_states.py
+
+
+def source() -> str:
+    """What layer_states.py has to hold."""
+    from . import table
+
+    lines = [HEAD]
+    for row in (*table.built_in("layer"), *table.built_in("module")):
+        # a layer that has no counterpart and names no tensors is none that a checkpoint's tensors could belong to
+        for name in (row.torch, *row.aliases) if row.mindspore or row.state else ():
+            lines += _layer(name, row)
+    return "".join([*lines, "}\n"])
+
+
+def _layer(name: str, row: Row) -> list[str]:
+    states = [state for state in row.state if state.torch is not None]
+    if not states:
+        return [f"    {_text(name)}: {{}},\n"]
+    tensors = ", ".join(f"{_text(state.torch)}: {_entry(state)}" for state in states)
+    return [f"    {_text(name)}: {{{tensors}}},\n"]
+
+
+def _entry(state: State) -> str:
+    fields: list[str | bool | None] = list(_crossing(state))
+    while len(fields) > 1 and not fields[-1]:
+        fields.pop()
+    return f"({', '.join(map(_text, fields))})" if len(fields) > 1 else f"({_text(fields[0])},)"
+
+
+def _text(value: str | bool | None) -> str:
+    """The Python literal, in the quotes that the formatter likes."""
+    literal = repr(value)
+    return f'"{literal[1:-1]}"' if literal.startswith("'") and '"' not in literal else literal
+
+
+if __name__ == "__main__":
+    FILE.write_text(source(), encoding="utf-8")

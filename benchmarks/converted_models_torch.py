@@ -21,7 +21,8 @@ from typing import Any
 import timm
 import torch
 import torchvision
-from msmigrate.migrate.source import conversion, torch_reached
+from msmigrate.migrate.source import convert_model
+from msmigrate.migrate.source.observe import torch_observe_worker
 
 HERE = Path(__file__).name
 TRANSFORMERS = Path(__file__).with_name("converted_models_transformers.py")
@@ -54,8 +55,8 @@ def names(pattern: str) -> list[str]:
 def cost(spec: str, *shapes: str) -> dict[str, Any]:
     """Run and write a model, and say what that took."""
     before, began, busy = _peak(), time.perf_counter(), time.process_time()
-    report = torch_reached.report(spec, *shapes)
-    conversion.written(spec, json.loads(json.dumps(report)))
+    report = torch_observe_worker.report(spec, *shapes)
+    convert_model.written(spec, json.loads(json.dumps(report)))
     seconds, cpu = time.perf_counter() - began, time.process_time() - busy
     return {"seconds": round(seconds, 2), "cpu": round(cpu, 2), "megabytes": round(_peak() - before)}
 

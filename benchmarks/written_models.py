@@ -25,7 +25,8 @@ from typing import Any
 import timm
 import torch
 from msmigrate.errors import MsmigrateError
-from msmigrate.migrate.source import conversion, torch_reached
+from msmigrate.migrate.source import convert_model
+from msmigrate.migrate.source.observe import torch_observe_worker
 
 SECONDS = 600  # for one model
 # what names say of size, smallest first; any other word stands in the middle
@@ -80,7 +81,9 @@ def written(name: str) -> dict[str, Any]:
     torch.set_num_threads(1)
     began = time.process_time()
     try:
-        found = conversion.written(f"timm:{name}", json.loads(json.dumps(torch_reached.report(f"timm:{name}"))))
+        found = convert_model.written(
+            f"timm:{name}", json.loads(json.dumps(torch_observe_worker.report(f"timm:{name}")))
+        )
     except MsmigrateError as error:
         return {"failed": str(error)}
     except Exception as error:

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from .group import cli
+from .group import cli, commands_of
 
 EXAMPLES = "examples.yaml"
 INDEX = "README.md"
@@ -28,8 +28,8 @@ EXIT_CODE = re.compile(r"(?P<code>\d) (?P<means>.+?)(?=, \d |\.$)")
 def commands(command: click.Command = cli, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command that does something, with the words that call it; groups are taken apart."""
     if isinstance(command, click.Group):
-        for name in command.list_commands(click.Context(command)):
-            yield from commands(command.commands[name], (*words, name))
+        for name, inner in commands_of(command).items():
+            yield from commands(inner, (*words, name))
     else:
         yield words, command
 
@@ -159,9 +159,10 @@ def parses(words: list[str]) -> str:
     command: click.Command = cli
     context = click.Context(cli, info_name="msmigrate", help_option_names=["-h", "--help"])
     while isinstance(command, click.Group) and words:
-        if words[0] not in command.commands:
+        below = commands_of(command)
+        if words[0] not in below:
             return f"{context.command_path} has no command {words[0]!r}"
-        command = command.commands[words[0]]
+        command = below[words[0]]
         context = click.Context(command, info_name=words[0], parent=context)
         words = words[1:]
     try:

@@ -8,85 +8,68 @@ from __future__ import annotations
 
 import shlex
 import sys
+from importlib import import_module
 from signal import Signals
 
 import click
 
 from .. import __version__
 from ..errors import MsmigrateError, NotTrusted
-from ..printable import echo, json_line, printable, printable_lines
+from ..printable import echo, printable, printable_lines
 from ..processes import INTERRUPTED, exit_code, signals_raised
-from . import analyze, checkpoints, convert_model, doctor, export, image_folders, parity, train
-from .options import mappings_option
 
 SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 
-@click.group(context_settings=SETTINGS)
+# command: the module of cli/ that has it, and its name there; imported when it is asked for, as its options are made of
+# classes that no other command needs
+COMMANDS = {
+    "analyze": ("analyze", "analyze"),
+    "compare": ("parity", "compare"),
+    "convert-ckpt": ("checkpoints", "convert_ckpt"),
+    "convert-model": ("convert_model", "convert_model"),
+    "data": ("image_folders", "data"),
+    "doctor": ("doctor", "doctor"),
+    "eval": ("train", "evaluate"),
+    "explain": ("mappings", "explain"),
+    "export": ("export", "export"),
+    "inspect": ("checkpoints", "inspect"),
+    "mappings": ("mappings", "mappings"),
+    "parity-step": ("parity", "parity_step"),
+    "predict": ("train", "predict"),
+    "record": ("parity", "record"),
+    "serve": ("export", "serve"),
+    "train": ("train", "train"),
+}
+
+
+class Commands(click.Group):
+    """The commands of COMMANDS, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, in the order of the alphabet."""
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of a name, or None."""
+        if cmd_name not in COMMANDS:
+            return None
+        module, name = COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(f".{module}", __package__), name)
+        return command
+
+
+def commands_of(group: click.Group) -> dict[str, click.Command]:
+    """The commands of a group by name."""
+    context = click.Context(group)
+    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
+    return {name: command for name, command in found.items() if command is not None}
+
+
+@click.command(cls=Commands, context_settings=SETTINGS)
 @click.version_option(__version__, "-V", "--version", prog_name="msmigrate")
 def cli() -> None:
     """Move a PyTorch model to MindSpore and prove that it is still the same model."""
-
-
-@cli.command("mappings")
-@click.argument("name", required=False)
-@click.option("--kind", metavar="KIND", help="Only the rows of one kind, such as layer, loss or optimizer.")
-@mappings_option
-@click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON, with every argument and pitfall.")
-def mappings(name: str | None, kind: str | None, as_json: bool) -> None:
-    """Print what corresponds in torch and MindSpore: the table, or the row of NAME with its pitfalls.
-
-    NAME is a torch name, qualified or short: torch.nn.Conv2d, Conv2d, operator.add.
-
-    Exit code: 0 printed, 2 there is no such row, or wrong usage.
-    """
-    from ..mappings import table
-    from ..reports import mapping_table
-
-    if name is not None and kind is not None:
-        raise click.UsageError("NAME or --kind, not both.")
-    rows = table.rows(kind) if name is None else [table.row(name)]
-    if as_json:
-        echo(json_line(mapping_table.as_json(rows)))
-    else:
-        mapping_table.show(rows, whole=name is not None)
-
-
-@cli.command("explain")
-@click.argument("fault", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print as JSON.")
-def explain(fault: str | None, as_json: bool) -> None:
-    """Explain a fault that parity-step named: both sides, where it shows, the fix, the smallest example.
-
-    Without FAULT, list every fault that is known.
-
-    Exit code: 0 printed, 2 there is no such fault, or wrong usage.
-    """
-    from ..mappings import table
-    from ..reports import mapping_table
-    from ..reports.terminal import Console
-
-    chosen = list(table.faults().values()) if fault is None else [mapping_table.find(fault)]
-    if as_json:
-        echo(json_line(mapping_table.fault_json(chosen)))
-    elif fault is None:
-        mapping_table.show_all(Console())
-    else:
-        mapping_table.show_fault(chosen[0], Console())
-
-
-COMMANDS = (
-    analyze.analyze,
-    convert_model.convert_model,
-    *(checkpoints.convert_ckpt, checkpoints.inspect),
-    *(parity.parity_step, parity.record, parity.compare),
-    *(train.train, train.evaluate, train.predict),
-    *(export.export, export.serve),
-    image_folders.data,
-    doctor.doctor,
-)
-for command in COMMANDS:
-    cli.add_command(command)
 
 
 def _again(error: MsmigrateError) -> str:

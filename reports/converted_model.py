@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from ..migrate.checkpoint.convert import Result
-from ..migrate.source.conversion import Written
-from ..migrate.source.scope import Problem
+from ..migrate.source.convert_model import ConvertedModel
+from ..migrate.source.rewrite.context import Problem
 from ..parity.result import Report
 from .checkpoint import bytes_text
 
@@ -23,7 +23,7 @@ class Converted:
 
     model: str
     file: Path
-    written: Written
+    written: ConvertedModel
     ckpt: Result | None = None
     loaded: bool = False
     report: Report | None = None
@@ -37,7 +37,7 @@ class Converted:
         return whole and (not self.proof or (self.report is not None and self.report.parity))
 
 
-def source_lines(model: str, file: Path, written: Written) -> list[str]:
+def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
     """What was written, and the places that could not be, each with its place in torch's source."""
     head = f"{file}: {_count(written.classes, 'class')}, {_count(written.lines, 'line')}"
     lines = [f"{head}, from {model} as it runs on {written.inputs}"]

@@ -184,7 +184,7 @@ def test_json_that_means_no_small_tree_of_data_is_refused(content: bytes, says: 
 
 OWN = {  # what else the package opens for reading: nothing that a user, or a file of the user's, names
     "installed with msmigrate": "cli/docs_pages "
-    "mappings/row_reader migrate/source/helpers reports/html/parity_page "
+    "mappings/row_reader migrate/source/emit/imports reports/html/parity_page "
     "reports/html/page training/data/datasets training/code_digest",
     "the machine's own": "doctor/machine doctor/packages doctor/frameworks training/device_targets "
     "processes temporary migrate/analyze/onnx_worker",
@@ -193,7 +193,8 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "parity/job deploy/output_files training/metrics "
     "training/mindspore_inference_worker training/run/train_job training/run/launch",
     "checked before this process was started": "deploy/serving/mindspore_server_worker",
-    "Python has imported it, or would": "migrate/source/sources migrate/source/torch_reached migrate/model_spec",
+    "Python has imported it, or would": "migrate/source/source_files migrate/source/observe/torch_observe_worker "
+    "migrate/model_spec",
 }
 
 

@@ -16,7 +16,7 @@ from ..errors import BadDestination, BadInput, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result as Conversion
 from ..migrate.checkpoint.convert import convert, make_plan
-from ..migrate.source.conversion import Start, Written, start, write_source
+from ..migrate.source.convert_model import ConvertedModel, ProofInputs, start, write_source
 from ..parity.job import Pair, ParityJob
 from ..parity.options import StepOptions
 from ..parity.result import Report
@@ -190,7 +190,7 @@ def _with_weights(
 
 
 def _with_proof(
-    asked: ConvertModelOptions, found: Converted, begin: Start, recipe_file: Path, folder: Path
+    asked: ConvertModelOptions, found: Converted, begin: ProofInputs, recipe_file: Path, folder: Path
 ) -> Converted:
     """Run parity-step on the torch model and the new one, and show its verdict."""
     if begin.batch is None:
@@ -209,5 +209,5 @@ def _with_proof(
     return replace(found, report=report)
 
 
-def _net(asked: ConvertModelOptions, written: Written) -> str:
+def _net(asked: ConvertModelOptions, written: ConvertedModel) -> str:
     return f"{asked.out}:{written.maker}"

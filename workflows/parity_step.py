@@ -11,7 +11,7 @@ from ..atomic_files import refuse_unwritable, write_whole
 from ..errors import BadInput
 from ..migrate import model_spec
 from ..migrate.model_spec import names_a_model
-from ..migrate.source.conversion import start
+from ..migrate.source.convert_model import start
 from ..option_fields import options_in
 from ..parity.align.alignment import write_map
 from ..parity.job import SIDES, Pair, ParityJob, check_inputs

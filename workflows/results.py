@@ -16,11 +16,13 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..atomic_files import write_whole
 from ..printable import printable_lines
-from ..reports.terminal import Console
+
+if TYPE_CHECKING:
+    from ..reports.terminal import Console
 
 WIDTH = 110  # letters of a line of text
 
@@ -64,6 +66,8 @@ class Result(ABC):
 
 def console_text(show: Callable[[Console], None], width: int = WIDTH) -> str:
     """What `show` prints on a console of that width, as plain text."""
+    from ..reports.terminal import Console  # not above: convert-ckpt starts faster than rich is imported
+
     written = io.StringIO()
     show(Console(file=written, width=width, no_color=True, highlight=False))
     return written.getvalue()

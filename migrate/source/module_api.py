@@ -55,7 +55,7 @@ FORWARDS: dict[str, dict[str, str | None]] = {
 }
 # said to torch's own statistics, and no part of a model
 # what is simplified of libraries; of its classes, methods that are not there do something else than compute
-SIMPLIFIED = "msmigrate.migrate.simplified."
+SIMPLIFIED = "msmigrate.migrate.source.observe.torch_simplified_transformers."
 DROPPED = {"torchvision.utils._log_api_usage_once", "torch._C._log_api_usage_once", "torch._assert", "_warnings.warn"}
 # methods that fill a tensor with one number, and that number; None: the one that they are given
 VALUES = {"zero_": 0, "fill_": None}
@@ -85,7 +85,7 @@ CONSTANT = {
     "transformers.utils.import_utils.is_torchdynamo_compiling",
 }
 DEFAULT_DTYPE = "torch.get_default_dtype"  # which a model that is written keeps: float32
-LIMITS = {"object torch.finfo", "object torch.iinfo"}  # what numbers a dtype can hold
+LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
 ANNOTATE = "torch.jit.annotate"  # (type, value): tells TorchScript's compiler, and is the value
 # functions of torch's own that compute in plain Python what initialisation needs: written from their source
 WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")

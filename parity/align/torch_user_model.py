@@ -21,7 +21,7 @@ from torch import nn
 from ...errors import BadInput, Unsupported
 from ...migrate import torch_models as torch_zoo
 from ...migrate.model_spec import Spec, parse
-from ...migrate.simplified.torch_install import for_training
+from ...migrate.source.observe.torch_simplified_transformers import for_training
 from ...training.models import torch_models
 from ...training.recipe.schema import Recipe
 from ...training.step import torch_step

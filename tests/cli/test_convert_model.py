@@ -250,7 +250,7 @@ def test_a_folder_without_permission(net: str, tmp_path: Path) -> None:
 
 
 def test_weights_of_another_model_are_refused_before_anything_is_written(net: str, tmp_path: Path) -> None:
-    model_spec.ask("source.torch_start", f"{net}wanting", "a test", str(tmp_path), "0", "2", "1")
+    model_spec.ask("source.observe.torch_proof_worker", f"{net}wanting", "a test", str(tmp_path), "0", "2", "1")
     done = run(f"{net}build", "-o", "x.py", "--weights", "weights.pth", folder=tmp_path)
     assert done.returncode == 2 and "weights.pth is not a checkpoint of" in done.stderr
     assert not (tmp_path / "x.py").exists() and not (tmp_path / "x.ckpt").exists()

@@ -169,8 +169,8 @@ WRITTEN = {"out", "html", "json_file", "junit", "markdown", "keep", "write_map",
 
 
 def parameters() -> Iterator[tuple[str, click.Parameter]]:
-    for name, command in cli.cli.commands.items():
-        for group in [command] if not isinstance(command, click.Group) else command.commands.values():
+    for name, command in cli.commands_of(cli.cli).items():
+        for group in [command] if not isinstance(command, click.Group) else cli.commands_of(command).values():
             yield from ((name, parameter) for parameter in group.params)
 
 

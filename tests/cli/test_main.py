@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 import msmigrate
 import pytest
-from msmigrate.cli.group import cli
+from msmigrate.cli.group import cli, commands_of
 
 HEAVY = {
     "torch",
@@ -38,7 +38,7 @@ def commands(command: click.Command, path: tuple[str, ...] = ()) -> Iterator[tup
     """Every command of the tree, groups included, with the words that call it."""
     yield path, command
     if isinstance(command, click.Group):
-        for name, below in command.commands.items():
+        for name, below in commands_of(command).items():
             yield from commands(below, (*path, name))
 
 

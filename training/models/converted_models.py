@@ -90,7 +90,7 @@ def _cached(spec: str) -> Path:
 
 def write(spec: str, path: Path) -> None:
     """Convert a model into a file. Raises Unsupported where it cannot be written whole."""
-    from ...migrate.source.conversion import write_source
+    from ...migrate.source.convert_model import write_source
 
     written = write_source(spec)
     if written.problems:

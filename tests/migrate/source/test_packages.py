@@ -6,8 +6,8 @@ import ast
 
 import pytest
 from msmigrate.migrate import model_spec
-from msmigrate.migrate.source.assembling import Source, assemble
-from msmigrate.migrate.source.facts import Facts
+from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
+from msmigrate.migrate.source.observe.observations import Observations
 
 MODEL = """
 import collections.abc
@@ -115,11 +115,11 @@ def build():
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
+def source(tmp_path_factory: pytest.TempPathFactory) -> Emitted:
     file = tmp_path_factory.mktemp("model") / "model.py"
     file.write_text(MODEL)
-    report = model_spec.ask("source.torch_reached", f"{file}:build", "convert-model", "2x3x8x8")
-    return assemble(Facts(report), "build", "A net.")
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{file}:build", "convert-model", "2x3x8x8")
+    return build_file(Observations(report), "build", "A net.")
 
 
 @pytest.mark.parametrize(
@@ -148,15 +148,15 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Source:
         "parameter.name = name",
     ],
 )
-def test_what_is_written(source: Source, line: str) -> None:
+def test_what_is_written(source: Emitted, line: str) -> None:
     assert line in source.text
 
 
 @pytest.mark.parametrize("word", ["Swish", "HAS_SILU", "NEEDS", "use_fused", "dd =", "device", "dtype=None", "weights"])
-def test_what_nothing_needs_goes(source: Source, word: str) -> None:
+def test_what_nothing_needs_goes(source: Emitted, word: str) -> None:
     assert word not in source.text
 
 
-def test_all_of_it_is_written(source: Source) -> None:
+def test_all_of_it_is_written(source: Emitted) -> None:
     assert source.problems == []
     ast.parse(source.text)

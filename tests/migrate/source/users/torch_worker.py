@@ -2,9 +2,9 @@
 
     python torch_worker.py FOLDER SPEC…
 
-For each `FILE.py:NAME`, FOLDER/NAME.json gets what torch_reached reports, NAME.pth and NAME.state.npz the weights, and
-NAME.npz the inputs, the outputs in evaluation and training mode, and the gradients of their weighted sum. A failure is
-NAME.json's `failed`.
+For each `FILE.py:NAME`, FOLDER/NAME.json gets what torch_observe_worker reports, NAME.pth and NAME.state.npz the
+weights, and NAME.npz the inputs, the outputs in evaluation and training mode, and the gradients of their weighted
+sum. A failure is NAME.json's `failed`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import torch
 from flat_values import flat, weights_for
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.model_spec import parse
-from msmigrate.migrate.simplified.torch_install import tie_weights
-from msmigrate.migrate.source.torch_reached import report
+from msmigrate.migrate.source.observe.torch_observe_worker import report
+from msmigrate.migrate.source.observe.torch_simplified_transformers import tie_weights
 from msmigrate.migrate.torch_models import builder
 
 

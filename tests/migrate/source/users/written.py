@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.tensor_names import entries
-from msmigrate.migrate.source.assembling import Source, assemble
-from msmigrate.migrate.source.facts import Facts
+from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
+from msmigrate.migrate.source.observe.observations import Observations
 
 STOPPED = 3  # as in mindspore_worker.py
 HERE = Path(__file__).parent
@@ -26,7 +26,7 @@ HERE = Path(__file__).parent
 class Written(NamedTuple):
     """One model: its source, and what both frameworks computed; failed: why one of them did not."""
 
-    source: Source
+    source: Emitted
     torch: dict[str, Any]
     mindspore: dict[str, Any]
     names: dict[str, str]
@@ -89,19 +89,19 @@ def copied(folder: Path, names: Sequence[str] | None = None) -> list[str]:
 def write(specs: Sequence[str], folder: Path, mode: str = "pynative") -> dict[str, Written]:
     """Translate and run `FILE.py:NAME`… in a folder; by NAME."""
     _run("torch_worker.py", folder, *specs)
-    sources: dict[str, Source] = {}
+    sources: dict[str, Emitted] = {}
     maps: dict[str, dict[str, str]] = {}
     failed: dict[str, str] = {}
     for name in (spec.rpartition(":")[2] for spec in specs):
         told = json.loads((folder / f"{name}.json").read_text())
         if "failed" in told:
             failed[name] = told["failed"]
-            sources[name], maps[name] = Source("", []), {}
+            sources[name], maps[name] = Emitted("", []), {}
             continue
         try:
-            sources[name] = assemble(Facts(told), "build", "A net.")
+            sources[name] = build_file(Observations(told), "build", "A net.")
         except Exception:  # the test of that model says so, and no other
-            failed[name], sources[name], maps[name] = traceback.format_exc(), Source("", []), {}
+            failed[name], sources[name], maps[name] = traceback.format_exc(), Emitted("", []), {}
             continue
         (folder / f"{name}.py").write_text(sources[name].text)
         maps[name] = _names(folder / f"{name}.pth", told["classes"])

@@ -1,0 +1,145 @@
+"""A model to MindSpore source, from start to end: ask the worker, build the file, format it."""
+
+from __future__ import annotations
+
+import ast
+import keyword
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import black
+
+from ...errors import WorkerFailed
+from .. import model_spec
+from .emit.file_builder import Emitted, build_file
+from .observe.observations import PROOF_FILES, Observations
+from .rewrite.context import Problem
+
+SPARE = "build"  # what makes the model where its own name is taken by one of its classes
+
+
+class ConvertedModel(NamedTuple):
+    """The text of a file of MindSpore source, and what there is to say of it.
+
+    maker: the function in it that returns the model. classes: how many it defines. problems: what could not be written,
+    each of which raises NotImplementedError in the file. inputs: the words for what the model was run on. left: the
+    functions of which nothing could be learnt, and why.
+    """
+
+    text: str
+    maker: str
+    classes: int
+    problems: list[Problem]
+    inputs: str
+    left: Mapping[str, str]
+
+    @property
+    def lines(self) -> int:
+        """How many lines the file has."""
+        return self.text.count("\n")
+
+
+class ProofInputs(NamedTuple):
+    """What a proof of the conversion starts from.
+
+    weights: the state dict of the model as it is built under a seed. batch: inputs and labels of every step as
+    parity-step takes them, None for a model that takes something else than tensors by position. plain: whether it
+    returns logits, one tensor (N, K), in training mode.
+    """
+
+    weights: Path
+    batch: Path | None
+    plain: bool
+
+
+def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: int, steps: int) -> ProofInputs:
+    """Leave weights, and a batch of so many examples for each step, in a folder. Raises BadInput, WorkerFailed."""
+    words = (str(folder), str(seed), str(batch), str(steps), *shapes)
+    told = model_spec.ask("source.observe.torch_proof_worker", model, "convert-model", *words)
+    weights, inputs = (folder / name for name in PROOF_FILES)
+    outputs = told["outputs"]
+    plain = told["alone"] and len(outputs) == 1 and len(outputs[0]) == 2
+    return ProofInputs(weights, None if outputs is None else inputs, plain)
+
+
+def write_source(model: str, shapes: Sequence[str] = ()) -> ConvertedModel:
+    """Write a torch model as MindSpore source; model and shapes as `analyze` takes them.
+
+    Raises BadInput for what names no model or does not run, WorkerFailed where the model's own code fails.
+    """
+    return written(model, model_spec.ask("source.observe.torch_observe_worker", model, "convert-model", *shapes))
+
+
+def written(model: str, report: Mapping[str, Any]) -> ConvertedModel:
+    """The source from the worker's report on a model. Raises WorkerFailed where it is no Python."""
+    spec = model_spec.parse(model)
+    facts = Observations(report)
+    of = Path(spec.place).name if spec.place.endswith(".py") else spec.place
+    says = f"{spec.name} of {of} in MindSpore, moved by `msmigrate convert-model` as it runs on {report['inputs']}."
+    maker = spec.name if not keyword.iskeyword(spec.name) else SPARE
+    source = build_file(facts, maker, says)
+    if _defined(source, model).count(maker) > 1:
+        maker = SPARE
+        source = build_file(Observations(report), maker, says)
+    text = formatted(source.text, model)
+    classes = sum(isinstance(node, ast.ClassDef) for node in ast.parse(text).body)
+    return ConvertedModel(text, maker, classes, _once(source.problems), report["inputs"], report.get("left", {}))
+
+
+def _defined(source: Emitted, model: str) -> list[str]:
+    """The names that the file defines at its top."""
+    try:
+        body = ast.parse(source.text).body
+    except SyntaxError as error:
+        raise WorkerFailed(f"what was written of {model} is no Python: {error}") from None
+    return [node.name for node in body if isinstance(node, (ast.ClassDef, ast.FunctionDef))]
+
+
+def _once(problems: Sequence[Problem]) -> list[Problem]:
+    """Each problem once, in the order of its place: a function may be translated for several classes."""
+    return sorted(dict.fromkeys(problems), key=lambda problem: problem[:2])
+
+
+LINE = 120
+
+
+def formatted(text: str, model: str) -> str:
+    """The text as black formats it, `return a, b` for `return (a, b)`. Raises WorkerFailed where it is no Python."""
+    try:
+        return black.format_str(without_brackets(text), mode=black.Mode(line_length=LINE))
+    except (SyntaxError, black.parsing.InvalidInput, black.parsing.ASTSafetyError) as error:
+        raise WorkerFailed(f"what was written of {model} is no Python: {' '.join(str(error).split())[:300]}") from None
+
+
+def without_brackets(text: str) -> str:
+    """The same without the brackets around tuples that are returned, or given to several names.
+
+    Raises SyntaxError where it is no Python.
+    """
+    lines = [line.encode() for line in text.split("\n")]  # ast counts bytes
+    found = [node for node in map(_tuple, ast.walk(ast.parse(text))) if node is not None]
+    for node in sorted(found, key=lambda node: (node.lineno, -node.col_offset)):
+        line, begin, end = lines[node.lineno - 1], node.col_offset, node.end_col_offset
+        assert end is not None
+        if node.end_lineno == node.lineno and _in_brackets(line[begin:end]):
+            lines[node.lineno - 1] = line[:begin] + line[begin + 1 : end - 1] + line[end:]
+    return "\n".join(line.decode() for line in lines)
+
+
+def _in_brackets(text: bytes) -> bool:
+    """Whether the first and the last bracket are one pair: of `(a), (b)` they are not."""
+    try:
+        inside = ast.parse(text[1:-1].strip(), mode="eval").body
+    except SyntaxError:
+        return False
+    return text[:1] == b"(" and text[-1:] == b")" and isinstance(inside, ast.Tuple)
+
+
+def _tuple(node: ast.AST) -> ast.Tuple | None:
+    """The tuple that a statement returns, or opens into names."""
+    opens = isinstance(node, ast.Assign) and any(isinstance(target, ast.Tuple) for target in node.targets)
+    if not opens and not isinstance(node, ast.Return):
+        return None
+    assert isinstance(node, (ast.Assign, ast.Return))
+    return node.value if isinstance(node.value, ast.Tuple) and len(node.value.elts) > 1 else None

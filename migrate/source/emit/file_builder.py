@@ -1,0 +1,403 @@
+"""One file of MindSpore source: its definitions in the order in which they need each other, each by its own name."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from ....mappings.rows import Row
+from ..module_api import CONTAINERS, DROPPED
+from ..observe.instrument import first_line
+from ..observe.kinds import CallableKind, ModuleKind
+from ..observe.observations import Function, Observations
+from ..rewrite import control_flow, signatures
+from ..rewrite.context import Problem, Program, Reads, row_of
+from ..rewrite.control_flow import fill_empty_blocks
+from ..rewrite.library_lookups import ChosenEntries
+from ..rewrite.rewriter import Rewriter
+from ..rewrite.signatures import SignatureRewriter, names_in
+from ..source_files import OWN, Constant, SourceFiles, local_names, short
+from . import configurations
+from .imports import Imports, report_undefined, undefined
+from .model_function import ModelFunction, constructors_in
+from .unused_code import defines, tidy
+
+
+class Emitted(NamedTuple):
+    """The text of the new file, and what could not be written."""
+
+    text: str
+    problems: list[Problem]
+
+
+class FileBuilder(SourceFiles):
+    """Collects the definitions of one model in the order in which they need each other."""
+
+    def __init__(self, facts: Observations, renamed: Mapping[str, str]) -> None:
+        super().__init__(facts)
+        self.new_names = renamed
+        self.definitions: dict[str, ast.stmt] = {}
+        self.configurations: list[str] = []
+        self.problems: list[Problem] = []
+        self.wanted = self._wanted()
+        taken = self._taken()
+        self.head = Imports(taken)
+        self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
+        self.settings = frozenset(self.settings_functions())
+        self.reads: Reads = {}
+        top = self.at_top()
+        self.model = ModelFunction(self, top | OWN | set(renamed.values()), free="net" not in top)
+
+    def _taken(self) -> frozenset[str]:
+        """The names of parameters, variables, functions and classes in what is translated."""
+        owners = self.owners.items()
+        found = {name.rpartition(".")[2] for name, own in owners if any(f.qualified in self.wanted for f in own)}
+        for function in self.functions.values():
+            node = self.node(function) if function.qualified in self.wanted else None
+            found.update(local_names(node) if node is not None else ())
+        return frozenset(found) | set(self.new_names.values())
+
+    def _wanted(self) -> set[str]:
+        """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
+        these call; how somebody's own functions came by the arguments is not."""
+        classes = {base for bases in self.facts.classes.values() for base in bases} | set(
+            constructors_in(self.facts.root)
+        )
+        waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward")]
+        found: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name in found or name not in self.functions:
+                continue
+            found.add(name)
+            node, file = self.node(self.functions[name]), self.functions[name].file
+            for inner in ast.walk(node) if node is not None else ():
+                if isinstance(inner, ast.Call):
+                    for callee in self.facts.callees(file, inner):
+                        plain = callee.removeprefix("partial ").removeprefix("module ")
+                        waiting += [plain, f"{plain}.__init__", f"{plain}.forward"]
+                elif isinstance(inner, (ast.Name, ast.Attribute)):  # handed on, as in self.apply(self._init)
+                    kinds = self.facts.kinds(file, inner)
+                    functions = (kind for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function")
+                    waiting += [kind.name for kind in functions]
+        return found
+
+    def name(self, qualified: str) -> ast.expr:
+        """The expression for a name of MindSpore's, of msmigrate's or of Python's library, noted for the imports."""
+        return self.head.name(qualified)
+
+    def imported_name(self, module: str, name: str) -> ast.expr:
+        """A name that is imported from a module."""
+        return self.head.of(module, name)
+
+    def row(self, name: str) -> Row | None:
+        """The row by which a call is translated; for a class of the program that is made as its base of torch's is,
+        that one's."""
+        if name not in self.translated:
+            return row_of(name)
+        for base in self.facts.bases(name):
+            if base in self.translated:
+                if f"{base}.__init__" in self.translated:
+                    return None
+            else:
+                return None if base in CONTAINERS else row_of(base)
+        return None
+
+    def torch_base(self, name: str) -> Row | None:
+        """The row of the class of torch's that a class of modules is, or comes from."""
+        rows = (row_of(base) for base in self.facts.bases(name) if base not in self.translated)
+        return next((row for row in rows if row is not None), None)
+
+    def python(self, file: str, name: str) -> str:
+        """Note a name of Python's library for the imports, and define a constant of the file's top; its new name."""
+        self.head.python(self.tree(file), name)
+        origin = self.origin(file, name)
+        return name if origin is None else self._constant(origin)
+
+    def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> ast.expr | None:
+        """A constant of a module of theirs: its new name, or the value that it was `seen` to be where the file that
+        defines it says another; None for anything else."""
+        if module not in self.all_files:
+            return None
+        origin = self.origin(self.all_files[module], name)
+        if origin is not None and (not seen or seen == [origin.value]):
+            return ast.Name(self._constant(origin), ast.Load())
+        return ast.Constant(seen[0]) if seen is not None and len(seen) == 1 else None
+
+    def _constant(self, origin: Constant) -> str:
+        if origin.key not in self.definitions:
+            made = self._attribute(origin.file, origin.node)
+            for inner in ast.walk(made):
+                if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store) and inner.id == origin.name:
+                    inner.id = self.called(origin.key)
+            self.definitions.setdefault(origin.key, made)
+        return self.called(origin.key)
+
+    def called(self, qualified: str) -> str:
+        """The name in the new file of a class, function or constant: `pkg.layers.Block`, `layers.py:WIDTH`."""
+        module, _, name = qualified.rpartition(".")
+        key = f"{self.modules[module]}:{name}" if qualified in self.assigned else qualified
+        return self.new_names.get(key, short(key).rpartition(":")[2])
+
+    def define(self, qualified: str) -> None:
+        """Translate a class or function, after those that it names."""
+        if qualified in self.definitions or qualified in DROPPED:
+            return
+        if qualified in self.owners:
+            self._class(qualified)
+        elif qualified.rpartition(".")[0] in self.owners:
+            self.define(qualified.rpartition(".")[0])
+        elif qualified in self.functions:
+            self._function(self.functions[qualified])
+        elif qualified in self.assigned:
+            module, _, name = qualified.rpartition(".")
+            self.python(self.modules[module], name)
+        elif qualified.rpartition(".")[0] in self.modules:
+            self._maker(qualified)
+
+    def _maker(self, qualified: str) -> None:
+        """A function that ran when its file was imported, and made one that runs now."""
+        module, _, name = qualified.rpartition(".")
+        file = self.modules[module]
+        node = next((n for n in self.tree(file).body if isinstance(n, ast.FunctionDef) and n.name == name), None)
+        inner = {f.line for f in self.facts.functions if f.qualified.startswith(f"{qualified}.<locals>.")}
+        if node is None or not inner:
+            return
+        found = copy.deepcopy(node)
+        for place, statement in enumerate(node.body):
+            if isinstance(statement, ast.FunctionDef) and first_line(statement) in inner:
+                self._needed(file, statement)
+                found.body[place] = Rewriter(self, file).function(statement, statement.name)
+        found.name = self.called(qualified)
+        for name_node in ast.walk(found):
+            if isinstance(name_node, ast.Name):
+                name_node.id = self.python(file, name_node.id)
+        self.definitions[qualified] = found
+
+    def _function(self, function: Function) -> None:
+        node = self.node(function)
+        if node is None:
+            return
+        self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
+        self._needed(function.file, node)
+        made = self._translated(Rewriter(self, function.file), node, self.called(function.qualified))
+        del self.definitions[function.qualified]
+        self.definitions[function.qualified] = made
+
+    def _class(self, qualified: str) -> None:
+        module, _, _ = qualified.rpartition(".")
+        file = self.modules.get(module)
+        node = None if file is None else self.class_node(file, qualified.removeprefix(f"{module}."))
+        if file is None or node is None:
+            return
+        if configurations.is_configuration(qualified, node, self):
+            self.configurations.append(qualified)
+            self.definitions[qualified] = configurations.empty_dataclass(qualified, self)
+            return
+        self.definitions[qualified] = ast.Pass()
+        own = [base for base in node.bases if is_needed_base(self.names(file).name(base), self)]
+        bases = [self._base(file, base) for base in own or node.bases]
+        body: list[ast.stmt] = []
+        adds = False
+        ran = {function.line: function for function in self.owners[qualified]}
+        for statement in node.body:
+            if isinstance(statement, ast.FunctionDef):
+                first = first_line(statement)
+                if first in ran and (ran[first].qualified in self.wanted or is_property(statement)):
+                    self._needed(file, statement)
+                    name = "construct" if statement.name == "forward" else statement.name
+                    rewriter = Rewriter(self, file, qualified)
+                    body.append(self._translated(rewriter, statement, name))
+                    adds |= rewriter.adds
+            elif not is_dropped(statement):
+                body.append(self._attribute(file, statement))
+        del self.definitions[qualified]
+        if self.derives(qualified, "torch.nn.Sequential") and "nn.SequentialCell" in map(ast.unparse, bases):
+            keep_cell_list(body)
+        if adds:
+            append(body, "self.update_parameters_name()")
+        kept = [item for item in node.decorator_list if signatures.of_python(item, self, file)]  # dataclass
+        for decorator in kept:
+            self._named(file, decorator)
+        self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
+
+    def _translated(self, rewriter: Rewriter, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
+        """The function under another name, which raises where a decorator would have done something around it."""
+        found = rewriter.function(node, name)
+        place = int(ast.get_docstring(found) is not None)
+        for decorator, text in signatures.effective_decorators(node, self, rewriter.file):
+            found.body.insert(place, ast.Expr(rewriter.missing(decorator, text)))
+        found.body[place:place] = signatures.notes(node, self, rewriter.file)
+        return found
+
+    def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:
+        """A statement in a class or at a file's top that gives a name a value."""
+        if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            return statement
+        statement = copy.deepcopy(statement)
+        hints = SignatureRewriter(self, file)
+        if isinstance(statement, ast.AnnAssign):
+            statement.annotation = hints.hint(statement.annotation)
+        if statement.value is not None:
+            statement.value = ChosenEntries(self.names(file).name, self.unseen).visit(statement.value)
+            for name in names_in(statement.value, self.names(file).name):
+                self.define(name)
+            self._named(file, statement.value)
+            static = control_flow.observe_statically(statement.value, Rewriter(self, file))
+            statement.value = static or hints.default(statement.value)
+        return statement
+
+    def _base(self, file: str, node: ast.expr) -> ast.expr:
+        name = self.names(file).name(node)
+        self.define(name)
+        self._named(file, node)
+        return SignatureRewriter(self, file).hint(node)
+
+    def _needed(self, file: str, node: ast.FunctionDef) -> None:
+        """Define what a function calls or names, and what its defaults name."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Call):
+                for name in self.facts.callees(file, inner):
+                    self._define_owner(name)
+            if isinstance(inner, (ast.Name, ast.Attribute)):
+                for kind in self.facts.kinds(file, inner):
+                    if isinstance(kind, CallableKind) and kind.what != "partial":
+                        self._define_owner(kind.name)
+                    elif isinstance(kind, ModuleKind):
+                        self._define_owner(kind.cls)
+        for default in (*node.args.defaults, *node.args.kw_defaults):
+            if default is not None:
+                for name in names_in(default, self.names(file).name):
+                    self.define(name)
+                self._named(file, default)
+
+    def _named(self, file: str, node: ast.AST) -> None:
+        """Define what a tree names of Python's and of its file's constants."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Name):
+                self.python(file, inner.id)
+
+    def _define_owner(self, name: str) -> None:
+        whole = name in self.owners or name in self.functions or name in self.assigned
+        self.define(name if whole else name.rpartition(".")[0])
+
+
+def build_file(facts: Observations, name: str, says: str) -> Emitted:
+    """The whole file; name: of the function that makes the model. says: its docstring."""
+    assembly, root = _assembled(facts, {})
+    module = next(constructors_in(facts.root), "").rpartition(".")[0]
+    first = (f"{module}.", f"{assembly.modules.get(module, module)}:")
+    if new := unique_names(assembly.definitions, first, {name}):
+        assembly, root = _assembled(facts, new)
+    maker = assembly.model.function(name, root)
+    for node in assembly.definitions.values():
+        fill_empty_blocks(node)
+    text = _text(says, maker, assembly)
+    if report_undefined(undefined(text), maker, assembly):
+        text = _text(says, maker, assembly)
+    return Emitted(text, assembly.problems)
+
+
+def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileBuilder, ast.expr]:
+    """The definitions under their names or new ones, and the expression that makes the model."""
+    assembly = FileBuilder(facts, new_names)
+    root = assembly.model.expression(facts.root)
+    more = [*assembly.model.shared.before, root]
+    configurations.fill(assembly.configurations, assembly, assembly.model.expression, more)
+    tidy(assembly.definitions, more)
+    return assembly, root
+
+
+def _text(says: str, maker: ast.FunctionDef, assembly: FileBuilder) -> str:
+    nodes = [ast.fix_missing_locations(node) for node in (*assembly.definitions.values(), maker)]
+    body = "\n\n\n".join(map(ast.unparse, nodes))
+    return f'"""{says}"""\n\n{assembly.head.text(ast.parse(body))}\n\n\n{body}\n'
+
+
+def is_needed_base(name: str, program: Program) -> bool:
+    """Whether a base class is more than what a library adds to its classes, and a model never ran."""
+    package = name.partition(".")[0]
+    known = name in program.translated or package in ("", "torch") or package in sys.stdlib_module_names
+    return known or program.row(name) is not None or not program.unseen(name)
+
+
+def is_property(node: ast.FunctionDef) -> bool:
+    """Whether a method is read as an attribute."""
+    return any(isinstance(item, ast.Name) and item.id == "property" for item in node.decorator_list)
+
+
+def is_dropped(statement: ast.stmt) -> bool:
+    """Whether a statement of a class is neither its docstring nor an attribute that a model needs."""
+    if isinstance(statement, ast.Expr):
+        return not isinstance(statement.value, ast.Constant)
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+        return True
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    return isinstance(target, ast.Name) and (target.id.startswith("__") or target.id == "_version")
+
+
+def keep_cell_list(body: list[ast.stmt]) -> None:
+    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make it anew after ours."""
+    for statement in body:
+        calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]
+        if any(not call.args for call in own):
+            append([statement], "self.cell_list = list(self.cells())")
+
+
+def append(body: list[ast.stmt], text: str) -> None:
+    """Add a statement to `__init__`."""
+    for statement in body:
+        if isinstance(statement, ast.FunctionDef) and statement.name == "__init__":
+            statement.body.append(ast.parse(text).body[0])
+
+
+def unique_names(definitions: Mapping[str, ast.stmt], first: tuple[str, ...], taken: Collection[str]) -> dict[str, str]:
+    """New names for definitions, after the file that each is from: `DecoderBlock`, `decoder_scale`, `DECODER_WIDTH`.
+
+    definitions: by module and name, or by file and name (`layers.py:WIDTH`). Of several with one name that whose key
+    starts with one of `first` keeps it, or else the first. A function does not keep the name of a method that calls it:
+    compiled, MindSpore takes the method for the function, and it calls itself. taken: names that are not free.
+    """
+    names = {key: found[0] for key, node in definitions.items() if (found := defines(node))}
+    order = sorted(names, key=lambda key: not key.startswith(first))
+    used, new = {*taken}, {}
+    hidden = _hidden(definitions.values())
+    for key in order:
+        name = names[key]
+        if name in used or (name in hidden and isinstance(definitions[key], ast.FunctionDef)):
+            new[key] = name = _free(_after(key, name), {*used, *names.values()})
+        used.add(name)
+    return new
+
+
+def _hidden(nodes: Collection[ast.stmt]) -> set[str]:
+    """The names that a method of the same name calls."""
+    methods = [inner for node in nodes if isinstance(node, ast.ClassDef) for inner in node.body]
+    return {
+        call.func.id
+        for method in methods
+        if isinstance(method, ast.FunctionDef)
+        for call in ast.walk(method)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == method.name
+    }
+
+
+def _after(key: str, name: str) -> str:
+    """A name with that of its file in front, in its own way of writing."""
+    place = key.rpartition(":")[0] or key.rpartition(f".{name}")[0]
+    words = [word for word in re.split(r"\W+", place.removesuffix(".py")) if word and word != "__init__"] or ["other"]
+    word = words[-1].strip("_")
+    if name.isupper():
+        return f"{word.upper()}_{name}"
+    if name[:1].isupper():
+        return "".join(part[:1].upper() + part[1:] for part in word.split("_")) + name
+    return f"{'_' if name.startswith('_') else ''}{word}_{name.lstrip('_')}"
+
+
+def _free(name: str, used: Collection[str]) -> str:
+    return next(one for one in (name, *(f"{name}_{n}" for n in range(2, len(used) + 3))) if one not in used)

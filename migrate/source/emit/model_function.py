@@ -1,0 +1,332 @@
+"""The function that makes the model: constructions and changes as statements, and what stands in it twice made once."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import functools
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from ....mappings.rows import Row
+from ..module_api import CONTAINERS, NAMES, NOT_CONVERTED
+from ..observe.kinds import of_constant
+from ..rewrite.context import Definitions, ObservedArgument, Problem, Unwritable, set_receivers
+from ..rewrite.row_calls import bind_arguments, with_initial_values, write_call, write_reference
+
+# a cell that was part of another keeps the names that its parameters had there, and one that came later has its own
+NAMED = """for name, parameter in net.parameters_and_names():
+    parameter.name = name"""
+ADD, REPLACE = (f"msmigrate.nn.{name}" for name in ("add_cell", "replace_cell"))
+
+
+class ModelFunction:
+    """Writes the values of the worker's report, and the function that makes the model of them.
+
+    definitions: what the new file has. taken: names that mean something else. free: whether the model may be called
+    `net`. renamed: whether parameters have to be named once the model is whole.
+    """
+
+    def __init__(self, definitions: Definitions, taken: Iterable[str], *, free: bool) -> None:
+        self.definitions = definitions
+        self.shared = SharedObjects(definitions.facts.root, taken, free=free)
+        self.renamed = definitions.facts.taken_out
+
+    def expression(self, value: Any, wanted: str = "") -> ast.expr:
+        """The expression for a value of the worker's report; see torch_construction.py.
+
+        wanted: the parameter that it goes to.
+        """
+        if isinstance(value, Mapping):
+            if "call" in value:
+                if "changed" not in value:
+                    return self.shared.once(value, wanted, lambda: self._call(value))
+                self.renamed = self.renamed or set(value["changed"]) != {"drawn"}
+                after = functools.partial(self.changes, changed=value["changed"])
+                return self.shared.changed(value, wanted, lambda: self._call(value), after)
+            if "child" in value:  # taken out of a module that is no part of the model
+                return _child(self.expression(value["of"]), value["child"])
+            if "of" in value:  # one of an Enum
+                self.definitions.define(value["of"])
+                return ast.Attribute(self._called(value["of"]), value["name"], ast.Load())
+            if "name" in value:
+                return self._named(value["name"])
+            for kind, node in (("tuple", ast.Tuple), ("list", ast.List)):
+                if kind in value:
+                    return node([self.expression(item) for item in value[kind]], ast.Load())
+            if "dict" in value:
+                pairs = [(self.expression(key), self.expression(item)) for key, item in value["dict"]]
+                return ast.Dict([key for key, _ in pairs], [item for _, item in pairs])
+            return self._missing(f"how this {value.get('unknown')} is made was not seen")
+        return ast.parse(repr(value), mode="eval").body
+
+    def function(self, name: str, root: ast.expr) -> ast.FunctionDef:
+        """The function that makes the model; arguments that its class takes besides may be given to it."""
+        classes = {node.name: node for node in self.definitions.definitions.values() if isinstance(node, ast.ClassDef)}
+        call = root
+        for statement in self.shared.before:
+            if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == ast.unparse(root):
+                call = statement.value
+        owner = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+        head, more = f"def {name}() -> {owner if owner in classes else 'nn.Cell'}:", False
+        if isinstance(root, ast.Call) and owner in classes:
+            inits = [n for n in classes[owner].body if isinstance(n, ast.FunctionDef) and n.name == "__init__"]
+            given = {word.arg for word in root.keywords}
+            free = [argument.arg for init in inits for argument in init.args.args[1 + len(root.args) :]]
+            more = bool(set(free) - given) and None not in given
+        if more and isinstance(root, ast.Call):
+            head = head.replace("()", "(**kwargs: Any)", 1)
+            root.keywords.append(ast.keyword(None, ast.Name("kwargs", ast.Load())))
+        maker = ast.parse(f"{head}\n    pass").body[0]
+        assert isinstance(maker, ast.FunctionDef)
+        body = [*self.shared.before]
+        if self.renamed:
+            if not isinstance(root, ast.Name):
+                body.append(ast.Assign([ast.Name("net", ast.Store())], root))
+                root = ast.Name("net", ast.Load())
+            named = ast.parse(NAMED).body
+            assert isinstance(named[0], ast.For)
+            named[0].iter = ast.Call(ast.Attribute(root, "parameters_and_names", ast.Load()), [], [])
+            body += named
+        maker.body = [*body, ast.Return(root)]
+        return maker
+
+    def _named(self, name: str) -> ast.expr:
+        """A class or function that is handed on."""
+        self.definitions.define(name)
+        row = self.definitions.row(name) if name not in self.definitions.translated else None
+        return self._called(name) if row is None else write_reference(row, {}, self.definitions.name)
+
+    def _call(self, value: Mapping[str, Any]) -> ast.expr:
+        name, args, kwargs = value["call"], value["args"], value["kwargs"]
+        self.definitions.define(name)
+        if name == "functools.partial" and isinstance(args[0], Mapping) and "name" in args[0]:
+            row = self.definitions.row(args[0]["name"])
+            if row is not None:
+                return self._crossed(row, args[0]["name"], args[1:], kwargs, partial=True)
+        row = self.definitions.row(name)
+        if row is not None and name not in CONTAINERS:
+            return self._crossed(row, name, args, kwargs)
+        names = self.definitions.parameters(name)
+        words = [ast.keyword(key, self.expression(item, key)) for key, item in kwargs.items()]
+        given = [self.expression(item, names[at] if at < len(names) else "") for at, item in enumerate(args)]
+        found = ast.Call(self._called(name), given, words)
+        inner = args[0].get("name", "") if args and isinstance(args[0], Mapping) else ""
+        set_receivers(found, [inner if name == "functools.partial" else name])
+        return found
+
+    def _crossed(
+        self, row: Row, name: str, args: list[Any], kwargs: Mapping[str, Any], *, partial: bool = False
+    ) -> ast.expr:
+        """The call of the row's class, or of one of the program's that is made as its base is."""
+        namer = self.definitions.name
+        try:
+            given = bind_arguments(row, [self._given(a) for a in args], {k: self._given(v) for k, v in kwargs.items()})
+            found = write_reference(row, given, namer) if partial else write_call(row, given, namer)
+        except Unwritable as error:
+            return self._missing(str(error))
+        if name in self.definitions.translated:
+            self.definitions.define(name)
+            if partial and isinstance(found, ast.Call):
+                found.args[0] = self._called(name)
+            elif isinstance(found, ast.Call):
+                found.func = self._called(name)
+        return found if partial else with_initial_values(row, found, namer)
+
+    def _given(self, value: Any) -> ObservedArgument:
+        """A value as an argument: numbers and tuples of them are known."""
+        node = self.expression(value)
+        try:
+            constant = ast.literal_eval(node)
+        except (ValueError, TypeError, SyntaxError):
+            return ObservedArgument(node, [], None)
+        return ObservedArgument(node, [of_constant(constant)], [constant])
+
+    def _missing(self, text: str) -> ast.Call:
+        self.definitions.problems.append(Problem("", 0, text))
+        return ast.Call(self.definitions.name(NOT_CONVERTED), [ast.Constant(text)], [])
+
+    def _called(self, name: str) -> ast.expr:
+        if name in CONTAINERS or name in NAMES:
+            return self.definitions.name(CONTAINERS.get(name) or NAMES[name])
+        module, _, last = name.rpartition(".")
+        if module in sys.stdlib_module_names:
+            return self.definitions.imported_name(module, last)
+        return ast.Name(self.definitions.called(name), ast.Load())
+
+    def changes(self, net: str, changed: Mapping[str, Any]) -> list[ast.stmt]:
+        """First what trains no longer, then what was put in place, as people write it.
+
+        net: the variable that holds the module; see torch_changes.py. What cannot be written becomes a problem.
+        """
+        found = [statement for one in changed.get("frozen", ()) for statement in self._frozen(net, one)]
+        for pair in changed.get("tied", ()):
+            target, source = (self._parameter(net, pair[side]) for side in ("parameter", "of"))
+            target.ctx = ast.Store()
+            found.append(ast.Assign([target], source))
+        for text in changed.get("missed", ()):
+            self.definitions.problems.append(Problem("", 0, text))
+            found.append(ast.Expr(ast.Call(self.definitions.name(NOT_CONVERTED), [ast.Constant(text)], [])))
+        for one in changed.get("numbers", ()):
+            target = ast.Attribute(_at(net, one["path"]), one["name"], ast.Store())
+            found.append(ast.Assign([target], self.expression(one["value"])))
+        drawn = [(one["first"], self._drawn(net, one)) for one in changed.get("drawn", ())]
+        found += [statement for first, statement in drawn if first]
+        for one in changed.get("children", ()):
+            *way, (name, within) = one["path"]
+            found.append(self._placed(_at(net, way), name, within, self.expression(one["made"]), new=one["new"]))
+        return found + [statement for first, statement in drawn if not first]
+
+    def _drawn(self, net: str, told: Mapping[str, Any]) -> ast.stmt:
+        """`init_weights(net.head, std=0.02)`, or `net.apply(init_weights)`."""
+        self.definitions.define(told["call"])
+        function = ast.Name(self.definitions.called(told["call"]), ast.Load())
+        owner = _at(net, told["path"])
+        if told["applied"]:
+            return ast.Expr(ast.Call(ast.Attribute(owner, "apply", ast.Load()), [function], []))
+        words = [ast.keyword(key, self.expression(value)) for key, value in told["kwargs"].items()]
+        call = ast.Call(function, [owner, *map(self.expression, told["args"])], words)
+        set_receivers(call, [told["call"]])
+        return ast.Expr(call)
+
+    def _placed(self, owner: ast.expr, name: str, within: str, cell: ast.expr, *, new: bool) -> ast.stmt:
+        if within == "ModuleDict":
+            return ast.Assign([ast.Subscript(owner, ast.Constant(name), ast.Store())], cell)
+        if within and name.isdecimal() and new:
+            return ast.Expr(ast.Call(ast.Attribute(owner, "append", ast.Load()), [cell], []))
+        if within and name.isdecimal():
+            return ast.Assign([ast.Subscript(owner, ast.Constant(int(name)), ast.Store())], cell)
+        if within == "Sequential":
+            helper = self.definitions.name(ADD if new else REPLACE)
+            return ast.Expr(ast.Call(helper, [owner, ast.Constant(name), cell], []))
+        if name.isidentifier():
+            return ast.Assign([ast.Attribute(owner, name, ast.Store())], cell)
+        return ast.Expr(ast.Call(ast.Name("setattr", ast.Load()), [owner, ast.Constant(name), cell], []))
+
+    def _frozen(self, net: str, told: Mapping[str, Any]) -> list[ast.stmt]:
+        """`for parameter in net.layer1.get_parameters(): parameter.requires_grad = False`, or one parameter's."""
+        owner = _at(net, told["path"])
+        if not told["parameter"]:
+            target: ast.expr = ast.Name("parameter", ast.Load())
+            every = ast.Call(ast.Attribute(owner, "get_parameters", ast.Load()), [], [])
+            return [ast.For(ast.Name("parameter", ast.Store()), every, [_untrained(target)], [])]
+        return [_untrained(self._parameter(net, told))]
+
+    def _parameter(self, net: str, told: Mapping[str, Any]) -> ast.Attribute:
+        """One parameter of a module, by MindSpore's name."""
+        row = self.definitions.torch_base(told["class"])
+        states = {state.torch: state.mindspore for state in row.state} if row is not None else {}
+        held = states.get(told["parameter"], told["parameter"]) or told["parameter"]
+        return ast.Attribute(_at(net, told["path"]), held, ast.Load())
+
+
+def constructors_in(value: Any) -> Iterator[str]:
+    """The classes and functions that make the model."""
+    if isinstance(value, Mapping):
+        if "call" in value:
+            yield value["call"]
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from constructors_in(item)
+
+
+def _child(parent: ast.expr, name: str) -> ast.expr:
+    """The child of a module by its name, which may be a number."""
+    if name.isidentifier():
+        return ast.Attribute(parent, name, ast.Load())
+    return ast.Subscript(parent, ast.Constant(int(name) if name.isdecimal() else name), ast.Load())
+
+
+def _at(net: str, path: list[list[str]]) -> ast.expr:
+    """The module at a path, as `net.layer1[0]`."""
+    found: ast.expr = ast.Name(net, ast.Load())
+    for name, within in path:
+        if within == "ModuleDict" or name.isdecimal():
+            found = ast.Subscript(found, ast.Constant(int(name) if within != "ModuleDict" else name), ast.Load())
+        else:
+            found = ast.Attribute(found, name, ast.Load())
+    return found
+
+
+def _untrained(parameter: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Attribute(parameter, "requires_grad", ast.Store())], ast.Constant(False))
+
+
+class SharedObjects:
+    """The objects of a worker's report that occur more than once, as variables of the function that makes the model.
+
+    taken: names that mean something else. free: whether the model itself may be called `net`. `before` are the
+    assignments, in the order in which they need each other.
+    """
+
+    def __init__(self, root: Any, taken: Iterable[str], *, free: bool = False) -> None:
+        self.many = {key for key, count in Counter(_ids(root, set())).items() if count > 1}
+        self.root, self.free = root, free
+        self.taken = set(taken)
+        self.names: dict[int, ast.expr] = {}
+        self.before: list[ast.stmt] = []
+
+    def once(self, value: Mapping[str, Any], wanted: str, make: Callable[[], ast.expr]) -> ast.expr:
+        """The expression for an object: its variable, where it has one. wanted: what it is called where it goes."""
+        key = value.get("id")
+        if key not in self.many:
+            return make()
+        if key not in self.names:
+            found = make()
+            if isinstance(found, ast.Call):
+                name = self._name(wanted or _words(value))
+                self.before.append(ast.Assign([ast.Name(name, ast.Store())], found))
+                found = ast.Name(name, ast.Load())
+            self.names[key] = found
+        return copy.deepcopy(self.names[key])
+
+    def changed(
+        self,
+        value: Mapping[str, Any],
+        wanted: str,
+        make: Callable[[], ast.expr],
+        after: Callable[[str], list[ast.stmt]],
+    ) -> ast.expr:
+        """The variable of an object that is changed after it is made, by what `after` writes for its name."""
+        key = value["id"]
+        if key not in self.names:
+            name = "net" if value is self.root and self.free else self._name(wanted or _words(value))
+            self.before.append(ast.Assign([ast.Name(name, ast.Store())], make()))
+            self.names[key] = ast.Name(name, ast.Load())
+            self.before += after(name)
+        return copy.deepcopy(self.names[key])
+
+    def _name(self, wanted: str) -> str:
+        name, number = wanted, 1
+        while name in self.taken:
+            number += 1
+            name = f"{wanted}{number}"
+        self.taken.add(name)
+        return name
+
+
+def _ids(value: Any, seen: set[int]) -> Iterator[int]:
+    """The objects of a report, each as often as it stands there; what stands in one that was seen does not count."""
+    if isinstance(value, Mapping):
+        key = value.get("id")
+        if key is not None:
+            yield key
+            if key in seen:
+                return
+            seen.add(key)
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from _ids(item, seen)
+
+
+def _words(value: Mapping[str, Any]) -> str:
+    """`basic_block` for a BasicBlock, and for a partial of one."""
+    name = str(value["call"])
+    if name == "functools.partial" and value["args"] and isinstance(value["args"][0], Mapping):
+        name = value["args"][0].get("name", name)
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.rpartition(".")[2]).lower()

@@ -1,0 +1,192 @@
+"""A function rewritten so that it reports which of its statements run, and what its expressions are.
+
+Python's source does not say whether `x` is a tensor or a number, nor which class `norm_layer` stands for. So the
+model is built and run once more with functions that tell: every statement that is reached, and the value of every
+expression, by its place in the source. Nothing is imported from a framework here.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import copy
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+from typing import Any, TypeGuard
+
+from .observations import Place, place
+
+REACHED, VALUE, CALL = "_msmigrate_reached", "_msmigrate_value", "_msmigrate_call"
+FUTURE = __future__.annotations.compiler_flag
+EXPRESSIONS = (
+    *(ast.Name, ast.Attribute, ast.Subscript, ast.Call, ast.BinOp, ast.BoolOp, ast.IfExp, ast.Compare, ast.UnaryOp),
+    *(ast.Tuple, ast.List, ast.Dict, ast.ListComp),
+)
+
+
+def sliced(node: ast.stmt) -> TypeGuard[ast.Assign]:
+    """Whether a statement writes into one slice, such as `x[:, a:b] = y`, whose index calls nothing."""
+    if not isinstance(node, ast.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0], ast.Subscript):
+        return False
+    inside = list(ast.walk(node.targets[0]))
+    return any(isinstance(inner, ast.Slice) for inner in inside) and not any(
+        isinstance(inner, (ast.Call, ast.NamedExpr, ast.Await)) for inner in inside
+    )
+
+
+class _Reporting(ast.NodeTransformer):
+    """Wraps expressions and precedes statements; `places` is what the numbers in the reports stand for."""
+
+    def __init__(self, places: list[Place]) -> None:
+        self.places = places
+
+    def report(self, name: str, node: ast.AST, *values: ast.expr) -> ast.Call:
+        """A call that reports under the number of the node's place."""
+        self.places.append(place(node))
+        call = ast.Call(ast.Name(name, ast.Load()), [ast.Constant(len(self.places) - 1), *values], [])
+        return ast.copy_location(call, node)
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """The statements, each after a report that it is reached."""
+        told: list[ast.stmt] = []
+        for index, statement in enumerate(body):
+            docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+            if not docstring and not isinstance(statement, (ast.Global, ast.Nonlocal)):
+                report = ast.Expr(self.report(REACHED, statement))
+                told.append(ast.copy_location(report, statement))
+            if isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Subscript):
+                there = copy.deepcopy(statement.target)
+                there.ctx = ast.Load()
+                told.append(ast.copy_location(ast.Expr(self.report(VALUE, statement.target, there)), statement))
+            if sliced(statement):
+                told.append(ast.copy_location(ast.Expr(self._emptiness(statement.targets[0])), statement))
+            told.append(self.visit(statement))
+        return told
+
+    def _emptiness(self, target: ast.expr) -> ast.Call:
+        """A report, under the place of a slice that is written to, of whether nothing is in it."""
+        there: Any = copy.deepcopy(target)
+        there.ctx = ast.Load()
+        shape = ast.Call(ast.Name("getattr", ast.Load()), [there, ast.Constant("shape"), ast.Tuple([], ast.Load())], [])
+        return self.report(VALUE, target, ast.Compare(ast.Constant(0), [ast.In()], [shape]))
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Everything inside, blocks of statements by `block`; annotations stay as they are."""
+        for name, value in ast.iter_fields(node):
+            if name in ("annotation", "returns", "decorator_list", "type_params", "bases", "pattern", "type_comment"):
+                continue
+            if isinstance(value, list) and value and isinstance(value[0], ast.stmt):
+                setattr(node, name, self.block(value))
+            elif isinstance(value, list):
+                setattr(node, name, [self.visit(item) if isinstance(item, ast.AST) else item for item in value])
+            elif isinstance(value, ast.AST):
+                setattr(node, name, self.visit(value))
+        return node
+
+    def visit(self, node: ast.AST) -> Any:
+        """A node that may be replaced by one that reports its value."""
+        if isinstance(node, ast.JoinedStr):
+            return node
+        if not isinstance(node, EXPRESSIONS) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+            return self.generic_visit(node)
+        if isinstance(node, ast.Name) and node.id == "super":
+            return node
+        if isinstance(node, ast.Call):
+            return self.report(VALUE, node, self._call(node))
+        found: Any = self.generic_visit(node)
+        return self.report(VALUE, node, found)
+
+    def _call(self, node: ast.Call) -> ast.Call:
+        """The call of what a report gives back, which is what was to be called."""
+        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "vars", "dir", "eval", "exec"):
+            return node  # they look at the frame that calls them
+        function = node.func
+        inner: Any = self.generic_visit(function) if isinstance(function, ast.Attribute) else self.visit(function)
+        told = self.report(CALL, function, inner)
+        arguments = [self._argument(argument) for argument in node.args]
+        keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
+        return ast.copy_location(ast.Call(told, arguments, keywords), node)
+
+    def _argument(self, node: ast.expr) -> ast.expr:
+        """An argument of a call; of `*sizes`, for a variable, also how many there are, under the star's place."""
+        if not isinstance(node, ast.Starred) or not isinstance(node.value, (ast.Name, ast.Attribute)):
+            return self.visit(node)
+        there = copy.deepcopy(node.value)
+        length = ast.Call(
+            ast.Name("getattr", ast.Load()), [there, ast.Constant("__len__"), ast.Name("int", ast.Load())], []
+        )
+        told = self.report(VALUE, node, ast.Call(length, [], []))
+        both = ast.Tuple([told, self.visit(node.value)], ast.Load())
+        node.value = ast.Subscript(both, ast.Constant(1), ast.Load())
+        return node
+
+
+def first_line(node: ast.FunctionDef) -> int:
+    """The line at which Python says that a function begins: that of its first decorator."""
+    return node.decorator_list[0].lineno if node.decorator_list else node.lineno
+
+
+def definition(tree: ast.AST, name: str, line: int) -> ast.FunctionDef | None:
+    """The definition in a file's tree of the function that begins at a line; None for lambdas and classes."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef) and node.name == name and first_line(node) == line:
+            return node
+    return None
+
+
+def qualified(tree: ast.AST, node: ast.FunctionDef) -> str:
+    """The qualified name of a definition in a file's tree, such as `decorator.<locals>.wrapper`; empty if not in there.
+
+    A function's code bears it too, from Python 3.11 on.
+    """
+    for outer in ast.iter_child_nodes(tree):
+        if outer is node:
+            return node.name
+        if inside := qualified(outer, node):
+            name = getattr(outer, "name", "")
+            function = isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+            return f"{name}.<locals>.{inside}" if function else f"{name}.{inside}" if name else inside
+    return ""
+
+
+def instrumented(node: ast.FunctionDef, function: FunctionType, places: list[Place]) -> CodeType:
+    """The code that computes what a function does and reports; adds the places that the reports number to `places`.
+
+    node: the function's definition, which stays as it is: a function inside may be made to report by itself. Raises
+    ValueError where the compiler makes something else of it.
+    """
+    code, node = function.__code__, copy.deepcopy(node)
+    node.decorator_list = []
+    node.body = _Reporting(places).block(node.body)
+    inside: ast.stmt = node
+    *_, owner, _ = ("", *function.__qualname__.split("."))
+    if owner.isidentifier():  # names with two underscores in front are spelled with the class's
+        inside = ast.copy_location(ast.ClassDef(owner, [], [], [node], []), node)
+    enclosing = ast.parse("def _msmigrate_enclosing(): pass").body[0]
+    assert isinstance(enclosing, ast.FunctionDef)
+    enclosing.args.args = [ast.arg(name) for name in code.co_freevars if name != "__class__"]
+    names = [name for name in (owner, node.name) if name.isidentifier() and name not in code.co_freevars]
+    enclosing.body = [ast.Global(names), inside] if names else [inside]  # so that a function finds itself where it was
+    ast.copy_location(enclosing, node)
+    flags = code.co_flags & FUTURE
+    module = ast.fix_missing_locations(ast.Module([enclosing], []))
+    for found in _codes(compile(module, code.co_filename, "exec", flags=flags, dont_inherit=True)):
+        if found.co_name == code.co_name and found.co_firstlineno == node.lineno:
+            if found.co_freevars != code.co_freevars:
+                raise ValueError(f"{code.co_name}: {found.co_freevars} instead of {code.co_freevars}")
+            return found
+    raise ValueError(f"{code.co_name} is not in what it was compiled to")
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    """Every code object inside."""
+    for const in code.co_consts:
+        if isinstance(const, CodeType):
+            yield const
+            yield from _codes(const)
+
+
+def install(function: FunctionType, code: CodeType, reached: Any, value: Any, call: Any) -> None:
+    """Make a function run the instrumented code, with these to report to."""
+    function.__globals__.update({REACHED: reached, VALUE: value, CALL: call})
+    function.__code__ = code

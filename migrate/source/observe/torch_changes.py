@@ -1,0 +1,349 @@
+"""What somebody's own function changed in a module that it had made: `model.fc = nn.Linear(512, 10)`, frozen layers.
+
+A module is told by the call that made it, which knows nothing of this. A child that began to exist after that call was
+over has been put in place; what else is different shows beside a module that the same call makes anew.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import types
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from .torch_values import Names, is_torch
+
+Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
+NUMBERS = (bool, int, float, str)
+INITIALIZERS = "torch.nn.init."
+IN_PLACE = {
+    f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
+}
+
+
+class Made(NamedTuple):
+    """How a module was made: the call, and the counts of the log before and after it."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    began: int
+    ended: int
+
+
+class Drawn(NamedTuple):
+    """A call that drew weights of a module, which is its first argument, or whose `apply` it is."""
+
+    module: nn.Module
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    applied: bool
+    began: int
+    ended: int
+
+
+class Log(Protocol):
+    """What is known of how the objects of a model were made; see torch_construction.py."""
+
+    names: Names
+    creations: dict[int, Creation]
+    begun: dict[int, int]
+    ended: dict[int, int]
+    numbers: dict[int, dict[str, Any]]
+    drawings: int
+    drawn: list[Drawn]
+    running: bool
+    count: Iterator[int]
+
+    def made(self, value: Any) -> Any:
+        """How to make a value anew, as plain JSON."""
+
+    def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """A call, with its arguments, as plain JSON."""
+
+
+class Step(NamedTuple):
+    """A child on the way into a module: its name, and what kind of container it is in."""
+
+    name: str
+    within: str  # Sequential, ModuleList, ModuleDict, or empty
+
+
+def changes(log: Log, module: nn.Module, made: Made) -> dict[str, Any]:
+    """What has to be done to a module once it is made as it was; empty where nothing has.
+
+    `children`: path and description of what was put in place, `new` where nothing stood there. `frozen`: the paths of
+    modules, and of parameters with the class that holds them, that no longer train. `tied`: parameters that became
+    another one. `drawn`: calls that drew weights. `numbers`: what attributes of their own classes were set to.
+    `instead`: how one of torch's own layers is made as it is now. `missed`: in words, what cannot be told.
+    """
+    given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
+    placed = [*_placed(log, module, made, given, ())]
+    fresh = _anew(made)
+    found: dict[str, Any] = {}
+    outside = [_text(path) for path, _ in placed]
+    if placed:
+        found["children"] = [
+            {"path": path, "made": log.made(child), "new": not _has(fresh, _text(path))} for path, child in placed
+        ]
+    elsewhere = {name for name, part in module.named_modules(remove_duplicate=False) if id(part) in given}
+    if fresh is not None:
+        theirs = _Beside(module, fresh, {*outside, *elsewhere})
+        frozen, missed = [*theirs.frozen()], [*theirs.missed(log)]
+        layers: dict[str, dict[str, tuple[Any, Any]]] = {}
+        for path, key, value, before, of_torch in theirs.numbers(log):
+            if of_torch:
+                layers.setdefault(path, {})[key] = (value, before)
+            else:
+                told = {"path": _steps(module, path), "name": key, "value": log.made(value)}
+                found.setdefault("numbers", []).append(told)
+        for path, settings in layers.items():
+            anew = _made_with(log, module.get_submodule(path), {key: value for key, (value, _) in settings.items()})
+            if anew is not None and not path:
+                found["instead"] = anew
+                continue
+            if anew is not None:
+                found.setdefault("children", []).append({"path": _steps(module, path), "made": anew, "new": False})
+                continue
+            for key, (value, before) in settings.items():
+                place = f"{path}.{key}".lstrip(".")
+                missed.append(
+                    f"{place} was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
+                )
+        for path, one in _drawn_after(log, module, made):
+            if any(path == part or path.startswith(f"{part}.") for part in (*outside, *elsewhere) if part):
+                continue  # a module that is told by itself
+            first = any(log.begun.get(id(child), 0) > one.began for _, child in placed)
+            call = _drawing(log, _steps(module, path), one, first=first)
+            if isinstance(call, str):
+                missed.append(call)
+            else:
+                found.setdefault("drawn", []).append(call)
+        tied = [{side: _held(log, module, name) for side, name in pair.items()} for pair in theirs.tied()]
+        if tied:
+            found["tied"] = tied
+        if frozen:
+            found["frozen"] = [_held(log, module, f"{path}.{leaf}") for path, leaf in frozen]
+        if missed:
+            found["missed"] = missed
+    return found
+
+
+def _placed(
+    log: Log, owner: nn.Module, made: Made, given: set[int], path: tuple[Step, ...]
+) -> Iterator[tuple[tuple[Step, ...], nn.Module]]:
+    """The outermost children that were made after the module was, with their paths."""
+    for name, child in owner._modules.items():
+        if child is None or id(child) in given:
+            continue
+        here = (*path, Step(name, _container(owner)))
+        later = log.begun.get(id(child), made.ended) > made.ended
+        if later and id(child) in log.numbers:  # not what forward made
+            yield here, child
+        else:
+            yield from _placed(log, child, made, given, here)
+
+
+class _Beside:
+    """A module beside one that the same call made anew, apart from the children at some paths."""
+
+    def __init__(self, module: nn.Module, fresh: nn.Module, outside: set[str]) -> None:
+        self.module, self.fresh, self.outside = module, fresh, outside
+
+    def inside(self, path: str) -> bool:
+        """Whether it is the call's own doing what stands there."""
+        return not any(path == one or path.startswith(f"{one}.") or not one for one in self.outside)
+
+    def frozen(self) -> Iterator[tuple[str, str]]:
+        """Modules whose parameters all train no longer, outermost first, and single parameters: path and name."""
+        fresh = dict(self.fresh.named_parameters(remove_duplicate=False))
+        own = {n: p for n, p in self.module.named_parameters(remove_duplicate=False) if self.inside(n) and n in fresh}
+        frozen = {name for name, p in own.items() if not p.requires_grad and fresh[name].requires_grad}
+        for path, _ in self.module.named_modules(remove_duplicate=False):
+            under = {name for name in own if name.startswith(f"{path}.") or not path}
+            if under and under <= frozen:
+                frozen -= under
+                yield path, ""
+        for name in sorted(frozen):
+            path, _, leaf = name.rpartition(".")
+            yield path, leaf
+
+    def tied(self) -> Iterator[dict[str, str]]:
+        """Parameters that became one: the name of that which went, `of` that which stands in its place."""
+        fresh = dict(self.fresh.named_parameters(remove_duplicate=False))
+        first: dict[int, str] = {}
+        for name, parameter in self.module.named_parameters(remove_duplicate=False):
+            if self.inside(name) and name in fresh:
+                of = first.setdefault(id(parameter), name)
+                if fresh[of] is not fresh[name]:
+                    yield {"parameter": name, "of": of}
+
+    def missed(self, log: Log) -> Iterator[str]:
+        """In words, modules that are gone or of another class."""
+        theirs = dict(self.module.named_modules(remove_duplicate=False))
+        for path, part in self.fresh.named_modules(remove_duplicate=False):
+            if not self.inside(path):
+                continue
+            other = theirs.get(path)
+            if other is None:
+                if path.rpartition(".")[0] in theirs:
+                    yield f"{path} was removed after the model was made"
+            elif type(other) is not type(part):
+                kinds = log.names.name(type(part)), log.names.name(type(other))
+                yield f"{path} became a {kinds[1]} from a {kinds[0]} after the model was made"
+
+    def numbers(self, log: Log) -> Iterator[tuple[str, str, Any, Any, bool]]:
+        """What was set to another number: path, attribute, its value, that which the call gave, whether of torch's."""
+        theirs = dict(self.module.named_modules(remove_duplicate=False))
+        for path, part in self.fresh.named_modules(remove_duplicate=False):
+            other = theirs.get(path)
+            if other is None or type(other) is not type(part) or not self.inside(path):
+                continue
+            values = log.numbers.get(id(other), {})
+            for key, value in _numbers(part).items():
+                if key in values and values[key] != value and not _not_a_number(values[key], value):
+                    yield path, key, values[key], value, is_torch(type(part))
+
+
+def noted(model: nn.Module) -> dict[int, dict[str, Any]]:
+    """The numbers and words that each module of a new model holds, before it runs."""
+    return {id(part): _numbers(part) for part in model.modules()}
+
+
+def _not_a_number(*values: Any) -> bool:
+    """Whether all are NaN, which no NaN equals."""
+    return all(isinstance(value, float) and math.isnan(value) for value in values)
+
+
+def _numbers(module: nn.Module) -> dict[str, Any]:
+    """Numbers and words among a module's attributes, and tuples of them."""
+    found = {}
+    for key, value in vars(module).items():
+        items = value if isinstance(value, tuple) else (value,)
+        if key != "training" and not key.startswith("_") and all(isinstance(item, NUMBERS) for item in items):
+            found[key] = value
+    return found
+
+
+def _anew(made: Made) -> nn.Module | None:
+    """What the call makes when it is repeated, without values; None where it cannot be."""
+    try:
+        with torch.device("meta"):
+            args, kwargs = copy.deepcopy((made.args, dict(made.kwargs)))
+            found = made.function(*args, **kwargs)
+    except Exception:  # a user's own code may count its calls, or refuse meta
+        return None
+    return found if isinstance(found, nn.Module) else None
+
+
+def _made_with(log: Log, layer: nn.Module, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """One of torch's own layers, told as if it were made with other settings; None where that would be another layer,
+    or one whose parameters train again."""
+    _, cls, args, kwargs = log.creations.get(id(layer), (None, None, (), {}))
+    if cls is not type(layer) or any(not parameter.requires_grad for parameter in layer.parameters()):
+        return None
+    signature = inspect.signature(cls)
+    if not settings.keys() <= signature.parameters.keys():
+        return None
+    given = {**signature.bind(*args, **kwargs).arguments, **settings}
+    return log.call_of(log.names.name(cls), (), given)
+
+
+def _modules(value: Any) -> list[nn.Module]:
+    return [leaf for leaf in pytree.tree_leaves(value) if isinstance(leaf, nn.Module)]
+
+
+def _container(owner: nn.Module) -> str:
+    kinds = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
+    return next((kind.__name__ for kind in kinds if isinstance(owner, kind)), "")
+
+
+def _text(path: tuple[Step, ...]) -> str:
+    return ".".join(step.name for step in path)
+
+
+def _has(module: nn.Module | None, path: str) -> bool:
+    """Whether there is something at a path; where the module could not be made anew, it is taken to be."""
+    return module is None or path in dict(module.named_modules(remove_duplicate=False))
+
+
+def _steps(module: nn.Module, path: str) -> list[Step]:
+    steps, part = [], module
+    for name in path.split(".") if path else ():
+        steps.append(Step(name, _container(part)))
+        part = part._modules[name]
+    return steps
+
+
+def _held(log: Log, module: nn.Module, name: str) -> dict[str, Any]:
+    """A parameter by the module that holds it, and that one's class; every one of it where the name ends with a dot."""
+    path, _, leaf = name.lstrip(".").rpartition(".") if name.strip(".") else ("", "", "")
+    return {"path": _steps(module, path), "parameter": leaf, "class": log.names.name(type(module.get_submodule(path)))}
+
+
+def draws(name: str) -> bool:
+    """Whether a function of torch's gives a tensor other values."""
+    return name.startswith(INITIALIZERS) or name in IN_PLACE
+
+
+def note_drawn(
+    log: Log,
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    found: Any,
+    began: int,
+    before: tuple[int, int],
+) -> None:
+    """Note a call that is over if it drew weights of a module, and neither made another one nor gave anything else.
+
+    began: the log's count before it. before: how many drawings and objects there had been.
+    """
+    applied = is_apply(function)
+    owner = function.__self__ if applied else next(iter(args), None)
+    plain = isinstance(owner, nn.Module) and (applied or isinstance(function, types.FunctionType))
+    nothing_else = (found is None or found is owner) and len(log.begun) == before[1] and not log.running
+    if plain and nothing_else and log.drawings > before[0]:
+        one = Drawn(owner, function, args, kwargs, applied, began, next(log.count))
+        log.drawn.append(one)
+
+
+def is_apply(function: Any) -> bool:
+    """Whether it is a module's `apply`."""
+    return isinstance(function, types.MethodType) and function.__func__ is torch.nn.Module.apply
+
+
+def _drawn_after(log: Log, module: nn.Module, made: Made) -> Iterator[tuple[str, Drawn]]:
+    """The calls that drew weights of a module once it was made, and where in it: none that a class or such a call made
+    itself, which are written with these."""
+    paths = {id(part): path for path, part in reversed([*module.named_modules(remove_duplicate=False)])}
+    for one in log.drawn:
+        if one.began > made.ended and id(one.module) in paths and not _inside(log, one):
+            yield paths[id(one.module)], one
+
+
+def _inside(log: Log, one: Drawn) -> bool:
+    """Whether it happened while a module was made, or in a call that is written."""
+    if any(other.began < one.began < other.ended for other in log.drawn):
+        return True
+    made = (key for key, (value, *_) in log.creations.items() if isinstance(value, nn.Module))
+    return any(log.begun[key] < one.began < log.ended[key] for key in made)
+
+
+def _drawing(log: Log, path: list[Any], one: Drawn, *, first: bool) -> dict[str, Any] | str:
+    """The call as plain JSON, or in words why it cannot be written; first: before other modules were put in place."""
+    function = one.args[0] if one.applied else one.function
+    name = log.names.name(function) if isinstance(function, types.FunctionType) else ""
+    if not name or "<" in name:
+        return (
+            f"weights were drawn by {getattr(function, '__qualname__', function)}: write that as a function of its own"
+        )
+    call = log.call_of(name, () if one.applied else one.args[1:], one.kwargs)
+    return {**call, "path": path, "applied": one.applied, "first": first}

@@ -1,0 +1,274 @@
+"""How the objects of a torch model were made: the log of what its source computes and calls."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import sys
+import types
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils._pytree import tree_leaves
+
+from ..module_api import LOADS
+from .kinds import CallableKind, Kind, ObjectKind, to_json
+from .torch_changes import Creation, Drawn, Made, changes, draws, is_apply, note_drawn
+from .torch_values import PLAIN, Names, configurations, fields_of, is_torch, record_fields
+
+FEW = 4  # distinct constants that are told of one expression
+OFTEN = 1000  # times that an expression is looked at, and from then on every so many
+
+
+class ConstructionLog:
+    """Collects what instrumented functions report: statements, values and calls, by the number of their place."""
+
+    def __init__(self) -> None:
+        self.hit: set[int] = set()
+        self.times: Counter[int] = Counter()
+        self.kinds: dict[int, dict[Kind, None]] = {}
+        self.constants: dict[int, list[Any] | None] = {}
+        self.called: dict[int, dict[str, None]] = {}
+        self.creations: dict[int, Creation] = {}  # by classes
+        self.built: dict[int, Creation] = {}  # modules, by functions
+        self.begun: dict[int, int] = {}  # objects that classes made -> the order in which that began
+        self.ended: dict[int, int] = {}  # the same -> when that was over
+        self.handed: dict[int, int] = {}  # modules that functions built -> when the last of these was over
+        self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they held before it ran
+        self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
+        self.running = False  # whether the model runs by now, and is not being built
+        self.records: dict[str, dict[str, Any]] = {}  # classes of what forward makes to hold tensors
+        self.drawings = 0  # calls that gave a tensor other values
+        self.redrawn: dict[int, int] = {}  # where tensors lie -> when they were last given other values
+        self.drawn: list[Drawn] = []  # by functions, in modules that were made before
+        self.telling: set[int] = set()  # objects whose making is being told
+        self.taking = 0  # the module whose parent is being told: what that is given of it is told by its own making
+        self.count: Iterator[int] = itertools.count()
+        self.names = Names()
+
+    def reached(self, number: int) -> None:
+        """A statement is about to run."""
+        self.hit.add(number)
+
+    def value(self, number: int, value: Any) -> Any:
+        """An expression had this value, which is given back; in long loops one of many is looked at."""
+        self.times[number] += 1
+        if self.times[number] > OFTEN and self.times[number] % OFTEN:
+            return value
+        self.kinds.setdefault(number, {}).setdefault(self.names.kind(value))
+        if isinstance(value, PLAIN):
+            known = self.constants.setdefault(number, [])
+            if known is not None and not any(
+                value is one or (type(value) is type(one) and value == one) for one in known
+            ):
+                self.constants[number] = [*known, value] if len(known) < FEW else None
+        return value
+
+    def call(self, number: int, function: Any) -> Any:
+        """This is about to be called; gives back what to call, which for a class notes how the object is made."""
+        name = self.names.name(function)
+        self.called.setdefault(number, {}).setdefault(name)
+        if draws(name):
+            self.drawings += 1
+            return function if self.running else noting_values(self, function)
+        plain = isinstance(function, types.FunctionType) and not hasattr(function, "__wrapped__")
+        builder = plain and not _loads(function)
+        kind = isinstance(function, (type, functools.partial)) or is_apply(function)
+        if not (builder or kind) or function in (type, object):
+            return function
+
+        def made(*args: Any, **kwargs: Any) -> Any:
+            began, before = next(self.count), (self.drawings, len(self.begun))
+            found = function(*args, **kwargs)
+            note_drawn(self, function, args, kwargs, found, began, before)
+            if is_apply(function):
+                return found
+            if not builder:
+                self.creations.setdefault(id(found), (found, function, args, kwargs))
+                self.begun.setdefault(id(found), began)
+                self.ended.setdefault(id(found), next(self.count))
+                if self.running and isinstance(function, type):
+                    self._note_record(function, found)
+            elif isinstance(found, torch.nn.Module):  # the last to hand it on, and so the outermost
+                self.built[id(found)] = (found, function, args, kwargs)
+                self.handed[id(found)] = next(self.count)
+            return found
+
+        return made
+
+    def made(self, value: Any, *, root: bool = False) -> Any:
+        """How to make a value anew, as plain JSON: `{"call": class, "args": …}`, `{"name": …}`, lists and constants.
+
+        root: it is the model itself, which is told by its class; a module inside by the function that builds it.
+        """
+        if isinstance(value, PLAIN):
+            return value
+        if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
+            return {type(value).__name__: [self.made(item) for item in value]}
+        if isinstance(value, Mapping):
+            return {"dict": [[self.made(key), self.made(item)] for key, item in value.items()]}
+        if isinstance(value, functools.partial):
+            return {**self.call_of("functools.partial", (value.func, *value.args), value.keywords), "id": id(value)}
+        if isinstance(value, Enum):
+            return {"of": self.names.name(type(value)), "name": value.name}
+        if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
+            return {"name": self.names.name(value)}
+        if id(value) in self.telling and self.taking != id(value):
+            return {"unknown": f"{self.names.kind(value)} that is made of what is made of it"}
+        before = set(self.telling)
+        self.telling.add(id(value))
+        try:
+            return self._made_by_call(value, root=root)
+        finally:
+            self.telling = before
+
+    def _made_by_call(self, value: Any, *, root: bool) -> Any:
+        if id(value) in self.parents and not root and self.taking != id(value):
+            parent, name = self.parents[id(value)]
+            before, self.taking = self.taking, id(value)
+            told = self.made(parent)
+            self.taking = before
+            if not _unknown(told):
+                return {"child": name, "of": told}
+        for creation in (None if root else self.built.get(id(value)), self.creations.get(id(value))):
+            if creation is not None:
+                _, maker, args, kwargs = creation
+                if isinstance(maker, functools.partial):
+                    told = self.call_of(self.names.name(maker.func), (*maker.args, *args), {**maker.keywords, **kwargs})
+                else:
+                    told = self.call_of(self.names.name(maker), args, kwargs)
+                if not _unknown(told):
+                    changed = self._changed(value, creation)
+                    told = changed.pop("instead", told)
+                    return {**told, "id": id(value), **({"changed": changed} if changed else {})}
+        fields = fields_of(value)
+        if fields is not None:  # made as its file was imported
+            return {**self.call_of(self.names.name(type(value)), (), fields), "id": id(value)}
+        return {"unknown": str(self.names.kind(value))}
+
+    def _note_record(self, cls: type, made: Any) -> None:
+        """Note a named tuple or a dataclass that holds tensors."""
+        fields = record_fields(cls)
+        if fields is not None and any(
+            isinstance(leaf, torch.Tensor)
+            for name in fields["fields"]
+            for leaf in tree_leaves(getattr(made, name, None))
+        ):
+            known = self.records.setdefault(self.names.name(cls), fields)
+            if issubclass(cls, dict):  # transformers' outputs leave out what is None
+                here = [name for name in fields["fields"] if getattr(made, name, None) is not None]
+                known["present"] = list(dict.fromkeys([*known.get("present", ()), *here]))
+
+    def _changed(self, value: Any, creation: Creation) -> dict[str, Any]:
+        """What was changed in a module after the creation by which it is told."""
+        if not isinstance(value, torch.nn.Module) or id(value) not in self.ended:
+            return {}
+        _, maker, args, kwargs = creation
+        ended = self.handed[id(value)] if creation is self.built.get(id(value)) else self.ended[id(value)]
+        return changes(self, value, Made(maker, args, kwargs, self.begun[id(value)], ended))
+
+    def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """A call, told with its arguments."""
+        told = {key: self.made(item) for key, item in kwargs.items()}
+        return {"call": name, "args": [self.made(item) for item in args], "kwargs": told}
+
+    def imported(self, module: str) -> dict[str, str]:
+        """The names in a module that stand for classes and functions defined elsewhere -> where that is."""
+        found = {}
+        for name, value in vars(sys.modules[module]).items():
+            if isinstance(value, (type, types.FunctionType)) and value.__module__ not in (module, "builtins", "typing"):
+                stands = self.names.name(value)
+                if stands.partition(".")[0] not in ("torch", "typing"):
+                    found[name] = stands
+            elif isinstance(value, types.ModuleType) and value.__name__.partition(".")[0] == "torch":
+                found[name] = value.__name__  # which `from .others import *` may have brought
+        return found
+
+    def classes(self, model: torch.nn.Module) -> dict[str, list[str]]:
+        """Every module's path -> its class and the bases of that."""
+        modules = model.named_modules(remove_duplicate=False)
+        return {path: [self.names.name(base) for base in type(module).__mro__] for path, module in modules}
+
+    def classes_seen(self) -> set[str]:
+        """The names of the classes that were called, or were the value of an expression."""
+        kinds = {kind for told in self.kinds.values() for kind in told}
+        called = {name for told in self.called.values() for name in told}
+        classes = {kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what == "class"}
+        return called | classes | {kind.cls for kind in kinds if isinstance(kind, ObjectKind)}
+
+    def as_json(self) -> dict[str, Any]:
+        """What was reported."""
+        return {
+            "reached": sorted(self.hit),
+            "values": {number: [*map(to_json, kinds)] for number, kinds in self.kinds.items()},
+            "constants": self.constants,
+            "records": self.records,
+            "configurations": configurations(self.names, self.records, self.made),
+            "calls": {number: list(names) for number, names in self.called.items()},
+        }
+
+
+def _loads(function: Any) -> bool:
+    """Whether a function also loads trained weights, which is more than a model needs."""
+    try:
+        return bool(LOADS & {*inspect.signature(function).parameters})
+    except (TypeError, ValueError):
+        return False
+
+
+def _unknown(told: Any) -> bool:
+    """Whether something in a value is told as unknown."""
+    if isinstance(told, dict):
+        return "unknown" in told or any(_unknown(item) for item in told.values())
+    return isinstance(told, list) and any(_unknown(item) for item in told)
+
+
+def taken_out(log: ConstructionLog, model: nn.Module) -> bool:
+    """Find the parts of modules that are no part of the model; says whether parts of the model stand in them."""
+    inside = {id(module) for module in model.modules()}
+    found = False
+    for module, *_ in log.creations.values():
+        if isinstance(module, nn.Module) and id(module) not in inside and not is_torch(type(module)):
+            for owner, name, child in _parts(module):
+                parts = {id(part) for part in child.modules()}
+                if id(model) not in parts and _has_values_of(log, child, module):
+                    log.parents.setdefault(id(child), (owner, name))
+                    found |= bool(parts & inside)
+    return found
+
+
+def noting_values(log: ConstructionLog, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that gives a tensor other values, and now notes whose and when."""
+
+    def drawn(*args: Any, **kwargs: Any) -> Any:
+        given = (getattr(function, "__self__", None), *args, *kwargs.values())
+        tensor = next((one for one in given if isinstance(one, torch.Tensor)), None)
+        if tensor is not None and tensor.layout is torch.strided:  # a sparse one has no memory of its own
+            log.redrawn[_memory(tensor)] = next(log.count)
+        return function(*args, **kwargs)
+
+    return drawn
+
+
+def _parts(module: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
+    """Every module in one, with the module that it is a child of and its name there."""
+    for owner in module.modules():
+        for name, child in owner.named_children():
+            yield owner, name, child
+
+
+def _has_values_of(log: ConstructionLog, child: nn.Module, module: nn.Module) -> bool:
+    """Whether a child was made as the module was, or given to it and then drawn anew."""
+    began, ended = log.begun[id(module)], log.ended[id(module)]
+    drawn = (log.redrawn.get(_memory(parameter), -1) for parameter in child.parameters())
+    return log.begun.get(id(child), -1) > began or any(began < when < ended for when in drawn)
+
+
+def _memory(tensor: torch.Tensor) -> int:
+    """What a tensor and its `data` have in common, also on the meta device, where no tensor has an address."""
+    return int(tensor.untyped_storage()._cdata)

@@ -1,0 +1,267 @@
+"""Worker: build and run a torch model, and report which of its source ran, and what every expression there was.
+
+    python -m msmigrate.migrate.source.observe.torch_observe_worker torchvision:resnet50
+    python -m msmigrate.migrate.source.observe.torch_observe_worker model.py:build 1x3x64x64
+
+The model is built and run twice: once to see which functions there are, and once with functions that report (see
+instrument.py). Prints one line of JSON, which observations.py reads. Inputs are those of `analyze`, and as there the
+model runs without values where it can.
+"""
+
+from __future__ import annotations
+
+import ast
+import cProfile
+import gc
+import os
+import sys
+import sysconfig
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from functools import cache
+from operator import attrgetter
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ....errors import BadInput
+from ...model_spec import Spec, parse, place_of, serve
+from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
+from ..module_api import WRITTEN_FROM_SOURCE
+from .instrument import definition, install, instrumented, qualified
+from .observations import Place
+from .torch_changes import noted
+from .torch_construction import ConstructionLog, taken_out
+from .torch_simplified_transformers import install as install_simplified
+from .torch_simplified_transformers import tie_weights
+
+PACKAGE = str(Path(__file__).parents[3]) + os.sep
+NOT_THEIRS = (
+    PACKAGE,
+    str(Path(torch.__file__).parent) + os.sep,
+    sysconfig.get_path("stdlib") + os.sep,
+    "<",
+)
+SIMPLIFIED = str(Path(__file__).with_name("torch_simplified_transformers.py"))  # ours, and parts of models all the same
+SITE = Path(torch.__file__).parents[1]  # where packages are installed
+
+
+# what describing an object may call itself
+OF_OBJECTS = {"__getattribute__", "__getattr__", "__setattr__", "__eq__", "__hash__", "__repr__", "__str__", "__len__"}
+
+
+class Way(NamedTuple):
+    """Where the model is built and where it runs, and whether training needs more than one image."""
+
+    building: str
+    running: str
+    doubled: bool = False
+
+
+def report(text: str, *told: str) -> dict[str, Any]:
+    """Build the model, run it in both modes, twice, and say what ran; raises BadInput."""
+    with ExitStack() as before:  # what reports here would go on under the same numbers in another model's report
+        return _report(text, told, before)
+
+
+def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, Any]:
+    """The report; `before` is left with what makes the functions what they were before."""
+    quietly()
+    spec = parse(text)
+    install_simplified()
+    make = builder(spec)
+    with suppress(Exception), torch.device("meta"):
+        make()  # what is imported meanwhile is not the model's
+    way, codes = _first(make, spec, told)
+    trees: dict[str, ast.Module] = {}
+    places: list[Place] = []
+    functions = []
+    log = ConstructionLog()
+    left: dict[str, str] = {}  # functions that stay as they were -> why
+    known = _functions()
+    for code in codes:
+        if not _of_torch(code.co_filename):
+            continue
+        first = len(places)
+        same = known.get((code.co_filename, code), [])
+        function = _instrument(code, same, trees, places, log, left, before)
+        if function is not None:
+            functions.append(
+                {
+                    "file": code.co_filename,
+                    **_named(function, code, trees[code.co_filename]),
+                    "line": code.co_firstlineno,
+                    "places": [first, len(places)],
+                }
+            )
+    model, inputs = _run(make, spec, told, way, log)
+    taken = taken_out(log, model)
+    files = _files(name.rpartition(".")[0] for name in log.classes_seen())
+    return {
+        "functions": functions,
+        "left": left,
+        "places": places,
+        **log.as_json(),
+        "files": files,
+        "beside": _beside({*files, *(str(f["module"]) for f in functions)}),
+        "names": {module: log.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
+        "root": log.made(model, root=True),
+        "taken_out": taken,
+        "classes": log.classes(model),
+        "inputs": inputs.said,
+        "versions": {"torch": torch.__version__.partition("+")[0]},
+    }
+
+
+def _first(make: Callable[[], Any], spec: Spec, told: tuple[str, ...]) -> tuple[Way, list[CodeType]]:
+    """The first way in which the model runs, and the code that ran; raises BadInput where there is none.
+
+    Without values where it can be, for speed and memory, and with two images where training wants more than one value.
+    """
+    ways = [Way(*way, doubled) for way in (() if looks_at_values(spec) else WAYS) for doubled in (False, True)]
+    ways += [Way("cpu", "cpu"), Way("cpu", "cpu", doubled=True)]
+    told_first = ""
+    for way in ways:
+        try:
+            with _noticing() as codes:
+                _run(make, spec, told, way)
+        except BadInput:
+            raise
+        except Exception as error:
+            if way == ("cpu", "cpu", False):  # what the others say is of their own making
+                told_first = _why(error)
+        else:
+            return way, codes
+        gc.collect()
+    raise BadInput(told_first)
+
+
+def _run(
+    make: Callable[[], Any], spec: Spec, told: tuple[str, ...], way: Way, log: ConstructionLog | None = None
+) -> tuple[Any, Inputs]:
+    """Build the model and run it in both modes."""
+    torch.manual_seed(0)
+    without = empty_weights() if way.building != way.running else nullcontext()
+    with torch.device(way.building), without:
+        model, returned = split(make())
+        tie_weights(model)
+    if log is not None:
+        log.numbers, log.running = noted(model), True
+    with torch.device(way.running), torch.no_grad():
+        inputs = inputs_for(spec, model, told, returned)
+        if way.running == "meta":
+            inputs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), inputs)
+        model.eval()(*inputs.eval, **inputs.kwargs)
+        model.train()(*(map(twice, inputs.train) if way.doubled else inputs.train), **inputs.kwargs)
+    return model, inputs
+
+
+def _why(error: Exception) -> str:
+    return f"it does not run: {type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+
+
+def _files(modules: Iterable[str]) -> dict[str, str]:
+    """The files of modules that are neither Python's, torch's nor msmigrate's own, by module."""
+    found: dict[str, str] = {}
+    for module in modules:
+        file = getattr(sys.modules.get(module), "__file__", None)
+        if isinstance(file, str) and file.endswith(".py") and _theirs(file):
+            found[module] = file
+    return found
+
+
+def _beside(modules: set[str]) -> dict[str, str]:
+    """The files of all that was imported of the same packages, from which constants may come, by module."""
+    packages = {module.partition(".")[0] for module in modules}
+    own = {name for name, module in list(sys.modules.items()) if _is_users(getattr(module, "__file__", None))}
+    return _files(name for name in list(sys.modules) if name.partition(".")[0] in packages or name in own)
+
+
+def _theirs(file: str) -> bool:
+    """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, but for what it simplifies."""
+    return file.startswith(SIMPLIFIED) or not file.startswith(NOT_THEIRS)
+
+
+def _is_users(file: Any) -> bool:
+    """Whether a file is no installed package's."""
+    return isinstance(file, str) and not file.startswith((*NOT_THEIRS, str(SITE) + os.sep))
+
+
+@contextmanager
+def _noticing() -> Iterator[list[CodeType]]:
+    """The code of every function of theirs that is called meanwhile, by file and line."""
+    found: list[CodeType] = []
+    profiler = cProfile.Profile()  # it counts in C, which a function of our own would take several times as long for
+    profiler.enable()
+    try:
+        yield found
+    finally:
+        profiler.disable()
+        ran = [entry.code for entry in profiler.getstats() if isinstance(entry.code, CodeType)]
+        codes = {(code.co_filename, code): code for code in ran}  # code of another file may be equal to it
+        besides = {attrgetter(name.removeprefix("torch."))(torch).__code__ for name in WRITTEN_FROM_SOURCE}
+        theirs = (code for code in codes.values() if code in besides or _theirs(code.co_filename))
+        found += sorted(theirs, key=lambda code: (code.co_filename, code.co_firstlineno, code.co_name))
+
+
+@cache
+def _of_torch(file: str) -> bool:
+    """Whether a file is the user's own, or of an installed package that imports torch: NumPy's or sympy's functions run
+    too, and are no part of a model."""
+    if SITE not in Path(file).parents:
+        return True
+    package = Path(file).relative_to(SITE).parts[0].removesuffix(".py")
+    modules = [module for name, module in list(sys.modules.items()) if name.partition(".")[0] == package]
+    return any(vars(module).get("torch") is torch for module in modules)
+
+
+def _named(function: FunctionType, code: CodeType, tree: ast.Module) -> dict[str, str]:
+    """The module and the qualified name of a function; what functools.wraps made bears those of the function inside."""
+    node = definition(tree, code.co_name, code.co_firstlineno)
+    if not hasattr(function, "__wrapped__") or node is None:
+        return {"module": function.__module__, "name": function.__qualname__}
+    return {"module": function.__globals__["__name__"], "name": qualified(tree, node)}
+
+
+def _functions() -> dict[tuple[str, CodeType], list[FunctionType]]:
+    """Every function that there is, by its file and its code."""
+    found: dict[tuple[str, CodeType], list[FunctionType]] = {}
+    for thing in gc.get_objects():
+        if type(thing) is FunctionType:  # isinstance asks a dead weak proxy, of which a library may leave some
+            found.setdefault((thing.__code__.co_filename, thing.__code__), []).append(thing)
+    return found
+
+
+def _instrument(
+    code: CodeType,
+    functions: list[FunctionType],
+    trees: dict[str, ast.Module],
+    places: list[Place],
+    log: ConstructionLog,
+    left: dict[str, str],
+    before: ExitStack,
+) -> FunctionType | None:
+    """Make the functions of this code report until `before` is left; returns one of them, None where that cannot be."""
+    if not functions or code.co_name in OF_OBJECTS:
+        return None  # a comprehension, or a class body
+    try:
+        if code.co_filename not in trees:
+            trees[code.co_filename] = ast.parse(Path(code.co_filename).read_bytes())
+        node = definition(trees[code.co_filename], code.co_name, code.co_firstlineno)
+        if node is None:
+            return None
+        told = instrumented(node, functions[0], places)
+    except (OSError, SyntaxError, ValueError) as error:
+        left[f"{functions[0].__module__}.{functions[0].__qualname__}"] = str(error)
+        return None
+    for function in functions:
+        before.callback(setattr, function, "__code__", function.__code__)
+        install(function, told, log.reached, log.value, log.call)
+    return functions[0]
+
+
+if __name__ == "__main__":
+    serve(report)

@@ -1,0 +1,148 @@
+"""Worker: build a torch model for the proof of its conversion, and leave its weights and batches for it in a folder.
+
+    python -m msmigrate.migrate.source.observe.torch_proof_worker torchvision:resnet50 FOLDER SEED BATCH STEPS
+    python -m msmigrate.migrate.source.observe.torch_proof_worker model.py:build FOLDER SEED BATCH STEPS 1x3x64x64
+
+weights.pth is the state dict of the model as it is built under the seed. batch.npz is what parity-step takes for
+batches, one for each step: examples like the model's inputs, with as many values of the same kind, and labels. Prints
+one line of JSON: `outputs`, the shapes of the tensors that the model returns in training mode, and `inputs`; both are
+null where it does not take tensors by position; and `alone`, whether it returns one tensor in nothing else.
+"""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ....errors import BadInput
+from ...model_spec import parse, place_of, serve
+from ...torch_models import Inputs, builder, inputs_for, quietly, split
+from .observations import PROOF_FILES
+from .torch_simplified_transformers import for_training
+
+WEIGHTS, BATCH = PROOF_FILES
+
+
+def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str) -> dict[str, Any]:
+    """Build the model, save its weights, make batches and run it on one; raises BadInput."""
+    quietly()
+    spec = parse(text)
+    torch.manual_seed(int(seed))
+    model, returned = split(builder(spec)())
+    for_training(model)
+    torch.save(model.state_dict(), Path(folder) / WEIGHTS)
+    torch.manual_seed(int(seed))
+    inputs = ordered(model, inputs_for(spec, model, told, returned))
+    if inputs is None or not all(isinstance(x, torch.Tensor) for x in inputs):
+        return {"outputs": None, "alone": False, "inputs": None}
+    if told or returned is None:  # what the user gave stays as it is
+        inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, inputs), strict=True))
+    made, *more = (
+        many([_varied(x, told or returned is not None) for x in inputs], int(batch), first=not step)
+        for step in range(int(steps))
+    )
+    try:
+        with torch.no_grad():
+            found = model.train()(*made)
+    except Exception as error:
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:300]}{place_of(error)}"
+        raise BadInput(f"it does not run in training mode on {len(made[0])} examples: {said}") from None
+    shapes = [list(x.shape) for x in tensors(found)]
+    classes = shapes[0][1] if len(shapes) == 1 and len(shapes[0]) == 2 else 1
+    random = np.random.default_rng(int(seed))
+    arrays = {}
+    for step, each in enumerate((made, *more), 1):
+        arrays[f"labels{step}"] = random.integers(classes, size=len(made[0]))
+        arrays |= {f"input{step}{f'.{i}' if i else ''}": x.numpy() for i, x in enumerate(each)}
+    np.savez(Path(folder) / BATCH, **arrays)
+    alone = isinstance(found, torch.Tensor)
+    return {"outputs": shapes, "alone": alone, "inputs": [list(x.shape) for x in made]}
+
+
+def ordered(model: torch.nn.Module, inputs: Inputs) -> tuple[Any, ...] | None:
+    """The inputs in training mode by position; None where the model takes one by its name alone."""
+    if not inputs.kwargs:
+        return inputs.train
+    parameters = inspect.signature(model.forward).parameters
+    given = [*parameters][len(inputs.train) : len(inputs.train) + len(inputs.kwargs)]
+    by_place = all(parameters[name].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD for name in given)
+    if not by_place or set(given) != set(inputs.kwargs):
+        return None
+    return (*inputs.train, *(inputs.kwargs[name] for name in given))
+
+
+def many(inputs: list[torch.Tensor], batch: int, *, first: bool) -> list[torch.Tensor]:
+    """So many examples like those given, where all inputs share their first axis; else the inputs as they are.
+
+    Each holds the values of the given ones in another order, so that a token stays one, and a mask a mask. first:
+    the given ones are among them.
+    """
+    if any(x.ndim == 0 or len(x) != len(inputs[0]) for x in inputs):
+        return [_plain(x) for x in inputs]
+    rows = [torch.randperm(x[0].numel()) for x in inputs for _ in range(batch)]
+    found = []
+    for i, x in enumerate(inputs):
+        values = [x[k % len(x)].reshape(-1)[rows[i * batch + k]].reshape(x.shape[1:]) for k in range(batch)]
+        values[: len(x)] = list(x[:batch]) if first else values[: len(x)]
+        found.append(_plain(torch.stack(values)))
+    return found
+
+
+def vocabularies(model: torch.nn.Module, inputs: tuple[Any, ...]) -> list[int | None]:
+    """For each input how many tokens the embedding knows that it goes to; None where it goes to none."""
+    sizes: dict[int, int] = {}
+
+    def note(module: torch.nn.Module, args: tuple[Any, ...]) -> None:
+        sizes.setdefault(args[0].data_ptr(), module.num_embeddings)
+
+    embeddings = [module for module in model.modules() if isinstance(module, torch.nn.Embedding)]
+    if not embeddings:
+        return [None] * len(inputs)
+    hooks = [module.register_forward_pre_hook(note) for module in embeddings]
+    try:
+        with torch.no_grad():
+            model.eval()(*inputs)
+    except Exception:  # running in training mode says what is wrong
+        sizes.clear()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return [sizes.get(x.data_ptr()) for x in inputs]
+
+
+def _tokens(x: torch.Tensor, size: int | None) -> torch.Tensor:
+    """Tokens where all of them were the same one, behind which attention has no gradient; anything else as it is."""
+    same = size is not None and not x.is_floating_point() and x.numel() > 1 and bool((x == x.reshape(-1)[0]).all())
+    return torch.randint(size or 1, x.shape, dtype=x.dtype) if same else x
+
+
+def _varied(x: torch.Tensor, given: Any) -> torch.Tensor:
+    """The example, or numbers around 0 where msmigrate chose it, or where all of its are one: a norm divides by how
+    far they lie apart."""
+    numbers = x.is_floating_point() and x.numel() > 1
+    return torch.randn_like(x) if numbers and (not given or x.min() == x.max()) else x
+
+
+def _plain(x: torch.Tensor) -> torch.Tensor:
+    """The values in memory of their own, floating ones in float32."""
+    x = x.detach().to(torch.float32) if x.is_floating_point() else x.detach()
+    return x.contiguous().clone()
+
+
+def tensors(value: Any) -> list[torch.Tensor]:
+    """The tensors that a model returned, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if hasattr(value, "__dataclass_fields__"):
+        value = [getattr(value, name) for name in value.__dataclass_fields__]
+    return [x for item in value for x in tensors(item)] if isinstance(value, (list, tuple)) else []
+
+
+if __name__ == "__main__":
+    serve(report)

@@ -1,0 +1,227 @@
+"""What a model of Hugging Face's transformers needs of its library, in few lines, and how that gets there.
+
+A model of that library stands on classes that download, shard, quantise, cache and generate. What of these a model
+computes with is here, under the names that the library has for it.
+
+A function replaces one of its name in its module, before another file can import it from there; of a class the methods
+replace those of the library's class, which stays what it is for `isinstance` and for what loads it.
+"""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+
+
+class PreTrainedModel(nn.Module):
+    """A model that holds its configuration, and draws its weights once it is whole."""
+
+    def __init__(self, config: Any, *inputs: Any, **kwargs: Any) -> None:
+        super().__init__()
+        self.config = config
+
+    def post_init(self) -> None:
+        """Draw the weights."""
+        self.initialize_weights(self)
+
+    def initialize_weights(self, module: nn.Module) -> None:
+        """Draw the weights of a module, after those inside it; a model inside has drawn its own."""
+        for child in module.children():
+            if not isinstance(child, PreTrainedModel):
+                self.initialize_weights(child)
+        self._init_weights(module)
+
+    def _init_weights(self, module: nn.Module) -> None:
+        std = getattr(self.config, "initializer_range", 0.02)
+        if isinstance(module, (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d)):
+            nn.init.normal_(module.weight, mean=0.0, std=std)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+        elif isinstance(module, nn.Embedding):
+            nn.init.normal_(module.weight, mean=0.0, std=std)
+            if module.padding_idx is not None:
+                nn.init.zeros_(module.weight[module.padding_idx])
+
+
+class GradientCheckpointingLayer(nn.Module):
+    """A layer; nothing of it is computed twice to save memory."""
+
+
+def as_it_is(function: Callable[..., Any] | None = None, **settings: Any) -> Callable[..., Any]:
+    """For decorators that take defaults from the configuration, collect hidden states, or make tuples of outputs."""
+    return as_it_is if function is None else function
+
+
+def apply_chunking_to_forward(
+    forward_fn: Callable[..., torch.Tensor], chunk_size: int, chunk_dim: int, *input_tensors: torch.Tensor
+) -> torch.Tensor:
+    """What a function gives for tensors, all of them at once; parts of `chunk_size` would only save memory."""
+    return forward_fn(*input_tensors)
+
+
+def create_bidirectional_mask(
+    config: Any, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None, **kwargs: Any
+) -> torch.Tensor | None:
+    """What to add to the scores of attention: the lowest number where a key is padding, 0 elsewhere.
+
+    attention_mask: (batch, keys), 0 for padding; None where there is none, and then there is nothing to add.
+    """
+    return None if attention_mask is None else lowest_where(attention_mask[:, None, None, :] == 0, inputs_embeds)
+
+
+def create_causal_mask(
+    config: Any,
+    inputs_embeds: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    past_key_values: Any = None,
+    position_ids: torch.Tensor | None = None,
+    **kwargs: Any,
+) -> torch.Tensor:
+    """What to add to the scores of attention: the lowest number where a key comes later or is padding, 0 elsewhere.
+
+    attention_mask: (batch, keys), 0 for padding; None where there is none.
+    """
+    places = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)
+    hidden = (places[None, :] > places[:, None])[None, None]
+    return lowest_where(hidden, inputs_embeds, attention_mask)
+
+
+def create_sliding_window_causal_mask(
+    config: Any,
+    inputs_embeds: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    past_key_values: Any = None,
+    position_ids: torch.Tensor | None = None,
+    **kwargs: Any,
+) -> torch.Tensor:
+    """The same, and the lowest number also where a key comes `config.sliding_window` places or more before."""
+    places = torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device)
+    before = places[:, None] - places[None, :]
+    hidden = ((before < 0) | (before >= config.sliding_window))[None, None]
+    return lowest_where(hidden, inputs_embeds, attention_mask)
+
+
+def lowest_where(
+    hidden: torch.Tensor, inputs_embeds: torch.Tensor, attention_mask: torch.Tensor | None = None
+) -> torch.Tensor:
+    """The lowest number of the embeddings' dtype where a key is hidden or padding, 0 elsewhere."""
+    if attention_mask is not None:
+        hidden = hidden | (attention_mask[:, None, None, :] == 0)
+    lowest = torch.finfo(inputs_embeds.dtype).min
+    return torch.zeros_like(hidden, dtype=inputs_embeds.dtype).masked_fill(hidden, lowest)
+
+
+class AttentionInterface:
+    """The ways in which attention can be computed, of which the one that a model writes out itself is taken."""
+
+    def get_interface(self, attn_implementation: str | None, default: Callable[..., Any]) -> Callable[..., Any]:
+        """The model's own function."""
+        return default
+
+
+# a library's module -> its names -> what stands there instead
+REPLACED: Mapping[str, Mapping[str, Any]] = {
+    "transformers.modeling_utils": {
+        "PreTrainedModel": PreTrainedModel,
+        "AttentionInterface": AttentionInterface,
+    },
+    "transformers.modeling_layers": {"GradientCheckpointingLayer": GradientCheckpointingLayer},
+    "transformers.utils.generic": {
+        "merge_with_config_defaults": as_it_is,
+        "can_return_tuple": as_it_is,
+    },
+    "transformers.utils.output_capturing": {"capture_outputs": as_it_is},
+    "transformers.modeling_rope_utils": {"dynamic_rope_update": as_it_is},
+    "transformers.pytorch_utils": {"apply_chunking_to_forward": apply_chunking_to_forward},
+    "transformers.masking_utils": {
+        "create_bidirectional_mask": create_bidirectional_mask,
+        "create_causal_mask": create_causal_mask,
+        "create_sliding_window_causal_mask": create_sliding_window_causal_mask,
+    },
+}
+
+
+def install() -> None:
+    """From now on, import the libraries with what is simplified of them."""
+    for module in REPLACED:
+        if module in sys.modules:
+            _put(sys.modules[module])
+    sys.meta_path.insert(0, _Finder())
+
+
+def for_training(model: nn.Module) -> None:
+    """Let a model of transformers return no keys and values for a next token, which training does not use, and compute
+    attention as its own code writes it, which is what is moved."""
+    for module in model.modules():
+        config: Any = getattr(module, "config", None)
+        if not type(config).__module__.startswith("transformers."):
+            continue
+        if getattr(config, "use_cache", None) is True:
+            config.use_cache = False
+        if getattr(config, "_attn_implementation", None) == "sdpa":
+            config._attn_implementation = "eager"
+
+
+def tie_weights(model: nn.Module) -> None:
+    """Tie the weights of a model of transformers, which its simplified class leaves as they are made."""
+    if any(cls.__module__ == "transformers.modeling_utils" for cls in type(model).__mro__):
+        model.tie_weights()
+
+
+def simplified_names() -> dict[str, str]:
+    """The library's classes whose source is simplified -> where that stands."""
+    return {
+        f"{module}.{name}": f"{new.__module__}.{new.__qualname__}"
+        for module, names in REPLACED.items()
+        for name, new in names.items()
+        if isinstance(new, type)
+    }
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds what Python finds, with a loader that replaces afterwards."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path, target) if fullname in REPLACED else None
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    """Runs a module, and replaces what is simplified of it."""
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        super().exec_module(module)
+        _put(module)
+
+
+def _put(module: types.ModuleType) -> None:
+    for name, new in REPLACED[module.__name__].items():
+        old = vars(module).get(name)
+        if isinstance(new, type) and isinstance(old, type):
+            _methods(old, new)
+        elif old is not None:
+            setattr(module, name, new)
+
+
+def _methods(old: type, new: type) -> None:
+    """Give a class the functions of another; `super()` in them looks from where they stand now."""
+    for name, function in vars(new).items():
+        if isinstance(function, types.FunctionType):
+            cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+            inside = tuple(types.CellType(old) if free == "__class__" else cell for free, cell in cells)
+            code = function.__code__
+            moved = types.FunctionType(code, function.__globals__, name, function.__defaults__, inside)
+            moved.__kwdefaults__, moved.__qualname__ = function.__kwdefaults__, function.__qualname__
+            moved.__module__ = function.__module__
+            setattr(old, name, moved)

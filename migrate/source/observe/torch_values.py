@@ -1,0 +1,243 @@
+"""A value to its kind, an object to the name under which it is documented; records and configurations."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import sys
+import types
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from ....mappings import table
+from ....mappings.resolve import resolve
+from ..module_api import ROWS_FIRST
+from .kinds import (
+    CallableKind,
+    DeviceKind,
+    DictKind,
+    DtypeKind,
+    Kind,
+    ModuleKind,
+    ObjectKind,
+    PlainKind,
+    PythonModule,
+    SequenceKind,
+    SizeKind,
+    TensorKind,
+)
+from .torch_simplified_transformers import simplified_names
+
+PLAIN = (bool, int, float, str, type(None))
+LONG = 60  # items of a list whose kinds are told
+MANY = 20  # keys of a dictionary that are told
+DICTIONARIES = (dict, OrderedDict, defaultdict)  # and no class that somebody made of one
+DEEP = 2  # levels of a list that are told
+BUILT_IN = {
+    "builtins._VariableFunctionsClass.": "torch.",
+    "torch._VariableFunctionsClass.": "torch.",
+    "torch._C._nn.": "torch.nn.functional.",
+    "torch._tensor.": "torch.",
+}
+SIMPLIFIED = simplified_names()
+
+
+class Names:
+    """What values are, in a word, and what classes and functions are called.
+
+    configured: the dataclasses that were seen and are no records.
+    """
+
+    def __init__(self) -> None:
+        self.documented = documented_names()
+        self.configured: dict[int, Any] = {}
+
+    def kind(self, value: Any, deep: int = DEEP) -> Kind:
+        """What a value is; deep: so many levels of what it holds are looked at."""
+        if isinstance(value, torch.Tensor):
+            dtype = str(value.dtype).removeprefix("torch.")
+            return TensorKind(dtype, value.dim(), isinstance(value, torch.nn.Parameter))
+        if isinstance(value, torch.nn.Module):
+            return ModuleKind(self.name(type(value)))
+        if isinstance(value, type):
+            return CallableKind("class", self.name(value))
+        if isinstance(value, types.ModuleType):
+            return PythonModule(value.__name__)
+        if isinstance(value, functools.partial):
+            return CallableKind("partial", self.name(value.func))
+        if isinstance(value, torch.Size):
+            return SizeKind(len(value))
+        if isinstance(value, (list, tuple)):
+            some = value if len(value) <= LONG else (*value[: LONG - 10], *value[-10:])
+            inside = dict.fromkeys(self.kind(item, deep - 1) for item in some) if deep else {}
+            return SequenceKind(type(value).__name__, tuple(inside))
+        if type(value) in DICTIONARIES and all(isinstance(key, str) for key in value):
+            told = value.items() if deep and len(value) <= MANY else ()
+            return DictKind(tuple((key, self.kind(item, deep - 1)) for key, item in told))
+        if isinstance(value, (torch.dtype, torch.device)):
+            return DtypeKind() if isinstance(value, torch.dtype) else DeviceKind()
+        if callable(value) and hasattr(value, "__name__"):
+            return CallableKind("function", self.name(value))
+        if isinstance(value, PLAIN):
+            return PlainKind(type(value).__name__)
+        if dataclasses.is_dataclass(value):
+            self.configured.setdefault(id(value), value)
+        return ObjectKind(self.name(type(value)))
+
+    def name(self, found: Any) -> str:
+        """The name under which a class or function is documented, or else where it stands."""
+        if isinstance(found, functools.partial):
+            return f"partial {self.name(found.func)}"
+        known = self.documented.get(id(found))
+        if known:
+            return known[1]
+        stands = standing(found)
+        if stands in ROWS_FIRST:
+            return ROWS_FIRST[stands]
+        owner = getattr(found, "__self__", None)
+        if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+            if isinstance(owner, torch.Tensor):
+                return f"torch.Tensor.{found.__name__}"
+            kind, name = defining(type(owner), found)
+            return public(f"{self.name(kind)}.{name}")
+        if isinstance(found, torch.nn.Module):
+            return f"module {self.name(type(found))}"
+        if not hasattr(found, "__qualname__"):
+            return f"object {self.name(type(found))}"
+        return public(stands if getattr(found, "__module__", None) else f"builtins.{found.__qualname__}")
+
+
+def standing(found: Any) -> str:
+    """Module and qualified name; for a function made in another, the name that its file's top gives it, if any."""
+    module, name = getattr(found, "__module__", ""), getattr(found, "__qualname__", "")
+    if "<locals>" in name:
+        top = vars(sys.modules[module]) if module in sys.modules else {}
+        name = next((key for key, value in top.items() if value is found), name)
+    stands = f"{module}.{name}"
+    return SIMPLIFIED.get(stands, stands)
+
+
+def is_torch(cls: type) -> bool:
+    """Whether a class is torch's own."""
+    return cls.__module__.partition(".")[0] == "torch"
+
+
+def public(name: str) -> str:
+    """The name under which one calls what torch builds in."""
+    for ours, theirs in BUILT_IN.items():
+        if name.startswith(ours):
+            return theirs + name.removeprefix(ours)
+    return name
+
+
+def defining(cls: type, method: Any) -> tuple[type, str]:
+    """The class of a method resolution order in which a bound method stands, which `super()` may have found; and the
+    name that it has there, which a decorator's function does not bear."""
+    function, name = getattr(method, "__func__", None), method.__name__
+    if function is not None:
+        for base in cls.__mro__:
+            if vars(base).get(name) is function:
+                return base, name
+        for base in cls.__mro__:
+            for key, value in vars(base).items():
+                if value is function:
+                    return base, key
+    return next((base for base in cls.__mro__ if name in vars(base)), cls), name
+
+
+def documented_names() -> dict[int, tuple[Any, str]]:
+    """The objects that the mapping table names, which are held, with the name of their row, or an alias."""
+    found: dict[int, tuple[Any, str]] = {}
+    for row in table.rows():
+        for name in (row.torch, *row.aliases):
+            if name.startswith(("torch.", "operator.")):  # other packages' source is translated
+                try:
+                    thing = resolve(name)
+                except Exception:  # what this version of torch does not have
+                    continue
+                found.setdefault(id(thing), (thing, name))
+    for name, thing in vars(torch.nn).items():
+        if isinstance(thing, type):
+            found.setdefault(id(thing), (thing, f"torch.nn.{name}"))
+    return found
+
+
+def record_fields(cls: type) -> dict[str, Any] | None:
+    """The fields of a named tuple's class or a dataclass, in order, and those with plain defaults; None of others."""
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        named: Any = cls
+        defaults = {k: v for k, v in named._field_defaults.items() if isinstance(v, PLAIN)}
+        return {"named": False, "fields": list(named._fields), "defaults": defaults}
+    if dataclasses.is_dataclass(cls):
+        fields = [field for field in dataclasses.fields(cls) if field.init]
+        defaults = {field.name: field.default for field in fields if isinstance(field.default, PLAIN)}
+        return {"named": True, "fields": [field.name for field in fields], "defaults": defaults}
+    return None
+
+
+def fields_of(value: Any) -> dict[str, Any] | None:
+    """What a dataclass or a named tuple was made of, without what it has anyway; None for anything else."""
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        named: Any = type(value)
+        defaults = named._field_defaults
+        found = value._asdict().items()
+    elif dataclasses.is_dataclass(value):
+        fields = [field for field in dataclasses.fields(value) if field.init]
+        defaults = {field.name: field.default for field in fields}
+        found = [(field.name, getattr(value, field.name)) for field in fields]
+    else:
+        return None
+    plain = {key: default for key, default in defaults.items() if isinstance(default, PLAIN)}
+    return {k: v for k, v in found if k not in plain or type(v) is not type(plain[k]) or v != plain[k]}
+
+
+def configurations(
+    names: Names, records: dict[str, dict[str, Any]], made: Callable[[Any], Any]
+) -> dict[str, dict[str, Any]]:
+    """By class: the defaults of fields, what every object of it holds that was seen, and other names of fields.
+
+    made: how to make a value anew.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for value in list(names.configured.values()):
+        name = names.name(type(value))
+        if name in records or not _takes_its_fields(type(value)):
+            continue
+        fields = {field.name: _default(field) for field in dataclasses.fields(value) if field.init}
+        defaults = {key: made(item) for key, item in fields.items() if item is not dataclasses.MISSING}
+        holds = {key: vars(value)[key] for key in (*fields, *vars(value)) if key in vars(value)}
+        told = {key: made(item) for key, item in holds.items() if _can_be_written(item)}
+        known = found.setdefault(name, {"defaults": defaults, "held": told, "aliases": _aliases(type(value))})
+        known["held"] = {key: item for key, item in known["held"].items() if key in told and told[key] == item}
+    return found
+
+
+def _takes_its_fields(cls: type) -> bool:
+    """Whether a class is made from its fields, and by no `__init__` of its own, as torchvision's MBConvConfig is."""
+    owner = next(base for base in cls.__mro__ if "__init__" in vars(base))
+    parameters = vars(owner).get("__dataclass_params__")
+    return parameters is not None and parameters.init
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    return field.default
+
+
+def _can_be_written(value: Any) -> bool:
+    """Whether something can be written: numbers, texts, what holds such, and other configurations."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_can_be_written, value))
+    if isinstance(value, dict):
+        return all(_can_be_written(item) for pair in value.items() for item in pair)
+    return value is None or isinstance(value, (bool, int, float, str)) or dataclasses.is_dataclass(value)
+
+
+def _aliases(cls: type) -> dict[str, str]:
+    """Other names of fields, as transformers' configurations tell them."""
+    found = getattr(cls, "attribute_map", None)
+    return dict(found) if isinstance(found, dict) and all(isinstance(name, str) for name in found.values()) else {}

@@ -1,0 +1,492 @@
+"""Branches that ran or did not, also by a value or a shape; loops over modules; contexts such as no_grad.
+
+What a side that did not run would have been is read from the names of the file. Where that does not suffice, only
+what ran is written. A loop over modules may pick one of them, as TorchScript needed it written:
+
+    for i, layer in enumerate(layers):
+        if i == n:
+            out = layer(x)
+
+MindSpore compiles such a loop with every branch of it; in a feature pyramid its step was not through the compiler after
+five minutes. Only where every number that n was is one of the loop's is it written as what it picks, `layers[n](x)`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import copy
+from collections.abc import Callable
+from typing import Literal
+
+from ..module_api import CONTAINERS, NAMES
+from ..observe.instrument import EXPRESSIONS
+from ..observe.kinds import CallableKind, ModuleKind, PythonModule, TensorKind, always_tensors
+from ..observe.observations import Observations
+from .context import Context, Stage, Unwritable, handles, row_of
+from .graph_mode import in_blocks, is_pure
+
+BLOCKS = (ast.For, ast.While, ast.With)
+Missing = Callable[[ast.stmt, str], ast.stmt]  # what stands where something could not be written
+SIMPLE = (ast.Raise, ast.Pass)
+
+
+def select_branches(
+    function: ast.FunctionDef, facts: Observations, file: str, missing: Missing, *, entered: bool = False
+) -> list[ast.stmt]:
+    """The statements of a function that ran, in their order; its docstring stays.
+
+    Of an `if` with two branches of which one never ran, the other takes its place; one without `else` stays a question,
+    so that it is answered anew with other arguments. Where a tensor's value decides, what did not run may run with
+    other inputs: that is missing, and told. Where an input's shape decides, a comment says what was always so. entered:
+    whether the function is the model's own `forward`.
+    """
+    values, inputs = ValueDependence(function, facts, file), InputDependence(function, facts, file, entered=entered)
+    return _Pruning(facts, file, values, inputs, missing, function.name == "__init__").block(function.body)
+
+
+class _Pruning:
+    def __init__(
+        self,
+        facts: Observations,
+        file: str,
+        values: ValueDependence,
+        inputs: InputDependence,
+        missing: Missing,
+        checks: bool,
+    ) -> None:
+        self.facts, self.file, self.values, self.inputs, self.missing = facts, file, values, inputs, missing
+        self.checks = checks  # of arguments: they stay where a model is made
+
+    def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
+        """What is left of some statements."""
+        left: list[ast.stmt] = []
+        for index, statement in enumerate(body):
+            if index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
+                left.append(statement)
+            elif self.facts.reached(self.file, statement):
+                left += self.statement(statement)
+        return left
+
+    def statement(self, statement: ast.stmt) -> list[ast.stmt]:
+        """What is left of a statement that ran."""
+        if isinstance(statement, ast.If):
+            return self.question(statement)
+        if isinstance(statement, BLOCKS):
+            notes, body = split_comments(self.block(statement.body))
+            if isinstance(statement, (ast.For, ast.While)):
+                statement.orelse = self.block(statement.orelse)
+            if not body and isinstance(statement, ast.While) and self.values.decides(statement.test):
+                body = [self.untold(statement, "a loop that did not run")]
+            statement.body = body
+            return [*notes, statement] if statement.body else notes
+        if isinstance(statement, ast.Try):
+            if all(not self.block(handler.body) for handler in statement.handlers):
+                parts = (statement.body, statement.orelse, statement.finalbody)
+                return [kept for part in parts for kept in self.block(part)]
+            return [statement]
+        if isinstance(statement, ast.Assert):
+            return [statement] if self.checks and (statement.msg is None or harmless(statement.msg)) else []
+        return [] if isinstance(statement, ast.Pass) else [statement]
+
+    def question(self, statement: ast.If) -> list[ast.stmt]:
+        """An `if` with the branches that ran."""
+        above, body = split_comments(self.block(statement.body))
+        below, other = split_comments(self.block(statement.orelse))
+        return [*above, *below, *self.answered(statement, body, other)]
+
+    def answered(self, statement: ast.If, body: list[ast.stmt], other: list[ast.stmt]) -> list[ast.stmt]:
+        """An `if` with what is left of its branches."""
+        if self.values.decides(statement.test):
+            if not self.ran(statement.body) and not all(isinstance(inner, SIMPLE) for inner in statement.body):
+                body = [self.untold(statement, "a branch that did not run")]
+            elif statement.orelse and not self.ran(statement.orelse):
+                other = [self.untold(statement, "a branch that did not run")]
+        elif not self.ran(statement.orelse) and statement.orelse:
+            return [*self.said(statement.orelse, statement, always=True), *body]  # the test was always true
+        elif not self.ran(statement.body):
+            kept = self.checks and not statement.orelse and _refuses(statement.body)
+            return [statement] if kept else [*self.said(statement.body, statement, always=False), *other]  # or never
+        if body:
+            return [ast.copy_location(ast.If(statement.test, body, other), statement)]
+        opposite = ast.copy_location(ast.UnaryOp(ast.Not(), statement.test), statement.test)
+        return [ast.copy_location(ast.If(opposite, other, []), statement)] if other else []
+
+    def said(self, dropped: list[ast.stmt], statement: ast.If, *, always: bool) -> list[ast.stmt]:
+        """The comment on a branch that is not written; none on one that only refuses."""
+        if all(isinstance(inner, SIMPLE) for inner in dropped):
+            return []
+        return self.inputs.note(statement.test, always=always)
+
+    def ran(self, body: list[ast.stmt]) -> bool:
+        """Whether any of some statements was reached."""
+        return any(self.facts.reached(self.file, statement) for statement in body)
+
+    def untold(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
+        """What stands for statements whose run was not seen."""
+        return self.missing(statement, f"{what}: a tensor's value decides, in {ast.unparse(statement.test)}")
+
+
+def _refuses(body: list[ast.stmt]) -> bool:
+    """Whether statements only raise an error of Python's own."""
+    raised = [statement.exc for statement in body if isinstance(statement, ast.Raise) and statement.cause is None]
+    return len(raised) == len(body) and all(error is not None and harmless(error) for error in raised)
+
+
+class InputDependence:
+    """Tells the conditions of one function that depend on what a model is given; `file` is where it stands.
+
+    entered: whether the function is the model's own `forward`, whose arguments are the inputs.
+    """
+
+    def __init__(self, function: ast.FunctionDef, facts: Observations, file: str, *, entered: bool) -> None:
+        self.facts, self.file = facts, file
+        given = function.args
+        arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs)
+        self.inputs = {argument.arg for argument in arguments if argument.arg != "self"} if entered else set()
+        self.names = set(self.inputs)
+        self.silent = function.name == "__init__"  # there are no inputs yet
+        before = -1
+        while before < len(self.names):
+            before = len(self.names)
+            for node in ast.walk(function):
+                if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) and self._given(node.value):
+                    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                    for target in targets:
+                        self.names |= {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and _stored(n)}
+
+    def note(self, test: ast.expr, *, always: bool) -> list[ast.stmt]:
+        """The comment for a condition that was always so with these inputs, or never; nothing for one on anything else,
+        such as the model's own options."""
+        text = " ".join(ast.unparse(test).split())
+        if self.silent or "torch" in text or "isinstance" in text or not self._decides(test):
+            return []
+        return [comment(f"{'always' if always else 'never'} with the example inputs: {text}")]
+
+    def _decides(self, test: ast.expr) -> bool:
+        if isinstance(test, ast.BoolOp):
+            return any(map(self._decides, test.values))
+        if isinstance(test, ast.UnaryOp):
+            return self._decides(test.operand)
+        if isinstance(test, ast.Compare) and ast.unparse(test.comparators[-1]) == "None":  # an argument not given
+            return isinstance(test.left, ast.Name) and test.left.id in self.inputs
+        return self._given(test)
+
+    def _given(self, node: ast.AST | None) -> bool:
+        """Whether an expression names a tensor, or what was computed of one."""
+        names = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name)] if node is not None else []
+        return any(name.id in self.names or self._tensor(name) for name in names)
+
+    def _tensor(self, node: ast.Name) -> bool:
+        return any(isinstance(k, TensorKind) and not k.parameter for k in self.facts.kinds(self.file, node))
+
+
+def comment(text: str) -> ast.stmt:
+    """A statement that is written as a comment."""
+    return ast.Expr(ast.Name(f"# {text}", ast.Load()))
+
+
+def is_comment(node: ast.AST) -> bool:
+    """Whether a statement is one of these."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id.startswith("# ")
+
+
+def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
+    """The comments of a block that has nothing else, and what is left of it."""
+    return (body, []) if all(map(is_comment, body)) else ([], body)
+
+
+def fill_empty_blocks(node: ast.AST) -> None:
+    """Give every block that came to hold comments alone a statement, for Python wants one."""
+    for inner in ast.walk(node):
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(inner, field, None)
+            if isinstance(block, list) and block and all(map(is_comment, block)):
+                block.append(ast.Pass())
+
+
+def _stored(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+
+
+ASKS = {"torch.Tensor.item", "torch.Tensor.tolist", "torch.Tensor.numpy", "torch.equal", "torch.allclose"}
+NUMBERS = {"builtins.bool", "builtins.int", "builtins.float"}
+TENSORS = ("Tensor", "Parameter")
+
+
+class ValueDependence:
+    """Tells the conditions of one function that depend on values; `file` is where it stands."""
+
+    def __init__(self, function: ast.FunctionDef, facts: Observations, file: str) -> None:
+        self.facts, self.file = facts, file
+        self.names: set[str] = set()
+        for node in ast.walk(function):
+            if isinstance(node, ast.Assign) and self._number(node.value):
+                self.names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+
+    def decides(self, test: ast.expr) -> bool:
+        """Whether a condition is a tensor, or a number that was taken out of one."""
+        return self._tensor(test) or self._number(test)
+
+    def _tensor(self, node: ast.AST) -> bool:
+        return any(isinstance(kind, TensorKind) for kind in self.facts.kinds(self.file, node))
+
+    def _number(self, node: ast.expr) -> bool:
+        return any(map(self._taken, ast.walk(node)))
+
+    def _taken(self, node: ast.AST) -> bool:
+        """Whether a part of an expression makes a number, or an answer, of a tensor."""
+        if isinstance(node, ast.Call):
+            callees = set(self.facts.callees(self.file, node))
+            return bool(callees & ASKS) or (bool(callees & NUMBERS) and any(map(self._tensor, node.args)))
+        if isinstance(node, ast.Name):
+            return node.id in self.names
+        return isinstance(node, (ast.BoolOp, ast.UnaryOp)) and self._asked(node)
+
+    def _asked(self, node: ast.BoolOp | ast.UnaryOp) -> bool:
+        """Whether Python asks a tensor for its truth, as in `x.any() and y`."""
+        if isinstance(node, ast.BoolOp):
+            return any(map(self._tensor, node.values))
+        return isinstance(node.op, ast.Not) and self._tensor(node.operand)
+
+
+SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals"}
+
+
+def was_observed(node: ast.expr, context: Context) -> bool:
+    """Whether an expression was evaluated; a constant counts as such."""
+    if isinstance(node, EXPRESSIONS):
+        return bool(context.kinds(node))
+    return True
+
+
+def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
+    """`a if test else b`, of which one may not have run."""
+    sides = [_side(side, context) for side in (node.body, node.orelse)]
+    if None in sides:
+        return next(side for side in sides if side is not None)
+    test = context.visit(node.test)
+    body, orelse = sides
+    assert body is not None and orelse is not None
+    return ast.copy_location(ast.IfExp(test, body, orelse), node)
+
+
+def boolean_expression(node: ast.BoolOp, context: Context) -> ast.expr:
+    """`a or b`, of which the last may not have run."""
+    values = [side for side in (_side(value, context) for value in node.values) if side is not None]
+    return values[0] if len(values) == 1 else ast.copy_location(ast.BoolOp(node.op, values), node)
+
+
+def observe_statically(node: ast.expr, context: Context) -> ast.expr | None:
+    """A value that calls torch where no function did, at a file's top; None for any other, and where it is unknown."""
+    resolve = context.program.names(context.file).name
+    calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    return _read(node, context) if any(resolve(call).startswith("torch.") for call in calls) else None
+
+
+def _side(node: ast.expr, context: Context) -> ast.expr | None:
+    """The expression, rewritten; None for one that did not run, and of which too little is known."""
+    if not was_observed(node, context):
+        return _read(node, context)
+    found: ast.expr = context.visit(node)
+    return found
+
+
+def _read(node: ast.expr, context: Context) -> ast.expr | None:
+    before = context.strict
+    context.strict = True
+    try:
+        _tell(node, context)
+        found: ast.expr = context.visit(copy.deepcopy(node))
+    except Unwritable:
+        return None
+    finally:
+        context.strict = before
+    return found
+
+
+def _tell(node: ast.expr, context: Context) -> None:
+    """Note what the names in an expression stand for; raises CannotWrite where they stand for something unknown."""
+    resolve = context.program.names(context.file).name
+    calls = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
+    told: set[int] = set()
+    for inner in ast.walk(node):
+        if not isinstance(inner, (ast.Name, ast.Attribute)) or id(inner) in told:
+            continue
+        name = resolve(inner)
+        if name:
+            told |= {id(part) for part in ast.walk(inner)}
+        called = id(inner) in calls
+        if not name.startswith("torch."):
+            if (name and name.partition(".")[0] not in ("math", "functools")) or (called and not _built_in(inner)):
+                raise Unwritable(f"{ast.unparse(inner)} did not run")
+            continue
+        if called:
+            context.facts.tell_callee(context.file, inner, name)
+            if isinstance(inner, ast.Attribute):
+                context.facts.tell_value(context.file, inner.value, PythonModule(resolve(inner.value)))
+        elif name not in NAMES and name not in CONTAINERS and row_of(name) is None:
+            raise Unwritable(f"{ast.unparse(inner)} did not run")
+        else:
+            row = row_of(name)
+            what: Literal["class", "function"] = "function" if row is not None and row.kind == "function" else "class"
+            context.facts.tell_value(context.file, inner, CallableKind(what, name))
+
+
+def _built_in(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in SAFE
+
+
+def harmless(node: ast.AST) -> bool:
+    """Whether an error's text can be kept as it stands: it calls nothing but Python's own functions."""
+    return all(_built_in(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call))
+
+
+def fold_constant_tests(statement: ast.If) -> list[ast.stmt]:
+    """The question without the parts that are True or False as they stand; or one of its branches."""
+    statement.test = _simpler(statement.test)
+    if isinstance(statement.test, ast.Constant) and isinstance(statement.test.value, bool):
+        return statement.body if statement.test.value else statement.orelse
+    return [statement]
+
+
+def _simpler(test: ast.expr) -> ast.expr:
+    """An expression that is as true as the other one, where only that counts."""
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        test.operand = _simpler(test.operand)
+        known = _known(test.operand)
+        return test if known is None else ast.Constant(not known)
+    if not isinstance(test, ast.BoolOp):
+        return test
+    decides = isinstance(test.op, ast.Or)  # True or …, False and …
+    values: list[ast.expr] = []
+    for value in map(_simpler, test.values):
+        known = _known(value)
+        if known is None or known is decides:
+            values.append(value)
+        if known is decides:
+            break  # what follows is never computed
+    if not values:
+        return ast.Constant(not decides)
+    return values[0] if len(values) == 1 else ast.copy_location(ast.BoolOp(test.op, values), test)
+
+
+def _known(node: ast.expr) -> bool | None:
+    """The answer that stands there; None where it is computed."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, bool) else None
+
+
+LIST = ModuleKind("torch.nn.ModuleList")
+
+
+def pick_by_index(function: ast.FunctionDef, facts: Observations, file: str) -> None:
+    """Write such loops as what they pick, and no value before that is lost in it; in place."""
+
+    def change(block: list[ast.stmt]) -> list[ast.stmt]:
+        found: list[ast.stmt] = []
+        for statement in block:
+            inside = _picked(statement, facts, file)
+            if inside and found and _lost(found[-1], inside[0]):
+                found.pop()
+            found += inside or [statement]
+        return found
+
+    in_blocks(function, change)
+
+
+def _picked(loop: ast.stmt, facts: Observations, file: str) -> list[ast.stmt]:
+    """What the loop does for the one module that it picks; empty for any other statement."""
+    if not isinstance(loop, ast.For) or loop.orelse or len(loop.body) != 1 or not isinstance(loop.body[0], ast.If):
+        return []
+    test, body = loop.body[0].test, loop.body[0].body
+    match loop:
+        case ast.For(
+            target=ast.Tuple(elts=[ast.Name(id=number), ast.Name(id=module)]),
+            iter=ast.Call(func=ast.Name(id="enumerate"), args=[modules], keywords=[]),
+        ):
+            pass
+        case _:
+            return []
+    if facts.kinds(file, modules) != [LIST] or not is_pure(modules) or loop.body[0].orelse:
+        return []
+    match test:
+        case ast.Compare(left=ast.Name(id=left), ops=[ast.Eq()], comparators=[wanted]) if left == number:
+            known, asked = facts.constants(file, test.left), facts.constants(file, wanted)
+        case _:
+            return []
+    if not known or not asked or not set(asked) <= set(known) or not is_pure(wanted):
+        return []
+    if any(isinstance(node, (ast.Break, ast.Continue, ast.Return)) for part in body for node in ast.walk(part)):
+        return []
+    names = {node.id for node in ast.walk(wanted) if isinstance(node, ast.Name)}
+    stored = {node.id for part in body for node in ast.walk(part) if _stored(node) and isinstance(node, ast.Name)}
+    if stored & {number, module} or names & (stored | {number, module}):
+        return []
+    picking = ast.copy_location(ast.Subscript(modules, wanted, ast.Load()), modules)
+    return [_Picks(number, module, wanted, picking).visit(part) for part in body]
+
+
+class _Picks(ast.NodeTransformer):
+    """Puts what the loop picks in the place of its names."""
+
+    def __init__(self, number: str, module: str, wanted: ast.expr, picking: ast.expr) -> None:
+        self.by = {number: wanted, module: picking}
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """The number or the module; known by the place where it was read."""
+        return ast.copy_location(copy.deepcopy(self.by[node.id]), node) if node.id in self.by else node
+
+
+def _lost(before: ast.stmt, after: ast.stmt) -> bool:
+    """Whether a statement only gives a name a value that the one after it replaces unread."""
+    if not isinstance(before, ast.Assign) or not isinstance(after, ast.Assign) or not is_pure(before.value):
+        return False
+    texts = {ast.unparse(target) for target in (*before.targets, *after.targets)}
+    target = after.targets[0]
+    reads = {node.id for node in ast.walk(after.value) if isinstance(node, ast.Name)}
+    return len(texts) == 1 and isinstance(target, ast.Name) and target.id not in reads
+
+
+NO_GRADIENT = ("no_grad", "inference_mode")
+# how torch runs, and nothing that a model computes; the precision of MindSpore's run is chosen for the whole net
+PLAIN = (*NO_GRADIENT, "enable_grad", "set_grad_enabled", "autocast", "record_function", "sdpa_kernel", "sdp_kernel")
+
+
+def torch_context(call: ast.expr, context: Context) -> str | None:
+    """The name of a context of torch's that this makes, such as `no_grad`; None for any other."""
+    if not isinstance(call, ast.Call):
+        return None
+    names = context.callees(call) or [ast.unparse(call.func)]
+    last = {name.rpartition(".")[2] for name in names if "torch" in name}
+    return last.pop() if len(last) == 1 and last <= {*PLAIN} else None
+
+
+@handles(syntax=[ast.With], stage=Stage.STATEMENT)
+def unwrap_context(node: ast.With, context: Context) -> list[ast.stmt] | None:
+    """The statements inside contexts of torch's; None where there is another context."""
+    names = [torch_context(item.context_expr, context) for item in node.items]
+    if None in names:
+        return None
+    if any(name in NO_GRADIENT for name in names):
+        return without_gradient(node.body, context)
+    return [new for old in node.body for new in context.statement(old)]
+
+
+def without_gradient(body: list[ast.stmt], context: Context) -> list[ast.stmt]:
+    """The statements, rewritten, with `ops.stop_gradient` around every tensor that they assign or return."""
+    found: list[ast.stmt] = []
+    for old in body:
+        value = old.value if isinstance(old, (ast.Assign, ast.Return)) else None
+        stops = value is not None and always_tensors(context.kinds(value))
+        for new in context.statement(old):
+            if stops and isinstance(new, (ast.Assign, ast.Return)) and new.value is not None:
+                stop = context.name("mindspore.ops.stop_gradient")
+                new.value = ast.Call(stop, [new.value], [])
+            found.append(new)
+    return found
+
+
+def without_gradient_by_decorator(node: ast.FunctionDef) -> bool:
+    """Whether a function is one that torch runs without gradients."""
+    names = [ast.unparse(item).partition("(")[0].rpartition(".")[2] for item in node.decorator_list]
+    return any(name in NO_GRADIENT for name in names)

@@ -1,0 +1,487 @@
+"""Python that Graph mode does not compile, spelled out: methods of lists, dictionaries, comprehensions, `:=`.
+
+Compiled, `x.insert(…)`, `x.pop()`, `x.extend(…)`, `x.reverse()` and `reversed(x)` run in Python: through what they give
+flows no gradient, and what was a constant is none any more (`python benchmarks/graph_containers_mindspore.py`). Writing
+into slices is compiled, and the same to Python, also where the list has other names. Neither changes, compiled, a list
+that the caller goes on to use: the compiled step's comparison tells that.
+
+`OrderedDict([(name, x), …])` and `dict(…)` run in Python when MindSpore compiles: what comes out has no dtype, and the
+step does not compile, or no gradient flows through it (`python benchmarks/graph_containers_mindspore.py`). Displays in
+the same order are compiled; `{**others}` is not, and a loop over them is. `OrderedDict()` that is filled later is too,
+but how many are in it is not known: the forward of torchvision's feature pyramids, which loop over them, was not
+through the compiler after five minutes, and takes ten seconds with `{}`.
+
+A comprehension inside another becomes a loop. Python runs either; a loop leaves its names behind, so a list whose names
+the function uses elsewhere stays as it is.
+
+`if (n := len(x)) > 3:` is not compiled. The name is given in a statement before, where nothing is lost by that: the
+value is always computed, and nothing before it in the statement does anything or reads the name. `if a and (n := b):`
+without `else` becomes two questions.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from ..observe.kinds import Kind, always_computed, always_dictionaries, always_sequences, holds_tensor
+from ..observe.observations import Observations, place
+from .context import Context, Stage, handles
+
+METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
+SIMPLE = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.Return)
+
+
+@handles(syntax=[ast.Expr, *SIMPLE], stage=Stage.GRAPH_MODE)
+def spell_out_list_method(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
+    """The statements for one that asks a list, which has a name in the function; None for any other."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    if not isinstance(call, ast.Call):
+        return _taken(node, context) if isinstance(node, SIMPLE) else None
+    name, method = _asked(call, context)
+    match method, call.args:
+        case "extend", [items]:
+            return [ast.AugAssign(ast.Name(name, ast.Store()), ast.Add(), context.visit(_listed(items, context)))]
+        case "insert", [at, item] if isinstance(at, (ast.Constant, ast.Name)):
+            at = context.visit(at)
+            return [_write(name, at, copy.deepcopy(at), ast.List([context.visit(item)], ast.Load()))]
+        case "reverse", []:
+            return [_write(name, None, None, _backwards(ast.Name(name, ast.Load())))]
+        case "pop", [] | [_]:
+            gone = _without(name, call)
+            return None if gone is None else [gone]
+    return None
+
+
+@handles("builtins.reversed")
+def reversed_list(node: ast.Call, context: Context) -> ast.expr | None:
+    """The slice for `reversed(x)` of a list or tuple; None for any other call."""
+    callees = context.callees(node)
+    if callees != ["builtins.reversed"] or len(node.args) != 1 or context.in_python:
+        return None
+    kinds = context.kinds(node.args[0])
+    if not always_sequences(kinds, "list", "tuple"):
+        return None
+    found: ast.expr = context.generic_visit(_backwards(node.args[0]))
+    return found
+
+
+def _taken(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
+    """The statements for one that takes an item out of a list, `x = up(x, skips.pop())`."""
+    value = getattr(node, "value", None)
+    found = [] if value is None else [one for one in always_evaluated(value) if _asked(one, context)[1] == "pop"]
+    if len(found) != 1 or not isinstance(node, SIMPLE):
+        return None
+    call, (name, _) = found[0], _asked(found[0], context)
+    assert isinstance(call, ast.Call)
+    uses = [inner for inner in ast.walk(node) if isinstance(inner, ast.Name) and inner.id == name]
+    gone = _without(name, call)
+    if gone is None or len(uses) != 1 or (isinstance(node, ast.Return) and name in context.handed):
+        return None
+    at = call.args[0] if call.args else ast.UnaryOp(ast.USub(), ast.Constant(1))
+    item = ast.copy_location(ast.Subscript(ast.Name(name, ast.Load()), at, ast.Load()), call)
+    taken = _Put(call, item).visit(node)
+    assert isinstance(taken, ast.stmt)
+    return [*context.statement(taken), *([] if isinstance(node, ast.Return) else [gone])]
+
+
+class _Put(ast.NodeTransformer):
+    """Puts an expression in the place of another."""
+
+    def __init__(self, old: ast.expr, new: ast.expr) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """The new one for the old one."""
+        return self.new if node is self.old else self.generic_visit(node)
+
+
+def _asked(node: ast.AST, context: Context) -> tuple[str, str]:
+    """The name of the list, and what it is asked, where the function runs compiled; both empty for any other call."""
+    owner = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if not isinstance(owner, ast.Name) or owner.id not in context.own or context.in_python:
+        return "", ""
+    assert isinstance(node, ast.Call)
+    callees = context.callees(node)
+    method = METHODS.get(callees[0], "") if len(callees) == 1 and not node.keywords else ""
+    return (owner.id, method) if method else ("", "")
+
+
+def _listed(items: ast.expr, context: Context) -> ast.expr:
+    """Items as a list, for `+=` takes nothing else when MindSpore compiles it."""
+    if isinstance(items, ast.GeneratorExp):
+        return ast.copy_location(ast.ListComp(items.elt, items.generators), items)
+    kinds = context.kinds(items)
+    if isinstance(items, (ast.List, ast.ListComp)) or always_sequences(kinds, "list"):
+        return items
+    return ast.List([ast.Starred(items, ast.Load())], ast.Load())
+
+
+def _without(name: str, call: ast.Call) -> ast.stmt | None:
+    """What takes the item out; None where it stands at a place that is computed."""
+    try:
+        at = ast.literal_eval(call.args[0]) if call.args else -1
+    except ValueError:
+        return None
+    if not isinstance(at, int):
+        return None
+    begin: ast.expr | None = ast.Constant(at) if at >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-at))
+    end: ast.expr | None = ast.Constant(at + 1) if at >= 0 else ast.UnaryOp(ast.USub(), ast.Constant(-at - 1))
+    return _write(name, None if at == 0 else begin, None if at == -1 else end, ast.List([], ast.Load()))
+
+
+def _write(name: str, begin: ast.expr | None, end: ast.expr | None, items: ast.expr) -> ast.stmt:
+    target = ast.Subscript(ast.Name(name, ast.Load()), ast.Slice(begin, end), ast.Store())
+    return ast.Assign([target], items)
+
+
+def _backwards(items: ast.expr) -> ast.expr:
+    step = ast.UnaryOp(ast.USub(), ast.Constant(1))
+    return ast.Subscript(items, ast.Slice(step=step), ast.Load())
+
+
+@handles("builtins.list.copy")
+def copied_list(node: ast.Call, context: Context) -> ast.expr | None:
+    """`[*x]` for `x.copy()`: Graph mode has no such method."""
+    if not isinstance(node.func, ast.Attribute):
+        return None
+    return ast.List([ast.Starred(context.visit(node.func.value), ast.Load())], ast.Load())
+
+
+COPY = "builtins.dict.copy"
+MAKERS = (["collections.OrderedDict"], ["builtins.dict"])
+PLAIN = {"get", "items", "keys", "update", "values"}  # what a dict does as an OrderedDict does
+
+
+def dict_display(node: ast.Call, callees: Sequence[str], kinds: Callable[[ast.expr], list[Kind]]) -> ast.expr | None:
+    """The display for a call that makes a dictionary of pairs, keywords or another one; None for any other call, and
+    where no tensors are in it.
+
+    kinds: what an expression was.
+    """
+    if callees == [COPY] and isinstance(node.func, ast.Attribute) and not node.args and _of_tensors(kinds(node)):
+        return _again(node.func.value)
+    if list(callees) not in MAKERS:
+        return None
+    words = {word.arg: word.value for word in node.keywords if word.arg is not None}
+    if not node.args and words and len(words) == len(node.keywords) and _of_tensors(kinds(node)):
+        return ast.Dict([ast.Constant(word) for word in words], [*words.values()])
+    if len(node.args) != 1 or node.keywords:
+        return None
+    (pairs,) = node.args
+    if _of_tensors(kinds(node)) and kinds(pairs):
+        if always_dictionaries(kinds(pairs)):
+            return _again(pairs)
+        if _pairs(pairs, kinds(pairs)):
+            return _again(pairs, items=pairs)
+    elements = pairs.elts if isinstance(pairs, (ast.List, ast.Tuple)) else [getattr(pairs, "elt", None)]
+    found = [one.elts for one in elements if isinstance(one, ast.Tuple) and len(one.elts) == 2]
+    if not found or len(found) < len(elements):
+        return None
+    if not all(always_computed(kinds(value)) for _, value in found):
+        return None
+    if isinstance(pairs, (ast.ListComp, ast.GeneratorExp)):
+        return ast.DictComp(found[0][0], found[0][1], pairs.generators)
+    return ast.Dict([key for key, _ in found], [value for _, value in found])
+
+
+@handles("collections.OrderedDict", "builtins.dict", COPY)
+def make_display(node: ast.Call, context: Context) -> ast.expr | None:
+    """The display for a call that makes a dictionary of tensors."""
+    shown = dict_display(node, context.callees(node), context.kinds)
+    return None if shown is None else context.generic_visit(shown)
+
+
+@handles(syntax=[ast.Assign, ast.AnnAssign, ast.Return], stage=Stage.GRAPH_MODE)
+def unpack_dictionaries(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
+    """The statements for `name = {**others, key: x}`; None for any other."""
+    value = node.value if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)) else None
+    if not isinstance(value, ast.Dict) or None not in value.keys or context.in_python:
+        return None
+    target = node.targets[0] if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    target = node.target if isinstance(node, ast.AnnAssign) else target
+    if isinstance(node, ast.Return):
+        free = (name for name in ("found", *(f"found{number}" for number in range(1, 99))) if name not in context.local)
+        target = ast.copy_location(ast.Name(next(free), ast.Store()), value)
+    read = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+    if not isinstance(target, ast.Name) or target.id in read or not _plain_dictionaries(value, context):
+        return None
+    first: list[ast.stmt] = []
+    for key, item in zip(value.keys, value.values, strict=True):
+        made: ast.expr = _again(item) if key is None else ast.Dict([key], [item])
+        if not first:
+            first.append(ast.Assign([target], made))
+        elif key is None:
+            update = ast.Attribute(ast.Name(target.id, ast.Load()), "update", ast.Load())
+            first.append(ast.Expr(ast.Call(update, [item], [])))
+        else:
+            first.append(ast.Assign([ast.Subscript(ast.Name(target.id, ast.Load()), key, ast.Store())], item))
+    found = [new for one in first for new in context.statement(one)]
+    return [*found, ast.Return(ast.Name(target.id, ast.Load()))] if isinstance(node, ast.Return) else found
+
+
+def _plain_dictionaries(value: ast.Dict, context: Context) -> bool:
+    """Whether what is unpacked in a display are dictionaries."""
+    unpacked = [item for key, item in zip(value.keys, value.values, strict=True) if key is None]
+    told = [context.kinds(item) for item in unpacked]
+    return all(map(always_dictionaries, told))
+
+
+def _again(others: ast.expr, items: ast.expr | None = None) -> ast.DictComp:
+    """A dictionary of the same keys and values; items: pairs of these."""
+    key, value = ast.Name("key", ast.Store()), ast.Name("value", ast.Store())
+    pairs = items or ast.Call(ast.Attribute(others, "items", ast.Load()), [], [])
+    loop = ast.comprehension(ast.Tuple([key, value], ast.Store()), pairs, [], 0)
+    return ast.DictComp(ast.Name("key", ast.Load()), ast.Name("value", ast.Load()), [loop])
+
+
+def _pairs(node: ast.expr, kinds: Sequence[Kind]) -> bool:
+    """Whether it is known to be pairs, and not a mapping of some other kind, which a loop takes the keys of."""
+    if isinstance(node, (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)):
+        return False  # whose pairs are written one by one, or not
+    of = node.func if isinstance(node, ast.Call) else None
+    made = isinstance(of, ast.Name) and of.id in ("enumerate", "zip")
+    made = made or (isinstance(of, ast.Attribute) and of.attr == "items")
+    return made or always_sequences(kinds, "list", "tuple")
+
+
+def _of_tensors(kinds: Sequence[Kind]) -> bool:
+    return always_dictionaries(kinds) and all(map(holds_tensor, kinds))
+
+
+def start_with_braces(function: ast.FunctionDef, facts: Observations, file: str) -> None:
+    """Begin the dictionaries of a function that get tensors alone with `{}`, in place of `OrderedDict()`."""
+    statements = [node for node in ast.walk(function) if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    for statement in statements:
+        call, target = statement.value, statement.targets[0]
+        if not isinstance(call, ast.Call) or not isinstance(target, ast.Name) or call.args or call.keywords:
+            continue
+        filled = [other.value for other in statements if _item_of(other.targets[0], target.id)]
+        tensors = bool(filled) and all(always_computed(facts.kinds(file, value)) for value in filled)
+        if tensors and facts.callees(file, call) in MAKERS and _methods(function, target.id) <= PLAIN:
+            statement.value = ast.copy_location(ast.Dict([], []), call)
+
+
+def _item_of(target: ast.expr, name: str) -> bool:
+    """Whether something is written into an item of a name."""
+    return isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name) and target.value.id == name
+
+
+def _methods(function: ast.FunctionDef, name: str) -> set[str]:
+    """What a function asks a name for."""
+    attributes = (node for node in ast.walk(function) if isinstance(node, ast.Attribute))
+    return {node.attr for node in attributes if isinstance(node.value, ast.Name) and node.value.id == name}
+
+
+NAME = "parts"  # of a list that has none
+
+
+def expand_nested_comprehensions(function: ast.FunctionDef) -> None:
+    """Write such lists as loops, in statements before those that they stand in; in place."""
+    names = Counter(node.id for node in ast.walk(function) if isinstance(node, ast.Name))
+    names.update(argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg))
+    naming = _Naming(names)
+    for statement in [node for node in ast.walk(function) if isinstance(node, ast.stmt) and node is not function]:
+        if not _named(statement, naming):
+            for field in ("value", "test"):
+                value = getattr(statement, field, None)
+                if isinstance(value, ast.expr):
+                    setattr(statement, field, naming.visit(value))
+    hoist_walrus(function)
+    _Plain(naming.given).visit(function)
+    in_blocks(function, lambda block: [new for old in block for new in _loops(old, naming)])
+
+
+class _Naming(ast.NodeTransformer):
+    """Gives names to lists over two loops, `(parts := […])`."""
+
+    def __init__(self, names: Counter[str]) -> None:
+        self.names = names
+        self.given: set[str] = set()
+
+    def takes(self, node: ast.AST) -> bool:
+        """Whether it is such a list, the names of whose loops stand nowhere else."""
+        if not isinstance(node, ast.ListComp) or len(node.generators) < 2:
+            return False
+        inside = Counter(found.id for found in ast.walk(node) if isinstance(found, ast.Name))
+        stored = {found.id for found in ast.walk(node) if isinstance(found, ast.Name) and _stored(found)}
+        return all(inside[name] == self.names[name] for name in stored)
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """Anything that is no such list stays as it is, and so does what is in a list that is one."""
+        if self.takes(node):
+            assert isinstance(node, ast.ListComp)
+            free = (f"{NAME}{number or ''}" for number in itertools.count())
+            name = next(name for name in free if name not in self.names)
+            self.names[name] += 1
+            self.given.add(name)
+            target = ast.copy_location(ast.Name(name, ast.Store()), node)
+            return ast.copy_location(ast.NamedExpr(target, node), node)
+        return node if isinstance(node, INSIDE) else self.generic_visit(node)
+
+
+class _Plain(ast.NodeTransformer):
+    """Takes names away again that could not be given in a statement before."""
+
+    def __init__(self, given: set[str]) -> None:
+        self.given = given
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        """`(parts := […])` as the list."""
+        return node.value if node.target.id in self.given else self.generic_visit(node)
+
+
+def _loops(statement: ast.stmt, naming: _Naming) -> list[ast.stmt]:
+    """`name = […]` over two loops as these; any other statement as it is."""
+    if not _named(statement, naming):
+        return [statement]
+    assert isinstance(statement, ast.Assign) and isinstance(statement.value, ast.ListComp)
+    target, value = statement.targets[0], statement.value
+    assert isinstance(target, ast.Name)
+    grows = ast.Attribute(ast.Name(target.id, ast.Load()), "append", ast.Load())
+    body: ast.stmt = ast.Expr(ast.Call(grows, [value.elt], []))
+    for loop in reversed(value.generators):
+        for test in reversed(loop.ifs):
+            body = ast.If(test, [body], [])
+        body = ast.For(loop.target, loop.iter, [body], [])
+    made = [ast.Assign([target], ast.List([], ast.Load())), body]
+    for node in (inner for one in made for inner in ast.walk(one)):
+        if isinstance(node, (ast.stmt, ast.expr)) and not hasattr(node, "lineno"):
+            ast.copy_location(node, statement if isinstance(node, ast.stmt) else value)  # by which it is known to run
+    return made
+
+
+def _named(statement: ast.stmt, naming: _Naming) -> bool:
+    """Whether it is `name = […]` over two loops, neither of which reads the name."""
+    if not isinstance(statement, ast.Assign) or not naming.takes(statement.value):
+        return False
+    names = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
+    target = statement.targets[0]
+    return len(statement.targets) == 1 and isinstance(target, ast.Name) and target.id not in names
+
+
+def _stored(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+WALRUS_SIMPLE = (ast.If, ast.Assign, ast.AnnAssign, ast.Expr, ast.Return)
+
+
+def hoist_walrus(function: ast.FunctionDef) -> None:
+    """Give such names in statements of their own, at the place of the statement that they stood in; in place."""
+    in_blocks(function, lambda block: [new for old in block for new in _apart(old)])
+
+
+def _apart(statement: ast.stmt) -> list[ast.stmt]:
+    """The statement, after those for the names given in it."""
+    field = "test" if isinstance(statement, ast.If) else "value"
+    value = getattr(statement, field, None) if isinstance(statement, WALRUS_SIMPLE) else None
+    before: list[ast.stmt] = []
+    while value is not None and (found := next(_walrus_named(value), None)) and _first(found, value):
+        target = ast.copy_location(ast.Name(found.target.id, ast.Store()), found.target)
+        before.append(ast.copy_location(ast.Assign([target], found.value), statement))
+        value = _Read(found).visit(value)
+        setattr(statement, field, value)
+    return [*before, *_in_two(statement)]
+
+
+def _in_two(statement: ast.stmt) -> list[ast.stmt]:
+    """`if a and (n := b):` as one question inside of another; any other statement as it is."""
+    if not isinstance(statement, ast.If) or statement.orelse or not isinstance(statement.test, ast.BoolOp):
+        return [statement]
+    test = statement.test
+    if not isinstance(test.op, ast.And):
+        return [statement]
+    given = [n for n, part in enumerate(test.values) if n and next(_walrus_named(part), None)]
+    if not given:
+        return [statement]
+    first, rest = (_all_of(part, test) for part in (test.values[: given[0]], test.values[given[0] :]))
+    inner = ast.copy_location(ast.If(rest, statement.body, []), statement)
+    return [ast.copy_location(ast.If(first, _apart(inner), []), statement)]
+
+
+def _all_of(parts: list[ast.expr], test: ast.BoolOp) -> ast.expr:
+    return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(ast.And(), parts), test)
+
+
+def _walrus_named(node: ast.AST) -> Iterator[ast.NamedExpr]:
+    """The names given wherever an expression is computed, innermost and leftmost first."""
+    return (found for found in always_evaluated(node) if isinstance(found, ast.NamedExpr))
+
+
+def _first(found: ast.NamedExpr, value: ast.expr) -> bool:
+    """Whether nothing that is computed before it does anything, or reads the name."""
+    start, around = place(found)[:2], {id(node) for node in ast.walk(found)}
+    for node in ast.walk(value):
+        if not isinstance(node, ast.expr) or id(node) in around or place(node)[:2] >= start:
+            continue
+        if isinstance(node, ast.Name) and node.id == found.target.id:
+            return False
+        ends_before = place(node)[2:] <= start
+        if ends_before and not is_pure(node):
+            return False
+    return True
+
+
+class _Read(ast.NodeTransformer):
+    """Puts the name where it was given; at the place of its value, so that what is known of that is known of it."""
+
+    def __init__(self, found: ast.NamedExpr) -> None:
+        self.found = found
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        if node is not self.found:
+            return self.generic_visit(node)
+        return ast.copy_location(ast.Name(node.target.id, ast.Load()), node.value)
+
+
+FIELDS = ("body", "orelse", "finalbody")
+
+
+def in_blocks(function: ast.FunctionDef, change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> None:
+    """Give every block of a function the statements that `change` makes of its own, from the outside in; in place."""
+    for node in ast.walk(function):
+        for field in FIELDS:
+            block = getattr(node, field, None)
+            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+                setattr(node, field, change(block))
+
+
+INSIDE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # which have names of their own
+ONLY_COMPUTE = {
+    *("abs", "bool", "dict", "float", "getattr", "hasattr", "int", "isinstance", "len", "list", "max", "min", "range"),
+    *("round", "set", "sorted", "str", "sum", "tuple", "zip"),
+}
+
+
+def is_pure(node: ast.AST) -> bool:
+    """Whether evaluating it does nothing else; what is not known counts as doing something."""
+    return all(_plain(inner) for inner in ast.walk(node))
+
+
+def always_evaluated(node: ast.AST) -> Iterator[ast.AST]:
+    """The parts that are computed wherever an expression is, and itself, innermost and leftmost first."""
+    children: Iterable[ast.AST] = ast.iter_child_nodes(node)
+    if isinstance(node, INSIDE):
+        return
+    if isinstance(node, ast.BoolOp):
+        children = node.values[:1]
+    elif isinstance(node, ast.IfExp):
+        children = [node.test]
+    elif isinstance(node, ast.Compare):
+        children = [node.left, *node.comparators[:1]]
+    for child in children:
+        yield from always_evaluated(child)
+    yield node
+
+
+def _plain(node: ast.AST) -> bool:
+    if isinstance(node, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+        return False
+    if not isinstance(node, ast.Call):
+        return True
+    text = ast.unparse(node.func)
+    return text in ONLY_COMPUTE or text.startswith("math.") or text in ("partial", "functools.partial")

@@ -1,0 +1,149 @@
+"""What is looked up and always the same: entries of tables, constants of modules, how torch or a package is set.
+
+An object such as `ACT2FN` in `ACT2FN["gelu"]` is a library's way to a function, a class or a layer, and no part of the
+model that asked it. Where it always gave the same one, that is written in its place.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+from ..module_api import ANNOTATE, CONSTANT, CONTAINERS
+from ..observe.kinds import CallableKind, ModuleKind, ObjectKind, PythonModule
+from .context import Context, handles, set_receivers
+from .row_calls import with_initial_values, write_call
+
+
+@handles(syntax=[ast.Call, ast.Subscript])
+def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr | None:
+    """The function, class or new layer that an object at the file's top gave; None for anything else."""
+    asked = _asked(node)
+    kinds = context.kinds(node)
+    if asked is None or asked.id in context.local or len(kinds) != 1 or not _is_object(asked, context):
+        return None
+    (kind,) = kinds
+    if isinstance(kind, CallableKind) and kind.what != "partial" and kind.name in context.program.translated:
+        return ast.Name(context.program.called(kind.name), ast.Load())
+    return _layer(kind.cls, context) if isinstance(kind, ModuleKind) else None
+
+
+def _asked(node: ast.Call | ast.Subscript) -> ast.Name | None:
+    """The name in front: of `name[…]`, or of `name.method(…)`."""
+    inner = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
+    return inner if isinstance(inner, ast.Name) else None
+
+
+def _is_object(asked: ast.Name, context: Context) -> bool:
+    kinds = context.kinds(asked)
+    return len(kinds) == 1 and isinstance(kinds[0], ObjectKind) and not kinds[0].cls.startswith("torch.")
+
+
+def _layer(name: str, context: Context) -> ast.expr | None:
+    """A new layer that needs no arguments; None for one that does."""
+    program = context.program
+    row = program.row(name)
+    if row is not None and name not in CONTAINERS:
+        needs = any(argument.required for argument in row.arguments)
+        return None if needs else with_initial_values(row, write_call(row, {}, program.name), program.name)
+    if name not in program.translated:
+        return None
+    takes = program.signature(name)
+    if takes is not None and (len(takes.args) > len(takes.defaults) + 1 or None in takes.kw_defaults):
+        return None
+    made = ast.Call(ast.Name(program.called(name), ast.Load()), [], [])
+    set_receivers(made, [name])
+    return made
+
+
+@handles(syntax=[ast.Attribute])
+def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`settings.WIDTH`, of a module of the program."""
+    kinds = context.kinds(node.value)
+    if len(kinds) != 1 or not isinstance(kinds[0], PythonModule):
+        return None
+    return context.program.constant(kinds[0].name, node.attr, context.constants(node))
+
+
+@handles("builtins.getattr", "builtins.hasattr")
+def read_by_name(node: ast.Call, context: Context) -> None:
+    """Note what `getattr(config, "name", …)` or `hasattr` reads; the call is one like others."""
+    if len(context.callees(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+        context.read(context.kinds(node.args[0]), str(node.args[1].value), context.constants(node))
+
+
+@handles(*CONSTANT)
+def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
+    """`torch.jit.is_scripting()` and the like, whose answer is a constant here."""
+    return _only_constant(node, context)
+
+
+@handles(syntax=[ast.Call])
+def setting(node: ast.Call, context: Context) -> ast.expr | None:
+    """How a package is set, and what torch's modules are asked, as `hasattr(F, "scaled_dot_product_attention")`."""
+    callees = context.callees(node)
+    plain = bool(callees) and not node.args and not node.keywords and context.program.settings.issuperset(callees)
+    kinds = context.kinds(node.args[0]) if node.args else []
+    asks_torch = bool(kinds) and all(isinstance(k, PythonModule) and k.name.startswith("torch") for k in kinds)
+    return _only_constant(node, context) if plain or asks_torch else None
+
+
+def _only_constant(node: ast.Call, context: Context) -> ast.expr | None:
+    constants = context.constants(node)
+    return ast.Constant(constants[0]) if constants is not None and len(constants) == 1 else None
+
+
+@handles(ANNOTATE)
+def annotated(node: ast.Call, context: Context) -> ast.expr | None:
+    """`torch.jit.annotate(type, value)`, which is the value."""
+    return context.visit(node.args[1]) if len(node.args) == 2 else None
+
+
+@handles("builtins.isinstance", "builtins.issubclass")
+def type_check(node: ast.Call, context: Context) -> ast.expr:
+    """A question of a type, in which a class is a class and nothing that is made."""
+    context.in_type_check = True
+    kept = context.kept(node)
+    context.in_type_check = False
+    return kept
+
+
+class ChosenEntries(ast.NodeTransformer):
+    """Takes out of dictionaries and sets the classes and functions that no expression was.
+
+    resolve: the full name of a name in the file, empty for what is none of its top. unseen: whether a full name is that
+    of a class or function that was no value and was not called.
+    """
+
+    def __init__(self, resolve: Callable[[ast.expr], str], unseen: Callable[[str], bool]) -> None:
+        self.resolve, self.unseen = resolve, unseen
+
+    def visit_Dict(self, node: ast.Dict) -> ast.AST:
+        """A dictionary, by its values."""
+        kept = [(key, found) for key, value in zip(node.keys, node.values, strict=True) if (found := self.kept(value))]
+        return ast.Dict([key for key, _ in kept], [value for _, value in kept])
+
+    def visit_Set(self, node: ast.Set) -> ast.AST:
+        """A set; an empty one is written as a call."""
+        kept = [found for item in node.elts if (found := self.kept(item))]
+        return ast.Set(kept) if kept else ast.Call(ast.Name("set", ast.Load()), [], [])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`dict(relu=nn.ReLU)`."""
+        if isinstance(node.func, ast.Name) and node.func.id == "dict":
+            words = [(word.arg, self.kept(word.value)) for word in node.keywords]
+            node.keywords = [ast.keyword(key, value) for key, value in words if value is not None]
+        return node
+
+    def kept(self, node: ast.expr) -> ast.expr | None:
+        """The value of an entry, of two the one that was chosen; None where nothing chose it."""
+        if isinstance(node, ast.IfExp):
+            sides = [side for side in (self.kept(node.body), self.kept(node.orelse)) if side is not None]
+            return node if len(sides) == 2 else next(iter(sides), None)
+        if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
+            return node if self.kept(node.args[0]) is not None else None
+        name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if not name:
+            found: ast.expr = self.visit(node)
+            return found
+        return None if self.unseen(name) else node

@@ -1,0 +1,251 @@
+"""What modules are told about their tensors: parameters, buffers, gradients; and how they are run."""
+
+from __future__ import annotations
+
+import ast
+
+from ..module_api import BEHIND, CONTAINERS, DROPPED, GROWING, KEPT, MODULES, SIMPLIFIED
+from ..observe.kinds import NONE, Kind, ModuleKind
+from .context import Context, Stage, Unwritable, handles
+from .row_calls import is_super
+
+PARAMETERS = ("torch.nn.Parameter", "torch.nn.parameter.Parameter")
+BUFFERS = ("torch.nn.Buffer", "torch.nn.parameter.Buffer")
+MODES = ("torch.nn.Module.train", "torch.nn.Module.eval")
+RESET = "msmigrate.nn.reset_parameters"
+ATTENTION = "torch.nn.MultiheadAttention"
+CHECKPOINT = "torch.utils.checkpoint.checkpoint"
+# of torch.utils.checkpoint: how memory is spared, and not what is computed
+SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
+LISTS = {
+    "torch.nn.ParameterList": "msmigrate.nn.ParameterList",
+    "torch.nn.ParameterDict": "msmigrate.nn.ParameterDict",
+}
+
+
+@handles("torch.nn.Module.register_buffer", stage=Stage.STATEMENT)
+def register_buffer(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """`self.name = Parameter(value, requires_grad=False)`, for MindSpore saves nothing else in a checkpoint; one that
+    torch does not save is a tensor."""
+    owner, name, value = _named(call, context)
+    absent = context.kinds(value) == [NONE] or ast.unparse(value) == "None"
+    node = context.visit(value)
+    if absent or not _saved(call, 2):
+        return [_put(owner, name, node)]
+    return [_put(owner, name, _untrained(node, context, ast.keyword("name", name)))]
+
+
+@handles("torch.nn.Module.register_parameter", stage=Stage.STATEMENT)
+def register_parameter(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """`self.name = value`."""
+    owner, name, value = _named(call, context)
+    return [_put(owner, name, context.visit(value))]
+
+
+@handles("torch.nn.Module.requires_grad_", stage=Stage.STATEMENT)
+def freeze_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`for parameter in module.get_parameters(): parameter.requires_grad = False`."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    parameters = ast.Call(ast.Attribute(context.visit(call.func.value), "get_parameters", ast.Load()), [], [])
+    target = ast.Attribute(ast.Name("parameter", ast.Load()), "requires_grad", ast.Store())
+    change: ast.stmt = ast.Assign([target], _flag(call, context))
+    return [ast.For(ast.Name("parameter", ast.Store()), parameters, [change], [])]
+
+
+@handles("torch.Tensor.requires_grad_", stage=Stage.STATEMENT)
+def freeze_parameter(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`parameter.requires_grad = False`."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    target = ast.Attribute(context.visit(call.func.value), "requires_grad", ast.Store())
+    return [ast.Assign([target], _flag(call, context))]
+
+
+def _named(call: ast.Call, context: Context) -> tuple[ast.expr, ast.expr, ast.expr]:
+    """`self`, the name and the value, of `self.register_…("name", value)`."""
+    words = {word.arg: word.value for word in call.keywords}
+    name = call.args[0] if call.args else words["name"]
+    value = call.args[1] if len(call.args) > 1 else words.get("tensor", words.get("param"))
+    assert isinstance(call.func, ast.Attribute)
+    return context.visit(call.func.value), context.visit(name), value or ast.Constant(None)
+
+
+def _put(owner: ast.expr, name: ast.expr, value: ast.expr) -> ast.stmt:
+    """`self.name = value`, or `setattr` where the name is computed."""
+    if isinstance(name, ast.Constant) and str(name.value).isidentifier():
+        return ast.Assign([ast.Attribute(owner, str(name.value), ast.Store())], value)
+    return ast.Expr(ast.Call(ast.Name("setattr", ast.Load()), [owner, name, value], []))
+
+
+def _saved(call: ast.Call, place: int) -> bool:
+    """Whether a buffer is part of a state dict: `persistent`, which may stand in this place."""
+    words = {word.arg: word.value for word in call.keywords}
+    persistent = words.get("persistent", call.args[place] if len(call.args) > place else ast.Constant(True))
+    return not isinstance(persistent, ast.Constant) or bool(persistent.value)
+
+
+def _untrained(value: ast.expr, context: Context, *options: ast.keyword) -> ast.expr:
+    untrained = ast.keyword("requires_grad", ast.Constant(False))
+    return ast.Call(context.name("mindspore.Parameter"), [value], [*options, untrained])
+
+
+def _flag(call: ast.Call, context: Context) -> ast.expr:
+    values = [*call.args, *(word.value for word in call.keywords)]
+    return context.visit(values[0]) if values else ast.Constant(True)
+
+
+@handles("torch.nn.*")
+def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
+    """`layer.reset_parameters()` of one of torch's layers."""
+    resets = all(name.endswith(".reset_parameters") for name in context.callees(call))
+    if not resets or not isinstance(call.func, ast.Attribute) or is_super(call.func):
+        return None
+    return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])
+
+
+@handles(*BUFFERS)
+def buffer(call: ast.Call, context: Context) -> ast.expr:
+    """A parameter that does not train, for one that torch saves; else its value."""
+    value = context.visit(call.args[0] if call.args else call.keywords[0].value)
+    return _untrained(value, context) if _saved(call, 1) else value
+
+
+@handles(*MODES)
+def set_train(call: ast.Call, context: Context) -> ast.expr | None:
+    """`net.train(mode)` and `net.eval()` as `net.set_train(mode)`."""
+    callees = context.callees(call)
+    if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
+        return None
+    owner = ast.Attribute(context.visit(call.func.value), "set_train", ast.Load())
+    training = _flag(call, context) if callees[0] == MODES[0] else ast.Constant(False)
+    return ast.Call(owner, [training], [])
+
+
+@handles(*LISTS)
+def parameter_list(call: ast.Call, context: Context) -> ast.expr | None:
+    """A list or a dictionary of parameters."""
+    callees = context.callees(call)
+    if len(callees) != 1:
+        return None
+    kept = context.kept(call)
+    kept.func = context.name(LISTS[callees[0]])
+    return kept
+
+
+@handles(CHECKPOINT)
+def checkpointed(call: ast.Call, context: Context) -> ast.expr:
+    """The function itself, of one that torch computes anew to spare memory."""
+    words = [word for word in call.keywords if word.arg not in SPARING]
+    function, *args = call.args
+    return context.kept(ast.copy_location(ast.Call(function, args, words), call))
+
+
+@handles(*CONTAINERS)
+def container(call: ast.Call, context: Context) -> ast.expr | None:
+    """`nn.Sequential(…)` and the other containers; a generator as a list, which is what MindSpore's take."""
+    callees = context.callees(call)
+    if len(callees) != 1:
+        return None
+    kept = context.kept(call)
+    kept.func = context.name(CONTAINERS[callees[0]])
+    kept.args = [_listed(argument) for argument in kept.args]
+    return kept
+
+
+@handles(*(f"{prefix}*" for prefix in MODULES))
+def module_method(call: ast.Call, context: Context) -> ast.expr | None:
+    """A method that Cells have too; what gives the children by name is a dictionary in MindSpore."""
+    last = {name.rpartition(".")[2] for name in context.callees(call)}
+    if not last <= KEPT:
+        return None
+    if last <= GROWING and isinstance(call.func, ast.Attribute) and not isinstance(call.func.value, ast.Name):
+        context.adds = True
+    kept = context.kept(call)
+    if last == {"named_children"}:
+        return ast.Call(ast.Attribute(kept, "items", ast.Load()), [], [])
+    return kept
+
+
+@handles(f"module {ATTENTION}")
+def attention(node: ast.Call, context: Context) -> ast.expr:
+    """A call of MultiheadAttention, which in MindSpore gives the output alone where no weights are wanted."""
+    words = {word.arg: word.value for word in node.keywords}
+    wanted = node.args[4] if len(node.args) > 4 else words.get("need_weights", ast.Constant(True))
+    if isinstance(wanted, ast.Constant) and not wanted.value:
+        alone = ast.Subscript(context.kept(node), ast.Constant(0), ast.Load())  # MindSpore's is a tuple of one
+        return ast.Tuple([alone, ast.Constant(None)], ast.Load())
+    if not isinstance(wanted, ast.Constant) and context.constants(wanted) != [True]:
+        raise Unwritable(f"{ATTENTION} with weights now and then: {ast.unparse(wanted)}")
+    return context.kept(node)
+
+
+@handles("torch.nn.Module.add_module", stage=Stage.STATEMENT)
+def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`add_module` as MindSpore does it: a SequentialCell keeps a list of its own, NamedCells is a dictionary."""
+    if not isinstance(call.func, ast.Attribute):
+        return None
+    owner = call.func.value
+    given = [context.visit(argument) for argument in (*call.args, *(word.value for word in call.keywords))]
+    kinds = context.kinds(owner)
+    owners = [kind.cls for kind in kinds if isinstance(kind, ModuleKind)]
+    into = context.visit(owner)
+    if len(given) != 2:  # add_module(*pair)
+        return [ast.Expr(ast.Call(ast.Name("setattr", ast.Load()), [into, *given], []))]
+    name, cell = given
+    if any(context.program.derives(kind, "torch.nn.ModuleDict") for kind in owners):
+        context.adds = True
+        return [ast.Assign([ast.Subscript(into, name, ast.Store())], cell)]
+    if any(context.program.derives(kind, "torch.nn.Sequential") for kind in owners):
+        context.adds = True
+        helper = context.name("msmigrate.nn.add_cell")
+        return [ast.Expr(ast.Call(helper, [into, name, cell], []))]
+    return [_put(into, name, cell)]
+
+
+@handles(*DROPPED, f"{SIMPLIFIED}*", stage=Stage.STATEMENT)
+def dropped(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """Nothing, for what is no part of a model: what torch counts, and what a simplified library does besides."""
+    translated = any(name in context.program.translated for name in context.callees(call) if name not in DROPPED)
+    return None if translated else []
+
+
+@handles(syntax=[ast.Attribute])
+def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """A tensor, or a number, that a module has under another name in MindSpore, or with a 1 in front."""
+    kinds = context.kinds(node.value)
+    names = {_name_in_mindspore(kind, node.attr, context) for kind in kinds}
+    if len(names) == 1:
+        node.attr = names.pop()
+    behind = BEHIND.get(node.attr, ())
+    if kinds and all(isinstance(kind, ModuleKind) and kind.cls in behind for kind in kinds):
+        return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
+    return None
+
+
+def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
+    """The name in MindSpore of a tensor, or of a number, that a module of this kind has."""
+    row = context.program.torch_base(kind.cls) if isinstance(kind, ModuleKind) else None
+    if row is None:
+        return attribute
+    states = [state.mindspore for state in row.state if state.torch == attribute and state.mindspore]
+    numbers = [a.to[0] for a in row.arguments if a.torch == attribute and a.verb is None and len(a.to) == 1]
+    return next(iter([*states, *numbers]), attribute)
+
+
+@handles(*PARAMETERS)
+def parameter(call: ast.Call, context: Context) -> ast.expr:
+    """`Parameter(value)`, of MindSpore's."""
+    words = {word.arg: word.value for word in call.keywords}
+    value = call.args[0] if call.args else words["data"]
+    trained = call.args[1] if len(call.args) > 1 else words.get("requires_grad")
+    plain = trained is None or (isinstance(trained, ast.Constant) and trained.value is True)
+    options = [] if plain or trained is None else [ast.keyword("requires_grad", context.visit(trained))]
+    return ast.Call(context.name("mindspore.Parameter"), [context.visit(value)], options)
+
+
+def _listed(node: ast.expr) -> ast.expr:
+    """A generator as a list."""
+    if not isinstance(node, ast.GeneratorExp):
+        return node
+    return ast.copy_location(ast.ListComp(node.elt, node.generators), node)

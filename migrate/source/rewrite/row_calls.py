@@ -1,0 +1,540 @@
+"""A torch call as the call of its row, on expressions: arguments bound, translated and written."""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ....errors import Unsupported
+from ....mappings import table
+from ....mappings.rows import Argument, Call, Name, Row
+from ....mappings.verbs import VERBS, ValueType
+from ..module_api import OTHERWISE
+from ..observe.kinds import (
+    NONE,
+    CallableKind,
+    DictKind,
+    DtypeKind,
+    Kind,
+    PlainKind,
+    PythonModule,
+    SequenceKind,
+    SizeKind,
+    TensorKind,
+    of_constant,
+)
+from .context import Context, Namer, ObservedArgument, Unwritable, handles
+
+SCALED = ("torch.add", "torch.sub")
+STARTING = "msmigrate.nn.starting_at"
+ASKS_WHETHER = ("recompute",)  # verbs that ask of another argument only whether it is given
+
+
+def bind_arguments(
+    row: Row, positional: list[ObservedArgument], named: Mapping[str, ObservedArgument]
+) -> dict[str, ObservedArgument]:
+    """The arguments under torch's names; raises CannotWrite for what the row does not know.
+
+    `inplace` may be given to a class that has none: one that a variable holds, and that torch did not make after all.
+    """
+    if takes_anything(row):
+        return {}
+    given: dict[str, ObservedArgument] = {}
+    waiting = list(positional)
+    for argument in row.arguments:
+        if not waiting:
+            break
+        if argument.rest and (len(waiting) > 1 or isinstance(waiting[0].node, ast.Starred)):
+            node = ast.Tuple([item.node for item in waiting], ast.Load())
+            given[argument.torch], waiting = ObservedArgument(node, [], None), []
+        else:
+            given[argument.torch] = waiting.pop(0)
+    if waiting:
+        raise Unwritable(f"{row.torch} takes {len(row.arguments)} arguments, {len(positional)} are given")
+    for name, item in named.items():
+        if all(name != argument.torch for argument in row.arguments):
+            if name == "inplace":
+                continue
+            raise Unwritable(f"{row.torch} has no argument {name} in the mapping table")
+        if name in given:
+            raise Unwritable(f"{row.torch} is given {name} twice")
+        given[name] = item
+    return given
+
+
+def takes_anything(row: Row) -> bool:
+    """Whether a class looks at none of its arguments, in both frameworks, as Identity."""
+    return bool(row.arguments) and {argument.torch for argument in row.arguments} <= {"*args", "**kwargs"}
+
+
+def write_call(row: Row, given: Mapping[str, ObservedArgument], name: Namer, *, partial: bool = False) -> ast.Call:
+    """The MindSpore call: arguments that torch's call gives, and those whose MindSpore default is another.
+
+    name: makes the expression for a qualified MindSpore name. partial: required arguments may come later. Raises
+    CannotWrite.
+    """
+    row, given = _otherwise(row, given), _scaled(row, given)
+    keywords = keywords_of(row, given, name)
+    for argument in row.arguments:
+        if argument.torch in given:
+            continue
+        if not argument.required:
+            keywords.update(_defaults(row, argument, given, name))
+        elif not partial:
+            raise Unwritable(f"{row.torch} needs {argument.torch}")
+    for item in row.written:
+        if not _is_default(row, item.mindspore, item.value):
+            keywords[item.mindspore] = expression(item.value, name)
+    return ast.Call(name(str(row.mindspore)), *_placed(row, given, keywords))
+
+
+def with_initial_values(row: Row, made: ast.expr, name: Namer) -> ast.expr:
+    """A new layer with the numbers that torch's holds from the start, where MindSpore's draws them."""
+    starts: dict[float, list[ast.expr]] = {}
+    for state in row.state:
+        if state.start is not None and state.mindspore is not None:
+            starts.setdefault(state.start, []).append(ast.Constant(state.mindspore))
+    for start, names in starts.items():
+        made = ast.Call(name(STARTING), [made, ast.Constant(start), *names], [])
+    return made
+
+
+def _otherwise(row: Row, given: Mapping[str, ObservedArgument]) -> Row:
+    """The row for a call that gives an argument which only a composed class has."""
+    for argument in row.arguments:
+        target = OTHERWISE.get((row.torch, argument.torch))
+        item = given.get(argument.torch)
+        default = argument.default
+        if (
+            target is not None
+            and item is not None
+            and item.constants != [default]
+            and _literal(item) != (True, default)
+        ):
+            theirs = {name for (torch, name), other in OTHERWISE.items() if (torch, other) == (row.torch, target)}
+            arguments = [
+                replace(a, only=(), to=a.to or (a.torch,), values=()) if a.torch in theirs else a for a in row.arguments
+            ]
+            return replace(row, mindspore=target, arguments=tuple(arguments))
+    return row
+
+
+def _scaled(row: Row, given: Mapping[str, ObservedArgument]) -> Mapping[str, ObservedArgument]:
+    """`add(x, y, alpha=2)` as `add(x, 2 * y)`, for MindSpore's does not scale."""
+    if row.torch not in SCALED or "alpha" not in given or "other" not in given:
+        return given
+    product = ast.BinOp(given["alpha"].node, ast.Mult(), given["other"].node)
+    rest = {key: item for key, item in given.items() if key != "alpha"}
+    return {**rest, "other": ObservedArgument(product, given["other"].kinds, None)}
+
+
+def keywords_of(
+    row: Row, given: Mapping[str, ObservedArgument], name: Namer, *, every: bool = False
+) -> dict[str, ast.expr]:
+    """The MindSpore arguments that the given ones become, and no others; raises CannotWrite.
+
+    every: also those that are MindSpore's defaults anyway.
+    """
+    if row.mindspore is None:
+        raise Unwritable(f"{row.torch} has no counterpart: {row.why}")
+    keywords: dict[str, ast.expr] = {}
+    for argument in row.arguments:
+        if argument.torch in given:
+            unsaid = argument.default is None and _none(given[argument.torch])
+            keywords.update(_crossed(row, argument, given, name, every and not unsaid))
+    return keywords
+
+
+def call_through_variable(row: Row, given: Mapping[str, ObservedArgument], name: Namer, function: ast.expr) -> ast.Call:
+    """A call of a class that a variable holds: all given arguments and no others, for it may bring other defaults;
+    and a pool's stride, which follows from its window."""
+    keywords = keywords_of(row, given, name, every=True)
+    for argument in row.arguments:
+        if _as_window(argument) and argument.torch not in given:
+            keywords.update(_defaults(row, argument, given, name))
+    return ast.Call(function, *_placed(row, given, keywords))
+
+
+def write_reference(row: Row, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr:
+    """A class that is not called here but handed on: with torch's defaults where MindSpore has others."""
+    call = write_call(row, given, name, partial=True)
+    if not call.args and not call.keywords:
+        return call.func
+    partial = name("functools.partial")
+    return ast.Call(partial, [call.func, *call.args], call.keywords)
+
+
+def _placed(row: Row, given: Mapping[str, ObservedArgument], keywords: dict[str, ast.expr]) -> Any:
+    """The leading required arguments without their names, as people write them; the others with."""
+    first: list[ast.expr] = []
+    for argument in row.arguments:
+        plain = argument.required and argument.torch in given and len(argument.to) == 1 and argument.to[0] in keywords
+        if not plain or argument.to[0] in row.defaults:
+            break
+        first.append(keywords.pop(argument.to[0]))
+    starred = keywords.pop("*args", None)
+    if starred is not None:
+        first.append(ast.Starred(starred, ast.Load()))
+    return first, [ast.keyword(key, value) for key, value in keywords.items()]
+
+
+def _crossed(
+    row: Row, argument: Argument, given: Mapping[str, ObservedArgument], name: Namer, every: bool
+) -> dict[str, ast.expr]:
+    item = given[argument.torch]
+    known, value = _literal(item)
+    if argument.torch == "inplace":
+        return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
+    if known:
+        return _constant(row, argument, value, given, name, every)
+    if item.kinds == [DtypeKind()] and argument.to:  # a name of MindSpore's by now, or what one of its tensors has
+        return dict.fromkeys(argument.to, item.node)
+    if argument.only or argument.refuse or (argument.values and not argument.to):
+        if item.constants is None and _never(item, argument):
+            return dict.fromkeys(argument.to, item.node)
+        if item.constants is None:
+            raise Unwritable(f"{row.torch}: {argument.torch} may be anything here: {argument.why}")
+        for constant in item.constants:
+            _value(row, argument, constant, given)  # raises where it does not cross
+        if not argument.to:
+            return {}
+    symbolic = VERBS[argument.verb].symbolic if argument.verb else None
+    if argument.values or (symbolic is None and argument.verb):
+        if item.constants is not None and len(item.constants) == 1:
+            return _constant(row, argument, item.constants[0], given, name, every)
+        raise Unwritable(f"{row.torch}: {argument.torch} is computed, and crosses by its value")
+    if symbolic is not None:
+        nodes = symbolic(item.node, frozenset(map(_type, item.kinds)))
+        if nodes is None:
+            raise Unwritable(f"{row.torch}: {argument.torch} is {', '.join(map(str, item.kinds))} here")
+        return dict(zip(argument.to, nodes, strict=True))
+    if row.kind == "layer" and item.kinds and {*map(_type, item.kinds)} == {ValueType.INT_LIST}:
+        return dict.fromkeys(argument.to, ast.Call(ast.Name("tuple", ast.Load()), [item.node], []))  # sizes
+    return dict.fromkeys(argument.to, item.node)
+
+
+def _type(kind: Kind) -> ValueType:
+    """What a verb has to know of a kind."""
+    match kind:
+        case PlainKind("int"):
+            return ValueType.INT
+        case PlainKind("float"):
+            return ValueType.FLOAT
+        case SequenceKind("tuple", (PlainKind("int"), *_)):
+            return ValueType.INT_TUPLE
+        case SequenceKind("tuple"):
+            return ValueType.TUPLE
+        case SequenceKind("list", (PlainKind("int"), *_)):
+            return ValueType.INT_LIST
+        case SequenceKind("list"):
+            return ValueType.LIST
+        case SizeKind(1):
+            return ValueType.SIZE_OF_ONE
+        case SizeKind():
+            return ValueType.SIZE
+    return ValueType.OTHER
+
+
+def _never(item: ObservedArgument, argument: Argument) -> bool:
+    """Whether the argument was never of the type of a value that has no counterpart."""
+    refused = [PlainKind(type(value).__name__) for value in argument.refuse]
+    return bool(item.kinds) and not (argument.only or argument.values or any(kind in refused for kind in item.kinds))
+
+
+def _none(item: ObservedArgument) -> bool:
+    return item.constants == [None] or _literal(item) == (True, None)
+
+
+def _literal(item: ObservedArgument) -> tuple[bool, Any]:
+    try:
+        return True, ast.literal_eval(item.node)
+    except (ValueError, SyntaxError, TypeError):
+        return False, None
+
+
+def _constant(
+    row: Row, argument: Argument, value: Any, given: Mapping[str, ObservedArgument], name: Namer, every: bool = False
+) -> dict[str, ast.expr]:
+    """Cross a value that is known; unless every one is wanted, what MindSpore's default is anyway is left out."""
+    found = _value(row, argument, value, given).items()
+    return {key: expression(theirs, name) for key, theirs in found if every or not _is_default(row, key, theirs)}
+
+
+def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, ObservedArgument]) -> dict[str, Any]:
+    others = {item.torch: item.default for item in row.arguments if not item.required}
+    for key, item in given.items():
+        known, constant = _literal(item)
+        if known:
+            others[key] = constant
+        elif item.constants is not None and len(item.constants) == 1:
+            others[key] = item.constants[0]
+        elif argument.verb in ASKS_WHETHER and item.kinds and NONE not in item.kinds:
+            others[key] = item.node
+        else:
+            others.pop(key, None)
+    try:
+        return table.cross(row, argument, {**others, argument.torch: table.plain(value)})
+    except Unsupported as error:
+        raise Unwritable(str(error)) from None
+    except KeyError as error:
+        raise Unwritable(f"{row.torch}: {argument.torch} crosses by the value of {error}, which is computed") from None
+
+
+def _defaults(row: Row, argument: Argument, given: Mapping[str, ObservedArgument], name: Namer) -> dict[str, ast.expr]:
+    if not argument.to:
+        return {}
+    if argument.verb is None and not argument.values:
+        theirs = dict.fromkeys(argument.to, argument.default)
+        return {key: expression(value, name) for key, value in theirs.items() if not _is_default(row, key, value)}
+    if _as_window(argument):
+        # of a class that is handed on, the call that gives the window gives this too: see through_variable
+        return dict.fromkeys(argument.to, given["kernel_size"].node) if "kernel_size" in given else {}
+    return _constant(row, argument, argument.default, given, name)
+
+
+def _as_window(argument: Argument) -> bool:
+    """Whether it is a pool's stride, which is as wide as the window where nothing is said."""
+    return argument.verb == "stride_or_kernel" and argument.default is None
+
+
+def _is_default(row: Row, argument: str, value: Any) -> bool:
+    """Whether MindSpore would do the same without this argument."""
+    if argument not in row.defaults:
+        return False
+    said = row.defaults[argument]
+    try:
+        default = ast.literal_eval(said)
+    except (ValueError, SyntaxError):
+        return isinstance(value, Name) and str(value) == said
+    return type(default) is type(value) and bool(default == value)
+
+
+def expression(value: Any, name: Namer) -> ast.expr:
+    """A value of the table as an expression; names and calls are looked up by `name`."""
+    if isinstance(value, Name):
+        return name(str(value))
+    if isinstance(value, Call):
+        keywords = [ast.keyword(key, expression(item, name)) for key, item in value.kwargs.items()]
+        return ast.Call(name(value.target), [], keywords)
+    if isinstance(value, (tuple, list)):
+        items = [expression(item, name) for item in value]
+        return ast.Tuple(items, ast.Load()) if isinstance(value, tuple) else ast.List(items, ast.Load())
+    return ast.parse(repr(value), mode="eval").body
+
+
+def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = False) -> dict[str, ObservedArgument]:
+    """What the call gives for each of the row's arguments."""
+    positional: list[ObservedArgument] = []
+    if method and isinstance(node.func, ast.Attribute):
+        positional.append(argument_of(node.func.value, context))
+    rest = next((place for place, argument in enumerate(row.arguments) if argument.rest), len(row.arguments))
+    for argument in node.args:
+        if isinstance(argument, ast.Starred) and len(positional) < rest:
+            positional += _unpacked_list(row, argument, context)
+        else:
+            positional.append(argument_of(argument, context))
+    named = {word.arg: argument_of(word.value, context) for word in node.keywords if word.arg is not None}
+    for word in node.keywords:
+        if word.arg is None:
+            named |= _unpacked_dict(row, word.value, context)
+    return bind_arguments(row, positional, named)
+
+
+def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[ObservedArgument]:
+    """What `*sizes` gives, item by item, for a variable that always has as many."""
+    counts = {*(context.constants(node) or ())}
+    kinds = context.kinds(node.value)
+    lists = [kind for kind in kinds if isinstance(kind, SequenceKind) and kind.type in ("tuple", "list")]
+    if len(counts) != 1 or len(lists) < len(kinds):
+        raise Unwritable(f"{row.torch} with {ast.unparse(node)}")
+    inside = list(dict.fromkeys(item for kind in lists for item in kind.items))
+    if any(isinstance(item, SequenceKind) for item in inside):  # no verb takes such items
+        inside = []
+    whole = context.visit(node.value)
+    places = (ast.Constant(place) for place in range(*counts))
+    return [ObservedArgument(ast.Subscript(copy.deepcopy(whole), place, ast.Load()), inside, None) for place in places]
+
+
+def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, ObservedArgument]:
+    """What `**options` gives, key by key, for keys that are always the same."""
+    if isinstance(node, ast.Dict):
+        words = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
+        if len(words) == len(node.keys):
+            return {str(key): argument_of(value, context) for key, value in words.items()}
+    entries = context.entries(node)
+    told = context.kinds(node)
+    if entries is None or (
+        not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
+    ):
+        raise Unwritable(f"{row.torch} with **{ast.unparse(node)}")
+    defaults = {argument.torch: argument.default for argument in row.arguments if not argument.required}
+    items = {}
+    for key, kinds in entries.items():
+        there: ast.expr = ast.Subscript(context.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
+        if (
+            not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in told) and key != "inplace"
+        ):  # now and then
+            if not isinstance(defaults.get(key), (bool, int, float, str)):
+                raise Unwritable(f"{row.torch} with {key} now and then in **{ast.unparse(node)}")
+            get = ast.Attribute(context.visit(copy.deepcopy(node)), "get", ast.Load())
+            there = ast.Call(get, [ast.Constant(key), ast.Constant(defaults[key])], [])
+            kinds = list(dict.fromkeys([*kinds, of_constant(defaults[key])]))
+        items[key] = ObservedArgument(there, kinds, [None] if kinds == [NONE] else None)
+    return items
+
+
+def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
+    """An argument, rewritten, with what it was."""
+    kinds, constants = context.kinds(node), context.constants(node)
+    return ObservedArgument(context.visit(node), kinds, constants)
+
+
+def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast.AST:
+    """A call of torch's as the call of its row."""
+    if is_super(node.func):
+        return context.kept(node) if getattr(node.func, "attr", "") == "forward" else base(node, context)
+    callees = [name.removeprefix("partial ") for name in callees]
+    rows = {name: context.program.row(name) for name in callees}
+    for name, row in rows.items():
+        if row is None and not context.is_user_code(name):
+            raise Unwritable(f"{name} has no row in the mapping table")
+    if is_variable(node.func, context):
+        return common_call(node, rows, context)
+    row = next(iter(rows.values()))
+    if row is None or len(rows) > 1:
+        return common_call(node, rows, context)
+    arguments = arguments_of(row, node, context, method=_is_method(callees))
+    plain = write_template(row.torch, arguments, context.name)
+    if plain is not None:
+        return plain
+    call = write_call(row, arguments, context.name)
+    if callees[0] in context.program.translated:  # a class that is made as its base is
+        call.func = context.visit(node.func)
+    return with_initial_values(row, call, context.name)
+
+
+def common_call(node: ast.Call, rows: Mapping[str, Row | None], context: Context) -> ast.Call:
+    """A call of what a variable holds, now this and now that: written where it is one call for all of them."""
+    calls = []
+    lenient = [name for name, row in rows.items() if row is not None and takes_anything(row)]
+    for name, row in rows.items():
+        if name in lenient and len(lenient) < len(rows):
+            continue  # it takes what the others are given
+        copied = copy.deepcopy(node)
+        if len(rows) > 1:  # the result is the same, and not every class takes it
+            copied.keywords = [word for word in copied.keywords if word.arg != "inplace"]
+        function = context.visit(copied.func)
+        if row is None:
+            calls.append(context.kept(copied))
+        else:
+            calls.append(call_through_variable(row, arguments_of(row, copied, context), context.name, function))
+    if len({ast.dump(call) for call in calls}) > 1:
+        raise Unwritable(f"{' and '.join(rows)} take these arguments each in its own way")
+    return calls[0]
+
+
+def base(node: ast.Call, context: Context) -> ast.Call:
+    """`super().__init__(…)` of a class that comes from one of torch's."""
+    row = context.program.torch_base(context.owner)
+    if row is None:
+        raise Unwritable(f"{ast.unparse(node.func)} of {context.owner}")
+    call = write_call(row, arguments_of(row, node, context), context.name)
+    call.func = node.func
+    return call
+
+
+@handles("functools.partial")
+def partial(node: ast.Call, context: Context) -> ast.AST:
+    """`partial` of a class of torch's: of the row's, with its arguments and torch's defaults."""
+    kinds = context.kinds(node.args[0])
+    kind = kinds[0] if len(kinds) == 1 else None
+    name = kind.name if isinstance(kind, CallableKind) and kind.what != "partial" else ""
+    row = context.program.row(name) if name else None
+    if row is None:
+        return context.kept(node)
+    rest = ast.Call(node.args[0], node.args[1:], node.keywords)
+    found = write_reference(row, arguments_of(row, rest, context), context.name)
+    if name in context.program.translated and isinstance(found, ast.Call):
+        found.args[0] = context.visit(node.args[0])
+    return found
+
+
+def is_variable(function: ast.expr, context: Context) -> bool:
+    """Whether what is called is the value of a variable, and no name that a module defines or imports."""
+    if isinstance(function, ast.Name):
+        return not context.program.is_global(context.file, function.id)
+    if isinstance(function, ast.Subscript):
+        return True
+    return isinstance(function, ast.Attribute) and not any(
+        isinstance(kind, (PythonModule, TensorKind)) for kind in context.kinds(function.value)
+    )
+
+
+def is_super(function: ast.expr) -> bool:
+    """Whether it is `super().something`."""
+    return (
+        isinstance(function, ast.Attribute)
+        and isinstance(function.value, ast.Call)
+        and isinstance(function.value.func, ast.Name)
+        and function.value.func.id == "super"
+    )
+
+
+def _is_method(callees: list[str]) -> bool:
+    return all(name.startswith("torch.Tensor.") for name in callees)
+
+
+# torch's name, the arguments that are given, and how one writes it with them
+PLAIN = (
+    ("torch.Tensor.size", {"self"}, "self.shape"),
+    ("torch.Tensor.size", {"self", "dim"}, "self.shape[dim]"),
+    ("torch.Tensor.dim", {"self"}, "self.ndim"),
+    ("torch.Tensor.contiguous", {"self"}, "self"),
+    ("torch.numel", {"input"}, "input.size"),
+    ("torch.arange", {"start"}, "mindspore.ops.arange(start)"),
+    ("torch.arange", {"end"}, "mindspore.ops.arange(end)"),
+    ("torch.arange", {"start", "end"}, "mindspore.ops.arange(start, end)"),
+)
+# the same for tensors of these dtypes, which MindSpore's own function keeps as torch does
+WIDE = ("float", "bfloat16", "int64")
+PLAIN_WIDE = (
+    ("torch.sum", {"input"}, "mindspore.ops.sum(input)"),
+    ("torch.sum", {"input", "dim"}, "mindspore.ops.sum(input, dim)"),
+    ("torch.sum", {"input", "dim", "keepdim"}, "mindspore.ops.sum(input, dim, keepdim)"),
+)
+
+
+def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
+    """The expression for a call, by torch's names of the arguments; None where there is no plainer way."""
+    names = set(given)
+    wide = "input" in given and _is_wide(given["input"].kinds)
+    for row, arguments, template in (*PLAIN, *(PLAIN_WIDE if wide else ())):
+        if row == torch and arguments == names:
+            nodes = {key: item.node for key, item in given.items()}
+            found: ast.expr = _Filled(nodes, name).visit(ast.parse(template, mode="eval").body)
+            return found
+    return None
+
+
+def _is_wide(kinds: Sequence[Kind]) -> bool:
+    """Whether something was always a tensor of such a dtype."""
+    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(WIDE) for kind in kinds)
+
+
+class _Filled(ast.NodeTransformer):
+    """Puts expressions in the place of a template's names."""
+
+    def __init__(self, nodes: Mapping[str, ast.expr], name: Namer) -> None:
+        self.nodes, self.name = nodes, name
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """The expression of that name."""
+        return copy.deepcopy(self.nodes[node.id])
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """A name of MindSpore's, or an attribute of what stands in a name's place."""
+        text = ast.unparse(node)
+        return self.name(text) if text.startswith("mindspore.") else self.generic_visit(node)

@@ -1,0 +1,535 @@
+"""A function's head: type hints, defaults, `**kwargs` written out, decorators.
+
+A decorator cannot simply be kept: where it is made with functools.wraps, MindSpore's compiler reads the source of the
+function inside, and leaves out what is around it without a word (benchmarks/graph_decorators_mindspore.py).
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..module_api import CONTAINERS, NAMES
+from ..observe.kinds import NONE, CallableKind, DictKind, Kind, PlainKind, SequenceKind, of_constant
+from ..observe.observations import Function, Observations, attach_kinds
+from ..source_files import SourceFiles
+from .context import ObservedArgument, Program, Unwritable, row_of, set_receivers
+from .control_flow import comment
+from .row_calls import bind_arguments, write_reference
+from .tensors import dtype_name, is_dtype
+
+UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
+
+
+class SignatureRewriter(ast.NodeTransformer):
+    """Rewrites what a file says outside the functions that ran."""
+
+    def __init__(self, program: Program, file: str) -> None:
+        self.program, self.file, self.resolve = program, file, program.names(file).name
+        self.value = False  # inside a value, where a class brings torch's defaults along, and a string is no hint
+
+    def hint(self, node: ast.expr) -> ast.expr:
+        """A type hint with MindSpore's classes."""
+        before, self.value = self.value, False
+        found: ast.expr = self.visit(node)
+        self.value = before
+        return found
+
+    def signature(self, function: ast.FunctionDef) -> None:
+        """Rewrite the hints and defaults of a definition."""
+        given = function.args
+        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
+            if argument is not None and argument.annotation is not None:
+                argument.annotation = self.hint(argument.annotation)
+        if function.returns is not None:
+            function.returns = self.hint(function.returns)
+        given.defaults = [self._of_parameter(item) for item in given.defaults]
+        given.kw_defaults = [None if item is None else self._of_parameter(item) for item in given.kw_defaults]
+
+    def _of_parameter(self, node: ast.expr) -> ast.expr:
+        """The default of a parameter, None for a class that nothing ever came to, and that the file does not have."""
+        name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        theirs = name in self.program.translated or name.startswith("torch.")
+        return ast.Constant(None) if name and not theirs and self.program.unseen(name) else self.default(node)
+
+    def default(self, node: ast.expr) -> ast.expr:
+        """A default: a class of torch's with torch's own defaults, also where `partial` gives some of them."""
+        if isinstance(node, ast.Call) and self.resolve(node.func) == "functools.partial" and node.args:
+            return self._partial(node)
+        name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
+            return self.program.name(dtype_name(name.removeprefix("torch.")))
+        row = self.program.row(name) if name else None
+        if row is not None and row.mindspore and self.resolve(node) not in {*NAMES, *self.program.translated}:
+            return (
+                self.program.name(row.mindspore)
+                if row.kind == "function"
+                else write_reference(row, {}, self.program.name)
+            )
+        before, self.value = self.value, True
+        found: Any = self._class(node) if isinstance(node, (ast.Name, ast.Attribute)) else self.generic_visit(node)
+        self.value = before
+        return found
+
+    def _partial(self, node: ast.Call) -> ast.expr:
+        name = self.resolve(node.args[0])
+        row = self.program.row(name)
+        words = {word.arg: _given(self.default(word.value)) for word in node.keywords if word.arg is not None}
+        if row is None:
+            keywords = [ast.keyword(key, item.node) for key, item in words.items()]
+            first = self.hint(node.args[0])
+            rest = list(map(self.default, node.args[1:]))
+            made = ast.Call(self.program.name("functools.partial"), [first, *rest], keywords)
+            set_receivers(made, [name])
+            return made
+        try:
+            found = write_reference(
+                row, bind_arguments(row, [_given(a) for a in node.args[1:]], words), self.program.name
+            )
+        except Unwritable:
+            return node
+        if name in self.program.translated and isinstance(found, ast.Call):
+            found.args[0] = self.hint(node.args[0])
+        return found
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        """A class of torch's as MindSpore's; one of theirs by the name that it has where it is defined."""
+        return self.default(node) if self.value else self._class(node)
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        """The same with a module in front."""
+        return self.default(node) if self.value else self._class(node)
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        """`Final[bool]`, which tells TorchScript that an attribute is a constant, as `bool`."""
+        final = self.resolve(node.value) in ("torch.jit.Final", "typing.Final")
+        return self.visit(node.slice) if final and not self.value else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """`partial` inside a value."""
+        partial = self.value and self.resolve(node.func) == "functools.partial"
+        return self.default(node) if partial else self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        """A hint in quotes, which it need not be."""
+        if self.value or not isinstance(node.value, str):
+            return node
+        try:
+            found: ast.AST = self.visit(ast.parse(node.value, mode="eval").body)
+        except SyntaxError:
+            return node
+        return found
+
+    def _class(self, node: ast.Name | ast.Attribute) -> ast.expr:
+        name = self.resolve(node)
+        if name in self.program.translated:
+            return ast.Name(self.program.called(name), ast.Load())
+        if not name.startswith("torch."):
+            if isinstance(node, ast.Name):
+                node.id = self.program.python(self.file, node.id)
+            return node
+        if name in UNNAMED and not self.value:
+            return self.program.name("typing.Any")
+        if name in NAMES or name in CONTAINERS:
+            return self.program.name(NAMES.get(name) or CONTAINERS[name])
+        row = row_of(name)
+        return self.program.name(row.mindspore) if row is not None and row.mindspore else node
+
+
+def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:
+    """The full names of what an expression names."""
+    return [resolve(inner) for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute))]
+
+
+def _given(node: ast.expr) -> ObservedArgument:
+    try:
+        constant = ast.literal_eval(node)
+    except (ValueError, TypeError, SyntaxError):
+        return ObservedArgument(node, [], None)
+    return ObservedArgument(node, [of_constant(constant)], [constant])
+
+
+def expand_kwargs(function: ast.FunctionDef, program: Program, file: str) -> None:
+    """Give a function named parameters in place of a `**kwargs` that only calls of torch's get.
+
+    The names are those that were given when it ran; one that was not always given has torch's default.
+    """
+    rest = function.args.kwarg
+    if rest is None:
+        return
+    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest.arg]
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _word(node, rest.arg) is not None]
+    ran = [call for call in calls if program.facts.callees(file, call)]
+    rows = [program.row(name) for call in ran for name in program.facts.callees(file, call)]
+    told = [program.facts.entries(file, word.value) for call in ran for word in [_word(call, rest.arg)] if word]
+    if len(uses) != len(ran) or not rows or any(one is None for one in told):
+        return
+    names = dict.fromkeys(key for one in told if one is not None for key in one)
+    defaults = {a.torch: a.default for row in rows if row is not None for a in row.arguments if not a.required}
+    if None in rows or any(name in _parameters(function) for name in names):
+        return
+    kinds: dict[str, list[Kind]] = {}
+    for name in names:
+        kinds[name] = list(dict.fromkeys(kind for one in told if one is not None for kind in one.get(name, [])))
+        if name in defaults and not _always(program.facts, file, ran, rest.arg, name):
+            kinds[name] = list(dict.fromkeys([*kinds[name], of_constant(defaults[name])]))
+    always = [name for name in names if name not in defaults or _always(program.facts, file, ran, rest.arg, name)]
+    for call in ran:
+        words = [word for word in call.keywords if word.arg is not None or ast.unparse(word.value) != rest.arg]
+        made = [(name, attach_kinds(ast.Name(name, ast.Load()), kinds[name])) for name in names]
+        call.keywords = [*words, *(ast.keyword(name, node) for name, node in made)]
+    order = [*always, *(name for name in names if name not in always)]
+    _declare(function, {name: kinds[name] for name in order}, defaults, always)
+
+
+def _word(call: ast.Call, name: str) -> ast.keyword | None:
+    rest = (word for word in call.keywords if word.arg is None and isinstance(word.value, ast.Name))
+    return next((word for word in rest if ast.unparse(word.value) == name), None)
+
+
+def _always(facts: Observations, file: str, calls: list[ast.Call], rest: str, name: str) -> bool:
+    words = [word for call in calls for word in [_word(call, rest)] if word is not None]
+    told = [kind for word in words for kind in facts.kinds(file, word.value)]
+    return all(isinstance(kind, DictKind) and name in dict(kind.entries) for kind in told)
+
+
+def _parameters(function: ast.FunctionDef) -> set[str]:
+    arguments = function.args
+    return {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+
+
+def _declare(
+    function: ast.FunctionDef, kinds: dict[str, list[Kind]], defaults: dict[str, object], always: list[str]
+) -> None:
+    """Add the parameters to the signature: behind the others, or by name alone where the order does not allow that."""
+    arguments = function.args
+    arguments.kwarg = None
+    named = bool(arguments.vararg or arguments.kwonlyargs or (arguments.defaults and always))
+    for name, found in kinds.items():
+        argument = ast.arg(name, ast.parse(_hint(found), mode="eval").body)
+        default = None if name in always else ast.parse(repr(defaults[name]), mode="eval").body
+        if named:
+            arguments.kwonlyargs.append(argument)
+            arguments.kw_defaults.append(default)
+        else:
+            arguments.args.append(argument)
+            arguments.defaults += [] if default is None else [default]
+
+
+def _hint(kinds: list[Kind]) -> str:
+    words = [HINTS.get(kind) for kind in kinds]
+    return " | ".join(word or "" for word in words) if all(words) else "Any"
+
+
+def consumed_kwargs(function: ast.FunctionDef) -> list[ast.stmt]:
+    """The statements `kwargs.pop("name", None)` of a function that only asks for single names of its `**kwargs`.
+
+    Nobody sees what is left of those, so these statements do nothing, and every other `kwargs.pop("name", default)` is
+    made a `kwargs.get`, in place.
+    """
+    if function.args.kwarg is None:
+        return []
+    rest = function.args.kwarg.arg
+    uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
+    asked: list[ast.Call] = []
+    names: list[object] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(ast.Attribute(), [ast.Constant(name), _]) if _asks(node, rest):
+                asked.append(node)
+                names.append(name)
+    if len(uses) != len(asked) or len(set(names)) != len(names):
+        return []
+    for call in asked:
+        assert isinstance(call.func, ast.Attribute)
+        call.func.attr = "get"
+    return [node for node in ast.walk(function) if isinstance(node, ast.Expr) and node.value in asked]
+
+
+def _asks(call: ast.Call, rest: str) -> bool:
+    """Whether it is `rest.pop("name", constant)` or `rest.get(…)`, also with a default that is read off an object."""
+    function = call.func
+    if not isinstance(function, ast.Attribute) or function.attr not in ("pop", "get") or len(call.args) != 2:
+        return False
+    name, default = call.args
+    plain = (ast.Constant, ast.Name, ast.Attribute, ast.expr_context)
+    known = isinstance(name, ast.Constant) and all(isinstance(node, plain) for node in ast.walk(default))
+    return known and ast.unparse(function.value) == rest and not call.keywords
+
+
+# methods and functions that change what they are called on
+CHANGING = {
+    *("add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault"),
+    *("sort", "update", "setattr", "delattr", "__setattr__", "__delattr__", "__setitem__", "__delitem__"),
+}
+MAKING = {"bool", "dict", "float", "frozenset", "int", "len", "list", "repr", "set", "sorted", "str", "tuple"}
+NEW = (ast.Constant, ast.Dict, ast.DictComp, ast.JoinedStr, ast.List, ast.ListComp, ast.Set, ast.SetComp)
+HINTS: dict[Kind, str] = {
+    **{PlainKind(name): name for name in ("int", "float", "bool", "str")},
+    NONE: "None",
+    SequenceKind("tuple", (PlainKind("int"),)): "tuple[int, ...]",
+}
+NUMBERS = [PlainKind(name) for name in ("bool", "float", "int", "str")]
+
+
+def of_python(node: ast.expr, sources: SourceFiles, file: str) -> bool:
+    """Whether a decorator is of Python's own library, such as `dataclass`; one that only enters a class or a function
+    into somebody's register has no use in the new file."""
+    name = sources.names(file).name(_itself(node))
+    return name.partition(".")[0] in sys.stdlib_module_names
+
+
+def effective_decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, str]]:
+    """The decorators of a function around which more happened than its call, and what to say of each."""
+    for decorator, wrappers in _decorators(node, sources, file):
+        if not all(_only_forwards(wrapper, node, sources) for wrapper in wrappers):
+            said = f"the decorator {ast.unparse(decorator)} does more than call {node.name}"
+            yield decorator, f"{said}: write that into {node.name}"
+
+
+def notes(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[ast.stmt]:
+    """Comments on the decorators that only called a function with the example inputs, and do more with others, such as
+    an argument by an old name."""
+    for decorator, wrappers in _decorators(node, sources, file):
+        only_called = all(_only_forwards(wrapper, node, sources) for wrapper in wrappers)
+        if only_called and not all(_only_forwards(wrapper, node, sources, everything=True) for wrapper in wrappers):
+            text = " ".join(ast.unparse(decorator).split())
+            yield comment(f"never with the example inputs: what {text} does besides calling {node.name}")
+
+
+def _decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, list[Function]]]:
+    """The decorators of a function, and what each put around functions, as far as it ran."""
+    for decorator in node.decorator_list:
+        name = sources.names(file).name(_itself(decorator))
+        if name:
+            yield decorator, [f for f in sources.facts.functions if f.qualified.startswith(f"{name}.<locals>.")]
+
+
+def _itself(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def _only_forwards(
+    wrapper: Function, decorated: ast.FunctionDef, sources: SourceFiles, *, everything: bool = False
+) -> bool:
+    """Whether a wrapper only returns what its function gives for the same arguments.
+
+    everything: also by the statements that did not run.
+    """
+    node = sources.node(wrapper)
+    if node is None:
+        return False
+    around = [n for n in ast.walk(sources.tree(wrapper.file)) if isinstance(n, ast.FunctionDef) and node in ast.walk(n)]
+    functions = {item.arg for outer in around if outer is not node for item in outer.args.args}
+    return (
+        _same_defaults(node.args, decorated.args)
+        and _Wrapper(node, wrapper.file, functions, sources, everything).hands_on()
+    )
+
+
+class _Body:
+    """What the statements of a function change, of what it was given and of what it got from others."""
+
+    def __init__(
+        self, node: ast.FunctionDef, file: str, sources: SourceFiles, everything: bool, seen: set[str]
+    ) -> None:
+        self.node, self.file, self.sources, self.everything, self.seen = node, file, sources, everything, seen
+        given = node.args
+        arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
+        self.given = {argument.arg for argument in arguments if argument is not None}
+        made: dict[str, list[ast.AST | None]] = {}
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Assign, ast.AnnAssign)):
+                for target in inner.targets if isinstance(inner, ast.Assign) else [inner.target]:
+                    made.setdefault(ast.unparse(target), []).append(inner.value)
+        stored = [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        new = {name for name in stored if len(made.get(name, ())) == stored.count(name) and all(map(_new, made[name]))}
+        self.names = self.given | {*stored}
+        self.others = self.names - new  # of what may be somebody else's too
+        texts = [inner for inner in ast.walk(node) if isinstance(inner, ast.JoinedStr)]
+        self.in_texts = {inner for text in texts for inner in ast.walk(text)}  # of which nothing is reported
+
+    def ran(self, statement: ast.stmt) -> bool:
+        """Whether a statement is judged."""
+        return self.everything or self.sources.facts.reached(self.file, statement)
+
+    def only_looks(self) -> bool:
+        """Whether nothing in the function changes what it was given."""
+        statements = (n for n in ast.walk(self.node) if isinstance(n, ast.stmt) and n is not self.node and self.ran(n))
+        return all(map(self.quiet, statements))
+
+    def quiet(self, statement: ast.stmt) -> bool:
+        """Whether a statement, without those inside, changes nothing but variables."""
+        if isinstance(statement, ast.Delete):
+            return False
+        if isinstance(statement, ast.AugAssign):
+            kinds = self.sources.facts.kinds(self.file, statement.target)
+            if not isinstance(statement.target, ast.Name) or not kinds or not all(kind in NUMBERS for kind in kinds):
+                return False
+        inside = (ast.stmt, ast.arguments, ast.excepthandler)
+        return all(self.computes(n) for n in ast.iter_child_nodes(statement) if not isinstance(n, inside))
+
+    def computes(self, node: ast.AST) -> bool:
+        """Whether an expression changes nothing."""
+        for inner in ast.walk(node):
+            if isinstance(inner, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+                return False
+            if isinstance(inner, (ast.Attribute, ast.Subscript)) and not isinstance(inner.ctx, ast.Load):
+                return False
+            if isinstance(inner, ast.Call) and not self._harmless(inner):
+                return False
+        return True
+
+    def _harmless(self, call: ast.Call) -> bool:
+        """Whether a call changes nothing that the function was given, or got from others."""
+        facts = self.sources.facts
+        names = facts.callees(self.file, call)
+        if not (names or facts.kinds(self.file, call) or self.everything or call in self.in_texts):
+            return True  # it did not run
+        on = call.func.value if isinstance(call.func, ast.Attribute) else None
+        if on is None or any(
+            isinstance(kind, CallableKind) and kind.what == "class" for kind in facts.kinds(self.file, on)
+        ):  # `dict.pop(kwargs, …)`
+            on = call.args[0] if call.args else None
+        gets = [call.func, *call.args, *(word.value for word in call.keywords)]
+        for name in names or [ast.unparse(call.func)]:
+            last = name.rpartition(".")[2]
+            in_place = last.endswith("_") and not last.endswith("__")
+            if in_place or last.startswith("set_") or last in ("seed", "manual_seed") or name.startswith("module "):
+                return False
+            mine = self.others if isinstance(on, ast.Name) else self.names
+            if last in CHANGING and on is not None and _root(on) in mine:
+                return False
+            if any(map(self._is_given, gets)) and not self._looks(name):
+                return False
+        return True
+
+    def _is_given(self, node: ast.AST) -> bool:
+        """Whether an expression names something of this function's, which a function then gets."""
+        return any(isinstance(inner, ast.Name) and inner.id in self.names for inner in ast.walk(node))
+
+    def _looks(self, name: str) -> bool:
+        """Whether a function of theirs changes nothing of what it gets; what is known of no function counts as such."""
+        name = f"{name.removeprefix('object ')}.__call__" if name.startswith("object ") else name
+        theirs = self.sources.functions.get(name.removeprefix("partial "))
+        if theirs is None or name in self.seen:
+            return True
+        node = self.sources.node(theirs)
+        inside = {*self.seen, name}
+        return node is not None and _Body(node, theirs.file, self.sources, self.everything, inside).only_looks()
+
+
+class _Wrapper(_Body):
+    """What a decorator put around a function; functions: what its own name may be there."""
+
+    def __init__(
+        self, node: ast.FunctionDef, file: str, functions: set[str], sources: SourceFiles, everything: bool
+    ) -> None:
+        super().__init__(node, file, sources, everything, set())
+        self.functions = functions
+        outer = [n.names for n in ast.walk(node) if isinstance(n, (ast.Global, ast.Nonlocal))]
+        self.kept = functions.union(self.given, *outer)  # names that nothing else may stand for
+        self.results: set[str] = set()
+        self.variables: set[str] = set()
+        self.returns = False
+
+    def hands_on(self) -> bool:
+        """Whether it only returns what the function gives for the same arguments."""
+        return self._block(self.node.body) and self.returns and not self.results & self.variables
+
+    def _block(self, body: list[ast.stmt]) -> bool:
+        return all(self._statement(statement) for statement in body if self.ran(statement))
+
+    def _statement(self, statement: ast.stmt) -> bool:
+        if isinstance(statement, ast.If):
+            return self.computes(statement.test) and self._block(statement.body) and self._block(statement.orelse)
+        if isinstance(statement, ast.Return):
+            self.returns = True
+            result = isinstance(statement.value, ast.Name) and statement.value.id in self.results
+            return result or self._calls_it(statement.value)
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            names = {target.id for target in targets if isinstance(target, ast.Name)}
+            if len(names) != len(targets) or names & self.kept:
+                return False
+            if self._calls_it(statement.value):
+                self.results |= names
+                return True
+            self.variables |= names
+            return self.quiet(statement)
+        if isinstance(statement, ast.AugAssign):
+            name = ast.unparse(statement.target)
+            self.variables.add(name)
+            return name not in self.kept and self.quiet(statement)
+        plain = (ast.Assert, ast.Expr, ast.Global, ast.Nonlocal, ast.Pass, ast.Raise)
+        return isinstance(statement, plain) and self.quiet(statement)
+
+    def _calls_it(self, value: ast.expr | None) -> bool:
+        """Whether it is the function's call for the same arguments, which no other went before."""
+        if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name) or self.results:
+            return False
+        return value.func.id in self.functions and _same_arguments(value, self.node.args)
+
+    def _harmless(self, call: ast.Call) -> bool:
+        own = isinstance(call.func, ast.Name) and call.func.id in self.functions  # once more, or for something else
+        return not own and super()._harmless(call)
+
+
+def _new(value: ast.AST | None) -> bool:
+    """Whether a value is one that nothing else holds."""
+    makes = isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in MAKING
+    return value is None or makes or isinstance(value, NEW)
+
+
+def _root(node: ast.expr) -> str:
+    """The variable that an expression is read from, `args` of `args[0].weight`; empty for what is made anew."""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func
+        elif isinstance(node, ast.Call) and node.args and not _new(node):  # `vars(module)`
+            node = node.args[0]
+        else:
+            return ""
+    return node.id
+
+
+def _same_defaults(wrapper: ast.arguments, decorated: ast.arguments) -> bool:
+    """Whether what a wrapper gives where it is given nothing is what its function would take."""
+    ours, theirs = dict(_defaults(wrapper)), dict(_defaults(decorated))
+    by_name = {name: text for (_, name), text in theirs.items()}
+    by_place = {place: text for (place, _), text in theirs.items()}
+    return all(by_name.get(name, by_place.get(place)) == text for (place, name), text in ours.items())
+
+
+def _defaults(given: ast.arguments) -> Iterator[tuple[tuple[int, str], str]]:
+    """The defaults by the place of an argument, -1 for one that is given by its name alone, and its name."""
+    places = [*enumerate([*given.posonlyargs, *given.args])]
+    for (place, item), default in zip(reversed(places), reversed(given.defaults), strict=False):
+        yield (place, item.arg), ast.unparse(default)
+    for item, word in zip(given.kwonlyargs, given.kw_defaults, strict=True):
+        if word is not None:
+            yield (-1, item.arg), ast.unparse(word)
+
+
+def _same_arguments(call: ast.Call, given: ast.arguments) -> bool:
+    """Whether a call hands on what a function was given, all of it and in its order."""
+    takes = [item.arg for item in (*given.posonlyargs, *given.args)]
+    hands = [item.id for item in call.args if isinstance(item, ast.Name)]
+    stars = [item.value.id for item in call.args if isinstance(item, ast.Starred) and isinstance(item.value, ast.Name)]
+    words = {word.arg: word.value.id for word in call.keywords if isinstance(word.value, ast.Name)}
+    named: dict[str | None, str] = {
+        name: name for name in (*takes[len(hands) :], *(item.arg for item in given.kwonlyargs))
+    }
+    if given.kwarg is not None:
+        named[None] = given.kwarg.arg
+    return (
+        len(hands) + len(stars) == len(call.args)
+        and len(words) == len(call.keywords)
+        and hands == takes[: len(hands)]
+        and stars == ([given.vararg.arg] if given.vararg is not None else [])
+        and words == named
+    )

@@ -1,0 +1,256 @@
+"""The files that a model stands in: what they define, what their names stand for, their parameters and constants."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .observe.instrument import definition
+from .observe.observations import Function, Observations
+
+OWN = {"net", "name", "parameter", "kwargs"}  # what the function that makes the model calls its own
+
+
+FAR = 5  # files that hand a name on to each other
+MAKE = {"dict", "float", "frozenset", "int", "list", "partial", "range", "set", "tuple"}
+
+
+class Constant(NamedTuple):
+    """A name at a file's top, and the statement that gives it a value."""
+
+    file: str
+    name: str
+    node: ast.Assign | ast.AnnAssign
+
+    @property
+    def key(self) -> str:
+        """What it is called among the definitions."""
+        return f"{self.file}:{self.name}"
+
+    @property
+    def value(self) -> Any:
+        """The number, string or the like; None for what is computed."""
+        try:
+            return None if self.node.value is None else ast.literal_eval(self.node.value)
+        except (ValueError, TypeError, SyntaxError):
+            return None
+
+
+def plain(node: ast.AST) -> bool:
+    """Whether a value calls nothing but what makes numbers, lists and the like."""
+    calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    return all(isinstance(function, ast.Name) and function.id in MAKE for function in calls)
+
+
+def _at_top(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """The statements of a file's top, also of those that are tried, or stand under a condition."""
+    for node in body:
+        yield node
+        if isinstance(node, (ast.If, ast.Try)):
+            handlers = [inner for handler in getattr(node, "handlers", ()) for inner in handler.body]
+            yield from _at_top([*node.body, *handlers, *node.orelse])
+
+
+class SourceFiles:
+    """The files of the functions and classes that were seen."""
+
+    def __init__(self, facts: Observations) -> None:
+        self.facts = facts
+        self.trees: dict[str, ast.Module] = {}
+        self.imported: dict[str, Imported] = {}
+        self.functions = {function.qualified: function for function in facts.functions}
+        self.modules = {**facts.files, **{f.module: f.file for f in facts.functions}}
+        self.all_files = {**facts.beside, **self.modules}
+        self.owners = self._owners()
+        self.assigned = frozenset(self._assigned())
+
+    def tree(self, file: str) -> ast.Module:
+        """The parsed file, with what its functions import among the imports of its top."""
+        if file not in self.trees:
+            self.trees[file] = imports_at_top(ast.parse(Path(file).read_bytes()))
+        return self.trees[file]
+
+    def names(self, file: str) -> Imported:
+        """What the names of a file stand for."""
+        if file not in self.imported:
+            module = next(module for module, place in self.all_files.items() if place == file)
+            self.imported[file] = Imported(
+                self.tree(file), module, self.facts.names.get(module, {}), is_package=file.endswith("__init__.py")
+            )
+        return self.imported[file]
+
+    def is_global(self, file: str, name: str) -> bool:
+        """Whether a file defines or imports a name at its top."""
+        for node in _at_top(self.tree(file).body):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                if any((alias.asname or alias.name).partition(".")[0] == name for alias in node.names):
+                    return True
+            elif isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name == name:
+                return True
+        return False
+
+    def origin(self, file: str, name: str, far: int = FAR) -> Constant | None:
+        """Where a name of a file's top is given its value, also in a file of theirs that it imports from."""
+        tree = self.tree(file)
+        for node in tree.body:
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if not isinstance(node, (ast.Assign, ast.AnnAssign)) or node.value is None:
+                continue
+            if any(isinstance(target, ast.Name) and target.id == name for target in targets):
+                return Constant(file, name, node)
+        known = self.names(file).names
+        for place in (known.get(name, ""), *(f"{module}.{name}" for module in self.names(file).stars)):
+            module, _, last = place.rpartition(".")
+            found = self.origin(self.all_files[module], last, far - 1) if far and module in self.all_files else None
+            if found is not None and plain(found.node):
+                return found
+        return None
+
+    def derives(self, name: str, base: str) -> bool:
+        """Whether a module of this class is one of that base."""
+        return any(bases[0] == name and base in bases for bases in self.facts.classes.values()) or name == base
+
+    def at_top(self) -> set[str]:
+        """What the new file may define at its top."""
+        return {name.rpartition(".")[2] for name in (*self.functions, *self.owners, *self.assigned)}
+
+    def unseen(self, name: str) -> bool:
+        """Whether a class or function, of theirs or of torch's, was neither a value nor called."""
+        packages = {"torch", *(module.partition(".")[0] for module in self.modules)}
+        return name.partition(".")[0] in packages and name not in self.assigned and name not in self.facts.seen()
+
+    def signature(self, name: str) -> ast.arguments | None:
+        """What a function or a class of theirs takes; None for a class that is made as torch's is."""
+        for owner in (name, *self.facts.bases(name)):
+            found = self.functions.get(f"{owner}.__init__") or self.functions.get(owner)
+            node = None if found is None else self.node(found)
+            if node is not None:
+                return node.args
+        return None
+
+    def parameters(self, name: str) -> list[str]:
+        """What a function or a class of theirs takes by position."""
+        takes = self.signature(name)
+        return [] if takes is None else [argument.arg for argument in takes.args if argument.arg != "self"]
+
+    def settings_functions(self) -> Iterator[str]:
+        """The functions that only look at what their file holds: how a package is set, and nothing of the model."""
+        for function in self.facts.functions:
+            node = self.node(function) if "." not in function.name else None
+            if node is None or any(isinstance(inner, ast.Call) for inner in ast.walk(node)):
+                continue
+            if len(node.args.args) == len(node.args.defaults):
+                yield function.qualified
+
+    def _owners(self) -> dict[str, list[Function]]:
+        """Every class of their files -> those of its functions that ran."""
+        found: dict[str, list[Function]] = {
+            f"{module}.{node.name}": []
+            for module, file in self.modules.items()
+            for node in self.tree(file).body
+            if isinstance(node, ast.ClassDef)
+        }
+        for function in self.facts.functions:
+            owner, dot, _ = function.qualified.rpartition(".")
+            if dot and owner != function.module:
+                found.setdefault(owner, []).append(function)
+        return found
+
+    def _assigned(self) -> Iterator[str]:
+        """What their files define at the top without `class` or `def`, such as named tuples."""
+        for module, file in self.modules.items():
+            for node in self.tree(file).body:
+                if isinstance(node, ast.Assign):
+                    yield from (f"{module}.{target.id}" for target in node.targets if isinstance(target, ast.Name))
+
+    def node(self, function: Function) -> ast.FunctionDef | None:
+        """The definition of a function that ran."""
+        return definition(self.tree(function.file), function.name.rpartition(".")[2], function.line)
+
+    def class_node(self, file: str, name: str) -> ast.ClassDef | None:
+        """The definition of a class."""
+        return next((n for n in ast.walk(self.tree(file)) if isinstance(n, ast.ClassDef) and n.name == name), None)
+
+
+class Imported:
+    """The names that a file imports or defines at its top -> what they are called where they are defined.
+
+    module: what the file is imported as. known: names that were seen to stand for what is defined elsewhere.
+    """
+
+    def __init__(self, tree: ast.Module, module: str, known: Mapping[str, str], *, is_package: bool) -> None:
+        self.names: dict[str, str] = {}
+        self.stars: list[str] = []  # the modules of which everything is imported
+        parts = module.split(".")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    first = alias.name.partition(".")[0]
+                    self.names[alias.asname or first] = alias.name if alias.asname else first
+            elif isinstance(node, ast.ImportFrom):
+                up = parts[: len(parts) - node.level + is_package] if node.level else []
+                place = ".".join([*up, *([node.module] if node.module else [])])
+                self.stars += [place] * (node.names[0].name == "*")
+                for alias in node.names:
+                    self.names[alias.asname or alias.name] = f"{place}.{alias.name}"
+        for node in tree.body:
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+                self.names[node.name] = f"{module}.{node.name}"
+        self.names.update(known)
+
+    def name(self, node: ast.expr) -> str:
+        """The full name of `nn.Module` and the like; empty for anything that is no name of the file's top."""
+        rest: list[str] = []
+        while isinstance(node, ast.Attribute):
+            rest.insert(0, node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id not in self.names:
+            return ""
+        return ".".join([self.names[node.id], *rest])
+
+
+def imports_at_top(tree: ast.Module) -> ast.Module:
+    """The file, where every import inside of a function stands at its end instead: MindSpore compiles none inside."""
+    moved: list[ast.stmt] = []
+    for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
+        for node in ast.walk(function):
+            for field in ("body", "orelse", "finalbody"):
+                block = getattr(node, field, None)
+                if not isinstance(block, list):
+                    continue
+                for index, statement in enumerate(block):
+                    if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                        moved.append(statement)
+                        block[index] = ast.copy_location(ast.Pass(), statement)
+    tree.body += moved
+    return tree
+
+
+def local_names(function: ast.AST) -> Iterator[str]:
+    """The parameters, variables and functions inside a function, and inside those."""
+    for inner in ast.walk(function):
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            yield inner.id
+        elif isinstance(inner, ast.arg):
+            yield inner.arg
+        elif isinstance(inner, ast.FunctionDef):
+            yield inner.name
+
+
+def short(name: str) -> str:
+    """The last part of a qualified name."""
+    return name.rpartition(".")[2]
+
+
+def none_anyway(takes: ast.arguments, name: str) -> bool:
+    """Whether a parameter is None where nothing is given for it, or is one of `**kwargs`."""
+    plain = [*takes.posonlyargs, *takes.args]
+    defaults = dict(zip(reversed([item.arg for item in plain]), reversed(takes.defaults), strict=False))
+    words = [item.arg for item in takes.kwonlyargs]
+    defaults |= {key: default for key, default in zip(words, takes.kw_defaults, strict=True) if default}
+    if name not in {*words, *(item.arg for item in plain)}:
+        return takes.kwarg is not None
+    default = defaults.get(name)
+    return isinstance(default, ast.Constant) and default.value is None

@@ -1,0 +1,112 @@
+"""A small model of somebody's own, as MindSpore source."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msmigrate.migrate import model_spec
+from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
+from msmigrate.migrate.source.observe.observations import Observations
+
+MODEL = '''
+from functools import partial
+
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+
+class Block(nn.Module):
+    """A residual block."""
+
+    def __init__(self, channels: int, norm=nn.BatchNorm2d, stride: int = 1) -> None:
+        super().__init__()
+        self.conv = nn.Conv2d(channels, channels, 3, stride=stride, padding=1, bias=False)
+        self.norm = norm(channels)
+        self.short = nn.AvgPool2d(2) if stride == 2 else None
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        out = F.relu(self.norm(self.conv(x)), inplace=True)
+        if self.short is not None:
+            x = self.short(x)
+        return out + x
+
+
+class Stem(nn.Module):
+    def __init__(self, width: int, conv=nn.Conv2d) -> None:
+        super().__init__()
+        self.conv = conv(3, width, 1, bias=False)
+
+    def forward(self, x):
+        return self.conv(torch.vander(x[0, 0, 0]).new_zeros(x.shape) + x)
+
+
+class Net(nn.Module):
+    def __init__(self, depth: int, width: int = 8, momentum: float = 0.1, old: bool = False) -> None:
+        super().__init__()
+        self.stem = Stem(width)
+        norm = partial(nn.BatchNorm2d, momentum=momentum, eps=1e-3)
+        self.blocks = nn.Sequential(*[Block(width, norm, stride=2 if i == 1 else 1) for i in range(depth)])
+        if old:
+            self.head = nn.Conv2d(width, 10, 1)
+        else:
+            self.head = nn.Linear(width, 10)
+        self.register_buffer("scale", torch.ones(1))
+        nn.init.zeros_(self.head.bias)
+
+    def forward(self, x):
+        x = self.blocks(self.stem(x))
+        x = torch.flatten(F.adaptive_avg_pool2d(x, 1), 1)
+        return self.head(x) * self.scale
+
+
+def build():
+    return Net(3, momentum=0.2)
+'''
+
+
+LINE = 1 + MODEL[: MODEL.index("torch.vander")].count("\n")
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Emitted:
+    file = tmp_path_factory.mktemp("model") / "model.py"
+    file.write_text(MODEL)
+    report = model_spec.ask("source.observe.torch_observe_worker", f"{Path(file)}:build", "convert-model", "2x3x16x16")
+    return build_file(Observations(report), "build", "A net.")
+
+
+def test_it_says_what_a_person_would(source: Emitted) -> None:
+    for line in (
+        "class Block(nn.Cell):",
+        "def __init__(self, channels: int, norm=nn.BatchNorm2d, stride: int=1) -> None:",
+        "self.conv = nn.Conv2d(channels, channels, 3, stride=stride, pad_mode='pad', padding=(1, 1, 1, 1))",
+        "self.norm = norm(channels)",
+        "out = ops.relu(self.norm(self.conv(x)))",
+        "norm = partial(nn.BatchNorm2d, eps=0.001, momentum=1 - momentum)",
+        "self.blocks = nn.SequentialCell(*[Block(width, norm, stride=2 if i == 1 else 1) for i in range(depth)])",
+        "self.head = nn.Dense(width, 10)",
+        "self.scale = Parameter(",
+        "return Net(3, momentum=0.2, **kwargs)",
+    ):
+        assert line in source.text, line
+
+
+def test_the_arguments_of_a_class_in_a_variable_are_all_written(source: Emitted) -> None:
+    """It brings torch's defaults along, bias among them, and what MindSpore would do anyway has to be said."""
+    assert "conv=partial(nn.Conv2d, pad_mode='valid', has_bias=True)" in source.text
+    assert "self.conv = conv(3, width, 1, has_bias=False)" in source.text
+
+
+def test_what_has_no_row_is_told_with_its_place(source: Emitted) -> None:
+    assert [(problem.line, problem.text) for problem in source.problems] == [
+        (LINE, "torch.vander has no row in the mapping table")
+    ]
+    assert "not_converted('torch.vander has no row in the mapping table')" in source.text
+    assert "raise NotImplementedError(why)" in source.text
+
+
+def test_what_never_ran_is_not_there(source: Emitted) -> None:
+    assert "Conv2d(width, 10" not in source.text
+    assert "import torch" not in source.text

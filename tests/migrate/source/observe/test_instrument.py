@@ -1,0 +1,123 @@
+"""Functions that report compute what they computed before, and what they report is what ran."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import pytest
+from msmigrate.migrate.source.observe.instrument import definition, install, instrumented, qualified
+from msmigrate.migrate.source.observe.observations import Place
+
+
+class Base:
+    """What `super()` finds."""
+
+    def scaled(self, x: int) -> int:
+        return 10 * x
+
+
+class Child(Base):
+    """Has a private name, a call of `super`, and a free variable of its own."""
+
+    __factor = 3
+
+    def scaled(self, x: int) -> int:
+        if x < 0:
+            return -1
+        return super().scaled(x) + self.__factor
+
+
+def closed(step: int) -> Callable[[int], list[int]]:
+    """A function with a free variable, a comprehension, a lambda and unpacking."""
+
+    def count(end: int) -> list[int]:
+        first, *rest = [step * index for index in range(end)]
+        return sorted([first, *rest], key=lambda value: -value)
+
+    return count
+
+
+def itself(n: int) -> int:
+    """Calls itself by its name."""
+    return 1 if n < 2 else n * itself(n - 1)
+
+
+def reporting(function: FunctionType) -> tuple[list[Place], dict[int, Any], set[int]]:
+    """Make a function report; returns the places, and what will be reported."""
+    tree = ast.parse(inspect.getsource(inspect.getmodule(function)))  # type: ignore[arg-type]
+    node = definition(tree, function.__name__, function.__code__.co_firstlineno)
+    assert node is not None
+    places: list[Place] = []
+    values: dict[int, Any] = {}
+    hit: set[int] = set()
+
+    def value(number: int, found: Any) -> Any:
+        values[number] = found
+        return found
+
+    install(function, instrumented(node, function, places), hit.add, value, lambda number, called: called)
+    return places, values, hit
+
+
+def text(place: Place) -> str:
+    """The source that stands at a place of this file."""
+    lines = inspect.getsource(inspect.getmodule(text)).splitlines()  # type: ignore[arg-type]
+    assert place.line == place.end_line
+    return lines[place.line - 1][place.column : place.end_column]
+
+
+@pytest.mark.parametrize(
+    ("function", "run", "expected"),
+    [
+        (Child.scaled, lambda: (Child().scaled(2), Child().scaled(-2)), (23, -1)),
+        (itself, lambda: itself(5), 120),
+    ],
+)
+def test_the_result_is_the_same(function: FunctionType, run: Callable[[], Any], expected: Any) -> None:
+    assert run() == expected
+    _, values, hit = reporting(function)
+    assert run() == expected
+    assert values
+    assert hit
+
+
+def test_free_variables_stay() -> None:
+    count = closed(4)
+    before = count(3)
+    assert isinstance(count, FunctionType)
+    places, values, _ = reporting(count)
+    assert count(3) == before == [8, 4, 0]
+    told = {
+        text(places[number]): value
+        for number, value in values.items()
+        if places[number].line == places[number].end_line
+    }
+    assert told["step"] == 4
+    assert told["range(end)"] == range(3)
+
+
+def test_what_did_not_run_is_not_reported() -> None:
+    def either(flag: bool) -> str:
+        if flag:
+            return "yes"
+        return "no"
+
+    source = textwrap.dedent(inspect.getsource(either))
+    assert source.count("return") == 2
+    places, _, hit = reporting(either)
+    assert either(True) == "yes"
+    ran = [text(places[number]) for number in hit if places[number].line == places[number].end_line]
+    assert ran == ['return "yes"']
+
+
+@pytest.mark.parametrize("function", [Child.scaled, closed(1), closed, Base().scaled.__func__])
+def test_a_definition_has_the_name_that_python_gives_it(function: FunctionType) -> None:
+    tree = ast.parse(inspect.getsource(inspect.getmodule(function)))  # type: ignore[arg-type]
+    node = definition(tree, function.__name__, inspect.unwrap(function).__code__.co_firstlineno)
+    assert node is not None
+    assert qualified(tree, node) == function.__qualname__

@@ -1,0 +1,169 @@
+"""What is reported of a model is what it did: whatever was reported before, and whichever code looks the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msmigrate.migrate import model_spec
+from msmigrate.migrate.source.emit.file_builder import build_file
+from msmigrate.migrate.source.observe.observations import Observations
+
+SHARED = """
+import functools
+
+import torch
+from torch import nn
+
+
+def checked(method):
+    @functools.wraps(method)
+    def wrapper(*args, **kwargs):
+        if not args:
+            raise TypeError("nothing given")
+        return method(*args, **kwargs)
+
+    return wrapper
+
+
+def applied(function, x):
+    return function(x)
+
+
+class Scaled(nn.Module):
+    @checked
+    def forward(self, x):
+        return torch.relu(x.to(torch.float32))
+"""
+FIRST = """
+from shared import *
+
+
+class First(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scaled, self.fc = Scaled(), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.scaled(self.fc(x))
+"""
+SECOND = """
+from shared import *
+
+
+class Second(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        for _ in range(2):
+            width = abs(width)
+        self.first, self.second = nn.Linear(width, width, bias=getattr(self, "bias", True)), nn.Linear(width, 2)
+        self.scaled = Scaled()
+
+    def forward(self, x):
+        return self.second(self.scaled(self.first(x)))
+"""
+ALIKE = """
+import torch
+from torch import nn
+
+
+class {name}(nn.Module):
+    def forward(self, x):
+        return torch.relu(x.to(torch.float32))
+"""
+NESTED = """
+import torch
+from torch import nn
+
+
+def double(x):
+    return 2 * x
+
+
+def plain(function):
+    def wrapper(x):
+        return function(double(x))
+
+    return wrapper
+
+
+early = plain(torch.relu)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.late = plain(torch.tanh)
+
+    def forward(self, x):
+        return early(x) + self.late(x)
+
+
+def build():
+    return Net()
+"""
+REPORTS = """
+import json, sys
+from msmigrate.migrate.source.observe.torch_observe_worker import report
+for spec in sys.argv[2:]:
+    told = report(spec, sys.argv[1])
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture
+def models(tmp_path: Path) -> Path:
+    """Two models of one file, which share a decorator and a module of another."""
+    (tmp_path / "shared.py").write_text(SHARED)
+    build = "\n\ndef first():\n    return First()\n\n\ndef second():\n    return Second()\n"
+    (tmp_path / "models.py").write_text(FIRST + SECOND + build)
+    return tmp_path / "models.py"
+
+
+def seen(file: Path, *names: str, seed: int = 0) -> dict[str, Any]:
+    """What is reported of the last model, by the places in its files, after the others in the same process."""
+    command = [sys.executable, "-c", REPORTS, "2x4", *(f"{file}:{name}" for name in names)]
+    environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    told = json.loads(done.stdout)
+    found: dict[str, Any] = {}
+    for function in (function for function in told["functions"] if Path(function["file"]).parent == file.parent):
+        for number in range(*function["places"]):
+            key = f"{function['file']} {function['name']} {told['places'][number]}"
+            entry = found.setdefault(key, {"reached": False})
+            entry["reached"] |= number in told["reached"]
+            for name in ("values", "calls", "constants"):
+                entry.setdefault(name, []).extend(told[name].get(str(number)) or [])
+    return found
+
+
+def test_a_report_is_the_same_after_another_models(models: Path) -> None:
+    alone = seen(models, "second")
+    assert any("wrapper" in key and entry["reached"] for key, entry in alone.items())
+    assert seen(models, "first", "second", seed=1) == alone
+
+
+def test_code_that_equals_that_of_another_file_is_reported_of_both(tmp_path: Path) -> None:
+    for name in ("one", "other"):
+        (tmp_path / f"{name}.py").write_text(ALIKE.format(name="Act"))
+    text = "from torch import nn\nimport one, other\n\ndef build():\n    return nn.Sequential(one.Act(), other.Act())\n"
+    (tmp_path / "net.py").write_text(text)
+    told = model_spec.ask("source.observe.torch_observe_worker", f"{tmp_path / 'net.py'}:build", "convert-model", "2x4")
+    ran = {Path(function["file"]).name for function in told["functions"] if function["name"] == "Act.forward"}
+    assert ran == {"one.py", "other.py"}
+    source = build_file(Observations(told), "build", "A net.")
+    assert source.problems == []
+    assert source.text.count("def construct") == 2
+
+
+def test_a_function_inside_another_is_reported_once(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NESTED)
+    told = model_spec.ask("source.observe.torch_observe_worker", f"{tmp_path / 'net.py'}:build", "convert-model", "2x4")
+    called = {name for names in told["calls"].values() for name in names}
+    assert {"torch.relu", "torch.tanh", "net.double"} <= called
+    assert not [name for name in called if "msmigrate" in name]

@@ -1,0 +1,52 @@
+"""Calls that make dictionaries, as displays."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+from msmigrate.migrate.source.observe.kinds import DictKind, Kind, ObjectKind, PlainKind, SequenceKind, TensorKind
+from msmigrate.migrate.source.rewrite.graph_mode import dict_display
+
+TENSOR = TensorKind("float32", 2)
+OF_TENSORS = DictKind((("a", TENSOR),))
+PAIRS = SequenceKind("list", (SequenceKind("tuple", (PlainKind("str"), TENSOR)),))
+KINDS: dict[str, Kind] = {"others": OF_TENSORS, "pairs": PAIRS, "output": ObjectKind("transformers.Output")}
+
+
+def shown(text: str, callee: str = "builtins.dict", made: Kind = OF_TENSORS) -> str | None:
+    """What is written for a call."""
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    kinds = {**KINDS, text: made, "x": TENSOR}
+    found = dict_display(call, [callee], lambda node: [kinds.get(ast.unparse(node), ObjectKind("Other"))])
+    return None if found is None else ast.unparse(ast.fix_missing_locations(found))
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("dict(a=x, b=x)", "{'a': x, 'b': x}"),
+        ("dict(others)", "{key: value for key, value in others.items()}"),
+        ("dict(pairs)", "{key: value for key, value in pairs}"),
+        ("dict(zip(names, values))", "{key: value for key, value in zip(names, values)}"),
+        ("dict(self.found.items())", "{key: value for key, value in self.found.items()}"),
+        ("dict([('a', x)])", "{'a': x}"),
+        ("dict(((n, x) for n in names))", "{n: x for n in names}"),
+    ],
+)
+def test_what_is_written(text: str, written: str) -> None:
+    assert shown(text) == written
+
+
+def test_a_copy() -> None:
+    assert shown("others.copy()", "builtins.dict.copy") == "{key: value for key, value in others.items()}"
+
+
+@pytest.mark.parametrize("text", ["dict(output)", "dict(a=x, **more)", "dict(others, b=x)", "dict()"])
+def test_what_stays(text: str) -> None:
+    assert shown(text) is None
+
+
+def test_without_tensors_it_stays() -> None:
+    assert shown("dict(others)", made=DictKind((("a", PlainKind("int")),))) is None

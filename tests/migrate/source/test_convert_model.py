@@ -1,0 +1,39 @@
+"""The layout of a written file."""
+
+from __future__ import annotations
+
+import pytest
+from msmigrate.errors import WorkerFailed
+from msmigrate.migrate.source.convert_model import LINE, formatted, without_brackets
+
+
+@pytest.mark.parametrize(
+    ("written", "layout"),
+    [
+        ("return (a, b)", "return a, b"),
+        ("return (a, (b, c))", "return a, (b, c)"),
+        ("(a, b) = (c, ('é', d))", "(a, b) = c, ('é', d)"),
+        ("x = '(é'; a, b = ('é', c)", "x = '(é'; a, b = 'é', c"),
+        ("return (a,)", "return (a,)"),
+        ("return (a, b)[0]", "return (a, b)[0]"),
+        ("return (a, b) + c", "return (a, b) + c"),
+        ("return (a + b) * (c, d)", "return (a + b) * (c, d)"),
+        ("return f((a, b))", "return f((a, b))"),
+        ("return a, (b)", "return a, (b)"),
+        ("return (a), (b)", "return (a), (b)"),
+        ("sizes = (1, 2)", "sizes = (1, 2)"),
+    ],
+)
+def test_brackets_that_nobody_writes(written: str, layout: str) -> None:
+    assert without_brackets(f"def f():\n    {written}\n") == f"def f():\n    {layout}\n"
+
+
+def test_long_tuples_keep_theirs() -> None:
+    text = f"def f():\n    return ({', '.join(['number'] * 20)})\n"
+    found = formatted(text, "a model")
+    assert "return (\n" in found and max(map(len, found.splitlines())) <= LINE
+
+
+def test_no_python_is_an_error_of_ours() -> None:
+    with pytest.raises(WorkerFailed, match="of a model is no Python"):
+        formatted("return (", "a model")

@@ -17,7 +17,7 @@ from msmigrate import processes
 from msmigrate.training import checkpoints
 
 HERE = Path(__file__).parent
-DIGITS, TINY = HERE / "reports" / "digits.yaml", HERE / "parity" / "tiny.yaml"
+DIGITS, TINY = HERE / "workflows" / "digits.yaml", HERE / "parity" / "tiny.yaml"
 PATIENCE = 60.0
 
 # Every process that a command starts is this one instead of a framework: it says its number, and waits.

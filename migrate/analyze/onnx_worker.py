@@ -16,7 +16,9 @@ from math import prod
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's threads take memory when they start, which _bounded would count
+# MindSpore sets this to "python" in every process that starts after it, and its users are told to: that reader is slow,
+# and refuses a file for one name that is not UTF-8
+os.environ.pop("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", None)
 
 import onnx
 
@@ -160,17 +162,17 @@ def _bounded(size: int) -> Iterator[None]:
     try:
         import resource
 
-        held = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
-        before = resource.getrlimit(resource.RLIMIT_DATA)
+        held = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        before = resource.getrlimit(resource.RLIMIT_AS)
         most = held + FREE + TIMES * size
-        resource.setrlimit(resource.RLIMIT_DATA, (min(most, before[0]) if before[0] > 0 else most, before[1]))
+        resource.setrlimit(resource.RLIMIT_AS, (min(most, before[0]) if before[0] > 0 else most, before[1]))
     except (ImportError, OSError, ValueError):  # a system that cannot do this
         yield
         return
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 class Nodes:

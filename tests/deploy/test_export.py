@@ -19,7 +19,7 @@ from msmigrate.workflows import export
 from safetensors.numpy import save_file
 
 HERE = Path(__file__).parent
-RECIPE = HERE.parent / "reports" / "digits.yaml"
+RECIPE = HERE.parent / "workflows" / "digits.yaml"
 COMMAND = (sys.executable, "-m", "msmigrate", "export")
 
 

@@ -194,7 +194,11 @@ def test_names_from_a_file_are_shown_and_not_obeyed(tmp_path: Path, name: str) -
     assert all(line.isprintable() for line in page.replace("\t", " ").split("\n"))
 
 
-def test_a_name_that_is_not_utf_8_is_shown_by_its_bytes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reader", ["", "python"])  # of protobuf; MindSpore's users set the second
+def test_a_name_that_is_not_utf_8_is_shown_by_its_bytes(
+    reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION", reader)
     content = one_node("QQQQ").SerializeToString()
     (tmp_path / "x.onnx").write_bytes(content.replace(b"QQQQ", b"\xff\xfe\xff\xfe"))
     assert analysed(tmp_path / "x.onnx").operators[0].places == (r"\xff\xfe\xff\xfe",)

@@ -22,7 +22,7 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def found_wrong(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Case -> what went wrong."""
     command = [sys.executable, str(WORKER), str(tmp_path_factory.mktemp("cases"))]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -31,10 +31,10 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_it_does_what_the_command_does(said: dict[str, str], case: str) -> None:
-    assert not said[case], said[case]
+@pytest.mark.parametrize("what", CASES)
+def test_it_does_what_the_command_does(found_wrong: dict[str, str], what: str) -> None:
+    assert not found_wrong[what], found_wrong[what]
 
 
-def test_every_case_is_here(said: dict[str, str]) -> None:
-    assert set(said) == set(CASES)
+def test_every_case_is_here(found_wrong: dict[str, str]) -> None:
+    assert set(found_wrong) == set(CASES)

@@ -32,7 +32,7 @@ class Pair:
 
     map_file: regex pairs for names that alignment does not find by itself. checkpoint: torch weights to start from.
     batch: an .npz or .safetensors file with the steps' inputs. outputs: the loss is one of everything that the models
-    return (see pairs/output_loss.py), and not the recipe's. Raises BadInput for what names no model.
+    return (output_loss of align/torch_user_model.py), and not the recipe's. Raises BadInput for what names no model.
     """
 
     torch: str

@@ -12,6 +12,7 @@ from typing import Any
 from ..atomic_files import write_whole
 from ..errors import BadDestination, BadInput
 from ..migrate.analyze.model_analysis import analyze as analyze_model
+from ..option_fields import as_path
 from ..printable import echo, json_line
 from ..reports import model_analysis
 from ..reports.terminal import Console
@@ -69,9 +70,8 @@ def analyze(
 
     Raises BadInput and BadDestination, and WorkerFailed for a model that does not run.
     """
-    name = model_name(model, "model")
-    recipe = None if write_recipe is None else Path(write_recipe)
-    return _analysis(name, mode, target, tuple(inputs), recipe, force=force)
+    recipe = as_path(write_recipe, "write_recipe")
+    return _analysis(model_name(model, "model"), mode, target, tuple(inputs), recipe, force=force)
 
 
 def _analysis(

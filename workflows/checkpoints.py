@@ -16,6 +16,7 @@ from ..migrate.checkpoint.formats.byte_copy import Progress
 from ..migrate.checkpoint.inspect_file import Facts, inspect_file
 from ..migrate.checkpoint.name_map import write_rules
 from ..migrate.checkpoint.plan import Plan
+from ..option_fields import as_path, check_type
 from ..printable import echo, json_line
 from ..reports.checkpoint import (
     LateProgress,
@@ -148,19 +149,21 @@ def convert(
     Raises BadCheckpoint, BadDestination, Ambiguous, Unsupported, BadInput and WorkerFailed; the destination is then as
     it was before.
     """
+    if max_shard_size is not None:
+        check_type(int, max_shard_size, "max_shard_size")
     with _as_file(source) as file:
         result = converting.convert(
             file,
-            destination,
+            as_path(destination, "destination"),
             key=key,
             model=None if model is None else model_name(model, "model"),
-            into=None if into is None else model_name(into, "into"),
+            into=_net_name(into),
             to=to,
             dtype=dtype,
             training=training,
             optimizer=optimizer,
             max_shard_size=max_shard_size,
-            name_map=None if name_map is None else Path(name_map),
+            name_map=as_path(name_map, "name_map"),
             force=force,
             crc=crc,
             progress=progress,
@@ -192,15 +195,15 @@ def plan(
     with _as_file(source) as file:
         found = converting.make_plan(
             file,
-            destination,
+            as_path(destination, "destination"),
             key=key,
             model=None if model is None else model_name(model, "model"),
-            into=None if into is None else model_name(into, "into"),
+            into=_net_name(into),
             to=to,
             dtype=dtype,
             training=training,
             optimizer=optimizer,
-            name_map=None if name_map is None else Path(name_map),
+            name_map=as_path(name_map, "name_map"),
         )
     return ConversionPlan(found)
 
@@ -214,7 +217,7 @@ def inspect(path: str | Path, *, key: str | None = None, crc: bool = False) -> I
 
     Raises BadCheckpoint, Ambiguous and BadInput.
     """
-    return Inspection(inspect_file(path, key, crc=crc))
+    return Inspection(inspect_file(as_path(path, "path"), key, crc=crc))
 
 
 def _as_file(source: Any) -> AbstractContextManager[Path]:
@@ -255,11 +258,9 @@ def run_convert(
 ) -> None:
     """Convert a checkpoint and print the result; or print the plan alone, or write a map of names.
 
-    options: those of migrate.checkpoint.convert.convert. Raises BadInput for options that do not fit together, and what
+    options: those of `convert`. Raises BadInput for options that do not fit together, and what
     convert raises.
     """
-    if options.get("into") is not None and options["into"].startswith("msmigrate:"):
-        options["into"] = own_model(options["into"])
     if write_map is not None:
         if options.get("into") is None or destination is not None:
             raise BadInput("--write-map FILE needs the net of --into, and no DST.")
@@ -287,7 +288,9 @@ def run_inspect(
 
 
 def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:
-    found = converting.inferred_map(source, options["into"], key=options.get("key"), model=options.get("model"))
+    into = _net_name(options["into"])
+    assert into is not None
+    found = converting.inferred_map(source, into, key=options.get("key"), model=options.get("model"))
     guessed = [pair for pair in found.pairs if pair[0] != pair[1]]
     write_rules(file, guessed)
     echo(
@@ -300,8 +303,13 @@ def _write_map(source: str, file: Path, options: dict[str, Any]) -> None:
             echo(f"nothing found for {', '.join(path or '(the top)' for path in paths[:LISTED])}{more} of {side}")
 
 
-def own_model(spec: str) -> str:
-    """Expand `msmigrate:resnet50(num_classes=10)` to the function that builds it."""
+def _net_name(into: Any) -> str | None:
+    """The name of the net of --into; `msmigrate:resnet50(num_classes=10)` becomes the function that builds it."""
+    if into is None:
+        return None
+    spec = model_name(into, "into")
+    if not spec.startswith("msmigrate:"):
+        return spec
     name, _, arguments = spec.removeprefix("msmigrate:").partition("(")
     inner = arguments.removesuffix(")").strip()
     return f"msmigrate.training.models.mindspore_models:build({name!r}{', ' * bool(inner)}{inner})"

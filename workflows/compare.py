@@ -18,6 +18,7 @@ from typing import Any
 
 from ..atomic_files import refuse_unwritable
 from ..errors import BadInput, BadTrace
+from ..option_fields import as_path
 from ..parity import run_folder
 from ..parity.align import model_structure
 from ..parity.align.alignment import ALIGNMENT, Alignment, read_alignment
@@ -127,7 +128,7 @@ def compare(one: str | Path, other: str | Path | None = None, **options: Any) ->
 
     Raises BadInput for two sides of one framework, and BadTrace for folders that are damaged or do not belong together.
     """
-    return _compared(Path(one), None if other is None else Path(other), options_of(options, "compare"))
+    return _compared(as_path(one, "one"), as_path(other, "other"), options_of(options, "compare"))
 
 
 def _compared(one: Path, other: Path | None, options: ParityOptions) -> ParityResult:

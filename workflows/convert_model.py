@@ -12,11 +12,12 @@ from typing import Any
 import click
 
 from ..atomic_files import atomic_file, check_destination, refuse_unwritable
-from ..errors import BadDestination, BadInput, MsmigrateError
+from ..errors import BadDestination, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result as Conversion
 from ..migrate.checkpoint.convert import convert, make_plan
 from ..migrate.source.convert_model import ConvertedModel, ProofInputs, start, write_source
+from ..option_fields import as_path, values_of
 from ..parity.job import Pair, ParityJob
 from ..parity.options import StepOptions
 from ..parity.result import Report
@@ -99,12 +100,9 @@ def convert_model(model: Any, out: str | Path, *, shapes: Sequence[str] = (), **
     Raises BadInput, BadDestination, BadCheckpoint and WorkerFailed before anything is written. What stops later is part
     of the result, which is false then; the files that are whole by then stay.
     """
-    known = {each.name for each in fields(ConvertModelOptions)} - {"model", "out", "shapes", "as_json"}
-    if unknown := [name for name in options if name not in known]:
-        raise BadInput(f"convert_model has no option {unknown[0]!r}; it has {', '.join(sorted(known))}")
-    paths = ("weights", "recipe", "html", "report")
-    values: dict[str, Any] = {name: Path(v) if name in paths and v is not None else v for name, v in options.items()}
-    asked = ConvertModelOptions(model=model_name(model, "model"), shapes=tuple(shapes), out=Path(out), **values)
+    values = values_of(ConvertModelOptions, options, "convert_model", ("model", "out", "shapes", "as_json"))
+    values |= {"model": model_name(model, "model"), "out": as_path(out, "out"), "shapes": shapes}
+    asked = ConvertModelOptions(**values)
     return _converted(asked, lambda text: None, lambda report: None)
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..atomic_files import atomic_file
 from ..errors import BadDestination
+from ..option_fields import as_path
 from ..printable import echo, json_line
 from ..reports.evaluation import About, evaluation_json, picture, show
 from ..reports.progress import images_counted
@@ -80,17 +81,17 @@ def evaluate(
 
     Raises BadCheckpoint, BadInput, BadDestination and WorkerFailed.
     """
-    place = None if out is None else Path(out)
+    place = as_path(out, "out")
     if place is not None:
         _refuse_unwritable(place)
     with temporary_folder("eval") as folder:
         options = NetOptions(
             model=None if model is None else model_name(model, "model"),
-            recipe=None if recipe is None else Path(recipe),
+            recipe=as_path(recipe, "recipe"),
             trust=trust_source,
             ema=ema,
         )
-        subject = subjects.subject(Path(checkpoint), options, folder)
+        subject = subjects.subject(as_path(checkpoint, "checkpoint"), options, folder)
         named = requests.source_named(data, subject.recipe, stored=subject.stored)
         classes, numbers = subjects.labelled(subject, named)
         request = Request(

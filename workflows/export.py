@@ -19,7 +19,7 @@ from ..deploy.options import FORMS, ExportOptions
 from ..deploy.output_files import beside, check, place, total
 from ..deploy.serving import servable
 from ..errors import BadInput
-from ..option_fields import options_in
+from ..option_fields import as_path, values_of
 from ..printable import echo, json_line
 from ..reports.export import as_json
 from ..reports.export import lines as compared_lines
@@ -66,13 +66,11 @@ def export(checkpoint: str | Path, out: str | Path, form: str = FORMS[0], **opti
     Raises BadInput, BadDestination, BadCheckpoint, Unsupported and WorkerFailed, and leaves nothing then. A file that
     does not compute the same is not written, and the result is false.
     """
-    known = options_in(ExportOptions)
-    if unknown := [name for name in options if name not in known]:
-        raise BadInput(f"export has no option {unknown[0]!r}; it has {', '.join(known)}")
-    values: dict[str, Any] = {n: Path(v) if known[n].type is Path and v is not None else v for n, v in options.items()}
+    values = values_of(ExportOptions, options, "export", ("checkpoint", "out", "form", "as_json"))
     if values.get("model") is not None:
         values["model"] = model_name(values["model"], "model")
-    return _exported(ExportOptions(checkpoint=Path(checkpoint), out=Path(out), form=form, **values))
+    values |= {"checkpoint": as_path(checkpoint, "checkpoint"), "out": as_path(out, "out"), "form": form}
+    return _exported(ExportOptions(**values))
 
 
 def run(checkpoint: Path, out: Path, form: str = FORMS[0], worker: Worker = module, **options: Any) -> int:

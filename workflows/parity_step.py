@@ -12,7 +12,7 @@ from ..errors import BadInput
 from ..migrate import model_spec
 from ..migrate.model_spec import names_a_model
 from ..migrate.source.convert_model import start
-from ..option_fields import options_in
+from ..option_fields import as_path, values_of
 from ..parity.align.alignment import write_map
 from ..parity.job import SIDES, Pair, ParityJob, check_inputs
 from ..parity.narrowing import Narrowing
@@ -81,14 +81,7 @@ def options_of(given: dict[str, Any], what: str, **fixed: Any) -> ParityOptions:
     what: the function's name, for the error. Raises BadInput for an option that parity-step does not have, and for
     values that do not fit.
     """
-    known = {**options_in(ParityOptions), "outputs": None}
-    unknown = [name for name in given if name not in known]
-    if unknown:
-        taken = ", ".join(name for name in known if name not in fixed)
-        raise BadInput(f"{what} has no option {unknown[0]!r}; it has {taken}")
-    paths = [name for name, declared in options_in(ParityOptions).items() if declared.type is Path]
-    values = {**fixed, **given}
-    values = {name: Path(v) if name in paths and v is not None else v for name, v in values.items()}
+    values = {**fixed, **values_of(ParityOptions, given, what, tuple(fixed))}
     models = {name: model_name(values[name], name) for name in ("torch", "mindspore") if values.get(name) is not None}
     return ParityOptions(**{**values, **models})
 
@@ -106,12 +99,12 @@ def parity_step(recipe: str | Path | None = None, **options: Any) -> ParityResul
     """
     model = _torch_model(recipe, options)
     given = options_of(options, "parity_step", **({} if model is None else {"torch": model}))
-    return _compared(None if recipe is None or model is not None else Path(recipe), given, model)
+    return _compared(as_path(recipe, "recipe") if model is None else None, given, model)
 
 
 def _torch_model(recipe: str | Path | None, options: Mapping[str, Any]) -> str | None:
     """The torch model that stands where a recipe may, or None. Raises BadInput for a second one."""
-    if recipe is None or options.get("torch") is not None or not names_a_model(Path(recipe)):
+    if options.get("torch") is not None or not names_a_model(as_path(recipe, "recipe")):
         return None
     if options.get("mindspore") is not None:
         raise BadInput(f"--mindspore: name the torch model with --torch {recipe}, for it is compared.")
@@ -131,7 +124,7 @@ def assert_parity(torch: Any, mindspore: Any, recipe: str | Path | None = None, 
     comparison could not be made.
     """
     given = options_of(options, "assert_parity", torch=torch, mindspore=mindspore)
-    result = _compared(None if recipe is None else Path(recipe), given, None, progress=False)
+    result = _compared(as_path(recipe, "recipe"), given, None, progress=False)
     if not result:
         raise AssertionError(f"no parity of {given.torch} and {given.mindspore}\n{result.text()}")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..option_fields import as_path
 from ..printable import echo, json_line
 from ..reports.evaluation import predictions_json, show_predictions
 from ..reports.progress import images_counted
@@ -77,17 +78,17 @@ def predict(
 
     Raises BadCheckpoint, BadInput and WorkerFailed. An image that cannot be read is left out, and the result is false.
     """
-    given = [images] if isinstance(images, (str, Path)) else images
-    files = image_files([Path(each) for each in given])
+    given: Sequence[Any] = images if isinstance(images, (list, tuple)) else [images]
+    files = image_files([as_path(each, "images") for each in given])
     with temporary_folder("predict") as folder:
         options = NetOptions(
             model=None if model is None else model_name(model, "model"),
-            recipe=None if recipe is None else Path(recipe),
+            recipe=as_path(recipe, "recipe"),
             trust=trust_source,
             ema=ema,
         )
-        subject = subjects.subject(Path(checkpoint), options, folder)
-        names = subject.names(None if classes is None else names_in(Path(classes), subject))
+        subject = subjects.subject(as_path(checkpoint, "checkpoint"), options, folder)
+        names = subject.names(None if classes is None else names_in(as_path(classes, "classes"), subject))
         request = Request(
             recipe=subject.recipe,
             weights=subject.weights,

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..atomic_files import folder_beside
 from ..errors import BadDestination, BadInput, BadTrace
+from ..option_fields import as_path
 from ..parity import run_folder
 from ..parity.align.alignment import ALIGNMENT
 from ..parity.job import ParityJob, check_inputs
@@ -149,11 +150,11 @@ def record(
     Raises BadInput, BadTrace, BadDestination and WorkerFailed; the folder is then not there.
     """
     given = options_of(options, "record")
-    return _recorded(framework, Path(out), None if recipe is None else Path(recipe), other, given)
+    return _recorded(framework, as_path(out, "out"), as_path(recipe, "recipe"), as_path(other, "other"), given)
 
 
 def _recorded(
-    framework: str, out: Path, recipe_file: Path | None, other: str | Path | None, options: ParityOptions
+    framework: str, out: Path, recipe_file: Path | None, other: Path | None, options: ParityOptions
 ) -> Recording:
     if framework not in SIDES_OF_WORKERS:
         raise BadInput(f"there is no framework {framework!r}: record 'torch' or 'mindspore'")
@@ -162,7 +163,7 @@ def _recorded(
         raise BadInput("--torch goes with --mindspore here: convert the model first, with convert-model.")
     job = job_of(options, recipes.load(path), out, (framework,))
     with progressing(SIDES_OF_WORKERS[framework]) as on_message:
-        record_side(framework, path, job, None if other is None else Path(other), on_message)
+        record_side(framework, path, job, other, on_message)
     return Recording(framework, out, path, options.steps)
 
 

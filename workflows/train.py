@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadDestination, BadInput
+from ..errors import BadDestination
+from ..option_fields import as_path, values_of
 from ..parity.job import SIDES, check_inputs
 from ..parity.run import MINDSPORE_WORKER
 from ..printable import echo, json_line
@@ -84,12 +85,8 @@ def train(recipe: str | Path | None = None, **options: Any) -> TrainingResult:
 
     Raises BadInput, BadDestination, BadRecipe, Unsupported, WorkerFailed and what stops a run, in words.
     """
-    known = [each.name for each in fields(Options) if each.name not in ("recipe", "dry_run", "as_json")]
-    if unknown := [name for name in options if name not in known]:
-        raise BadInput(f"train has no option {unknown[0]!r}; it has {', '.join(known)}")
-    paths = ("out", "continue_from", "parity_report")
-    values: dict[str, Any] = {name: Path(v) if name in paths and v is not None else v for name, v in options.items()}
-    asked = Options(recipe=None if recipe is None else Path(recipe), **values)
+    values = values_of(Options, options, "train", ("recipe", "dry_run", "as_json"))
+    asked = Options(recipe=as_path(recipe, "recipe"), **values)
     return _trained(asked, _recipe_of(asked), show=False)
 
 

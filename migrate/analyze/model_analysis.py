@@ -12,18 +12,19 @@ from ...input_files import unreadable
 from ...mappings.onnx_operators import onnx_operators
 from .. import model_spec
 from ..model_spec import ask_worker
-from .operators import BY_HAND, COMPOSED, NO_ROW, Operator, count, operators, several
+from .operators import BY_HAND, COMPOSED, NO_ROW, Operator, check_target, count, operators, several
 
 
 def analyze(target_name: str, *, mode: str, target: str, inputs: Sequence[str] = ()) -> Analysis:
     """Analyse `torchvision:NAME`, `timm:NAME`, `FILE_OR_MODULE:FUNCTION` or a file of ONNX.
 
-    Raises BadInput for what names no model or is no ONNX file, WorkerFailed when the model's own code fails.
+    Raises BadInput for what names no model or is no ONNX file, and for a mode or target that MindSpore does not have;
+    WorkerFailed when the model's own code fails.
     """
+    check_target(mode, target)
     if target_name.endswith(".onnx") or (":" not in target_name and Path(target_name).exists()):
         if inputs:
             raise BadInput("--input is for models of torch: a file of ONNX says its own inputs")
-
         return analyze_onnx(target_name, mode=mode, target=target)
     if ":" not in target_name:
         raise BadInput(

@@ -24,6 +24,13 @@ IN_PLACE = "torch writes the result into its first argument; in MindSpore use wh
 OURS = "msmigrate.nn."
 
 
+def check_target(mode: str, target: str) -> None:
+    """Raise BadInput for a mode or a target that MindSpore does not have."""
+    if mode not in MODES or target not in TARGETS:
+        known = f"mode is one of {', '.join(MODES)}, target one of {', '.join(TARGETS)}"
+        raise BadInput(f"{known}: got {mode} and {target}")
+
+
 @dataclass(frozen=True)
 class Operator:
     """One operator of a model, and what becomes of it.

@@ -16,9 +16,8 @@ from .operators import (
     COMPOSED,
     DIRECT,
     IN_PLACE,
-    MODES,
     NO_ROW,
-    TARGETS,
+    check_target,
     count,
     has_remedy,
     several,
@@ -148,9 +147,7 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
     Nothing of it is run or imported. Raises BadInput, with the file and the line, for what is not a Python file or
     uses nothing of torch's world.
     """
-    if mode not in MODES or target not in TARGETS:
-        known = f"mode is one of {', '.join(MODES)}, target one of {', '.join(TARGETS)}"
-        raise BadInput(f"{known}: got {mode} and {target}")
+    check_target(mode, target)
     script = Path(path)
     interpreter = Interpreter(script.parent)
     try:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import msmigrate
 import pytest
 from msmigrate.cli import api_page
+from msmigrate.errors import BadInput
+from msmigrate.workflows import checkpoints
 
 NAMES = [
     "__version__",
@@ -66,3 +70,43 @@ def test_a_docstring_speaks_of_every_argument_and_of_what_is_raised(name: str) -
 def test_the_page_is_fresh() -> None:
     committed = (Path(msmigrate.__file__).parent / "docs" / "api.md").read_text(encoding="utf-8")
     assert committed == api_page.page(), "python -m msmigrate.cli.api_page docs/api.md"
+
+
+WRONG = [
+    (lambda: msmigrate.parity_step(steps="3"), "steps is '3': expected a whole number"),
+    (lambda: msmigrate.parity_step(steps=True), "steps is True: expected a whole number"),
+    (lambda: msmigrate.parity_step(no_replay="yes"), "no_replay is 'yes': expected True or False"),
+    (lambda: msmigrate.parity_step(modules="conv1"), "modules is 'conv1': expected a list of texts"),
+    (lambda: msmigrate.parity_step(html=3), "html is 3: expected a path"),
+    (lambda: msmigrate.parity_step(3), "recipe is 3: expected a path"),
+    (lambda: msmigrate.parity_step(step=3), "parity_step has no option 'step'; it has steps, "),
+    (lambda: msmigrate.record("torch", 3), "out is 3: expected a path"),
+    (lambda: msmigrate.record("jax", "out"), "there is no framework 'jax'"),
+    (lambda: msmigrate.compare(3), "one is 3: expected a path"),
+    (lambda: msmigrate.train(epochs="x"), "epochs is 'x': expected a whole number"),
+    (lambda: msmigrate.train(dry_run=True), "train has no option 'dry_run'"),
+    (lambda: msmigrate.export("a.ckpt", "a.mindir", batch="2"), "batch is '2': expected a whole number"),
+    (lambda: msmigrate.export(3, "a.mindir"), "checkpoint is 3: expected a path"),
+    (lambda: msmigrate.convert_model("a.py:f", "b.py", shapes="1x3"), "shapes is '1x3': expected a list of texts"),
+    (lambda: msmigrate.convert_model("a.py:f", "b.py", seed=1.5), "seed is 1.5: expected a whole number"),
+    (lambda: msmigrate.convert("a.pth", 3), "destination is 3: expected a path"),
+    (lambda: msmigrate.convert("a.pth", "a/", max_shard_size="5GB"), "max_shard_size is '5GB': expected a whole"),
+    (lambda: msmigrate.inspect(3), "path is 3: expected a path"),
+    (lambda: msmigrate.evaluate(3), "checkpoint is 3: expected a path"),
+    (lambda: msmigrate.predict("a.ckpt", [3]), "images is 3: expected a path"),
+    (lambda: msmigrate.analyze("torchvision:resnet18", mode="eager"), "mode is one of pynative, graph"),
+]
+
+
+@pytest.mark.parametrize(("call", "said"), WRONG, ids=[said for _, said in WRONG])
+def test_a_wrong_value_is_one_sentence_before_anything_starts(call: Callable[[], Any], said: str) -> None:
+    with pytest.raises(BadInput) as refused:
+        call()
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+def test_msmigrates_own_nets_have_the_same_name_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(checkpoints.converting, "make_plan", lambda *args, **words: asked.append(words["into"]))
+    msmigrate.plan("a.pth", into="msmigrate:resnet50(num_classes=10)")
+    assert asked == ["msmigrate.training.models.mindspore_models:build('resnet50', num_classes=10)"]

@@ -139,8 +139,8 @@ def _compared(one: Path, other: Path | None, options: ParityOptions) -> ParityRe
     return ParityResult(report, options.worst)
 
 
-def run_compare(one: Path, other: Path | None, asked: ParityOptions) -> int:
+def run_compare(one: Path, other: Path | None, options: ParityOptions) -> int:
     """Judge two halves, or a run that was kept, and print the verdict; returns 0 for parity and 1 for a mismatch."""
-    result = _compared(one, other, asked)
+    result = _compared(one, other, options)
     show(result.report, Console(), result.worst)
     return 0 if result else 1

@@ -39,7 +39,7 @@ HIDING = ("mindspore", "numpy", "torch", "torchvision", "timm", "msmigrate")  # 
 
 @dataclass(frozen=True)
 class ConvertModelOptions(StepOptions):
-    """What convert-model is asked for; StepOptions are of the step that proves it, on `batch` examples."""
+    """The options of convert-model; StepOptions are of the step that proves it, on `batch` examples."""
 
     model: str
     shapes: tuple[str, ...]
@@ -102,16 +102,16 @@ def convert_model(model: Any, out: str | Path, *, shapes: Sequence[str] = (), **
     """
     values = values_of(ConvertModelOptions, options, "convert_model", ("model", "out", "shapes", "as_json"))
     values |= {"model": model_name(model, "model"), "out": as_path(out, "out"), "shapes": shapes}
-    asked = ConvertModelOptions(**values)
-    return _converted(asked, lambda text: None, lambda report: None)
+    chosen = ConvertModelOptions(**values)
+    return _converted(chosen, lambda text: None, lambda report: None)
 
 
-def run(asked: ConvertModelOptions) -> int:
+def run(options: ConvertModelOptions) -> int:
     """Convert a model and print what came of it; returns the exit code, 0 for parity, 1 where something is missing or
     not the same. Raises what `convert_model` raises."""
-    say: Callable[[str], None] = (lambda text: None) if asked.as_json else click.echo
-    found = _converted(asked, say, lambda report: None if asked.as_json else show(report, Console()))
-    if asked.as_json:
+    say: Callable[[str], None] = (lambda text: None) if options.as_json else click.echo
+    found = _converted(options, say, lambda report: None if options.as_json else show(report, Console()))
+    if options.as_json:
         echo(json_line(found.as_dict()))
     for line in found.converted.stopped:
         echo(f"msmigrate: {line}", err=True)
@@ -119,7 +119,7 @@ def run(asked: ConvertModelOptions) -> int:
 
 
 def _converted(
-    asked: ConvertModelOptions, say: Callable[[str], None], show_proof: Callable[[Report], None]
+    options: ConvertModelOptions, say: Callable[[str], None], show_proof: Callable[[Report], None]
 ) -> ConvertedModelResult:
     """The conversion that the options describe. say, show_proof: called when a line, or the verdict, is known."""
     lines: list[str] = []
@@ -128,43 +128,45 @@ def _converted(
         lines.append(text)
         say(text)
 
-    recipe_file = asked.recipe or recipes.DEFAULT
+    recipe_file = options.recipe or recipes.DEFAULT
     recipes.load(recipe_file)  # what is wrong with it is said before minutes of work, not after
-    target = _target(asked)
+    target = _target(options)
     with temporary_folder("convert") as folder:
-        if asked.weights is not None:
-            make_plan(asked.weights, asked.ckpt, model=asked.model).check()
+        if options.weights is not None:
+            make_plan(options.weights, options.ckpt, model=options.model).check()
         with doing("running the torch model to see what of it runs"):
-            written = write_source(asked.model, asked.shapes)
+            written = write_source(options.model, options.shapes)
         with doing("building the torch model's weights and a batch"):
-            begin = start(asked.model, asked.shapes, folder, seed=asked.seed, batch=asked.batch, steps=asked.steps)
-        _write(target, written.text, force=asked.force)
-        for line in source_lines(asked.model, asked.out, written):
+            begin = start(
+                options.model, options.shapes, folder, seed=options.seed, batch=options.batch, steps=options.steps
+            )
+        _write(target, written.text, force=options.force)
+        for line in source_lines(options.model, options.out, written):
             said(line)
-        found = Converted(asked.model, asked.out, written, proof=not asked.no_proof)
-        found = _with_weights(asked, found, asked.weights or begin.weights, said)
-        if not asked.no_proof and found.loaded:
-            found = _with_proof(asked, found, begin, recipe_file, folder / "run")
+        found = Converted(options.model, options.out, written, proof=not options.no_proof)
+        found = _with_weights(options, found, options.weights or begin.weights, said)
+        if not options.no_proof and found.loaded:
+            found = _with_proof(options, found, begin, recipe_file, folder / "run")
             if found.report is not None:
-                show_proof(replace(found.report, recipe=asked.model))
-        elif not asked.no_proof:
+                show_proof(replace(found.report, recipe=options.model))
+        elif not options.no_proof:
             said("not proven, for the source is not whole")
     return ConvertedModelResult(found, lines)
 
 
-def _target(asked: ConvertModelOptions) -> Path:
+def _target(options: ConvertModelOptions) -> Path:
     """Where the source goes. Raises BadDestination where that, or the checkpoint beside it, cannot be written."""
-    out = asked.out
+    out = options.out
     if out.suffix != ".py":
         raise BadDestination(f"{out}: MindSpore source is a file of Python; give it a name that ends in .py")
     if out.stem in (*sys.stdlib_module_names, *HIDING):
         raise BadDestination(f"{out}: who imports {out.stem} would get this file instead; give it another name")
-    place = model_spec.parse(asked.model).place
-    check_destination(asked.ckpt, asked.weights or Path(place), force=asked.force)
-    for file in (asked.html, asked.report):
+    place = model_spec.parse(options.model).place
+    check_destination(options.ckpt, options.weights or Path(place), force=options.force)
+    for file in (options.html, options.report):
         if file is not None:
             refuse_unwritable(file)
-    return check_destination(out, Path(place), force=asked.force)
+    return check_destination(out, Path(place), force=options.force)
 
 
 def _write(target: Path, text: str, *, force: bool) -> None:
@@ -173,14 +175,14 @@ def _write(target: Path, text: str, *, force: bool) -> None:
 
 
 def _with_weights(
-    asked: ConvertModelOptions, found: Converted, weights: Path, said: Callable[[str], None]
+    options: ConvertModelOptions, found: Converted, weights: Path, said: Callable[[str], None]
 ) -> Converted:
     """Convert the weights, and load them into the new net where its source is whole."""
     whole = not found.written.problems
-    into = _net(asked, found.written) if whole else None
+    into = _net(options, found.written) if whole else None
     try:
         with doing("converting the weights, and loading them in MindSpore"):
-            result: Conversion = convert(weights, asked.ckpt, model=asked.model, into=into, force=asked.force)
+            result: Conversion = convert(weights, options.ckpt, model=options.model, into=into, force=options.force)
     except MsmigrateError as error:
         return replace(found, stopped=[f"the weights are not converted: {error}"])
     said(ckpt_line(result, found.written.maker, loaded=whole))
@@ -188,24 +190,26 @@ def _with_weights(
 
 
 def _with_proof(
-    asked: ConvertModelOptions, found: Converted, begin: ProofInputs, recipe_file: Path, folder: Path
+    options: ConvertModelOptions, found: Converted, begin: ProofInputs, recipe_file: Path, folder: Path
 ) -> Converted:
     """Run parity-step on the torch model and the new one, and show its verdict."""
     if begin.batch is None:
         return replace(found, stopped=[f"not proven: {UNPROVEN}"])
-    pair = Pair(asked.model, _net(asked, found.written), None, asked.weights, begin.batch, outputs=not begin.plain)
+    pair = Pair(
+        options.model, _net(options, found.written), None, options.weights, begin.batch, outputs=not begin.plain
+    )
     of_step = (each.name for each in fields(StepOptions) if each.name != "batch")  # which the batch file says
-    steps: Any = {name: getattr(asked, name) for name in of_step}
+    steps: Any = {name: getattr(options, name) for name in of_step}
     try:
         report: Report = with_progress(recipe_file, ParityJob(recipes.load(recipe_file), folder, pair, **steps))
     except MsmigrateError as error:
         return replace(found, stopped=[f"not proven: {error}"])
-    if asked.report is not None:
-        write_json(report, asked.report)
-    if asked.html is not None:
-        write_html(report, folder, asked.html)
+    if options.report is not None:
+        write_json(report, options.report)
+    if options.html is not None:
+        write_html(report, folder, options.html)
     return replace(found, report=report)
 
 
-def _net(asked: ConvertModelOptions, written: ConvertedModel) -> str:
-    return f"{asked.out}:{written.maker}"
+def _net(options: ConvertModelOptions, written: ConvertedModel) -> str:
+    return f"{options.out}:{written.maker}"

@@ -79,14 +79,14 @@ def run(checkpoint: Path, out: Path, form: str = FORMS[0], worker: Worker = modu
     options: those of ExportOptions. The file appears only then. Raises BadInput, BadDestination, Unsupported and
     others, in which case nothing is left.
     """
-    asked = ExportOptions(checkpoint=checkpoint, out=out, form=form, **options)
-    found = _exported(asked, worker, (lambda text: None) if asked.as_json else click.echo)
-    if asked.as_json:
+    chosen = ExportOptions(checkpoint=checkpoint, out=out, form=form, **options)
+    found = _exported(chosen, worker, (lambda text: None) if chosen.as_json else click.echo)
+    if chosen.as_json:
         echo(json_line(found.as_dict()))
     return 0 if found else MISMATCH
 
 
-def _exported(asked: ExportOptions, worker: Worker = module, say: Said = lambda text: None) -> ExportResult:
+def _exported(options: ExportOptions, worker: Worker = module, say: Said = lambda text: None) -> ExportResult:
     """The export that the options describe. say: called with each line of the result when it is known."""
     lines: list[str] = []
 
@@ -94,12 +94,12 @@ def _exported(asked: ExportOptions, worker: Worker = module, say: Said = lambda 
         lines.append(text)
         say(text)
 
-    if asked.key_file is not None:
-        read_key(asked.key_file, asked.encryption)
-    checkpoint, out, form = asked.checkpoint, asked.out, asked.form
+    if options.key_file is not None:
+        read_key(options.key_file, options.encryption)
+    checkpoint, out, form = options.checkpoint, options.out, options.form
     if form == "air":
-        raise exporting.only_on_ascend(asked)
-    force, classes, net_form = asked.force, asked.classes, asked.net_form
+        raise exporting.only_on_ascend(options)
+    force, classes, net_form = options.force, options.classes, options.net_form
     with temporary_folder("export") as folder:
         if form == "lite":
             given = lite.lite_source(checkpoint)
@@ -111,7 +111,7 @@ def _exported(asked: ExportOptions, worker: Worker = module, say: Said = lambda 
             target = servable.check(out, force=force)
         else:
             target = _target(out, form, checkpoint, force)
-        exported = _with_progress(asked, folder, worker)
+        exported = _with_progress(options, folder, worker)
         for line in compared_lines(exported, shown=str(checkpoint)):
             said(line)
         if not exported.sound:
@@ -140,14 +140,14 @@ def _together(file: Path, target: Path) -> str:
     return f", its numbers in {beside(target).name} beside it: keep the two together" if beside(file).exists() else ""
 
 
-def _with_progress(asked: ExportOptions, folder: Path, worker: Worker) -> Exported:
+def _with_progress(options: ExportOptions, folder: Path, worker: Worker) -> Exported:
     console = Console(stderr=True)
     if not console.is_terminal:
-        return run_export(asked, folder, worker=worker)
+        return run_export(options, folder, worker=worker)
     with console.status("starting MindSpore") as status:
 
         def show(worker: str, message: Message) -> None:
             if isinstance(message, Progress):
                 status.update(Text(message.what))
 
-        return run_export(asked, folder, show, worker)
+        return run_export(options, folder, show, worker)

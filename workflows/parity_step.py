@@ -167,42 +167,42 @@ UNPROVEN = (
 BATCH = 4  # examples of a step on random inputs
 
 
-def with_mindspore(asked: ParityOptions, folder: Path) -> ParityOptions:
+def with_mindspore(options: ParityOptions, folder: Path) -> ParityOptions:
     """The same with the MindSpore side of --torch, converted now; a recipe says the rest.
 
     folder: a new one, where the source of a user's own model goes; it has to last as long as the comparison. Raises
     Unsupported where the model cannot be written whole, and BadInput.
     """
-    assert asked.torch is not None
-    spec = model_spec.parse(asked.torch)
-    if asked.modules:  # a glob that matches nothing is refused before the model runs
+    assert options.torch is not None
+    spec = model_spec.parse(options.torch)
+    if options.modules:  # a glob that matches nothing is refused before the model runs
         with doing("building the torch model"):
-            names = model_spec.ask("checkpoint.torch_model_worker", asked.torch, "--torch")["classes"]
-        Narrowing.to(asked.stages, asked.modules).check(names, asked.torch)
+            names = model_spec.ask("checkpoint.torch_model_worker", options.torch, "--torch")["classes"]
+        Narrowing.to(options.stages, options.modules).check(names, options.torch)
     with doing("writing the model in MindSpore"):
         if is_zoo(f"{spec.place}:{spec.name}") and not spec.args:
             made = converted_models.mindspore_spec(f"{spec.place}:{spec.name}", spec.kwargs)
         else:
             folder.mkdir(parents=True)
-            converted_models.write(asked.torch, folder / "converted_model.py")
+            converted_models.write(options.torch, folder / "converted_model.py")
             made = converted_models.mindspore_spec(f"{spec.place}:{spec.name}", {}, folder / "converted_model.py")
-    return replace(asked, mindspore=made)
+    return replace(options, mindspore=made)
 
 
-def whole_pair(asked: ParityOptions, folder: Path) -> ParityOptions:
+def whole_pair(options: ParityOptions, folder: Path) -> ParityOptions:
     """The pair of a torch model and its conversion, on random inputs like those that it takes unless there is a batch.
 
     Raises what `with_mindspore` does, and BadInput for a model that parity-step cannot give its inputs.
     """
-    found = with_mindspore(asked, folder)
-    if asked.torch is None or asked.batch_file is not None:
+    found = with_mindspore(options, folder)
+    if options.torch is None or options.batch_file is not None:
         return found
     inputs = folder.with_name(f"{folder.name}-inputs")
     inputs.mkdir(parents=True)
     with doing("making a batch"):
-        begin = start(asked.torch, (), inputs, seed=0, batch=asked.batch or BATCH, steps=asked.steps)
+        begin = start(options.torch, (), inputs, seed=0, batch=options.batch or BATCH, steps=options.steps)
     if begin.batch is None:
-        raise BadInput(f"{asked.torch}: {UNPROVEN}")
+        raise BadInput(f"{options.torch}: {UNPROVEN}")
     return replace(found, batch_file=begin.batch, outputs=not begin.plain)
 
 
@@ -236,21 +236,21 @@ def run(recipe_file: Path | None, mindspore_worker: Sequence[str] = MINDSPORE_WO
     return 0 if result else 1
 
 
-def write(report: Report, asked: ParityOptions, folder: Path | None, recipe: Path | None = None) -> None:
+def write(report: Report, options: ParityOptions, folder: Path | None, recipe: Path | None = None) -> None:
     """Write the files that were asked for, while the traces are still there (None: they are gone).
 
     recipe: the copy in a recorded folder.
     """
-    if asked.json_file is not None:
-        write_json(report, asked.json_file)
-    if asked.html is not None:
-        write_html(report, folder, asked.html, recipe)
-    if asked.junit is not None:
-        write_junit(report, asked.junit)
-    if asked.markdown is not None:
-        write_whole(markdown(report), asked.markdown)
-    if asked.write_map is not None and folder is not None:
-        write_map(folder, asked.write_map)
+    if options.json_file is not None:
+        write_json(report, options.json_file)
+    if options.html is not None:
+        write_html(report, folder, options.html, recipe)
+    if options.junit is not None:
+        write_junit(report, options.junit)
+    if options.markdown is not None:
+        write_whole(markdown(report), options.markdown)
+    if options.write_map is not None and folder is not None:
+        write_map(folder, options.write_map)
 
 
 def with_progress(path: Path, job: ParityJob, mindspore_worker: Sequence[str] = MINDSPORE_WORKER) -> Report:

@@ -167,11 +167,11 @@ def _recorded(
     return Recording(framework, out, path, options.steps)
 
 
-def run_record(framework: str, recipe_file: Path | None, out: Path, other: Path | None, asked: ParityOptions) -> int:
+def run_record(framework: str, recipe_file: Path | None, out: Path, other: Path | None, options: ParityOptions) -> int:
     """Record one framework ('torch' or 'mindspore') into the new folder `out`; returns the exit code 0.
 
     other: the half from the other machine, which MindSpore's needs and torch's is sharper with.
     """
-    result = _recorded(framework, out, recipe_file, other, asked)
+    result = _recorded(framework, out, recipe_file, other, options)
     Console().print(result.text(), highlight=False, markup=False)
     return 0

@@ -37,32 +37,32 @@ def run(model_file: Path, worker: Worker = module, **options: Any) -> int:
     options: those of ServeOptions. Raises BadInput, BadCheckpoint and others before anything listens, and what the
     server raises.
     """
-    asked = ServeOptions(checkpoint=model_file, **options)
-    name = asked.name or re.sub(r"\W", "_", model_file.stem) or "model"
+    chosen = ServeOptions(checkpoint=model_file, **options)
+    name = chosen.name or re.sub(r"\W", "_", model_file.stem) or "model"
     if not name.isidentifier():
         raise BadInput(f"--name {name}: a model is asked for by letters, digits and _: give it another --name")
-    for text in asked.shapes:
+    for text in chosen.shapes:
         shape_of(text)
-    names = None if asked.classes is None else class_file(asked.classes)
-    if asked.key_file is not None:
-        read_key(asked.key_file, asked.encryption)
+    names = None if chosen.classes is None else class_file(chosen.classes)
+    if chosen.key_file is not None:
+        read_key(chosen.key_file, chosen.encryption)
     with temporary_folder("serve") as folder:
-        job, known, images = _job(asked, folder)
+        job, known, images = _job(chosen, folder)
         served = ServeJob(
             name=name,
             job=job,
             mindir=model_file if _is_mindir(model_file) else None,
             images=images,
             classes=names or known,
-            host=asked.host,
-            port=asked.port,
-            batch=asked.batch,
-            wait=asked.wait,
-            most_bytes=int(asked.max_request * 1e6),
-            most_waiting=asked.max_waiting,
+            host=chosen.host,
+            port=chosen.port,
+            batch=chosen.batch,
+            wait=chosen.wait,
+            most_bytes=int(chosen.max_request * 1e6),
+            most_waiting=chosen.max_waiting,
         )
         (folder / FILE).write_text(served.model_dump_json(), encoding="utf-8")
-        _follow([*worker("serving.mindspore_server_worker"), str(folder)], folder / "server.log", name, asked.host)
+        _follow([*worker("serving.mindspore_server_worker"), str(folder)], folder / "server.log", name, chosen.host)
     return 0
 
 
@@ -70,32 +70,32 @@ def _is_mindir(file: Path) -> bool:
     return file.suffix.lower() == ".mindir"
 
 
-def _job(asked: ServeOptions, folder: Path) -> tuple[Job, list[str] | None, bool]:
+def _job(options: ServeOptions, folder: Path) -> tuple[Job, list[str] | None, bool]:
     """The net's job, the names of its classes if the checkpoint knows them, and whether images can be prepared."""
-    if not _is_mindir(asked.checkpoint):
-        if asked.key_file is not None:
+    if not _is_mindir(options.checkpoint):
+        if options.key_file is not None:
             raise BadInput("--key-file opens an encrypted MindIR")
-        subject = subject_of(asked, folder)
-        return job_of(asked, subject), list(subject.classes) if subject.classes else None, True
-    if asked.model is not None or asked.ema or asked.trust_source is not None:
+        subject = subject_of(options, folder)
+        return job_of(options, subject), list(subject.classes) if subject.classes else None, True
+    if options.model is not None or options.ema or options.trust_source is not None:
         raise BadInput(
             "a MindIR holds its model: leave --model, --trust-source and --ema out; --recipe says how images are "
             "prepared"
         )
-    if (why := unreadable(asked.checkpoint)) is not None:
+    if (why := unreadable(options.checkpoint)) is not None:
         raise BadInput(why)
-    if asked.key_file is None:
-        with open_regular(asked.checkpoint) as file:
+    if options.key_file is None:
+        with open_regular(options.checkpoint) as file:
             if file.read(1) != VERSION_FIRST:
-                raise BadInput(f"{asked.checkpoint} is no MindIR, or an encrypted one, whose key --key-file gives")
-        refuse_code(asked.checkpoint)
-    recipe = ANY if asked.recipe is None else recipes.load(asked.recipe)
+                raise BadInput(f"{options.checkpoint} is no MindIR, or an encrypted one, whose key --key-file gives")
+        refuse_code(options.checkpoint)
+    recipe = ANY if options.recipe is None else recipes.load(options.recipe)
     preparation(recipe)  # or refuse it now
     request = Request(
-        recipe=recipe, weights=asked.checkpoint, shown=str(asked.checkpoint), mode=own_mode(recipe), target="CPU"
+        recipe=recipe, weights=options.checkpoint, shown=str(options.checkpoint), mode=own_mode(recipe), target="CPU"
     )
-    key: Any = {"key_file": asked.key_file, "enc_mode": asked.encryption}
-    return Job(request=request, shapes=list(asked.shapes), **key), None, asked.recipe is not None
+    key: Any = {"key_file": options.key_file, "enc_mode": options.encryption}
+    return Job(request=request, shapes=list(options.shapes), **key), None, options.recipe is not None
 
 
 def _follow(command: list[str], log: Path, name: str, host: str) -> None:

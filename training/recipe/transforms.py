@@ -9,7 +9,7 @@ from ...errors import BadRecipe
 from ...mappings import table
 from .schema import Part
 
-# those whose draws both frameworks can be given: see draws.py
+# those whose draws both frameworks can be given: see random_draws.py
 DRAWABLE = (
     "ColorJitter",
     "RandAugment",

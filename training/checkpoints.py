@@ -1,7 +1,7 @@
 """A run's checkpoints: written, verified, read, retained; their weights held against the net that they are for.
 
-A checkpoint is one MindSpore `.ckpt` (see migrate/checkpoint/formats/ckpt.py) that ends in MindSpore's own checksum, so that
-`mindspore.load_checkpoint(crc_check=True)` reads it too. It holds
+A checkpoint is one MindSpore `.ckpt` (see migrate/checkpoint/formats/ckpt.py) that ends in MindSpore's own checksum,
+so that `mindspore.load_checkpoint(crc_check=True)` reads it too. It holds
 
     msmigrate.run               uint8: UTF-8 JSON that says where the run stands; first, so that no cut leaves it out
     conv1.weight, bn1.gamma, …  the net, under MindSpore's names

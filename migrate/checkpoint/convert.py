@@ -1,7 +1,7 @@
 """`msmigrate convert-ckpt`: a checkpoint of one framework becomes one of the other, without either of them.
 
-Three steps: read what the source holds (formats/detect_format.py), settle what becomes of every tensor (build_plan.py), then move
-byte ranges into the new file (formats/byte_copy.py), which appears only when it is complete (atomic_files.py at the root).
+Three steps: read what the source holds (formats/detect_format.py), settle what becomes of every tensor (build_plan.py),
+then move byte ranges into the new file (formats/byte_copy.py), which appears only when it is whole (atomic_files.py).
 """
 
 from __future__ import annotations

@@ -280,7 +280,7 @@ _MODELS: dict[str, Callable[..., nn.Cell]] = {
 def of_recipe(model: Model) -> nn.Cell:
     """The network that a recipe names, drawn as `build` draws it; one of torchvision's or timm's from its source.
 
-    Raises BadRecipe, and what converting a model raises (see converted.py).
+    Raises BadRecipe, and what converting a model raises (see converted_models.py).
     """
     if not is_zoo(model.name):
         return build(model.name, **model.args)

@@ -163,7 +163,6 @@ LONGEST_LINE = 500
 # How a collective operation fails when its other end has gone: the consequence, not the cause.
 LONELY = re.compile(r"AllReduce|AllGather|Broadcast|Launch kernel failed|timed out node|collective|disconnect", re.I)
 NOISE = re.compile(r"^\[(INFO|WARNING|DEBUG)\]|^-+$|^- C\+\+ Call Stack|^mindspore/\S+:\d+ ")
-DEATH = re.compile(r"Worker process (\d+) exit with exception(?:\. Error code: (-?\d+))?")  # in the launcher's log
 ERROR_LINE = re.compile(r"^\[(ERROR|CRITICAL)\]|^(\w+\.)*\w*(Error|Exception|Interrupt)\b|^Fatal|^Segmentation")
 
 

@@ -17,7 +17,6 @@ from .row_calls import argument_of
 PREFIX = "torch.Tensor."
 # torch's other names of a dtype -> MindSpore's
 DTYPES = {"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64", "bool": "bool_"}
-CASTS = ("float", "double", "half", "int", "long", "bool")
 ITSELF = ("contiguous", "cpu", "cuda")  # one device for the process, one order in memory
 # what a tensor is asked that MindSpore's has not, and the answer
 ANSWERS = {"is_cuda": False, "is_mps": False, "is_sparse": False, "is_quantized": False, "is_meta": False}

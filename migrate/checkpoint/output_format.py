@@ -50,7 +50,6 @@ class Form(NamedTuple):
     folder: bool = False
 
 
-FRAMEWORKS = ("torch", "mindspore")
 # whose names a file of this kind has
 SUFFIXES = {".ckpt": "mindspore", ".pth": "torch", ".pt": "torch", ".bin": "torch"}
 

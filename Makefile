@@ -25,5 +25,4 @@ docs:  ## write the pages that are generated
 	python -m msmigrate.mappings.state_names
 	python -m msmigrate.reports.mapping_table docs/mappings.md
 	python -m msmigrate.reports.parity_json docs/report.schema.json
-	python -m msmigrate.cli.docs_pages docs/commands
-	python -m msmigrate.cli.api_page docs/api.md
+	python -m msmigrate.cli.docs_pages docs

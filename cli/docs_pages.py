@@ -1,16 +1,18 @@
-"""Write a page for each command, from the command itself and from docs/commands/examples.yaml.
+"""The pages of docs/ that are made from the code: commands/NAME.md and their list, and api.md.
 
-`python -m msmigrate.cli.docs_pages docs/commands` writes the pages anew: NAME.md for each command, and README.md, their
-list. It imports no framework.
+`python -m msmigrate.cli.docs_pages docs` writes them anew. A command's page is made from the command itself and from
+docs/commands/examples.yaml, that of the API from the functions' signatures and docstrings. It imports no framework.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 import shlex
 import sys
 import textwrap
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,16 @@ from .group import cli, commands_of
 EXAMPLES = "examples.yaml"
 INDEX = "README.md"
 WIDTH = 110  # of the usage line, as -h is printed at most
-FROM = "Generated from the command by `python -m msmigrate.cli.docs_pages docs/commands`; do not edit."
+FROM = "Generated from the command by `python -m msmigrate.cli.docs_pages docs`; do not edit."
+API = """# The library
+
+`import msmigrate` brings neither framework along. Each function does what the command of that name does, in processes
+of its own. It returns a result, which is true where the command would end with exit code 0, prints as the command does,
+shows itself as a page in a notebook, and has `as_dict()` and `to_json(file)`. What goes wrong raises one of
+`msmigrate.errors`, with the sentence that the command would print.
+
+This page is made from the docstrings: `python -m msmigrate.cli.docs_pages docs`.
+"""
 EXIT_CODE = re.compile(r"(?P<code>\d) (?P<means>.+?)(?=, \d |\.$)")
 
 
@@ -130,6 +141,56 @@ def _cell(text: str, *, code: bool = False) -> str:
     return plain.replace("|", "\\|") if code else _escaped(plain)
 
 
+def api_page() -> str:
+    """The page of the API, as Markdown."""
+    public = import_module("..", __package__)
+    return "\n".join([API, *(_function(name, getattr(public, name)) for name in public.__all__ if name[0] != "_")])
+
+
+def _function(name: str, function: Any) -> str:
+    """One function: its signature, and its docstring with an argument a line."""
+    sentence, _, rest = (inspect.getdoc(function) or "").partition("\n\n")
+    first = " ".join(sentence.split())
+    return f"## {name}\n\n{_code(_signature(name, function), 'python')}\n\n{first}\n\n{_arguments(rest)}"
+
+
+def _signature(name: str, function: Any) -> str:
+    """The call with every argument, one a line where it is long."""
+    found = inspect.signature(function)
+    parts = []
+    for parameter in found.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "*" not in parts:
+            parts.append("*")
+        stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
+        default = (
+            ""
+            if parameter.default is parameter.empty
+            else f" = {parameter.default!r}".replace(sys.executable, "python")
+        )
+        parts.append(f"{stars}{parameter.name}: {parameter.annotation}{default}")
+    line = f"{name}({', '.join(parts)}) -> {found.return_annotation}"
+    if len(line) <= 100:
+        return line
+    return "\n".join([f"{name}(", *(f"    {part}," for part in parts), f") -> {found.return_annotation}"])
+
+
+def _arguments(text: str) -> str:
+    """Docstring paragraphs; lines of the form `name: what it is` become a list."""
+    paragraphs = []
+    for paragraph in text.split("\n\n"):
+        items: list[str] = []
+        for line in paragraph.split("\n"):
+            head, colon, _ = line.partition(": ")
+            if colon and all(part.isidentifier() for part in head.split(", ")):
+                items.append(f"- `{head}`{line[len(head) :]}")
+            elif items:
+                items[-1] += f" {line.strip()}"
+            else:
+                items.append(line.strip())
+        paragraphs.append("\n".join(items) if any(item.startswith("- ") for item in items) else " ".join(items))
+    return "\n\n".join(part for part in paragraphs if part) + "\n"
+
+
 def read(folder: Path) -> dict[str, list[dict[str, str]]]:
     """The examples of a folder of pages."""
     import yaml
@@ -176,5 +237,6 @@ if __name__ == "__main__":
     from ..atomic_files import write_whole
 
     place = Path(sys.argv[1])
-    for name, text in pages(read(place)).items():
-        write_whole(text, place / name)
+    for name, text in pages(read(place / "commands")).items():
+        write_whole(text, place / "commands" / name)
+    write_whole(api_page(), place / "api.md")

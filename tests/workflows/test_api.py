@@ -11,7 +11,7 @@ from typing import Any
 
 import msmigrate
 import pytest
-from msmigrate.cli import api_page
+from msmigrate.cli import docs_pages
 from msmigrate.errors import BadInput
 from msmigrate.workflows import checkpoints
 
@@ -69,7 +69,7 @@ def test_a_docstring_speaks_of_every_argument_and_of_what_is_raised(name: str) -
 
 def test_the_page_is_fresh() -> None:
     committed = (Path(__file__).parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
-    assert committed == api_page.page(), "python -m msmigrate.cli.api_page docs/api.md"
+    assert committed == docs_pages.api_page(), "python -m msmigrate.cli.docs_pages docs"
 
 
 WRONG = [

@@ -16,16 +16,17 @@ from .options import mappings_option
 def mappings(name: str | None, kind: str | None, as_json: bool) -> None:
     """Print what corresponds in torch and MindSpore: the table, or the row of NAME with its pitfalls.
 
-    NAME is a torch name, qualified or short: torch.nn.Conv2d, Conv2d, operator.add.
+    NAME is a name of torch's as you write it: torch.nn.Conv2d, nn.Conv2d, Conv2d, F.relu, Tensor.view; or one of
+    MindSpore's, whose rows are then all printed: nn.Dense, ops.cat, mint.nn.Linear, nn.cosine_decay_lr.
 
     Exit code: 0 printed, 2 there is no such row, or wrong usage.
     """
-    from ..mappings import table
+    from ..mappings import aliases, table
     from ..reports import mapping_table
 
     if name is not None and kind is not None:
         raise click.UsageError("NAME or --kind, not both.")
-    rows = table.rows(kind) if name is None else [table.row(name)]
+    rows = table.rows(kind) if name is None else aliases.lookup(name)
     if as_json:
         echo(json_line(mapping_table.as_json(rows)))
     else:

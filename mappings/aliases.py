@@ -213,3 +213,54 @@ def restated(name: str) -> tuple[str, ...]:
         name = next((pattern.sub(to, name) for pattern, to in RESTATED if pattern.fullmatch(name)), name)
         found.append(name)
     return tuple(dict.fromkeys(found))
+
+
+# what scripts import a module as, where that is not its own name
+IMPORTED_AS = {
+    "F": "torch.nn.functional",
+    "T": "torchvision.transforms",
+    "TF": "torchvision.transforms.functional",
+    "dist": "torch.distributed",
+    "ms": "mindspore",
+}
+# what stands before a name as a script writes it: nn.Linear, optim.SGD, data.DataLoader, transforms.Resize
+WITHIN = ("torch", "torch.nn", "torch.optim", "torch.utils", "torchvision", "torchvision.transforms", "timm", "apex")
+WITHIN_MINDSPORE = ("mindspore", "mindspore.dataset", "mindspore.common", "msmigrate")
+
+
+def lookup(name: str) -> list[Row]:
+    """The rows that a name as people write it speaks of, one for a name of torch's: torch.nn.Conv2d, nn.Conv2d, Conv2d,
+    F.relu, Tensor.view, optim.SGD; or of MindSpore's: nn.Dense, ops.cat, mint.nn.Linear, nn.cosine_decay_lr.
+
+    Raises UnknownRow, with the names that are like it.
+    """
+    head, dot, rest = name.partition(".")
+    written = IMPORTED_AS.get(head, head) + dot + rest
+    if dot:
+        for place in ("", *(f"{package}." for package in WITHIN)):
+            found = row_of(place + written)
+            if found is not None:
+                return [found]
+        of_mindspore = _by_mindspore(written)
+        if of_mindspore:
+            return of_mindspore
+        # as deep as a method's class or a library's file may be: GradScaler.scale, drop.DropPath
+        ending = list({row.torch: row for known, row in index().items() if known.endswith(f".{written}")}.values())
+        if len(ending) == 1:
+            return ending
+    return [table.row(name)]
+
+
+def _by_mindspore(name: str) -> list[Row]:
+    """The rows that have this counterpart, or replace it; else the row of torch's thing of the same name."""
+    for whole in (name, *(f"{package}.{name}" for package in WITHIN_MINDSPORE)):
+        found = [row for row in table.rows() if row.mindspore == whole]
+        found = found or [row for row in table.rows() if whole in row.instead_of]
+        if found:
+            return found
+    module, _, inside = name.removeprefix("mindspore.").partition(".")
+    if module in ("mint", "ops"):
+        same = row_of(f"torch.{inside}")
+    else:
+        same = row_of(f"torch.{module}.{inside}") if module in ("nn", "Tensor") else None
+    return [] if same is None else [same]

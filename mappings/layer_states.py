@@ -19,6 +19,7 @@ TENSORS: dict[str, dict[str, tuple[Any, ...]]] = {
     "torch.nn.BatchNorm2d": {"weight": ("gamma",), "bias": ("beta",), "running_mean": ("moving_mean",), "running_var": ("moving_variance",), "num_batches_tracked": (None, None, "only torch's cumulative average reads it")},
     "torch.nn.BatchNorm1d": {"weight": ("gamma",), "bias": ("beta",), "running_mean": ("moving_mean",), "running_var": ("moving_variance",), "num_batches_tracked": (None, None, "only torch's cumulative average reads it")},
     "torch.nn.BatchNorm3d": {"weight": ("bn2d.gamma",), "bias": ("bn2d.beta",), "running_mean": ("bn2d.moving_mean",), "running_var": ("bn2d.moving_variance",), "num_batches_tracked": (None, None, "only torch's cumulative average reads it")},
+    "torch.nn.SyncBatchNorm": {"weight": ("gamma",), "bias": ("beta",), "running_mean": ("moving_mean",), "running_var": ("moving_variance",), "num_batches_tracked": (None, None, "only torch's cumulative average reads it")},
     "torch.nn.LayerNorm": {"weight": ("gamma",), "bias": ("beta",)},
     "torch.nn.GroupNorm": {"weight": ("gamma",), "bias": ("beta",)},
     "torch.nn.Linear": {"weight": ("weight",), "bias": ("bias",)},

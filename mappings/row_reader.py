@@ -99,6 +99,7 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         exact=fields.take("exact", bool),
         why=fields.take("why", str, default=None),
         aliases=fields.texts("aliases"),
+        instead_of=fields.texts("instead_of"),
         arguments=tuple(
             _argument(name, content, fields.where) for name, content in fields.take("arguments", dict).items()
         ),

@@ -136,6 +136,7 @@ class Row:
     docs: Mapping[str, str]
     why: str | None = None
     aliases: tuple[str, ...] = ()
+    instead_of: tuple[str, ...] = ()  # MindSpore's own names for it, which the row's counterpart replaces
     written: tuple[Written, ...] = ()
     unwritten: Mapping[str, str] = field(default_factory=dict)  # MindSpore argument -> why it is left alone
     defaults: Mapping[str, str] = field(default_factory=dict)  # MindSpore's own defaults, as Python source

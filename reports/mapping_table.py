@@ -169,6 +169,8 @@ def show_row(row: Row, console: Console) -> None:
         console.print(f"from {row.origin}{instead}", soft_wrap=True, highlight=False)
     if row.aliases:
         console.print(f"also {', '.join(row.aliases)}", highlight=False)
+    if row.instead_of:
+        console.print(f"in place of {', '.join(row.instead_of)}", highlight=False)
     if row.why:
         console.print(_why(row), highlight=False)
     if row.rewrite:
@@ -248,6 +250,8 @@ def _section(row: Row) -> list[str]:
     lines = [f"### {row.torch}", "", f"{target} ({ours}, {theirs})", ""]
     if row.aliases:
         lines += ["Also " + ", ".join(f"`{alias}`" for alias in row.aliases) + ".", ""]
+    if row.instead_of:
+        lines += ["In place of " + ", ".join(f"`{name}`" for name in row.instead_of) + ".", ""]
     if row.why:
         lines += [_why(row), ""]
     if row.rewrite:

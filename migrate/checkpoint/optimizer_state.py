@@ -15,10 +15,12 @@ import json
 import math
 import struct
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
 from typing import Any
 
-from ...errors import Ambiguous, BadCheckpoint, BadInput, MsmigrateError, Unsupported
+from ...errors import Ambiguous, BadCheckpoint, BadInput, MsmigrateError, UnknownRow, Unsupported
 from ...mappings import table
+from ...mappings.aliases import lookup
 from ...mappings.rows import Argument, Row
 from .computed_tensors import Maker
 from .formats.metadata import GROUPS
@@ -130,10 +132,12 @@ def _in_groups(row: Row) -> set[str]:
 
 
 def _named(names: Sequence[str], rows: Sequence[Row]) -> Row:
-    """The row of the first of these names that has one: qualified, an alias, or short where only one is called so."""
+    """The row of the first of these names that has one: as people write it, or short where only one is called so."""
     for name in names:
-        found = [row for row in rows if name == row.torch or name in row.aliases]
-        found = found or [row for row in rows if name.lower() == row.short.lower()]
+        found = [row for row in rows if name.lower() == row.short.lower()]
+        if not found:
+            with suppress(UnknownRow):
+                found = [row for row in lookup(name) if row in rows]
         if len(found) > 1:
             raise BadInput(f"--optimizer {name} may be {' or '.join(row.torch for row in found)}")
         if found:

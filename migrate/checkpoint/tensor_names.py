@@ -129,8 +129,18 @@ def _by_model(module: Module, names: Names, net: Net | None, owners: Owners) -> 
         if name in layer_states():
             return label, row_states(name, module.path, module.path, module.leaves, names)
         if name.startswith("torch.nn.") and name not in CONTAINERS:
-            raise Unsupported(f"the mapping table has no row for {name} yet")
+            raise Unsupported(_why_not(name))
     return label, {}
+
+
+def _why_not(name: str) -> str:
+    """Why the tensors of a layer of torch's cannot cross, as the mapping table has it."""
+    from ...mappings.aliases import row_of  # the whole table, which only what is refused needs
+
+    row = row_of(name)
+    if row is None:
+        return f"the mapping table has no row for {name}; --mappings FILE brings one of your own"
+    return f"{name} has no counterpart in MindSpore: {row.why}"
 
 
 def around_it(path: str, leaves: Iterable[str], owners: Owners, names: Names) -> tuple[str, dict[str, Crossing]]:

@@ -60,6 +60,8 @@ def _theirs() -> dict[str, str]:
 
 def torch_class(kind: str) -> str:
     """The torch class that a MindSpore (or torch) class of this name is; a class nobody knows is itself."""
+    if kind in ELSEWHERE:
+        return ELSEWHERE[kind]
     return kind if kind in _rows() else _theirs().get(kind, kind)
 
 

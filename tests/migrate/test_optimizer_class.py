@@ -48,7 +48,7 @@ MOMENTS = {"step", "exp_avg", "exp_avg_sq"}
 def test_what_old_files_do_not_tell_is_asked_for() -> None:
     with pytest.raises(Ambiguous, match=r"whether it is torch\.optim\.Adam or torch\.optim\.AdamW's state: name the"):
         optimizer_row([old("Adam")], MOMENTS)
-    for name in ("torch.optim.AdamW", "AdamW", "adamw", "torch.optim.Adam"):
+    for name in ("torch.optim.AdamW", "optim.AdamW", "AdamW", "adamw", "torch.optim.Adam"):
         assert optimizer_row([old("Adam")], MOMENTS, [name]).short.lower() == name.rpartition(".")[2].lower()
     assert optimizer_row([old("RAdam")], MOMENTS).short == "RAdam"
     with pytest.raises(Ambiguous, match=r"torch\.optim\.Adamax or torch\.optim\.RAdam's state"):

@@ -16,6 +16,7 @@ from ..migrate.checkpoint.inspect_file import Facts, Sum
 from ..migrate.checkpoint.plan import DROP, KEEP, REFUSE, RESTORE, Entry, Plan, few
 from ..migrate.checkpoint.stored_source import StoredSource
 from ..printable import printable_lines
+from .formatting import bytes_text, count_text
 
 FIRST = 20  # tensors that are listed unless all are asked for
 WIDE = 10_000  # letters; elsewhere than in a terminal nothing is cut to its width
@@ -147,12 +148,8 @@ def _note(held: Checkpoint) -> list[str]:
     """What an earlier conversion noted, in one line."""
     record = held.record or {}
     words = {"names": "name", "shapes": "shape", "aliases": "tied name", "counters": "counter"}
-    parts = [_count(len(record[part]), word) for part, word in words.items() if record.get(part)]
+    parts = [count_text(len(record[part]), word) for part, word in words.items() if record.get(part)]
     return [f"noted by an earlier conversion, for the way back: {', '.join(parts)}"] if parts else []
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def _numbers(found: Sum) -> tuple[str, str, str]:
@@ -207,7 +204,7 @@ def result_text(result: Result) -> str:
     """A few lines: how much went where, what was dropped and why, what casts lost, what else the source holds."""
     plan = result.plan
     head = (
-        f"{plan.source} → {result.destination}: {_count(len(plan.written), 'tensor')}, {bytes_text(result.size)}, "
+        f"{plan.source} → {result.destination}: {count_text(len(plan.written), 'tensor')}, {bytes_text(result.size)}, "
         f"{result.seconds:.2f} s"
     )
     return "\n".join([head, _totals(plan), *_lost(result), *_remarks(plan)])
@@ -252,16 +249,6 @@ def result_json(result: Result) -> dict[str, Any]:
         "seconds": round(result.seconds, 3),
         "losses": {kind: dict(getattr(result.losses, kind)) for kind in LOSSES},
     }
-
-
-def bytes_text(count: int) -> str:
-    """A number of bytes in the units of disks: `102.5 MB`."""
-    amount = float(count)
-    for unit in ("bytes", "kB", "MB"):
-        if amount < 1000:
-            return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
-        amount /= 1000
-    return f"{amount:.2f} GB"
 
 
 def _row(entry: Entry) -> tuple[str, str, str, str, str]:
@@ -316,7 +303,7 @@ def _remarks(plan: Plan) -> list[str]:
     restored = [entry.target or "" for entry in plan.entries if entry.action == RESTORE]
     if restored:
         lines.append(f"restored {_names(restored)}: noted by an earlier conversion")
-    lines += [f"cast from {cast}: {_count(count, 'tensor')}" for cast, count in casts.items()]
+    lines += [f"cast from {cast}: {count_text(count, 'tensor')}" for cast, count in casts.items()]
     if plan.record and plan.framework == "torch":
         lines.append(f"beside the weights, which are under 'model': {', '.join(plan.record)}")
     if plan.checkpoint.wrapper is not None:
@@ -343,7 +330,7 @@ def _lost(result: Result) -> list[str]:
         counts: dict[str, int] = getattr(result.losses, kind)
         if counts:
             where = few([f"{name} ({count:,})" for name, count in counts.items()], 4, ", ")
-            lines.append(f"lost in the cast: {_count(sum(counts.values()), 'number')} {words}: {where}")
+            lines.append(f"lost in the cast: {count_text(sum(counts.values()), 'number')} {words}: {where}")
     return lines
 
 

@@ -11,7 +11,7 @@ from ..migrate.checkpoint.convert import Result
 from ..migrate.source.convert_model import ConvertedModel
 from ..migrate.source.rewrite.context import Problem
 from ..parity.result import Report
-from .checkpoint import bytes_text
+from .formatting import bytes_text, count_text
 
 PACKAGES = ("site-packages", "dist-packages")
 
@@ -39,13 +39,13 @@ class Converted:
 
 def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
     """What was written, and the places that could not be, each with its place in torch's source."""
-    head = f"{file}: {_count(written.classes, 'class')}, {_count(written.lines, 'line')}"
+    head = f"{file}: {count_text(written.classes, 'class', 'classes')}, {count_text(written.lines, 'line')}"
     lines = [f"{head}, from {model} as it runs on {written.inputs}"]
     lines += [f"note: nothing could be learnt of {name}: {why}" for name, why in written.left.items()]
     if written.problems:
         count = len(written.problems)
         raises = "raises" if count == 1 else "raise"
-        lines.append(f"{_count(count, 'place')} could not be written, and {raises} NotImplementedError:")
+        lines.append(f"{count_text(count, 'place')} could not be written, and {raises} NotImplementedError:")
         lines += [f"  {_place(problem)}{problem.text}" for problem in written.problems]
     return lines
 
@@ -53,7 +53,9 @@ def source_lines(model: str, file: Path, written: ConvertedModel) -> list[str]:
 def ckpt_line(result: Result, maker: str, *, loaded: bool) -> str:
     """What went into the checkpoint, and whether MindSpore has read it back."""
     checked = f"loaded into {maker} and read back to the bit" if loaded else "not loaded, for the source is not whole"
-    return f"{result.destination}: {_count(len(result.plan.written), 'tensor')}, {bytes_text(result.size)}, {checked}"
+    return (
+        f"{result.destination}: {count_text(len(result.plan.written), 'tensor')}, {bytes_text(result.size)}, {checked}"
+    )
 
 
 def as_json(found: Converted) -> dict[str, Any]:
@@ -119,8 +121,3 @@ def shown(file: str) -> str:
         if folder in path.parts:
             return str(Path(*path.parts[path.parts.index(folder) + 1 :]))
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else file
-
-
-def _count(number: int, noun: str) -> str:
-    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ..doctor.finding import OK, PROBLEM, WARNING, Finding
 from ..doctor.machine import blocks
+from .formatting import count_text
 from .terminal import Console
 
 COLOURS = {OK: "green", WARNING: "yellow", PROBLEM: "bold red"}
@@ -37,7 +38,7 @@ def verdict(findings: Sequence[Finding]) -> str:
     """One sentence: what has to be changed, and how many warnings there are."""
     problems = [finding.check for finding in findings if finding.state == PROBLEM]
     warnings = sum(finding.state == WARNING for finding in findings)
-    also = f" {warnings} warning{'s' * (warnings > 1)}." if warnings else ""
+    also = f" {count_text(warnings, 'warning')}." if warnings else ""
     if not problems:
         return f"Nothing has to be changed.{also}"
     return f"To change: {', '.join(problems)}.{also}"

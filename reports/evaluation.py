@@ -19,6 +19,7 @@ from rich.text import Text
 
 from ..training.inference import Request, Subject
 from ..training.metrics import ClassReport, Evaluation, Results, likeliest
+from .formatting import count_text
 from .terminal import Console, one_line
 
 COUNTED = 30  # up to so many classes, every cell says how many images it holds
@@ -119,10 +120,8 @@ def show(about: About, evaluation: Evaluation, console: Console) -> None:
     if evaluation.confused:
         console.print(Text("Most confused:"))
         for pair in evaluation.confused[:LONGEST_LIST]:
-            times = "time" if pair.images == 1 else "times"
-            console.print(
-                one_line(f"  {pair.label} taken for {pair.predicted}: {pair.images} {times}, {pair.share:.1%}")
-            )
+            times = count_text(pair.images, "time")
+            console.print(one_line(f"  {pair.label} taken for {pair.predicted}: {times}, {pair.share:.1%}"))
         console.print(Text("Surest mistakes:"))
         for found in evaluation.mistakes[:LONGEST_LIST]:
             console.print(

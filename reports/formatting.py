@@ -39,6 +39,21 @@ def packed(value: float | None) -> float | int | str | None:
     return int(rounded) if rounded.is_integer() and abs(rounded) < 2**53 else rounded
 
 
+def count_text(number: int, noun: str, plural: str = "") -> str:
+    """`1 tensor`, `2,048 tensors`; plural: where that is not the noun and an s."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def bytes_text(count: int) -> str:
+    """A number of bytes in the units of disks: `102.5 MB`."""
+    amount = float(count)
+    for unit in ("bytes", "kB", "MB"):
+        if amount < 1000:
+            return f"{count} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.2f} GB"
+
+
 def percent(share: float) -> str:
     """A share of 1 as a percentage."""
     return f"{share:.2%}" if math.isfinite(share) else "unknown"

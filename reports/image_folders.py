@@ -11,6 +11,7 @@ from rich.text import Text
 from ..printable import echo
 from ..training.data.image_folder import TRAINING, VALIDATION, Split, Way
 from ..training.data.image_statistics import LARGEST, Corrupt, Statistics, corrupt_images
+from .formatting import count_text
 from .progress import counted
 from .terminal import Console
 
@@ -41,9 +42,11 @@ def show_statistics(folder: Path, resize: int | None, found: Statistics) -> None
     console.print(channels)
     width, height = (_range(*sides) for sides in (found.width, found.height))
     resized = "" if resize is None else f", measured with the shorter side brought to {resize}"
-    echo(f"\n{_count(found.images, 'image')}, {width} pixels wide, {height} high{resized}; {found.pixels:,} pixels.")
+    echo(
+        f"\n{count_text(found.images, 'image')}, {width} pixels wide, {height} high{resized}; {found.pixels:,} pixels."
+    )
     if found.corrupt:
-        echo(f"{_count(len(found.corrupt), 'corrupt image')} left out:")
+        echo(f"{count_text(len(found.corrupt), 'corrupt image')} left out:")
         _list(found.corrupt)
     echo("For a recipe's transforms, after ToTensor:")
     echo(f"    - {_normalize(found)}")
@@ -80,17 +83,17 @@ def show_split(found: Split, target: Path, how: Way, dry_run: bool) -> None:
         shown.add_row(Text(_plain(name)), f"{len(found.training[name]):,}", f"{len(found.validation[name]):,}")
     totals = [sum(map(len, part.values())) for part in (found.training, found.validation)]
     shown.add_section()
-    shown.add_row(_count(len(found.training), "class", "es"), *(f"{total:,}" for total in totals))
+    shown.add_row(count_text(len(found.training), "class", "classes"), *(f"{total:,}" for total in totals))
     Console().print(shown, "")
     if found.alone:
         names = ", ".join(found.alone[:5]) + (f" and {len(found.alone) - 5} more" if len(found.alone) > 5 else "")
         echo(f"Note: only one image in {_plain(names)}: it is in {TRAINING}/, and {VALIDATION}/ has none of it.")
     if found.others:
         are = "is no image" if found.others == 1 else "are no images"
-        echo(f"Left out: {_count(found.others, 'file')} that {are} of a class.")
+        echo(f"Left out: {count_text(found.others, 'file')} that {are} of a class.")
     does = {"copy": "copied", "link": "hard-linked", "symlink": "linked"}[how]
     would = "would be " if dry_run else ""
-    echo(f"{_count(sum(totals), 'image')} {would}{does} into {_plain(target)}" + (" (dry run)" * dry_run) + ".")
+    echo(f"{count_text(sum(totals), 'image')} {would}{does} into {_plain(target)}" + (" (dry run)" * dry_run) + ".")
     if not dry_run:
         echo("In a recipe, under data:")
         for key, part in (("source", TRAINING), ("validation", VALIDATION)):
@@ -132,10 +135,6 @@ def _table(*headings: str) -> Table:
 
 def _range(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
-
-
-def _count(number: int, noun: str, plural: str = "s") -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else plural)
 
 
 def _plain(name: object) -> str:

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..training.run.plan import RunPlan
+from .formatting import bytes_text, count_text
 from .terminal import Console
 
 BARS = "▁▂▃▄▅▆▇█"
@@ -54,7 +55,7 @@ def _sections(plan: RunPlan) -> Iterable[tuple[str, list[Any]]]:
 
 
 def _model(plan: RunPlan) -> str:
-    text = f"{plan.recipe['model']}, {_count(plan.net['parameters'])} parameters"
+    text = f"{plan.recipe['model']}, {plan.net['parameters']:,} parameters"
     if plan.net["image"] is None:
         return text
     of = "" if plan.net["image_of"] == plan.recipe["source"] else f" (of {plan.net['image_of']})"
@@ -78,23 +79,23 @@ def _data(data: dict[str, Any]) -> list[str]:
     lines = [_source("training", data["training"])]
     lines.append(_source("validation", data["validation"]) if data["validation"] else "validation: none")
     micro = f", in {data['micro_batches']} micro-batches a process" if data["micro_batches"] > 1 else ""
-    each = f"; {_count(data['shard'])} an epoch for each process" if data["images_per_step"] != data["batch"] else ""
-    lines.append(f"{_count(data['images_per_step'])} images a step{micro}{each}")
+    each = f"; {data['shard']:,} an epoch for each process" if data["images_per_step"] != data["batch"] else ""
+    lines.append(f"{data['images_per_step']:,} images a step{micro}{each}")
     return lines
 
 
 def _source(what: str, facts: dict[str, Any]) -> str:
     sizes = {facts["smallest"], facts["largest"]}
-    each = " to ".join(_count(size) for size in sorted(sizes))
-    return f"{what}: {facts['source']}, {_count(facts['images'])} images, {facts['classes']} classes of {each}"
+    each = " to ".join(f"{size:,}" for size in sorted(sizes))
+    return f"{what}: {facts['source']}, {facts['images']:,} images, {facts['classes']} classes of {each}"
 
 
 def _steps(plan: RunPlan) -> str:
     steps = plan.steps
-    epochs = f"{steps['epochs']} epoch{'s' * (steps['epochs'] > 1)}"
+    epochs = count_text(steps["epochs"], "epoch")
     if not steps.get("steps_per_epoch"):
         return epochs
-    text = f"{epochs} of {_count(steps['steps_per_epoch'])} steps: {_count(steps['steps'])}"
+    text = f"{epochs} of {steps['steps_per_epoch']:,} steps: {steps['steps']:,}"
     return f"{text}, where max_steps ends it" if steps["max_steps"] == steps["steps"] else text
 
 
@@ -105,7 +106,7 @@ def _schedule(plan: RunPlan) -> list[str]:
     if not plan.steps["steps"]:
         return [f"{plan.recipe['schedule']}: learning rate {rates[0][1]:.3g} at the start"]
     highest = max(rates, key=lambda line: line[1])
-    turns = [(rates[0], "at the start"), (highest, f"at step {_count(highest[0])}"), (rates[-1], "at the end")]
+    turns = [(rates[0], "at the start"), (highest, f"at step {highest[0]:,}"), (rates[-1], "at the end")]
     shown = {line[0]: f"{line[1]:.3g} {when}" for line, when in reversed(turns)}
     first = f"{plan.recipe['schedule']}: learning rate " + ", ".join(reversed(shown.values()))
     return [first, sparkline([line[1] for line in rates])]
@@ -119,16 +120,16 @@ def sparkline(values: list[float], width: int = WIDTH) -> str:
 
 
 def _memory(memory: dict[str, Any]) -> list[Any]:
-    parts = ", ".join(f"{name} {size_text(size)}" for name, size in memory["parts"].items() if size)
+    parts = ", ".join(f"{name} {bytes_text(size)}" for name, size in memory["parts"].items() if size)
     besides = f", and {' and '.join(memory['unknown'])}, which only the images can tell" if memory["unknown"] else ""
-    total = f"about {size_text(memory['total'])} a process (estimated: {parts}{besides})"
+    total = f"about {bytes_text(memory['total'])} a process (estimated: {parts}{besides})"
     if memory["free"] is None:
         return [total, "compare it with the device's memory, which is not known here"]
     if memory["fits"] is None:
-        return [total, f"{size_text(memory['free'])} free"]
+        return [total, f"{bytes_text(memory['free'])} free"]
     here = f" for {memory['processes_here']} processes here" if memory["processes_here"] > 1 else ""
     fits = Text("fits", "green") if memory["fits"] else Text("does not fit: lower data.batch", "bold red")
-    return [total, Text.assemble(f"{size_text(memory['free'])} free{here}: ", fits)]
+    return [total, Text.assemble(f"{bytes_text(memory['free'])} free{here}: ", fits)]
 
 
 def _groups(groups: list[dict[str, Any]]) -> Table:
@@ -141,17 +142,5 @@ def _groups(groups: list[dict[str, Any]]) -> Table:
         names = group["names"]
         shown = ", ".join(names[:2]) + (", …" if len(names) > 2 else "")
         args = ", ".join(f"{key} {value}" for key, value in group["args"].items())
-        table.add_row(Text(shown), str(len(names)), _count(group["parameters"]), Text(args))
+        table.add_row(Text(shown), str(len(names)), f"{group['parameters']:,}", Text(args))
     return table
-
-
-def size_text(size: int) -> str:
-    """Bytes as people read them, in powers of ten."""
-    for unit, scale in (("GB", 1e9), ("MB", 1e6)):
-        if size >= scale:
-            return f"{size / scale:.3g} {unit}"
-    return f"{size / 1e3:.3g} kB"
-
-
-def _count(number: int) -> str:
-    return f"{number:,}".replace(",", " ")

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.reports.training_plan import size_text, sparkline
+from msmigrate.reports.formatting import bytes_text
+from msmigrate.reports.training_plan import sparkline
 
 RECIPE = """
 model: {name: lenet5}
@@ -42,12 +43,12 @@ def test_the_whole_plan_for_a_target_that_is_not_here(tmp_path: Path) -> None:
     text = " ".join(done.stdout.split())
     for expected in (
         "Ascend, graph mode, 8 processes: cannot be used here",
-        "digits:train, 1 437 images, 10 classes of 141 to 146",
+        "digits:train, 1,437 images, 10 classes of 141 to 146",
         "512 images a step; 179 an epoch for each process",
         "2 epochs of 2 steps: 4",
         "CosineAnnealingLR: learning rate 0.05",
-        "lenet5, 61 706 parameters; images 1×32×32",
-        "estimated: weights 247 kB",
+        "lenet5, 61,706 parameters; images 1×32×32",
+        "estimated: weights 246.8 kB",
         "parity-step will prove the step first",
         "msrun --worker_num=8 --local_worker_num=8",
         "mpirun -n 8",
@@ -84,7 +85,7 @@ def test_what_would_stop_the_run_is_said_with_the_rest_of_the_plan(tmp_path: Pat
         "there is no folder",
         "holds a run",
         "none.json is no report of parity-step",
-        "lenet5, 61 706 parameters",
+        "lenet5, 61,706 parameters",
         "learning rate 0.05 at the start",
     ):
         assert expected in text, expected
@@ -109,10 +110,10 @@ def test_a_curve_in_one_line(values: list[float], line: str) -> None:
 
 
 def test_sizes_are_powers_of_ten() -> None:
-    assert [size_text(n) for n in (0, 999_999, 1_000_000, 44_764_968, 1.2345e9)] == [
-        "0 kB",
-        "1e+03 kB",
-        "1 MB",
+    assert [bytes_text(n) for n in (0, 999_999, 1_000_000, 44_764_968, 1.2345e9)] == [
+        "0 bytes",
+        "1000.0 kB",
+        "1.0 MB",
         "44.8 MB",
         "1.23 GB",
     ]

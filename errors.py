@@ -3,7 +3,7 @@
 MsmigrateError            anything msmigrate can explain in one line
 ├── BadInput              the user's input cannot be used (exit code 2)
 │   ├── BadCheckpoint     a checkpoint file is damaged, hostile, or not of a known form
-│   ├── BadDestination    the output cannot be written, or stands there already
+│   ├── BadDestination    the output cannot be written, or exists already
 │   ├── BadRecipe         the recipe has an unknown key, a wrong type, or a value nobody can run
 │   ├── BadTrace          a trace folder is incomplete or belongs to another recipe
 │   ├── NotTrusted        a data file names what only the user may: code to run, arguments, a place to read
@@ -29,7 +29,7 @@ class BadCheckpoint(BadInput):
 
 
 class BadDestination(BadInput):
-    """The output cannot be written, or stands there already."""
+    """The output cannot be written, or exists already."""
 
 
 class BadRecipe(BadInput):

@@ -28,7 +28,7 @@ TIDYING = 10.0  # seconds in which a second signal does not interrupt the tidyin
 # fields of /proc/PID/stat, counted from the one after the name, which may contain anything (proc(5))
 STATE, PARENT, STARTED, EXIT_CODE = 0, 1, 19, 49
 _LIBC = ctypes.CDLL(None)
-_held: list[int] | None = None  # the signals that came while none may be raised
+_waiting: list[int] | None = None  # the signals that came while none may be raised
 
 
 # Signals
@@ -52,8 +52,8 @@ def signals_raised() -> Iterator[None]:
 
     def end(number: int) -> None:
         nonlocal last
-        if _held is not None:
-            _held.append(number)
+        if _waiting is not None:
+            _waiting.append(number)
         elif time.monotonic() - last >= TIDYING:
             last = time.monotonic()
             interrupt(number)
@@ -103,19 +103,19 @@ def signals_to(act: Callable[[int], None], numbers: Sequence[int]) -> Iterator[N
 
 
 @contextmanager
-def _signals_held() -> Iterator[None]:
+def _signals_delayed() -> Iterator[None]:
     """Raise what signals_raised() has to raise when the block ends: an exception within a fork leaves locks taken."""
-    global _held
+    global _waiting
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    _held = []
+    _waiting = []
     try:
         yield
     finally:
-        held, _held = _held, None
-        if held:
-            interrupt(held[0])
+        waiting, _waiting = _waiting, None
+        if waiting:
+            interrupt(waiting[0])
 
 
 def interrupt(number: int) -> NoReturn:
@@ -147,7 +147,7 @@ def start(command: Sequence[str], **options: Any) -> subprocess.Popen[Any]:
     """Start a process in a session of its own, which ends when this one does; options: those of subprocess.Popen."""
     process = None
     try:
-        with _signals_held():
+        with _signals_delayed():
             process = subprocess.Popen(
                 command, start_new_session=True, preexec_fn=partial(end_with_parent, os.getpid()), **options
             )

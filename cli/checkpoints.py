@@ -18,7 +18,7 @@ FILE = click.Path(path_type=Path)
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST", required=False)
 @click.option("--to", type=click.Choice(["torch", "mindspore"]), help="Whose names DST gets.  [default: the other's]")
-@click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
+@click.option("--key", metavar="NAME", help="Where the state_dict is in the file, when that is ambiguous.")
 @click.option(
     "--model", metavar="SPEC", type=TORCH_MODEL, help="The torch model, to learn the class that owns each tensor."
 )
@@ -79,7 +79,7 @@ def convert_ckpt(source: str, destination: str | None, **options: Any) -> None:
 
 @click.command("inspect")
 @click.argument("path", metavar="FILE")
-@click.option("--key", metavar="NAME", help="Where the state dict stands in the file, when that is ambiguous.")
+@click.option("--key", metavar="NAME", help="Where the state_dict is in the file, when that is ambiguous.")
 @mappings_option
 @click.option("--crc", is_flag=True, help="Read all of FILE and compare its checksums.")
 @click.option("--all", "whole", is_flag=True, help="List all tensors, not the first twenty.")

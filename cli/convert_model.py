@@ -51,7 +51,7 @@ def convert_model(**options: Any) -> None:
       FILE.py:FUNCTION, MODULE:FUNCTION                       a function that returns a model, or (model, inputs)
 
     The model runs once in evaluation and once in training mode, and what ran is written: a Cell for each class, with
-    the original names, arguments and loops. The new file imports MindSpore alone. The weights go to FILE.ckpt beside
+    the original names, arguments and loops. The new file imports MindSpore alone. The weights go to FILE.ckpt next to
     it, every tensor accounted for, and are loaded into the new net. Then parity-step runs on the pair, on random inputs
     like those that MODEL ran on.
 

@@ -72,7 +72,7 @@ def serve(**options: Any) -> None:
       POST /model/NAME:classify_top1, :classify_top5   {"instances": [{"image": {"b64": "…"}}]}   image files
       GET  /health
 
-    Images can be asked for where a recipe says how they are prepared. Instances of concurrent requests run in one
+    Images can be sent where a recipe says how they are prepared. Instances of concurrent requests run in one
     batch. The server has no authentication and no encryption: what reaches the port may ask.
 
     Exit code: 0 stopped by Ctrl-C or SIGTERM, 2 bad input.

@@ -63,7 +63,7 @@ def stats(**options: Any) -> None:
 def split(**options: Any) -> None:
     """Split a tree with a folder for each class into train/ and val/, each class in the same share.
 
-    Nothing in DIR is changed, moved or deleted, and nothing that stands in the destination is replaced.
+    Nothing in DIR is changed, moved or deleted, and nothing that is in the destination already is replaced.
 
     Exit code: 0 split, 2 bad input, or a destination that cannot be written.
     """

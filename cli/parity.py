@@ -31,7 +31,7 @@ def parity_step(recipe: Path | None, **options: Any) -> None:
 
     RECIPE is a YAML file; without one, ResNet50 on two photographs. A torch model in its place, such as
     torchvision:convnext_tiny or FILE.py:FUNCTION, is converted on the fly as convert-model does, and compared with
-    that on random inputs; so is one that stands alone behind --torch, on the recipe's images.
+    that on random inputs; --torch without --mindspore does the same, on the recipe's images.
 
     With --continue-from the steps are those that follow a checkpoint of the torch run: torch goes on from it with its
     own optimizer, loss scale and moving average, MindSpore as `train --continue-from` does. The learning rate and the

@@ -99,7 +99,7 @@ def evaluate(**options: Any) -> None:
 def predict(**options: Any) -> None:
     """Print the classes that CKPT sees in images, with their probabilities.
 
-    An image that cannot be read is told on stderr, and the others are predicted.
+    An image that cannot be read is reported on stderr, and the others are predicted.
 
     CKPT may come from anyone. A file of source that it names is imported only with --trust-source, and arguments of
     its model that are more than sizes, rates and switches are taken only from --model or --recipe.

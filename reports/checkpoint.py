@@ -18,7 +18,7 @@ from ..migrate.checkpoint.stored_source import StoredSource
 from ..printable import printable_lines
 from .formatting import bytes_text, count_text
 
-FIRST = 20  # tensors that are listed unless all are asked for
+FIRST = 20  # tensors that are listed unless --all
 WIDE = 10_000  # letters; elsewhere than in a terminal nothing is cut to its width
 
 
@@ -30,7 +30,7 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
     wrapper         the key that the state dict was found under, or null; prefix: what was taken off every name
     total           tensors, elements, bytes; what is tied counts once in elements and bytes
     dtypes          dtype -> tensors, elements, bytes, each tied tensor once
-    groups          of the top-level modules: name ("" for what stands in none), tensors, elements, bytes, and classes:
+    groups          of the top-level modules: name ("" for what is in none), tensors, elements, bytes, and classes:
                     class of a module, as file or structure tells -> number of modules
     tied            lists of names whose tensors are the same bytes
     refused         name -> why the tensor cannot be read
@@ -43,22 +43,22 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
                     SHA-256 at training (then) and now, each null where it is not known, and trust: for --trust-source
     tensors         all of them, in the order of the file: name, dtype, shape, elements, bytes, class
     """
-    held = facts.checkpoint
-    record = held.record if held else None
+    checkpoint = facts.checkpoint
+    record = checkpoint.record if checkpoint else None
     return {
         "path": facts.path,
         "format": facts.format,
         "size": facts.size,
         "files": facts.files,
-        "framework": held.framework if held else None,
-        "wrapper": held.wrapper if held else None,
-        "prefix": held.prefix if held else "",
+        "framework": checkpoint.framework if checkpoint else None,
+        "wrapper": checkpoint.wrapper if checkpoint else None,
+        "prefix": checkpoint.prefix if checkpoint else "",
         "total": _sum(facts.total),
         "dtypes": {dtype: _sum(found) for dtype, found in facts.dtypes.items()},
         "groups": [{"name": group.name, **_sum(group.sum), "classes": dict(group.classes)} for group in facts.groups],
         "tied": [list(names) for names in facts.tied],
-        "refused": dict(held.refused) if held else {},
-        "others": dict(held.others) if held else {},
+        "refused": dict(checkpoint.refused) if checkpoint else {},
+        "others": dict(checkpoint.others) if checkpoint else {},
         "note": None if record is None else {part: record.get(part, {}) for part in PARTS},
         "ambiguous": facts.ambiguous,
         "nested": {key: _sum(found) for key, found in facts.nested.items()},
@@ -73,7 +73,7 @@ def inspect_json(facts: Facts) -> dict[str, Any]:
                 "bytes": tensor.nbytes,
                 "class": facts.classes[name],
             }
-            for name, tensor in (held.tensors.items() if held else ())
+            for name, tensor in (checkpoint.tensors.items() if checkpoint else ())
         ],
     }
 
@@ -102,36 +102,38 @@ def inspection_text(facts: Facts, *, whole: bool, width: int = 0) -> str:
     ]
     lines += _table(("module", "tensors", "elements", "bytes", "classes"), groups, most, width)
     tensors = [
-        (name, held.dtype, _shape(held.shape), f"{held.nbytes:,}", facts.classes[name])
-        for name, held in facts.checkpoint.tensors.items()
+        (name, tensor.dtype, _shape(tensor.shape), f"{tensor.nbytes:,}", facts.classes[name])
+        for name, tensor in facts.checkpoint.tensors.items()
     ]
     lines += _table(("tensor", "dtype", "shape", "bytes", "class"), tensors, most, width)
     return printable_lines("\n".join(lines))
 
 
 def _head(facts: Facts) -> list[str]:
-    """What stands above the tables."""
-    held = facts.checkpoint
-    parts = [facts.format, f"{NAMES[held.framework]}'s names" if held else "", bytes_text(facts.size)]
+    """The lines above the tables."""
+    checkpoint = facts.checkpoint
+    parts = [facts.format, f"{NAMES[checkpoint.framework]}'s names" if checkpoint else "", bytes_text(facts.size)]
     lines = [f"{facts.path}: {', '.join(part for part in parts if part)}"]
     if facts.compared is not None:
         right = f"the checksums of {bytes_text(facts.compared)} are right"
         lines.append(right if facts.compared else "it has no checksums")
-    if held is None:
+    if checkpoint is None:
         return [*lines, facts.ambiguous or ""]
     total = facts.total
     dtypes = ", ".join(f"{dtype} {bytes_text(found.nbytes)}" for dtype, found in facts.dtypes.items())
     lines.append(f"{total.tensors:,} tensors, {total.elements:,} elements, {bytes_text(total.nbytes)}: {dtypes}")
-    if held.wrapper is not None:
-        lines.append(f"the state dict was found under '{held.wrapper}'")
-    if held.prefix:
-        lines.append(f"taken off every name: '{held.prefix}'")
-    if held.others:
-        lines.append("also in the file: " + few([f"{name} ({what})" for name, what in held.others.items()], 12, ", "))
+    if checkpoint.wrapper is not None:
+        lines.append(f"the state dict was found under '{checkpoint.wrapper}'")
+    if checkpoint.prefix:
+        lines.append(f"taken off every name: '{checkpoint.prefix}'")
+    if checkpoint.others:
+        lines.append(
+            "also in the file: " + few([f"{name} ({what})" for name, what in checkpoint.others.items()], 12, ", ")
+        )
     if facts.tied:
         lines.append("tied: " + few([" = ".join(names) for names in facts.tied], 8, ", "))
-    lines += [f"refused: {name}: {why}" for name, why in held.refused.items()]
-    return lines + _note(held) + _named(facts.source)
+    lines += [f"refused: {name}: {why}" for name, why in checkpoint.refused.items()]
+    return lines + _note(checkpoint) + _named(facts.source)
 
 
 def _named(found: StoredSource | None) -> list[str]:
@@ -144,9 +146,9 @@ def _named(found: StoredSource | None) -> list[str]:
     return lines if found.trusting is None else [*lines, f"  to have it imported, add: {shlex.join(found.trusting)}"]
 
 
-def _note(held: Checkpoint) -> list[str]:
+def _note(checkpoint: Checkpoint) -> list[str]:
     """What an earlier conversion noted, in one line."""
-    record = held.record or {}
+    record = checkpoint.record or {}
     words = {"names": "name", "shapes": "shape", "aliases": "tied name", "counters": "counter"}
     parts = [count_text(len(record[part]), word) for part, word in words.items() if record.get(part)]
     return [f"noted by an earlier conversion, for the way back: {', '.join(parts)}"] if parts else []
@@ -305,18 +307,17 @@ def _remarks(plan: Plan) -> list[str]:
         lines.append(f"restored {_names(restored)}: noted by an earlier conversion")
     lines += [f"cast from {cast}: {count_text(count, 'tensor')}" for cast, count in casts.items()]
     if plan.record and plan.framework == "torch":
-        lines.append(f"beside the weights, which are under 'model': {', '.join(plan.record)}")
+        lines.append(f"next to the weights, which are under 'model': {', '.join(plan.record)}")
     if plan.checkpoint.wrapper is not None:
         lines.append(f"the state dict was found under '{plan.checkpoint.wrapper}'")
     if plan.checkpoint.prefix:
         lines.append(f"taken off every name: '{plan.checkpoint.prefix}'")
     lines += [f"note: {note}" for note in plan.notes]
     if plan.checkpoint.others:
-        found = ", ".join(f"{name} ({what})" for name, what in list(plan.checkpoint.others.items())[:12])
-        more = len(plan.checkpoint.others) - 12
-        lines.append(f"not converted: {found}" + (f" and {more} more" if more > 0 else ""))
+        others = [f"{name} ({what})" for name, what in plan.checkpoint.others.items()]
+        lines.append("not converted: " + few(others, 12, ", "))
     if any(entry.action == REFUSE for entry in plan.entries):
-        lines.append("refused tensors stand in the way of the whole conversion")
+        lines.append("nothing is converted while a tensor is refused")
     return lines
 
 

@@ -1,4 +1,4 @@
-"""What the terminal and programs are told of a model that was written in MindSpore."""
+"""A model that was written in MindSpore: for the terminal and as JSON."""
 
 from __future__ import annotations
 

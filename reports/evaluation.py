@@ -34,7 +34,7 @@ LABEL = 16  # pixels that a line of the smallest labels takes
 def picture(matrix: np.ndarray, names: Sequence[str], title: str) -> bytes:
     """A PNG of the matrix (C, C) of counts, a row for each true class, coloured by the share of its row.
 
-    Up to 30 classes have their counts written in. Where there is no room for every name, every n-th one stands.
+    Up to 30 classes have their counts written in. Where there is no room for every name, every n-th one is written.
     """
     count = len(names)
     cell = next((pixels for limit, pixels in CELLS.items() if count <= limit), max(1, LARGEST // count))
@@ -110,9 +110,9 @@ LONGEST_LIST = 5  # of the lists below the table
 
 def show(about: About, evaluation: Evaluation, console: Console) -> None:
     """Print the report; more than 30 classes are cut to the 20 with the lowest F1."""
-    stands = f" after step {about.step}" if about.step is not None else ""
+    after = f" after step {about.step}" if about.step is not None else ""
     whose = "its moving average" if about.weights != "weights" else "its weights"
-    console.print(one_line(f"{about.checkpoint} ({about.model}, {whose}{stands}) on {about.source}"))
+    console.print(one_line(f"{about.checkpoint} ({about.model}, {whose}{after}) on {about.source}"))
     console.print(one_line(f"{evaluation.images} images on {about.target}, {about.seconds:.1f} s"))
     shares = f"top-1 {evaluation.top1:.2%}   top-5 {evaluation.top5:.2%}"
     console.print(one_line(f"{shares}   loss {evaluation.loss:.4f}", "bold"))

@@ -28,7 +28,7 @@ def lines(exported: Exported, shown: str) -> Iterator[str]:
     for note in exported.net.notes:
         yield f"Note: {note}."
     if exported.net.torch is None:
-        yield "Note: not held against torch; the noise is that of the net's own weights off by float32's rounding."
+        yield "Note: not compared with torch; the noise is that of the net's own weights off by float32's rounding."
 
 
 def _line(one: Comparison, exported: Exported) -> str:
@@ -38,7 +38,7 @@ def _line(one: Comparison, exported: Exported) -> str:
     output = f", output {one.output}" if any(other.output for other in exported.comparisons) else ""
     if one.measure.verdict is Verdict.PASS:
         return f"  {subject} = {one.against}{batch}{output}: {_how(one)}"
-    word = "differs from" if one.measure.verdict is Verdict.FAIL else "cannot be told from"
+    word = "differs from" if one.measure.verdict is Verdict.FAIL else "has no verdict against"
     return f"  {subject} {word} {one.against}{batch}{output}: {one.measure.why}"
 
 

@@ -19,8 +19,8 @@ CHANNELS = ("red", "green", "blue")
 
 
 def list_corrupt(folder: Path, as_json: bool) -> int:
-    with counted("decoding") as told:
-        images, corrupt = corrupt_images(folder, told)
+    with counted("decoding") as on_progress:
+        images, corrupt = corrupt_images(folder, on_progress)
     if as_json:
         print_json({"folder": str(folder), "images": images, "corrupt": _corrupt_json(corrupt)})
     else:

@@ -121,17 +121,17 @@ def argument_cells(row: Row) -> list[Cells]:
 
 
 def _argument(argument: Argument, row: Row) -> Cells:
-    ours = argument.torch if argument.required else f"{argument.torch}={argument.default!r}"
-    theirs = ", ".join(f"{name} ({row.defaults[name]})" if name in row.defaults else name for name in argument.to)
+    torch = argument.torch if argument.required else f"{argument.torch}={argument.default!r}"
+    mindspore = ", ".join(f"{name} ({row.defaults[name]})" if name in row.defaults else name for name in argument.to)
     notes = [VERBS[argument.verb].description] if argument.verb else []
     if argument.values:
-        notes.append(", ".join(f"{ours!r} → {theirs!r}" for ours, theirs in argument.values))
+        notes.append(", ".join(f"{value!r} → {counterpart!r}" for value, counterpart in argument.values))
     if argument.only:
         notes.append("only " + " or ".join(repr(value) for value in argument.only))
     if argument.refuse:
         notes.append("not " + " or ".join(repr(value) for value in argument.refuse))
     notes += [text for text in (argument.why, argument.remedy) if text]
-    return ours, theirs or "–", "; ".join(note.rstrip(".") for note in notes)
+    return torch, mindspore or "–", "; ".join(note.rstrip(".") for note in notes)
 
 
 def state_cells(row: Row) -> list[Cells]:
@@ -180,9 +180,9 @@ def show_row(row: Row, console: Console) -> None:
         console.print(Text("\nIn a recipe", "bold"))
         console.print(f"  {_recipe(row)}", highlight=False)
     sections = (("Arguments", "MindSpore (its default)", argument_cells(row)), ("State", "MindSpore", state_cells(row)))
-    for title, theirs, cells in sections:
+    for title, heading, cells in sections:
         if cells:
-            shown = Table("torch", theirs, "", box=None, pad_edge=False, header_style="dim")
+            shown = Table("torch", heading, "", box=None, pad_edge=False, header_style="dim")
             for cell in cells:
                 shown.add_row(*cell)
             console.print(Text(f"\n{title}", "bold"))
@@ -245,9 +245,9 @@ def markdown() -> str:
 
 
 def _section(row: Row) -> list[str]:
-    ours, theirs = (f"[{name}]({row.docs[name.lower()]})" for name in ("torch", "MindSpore"))
+    torch, mindspore = (f"[{name}]({row.docs[name.lower()]})" for name in ("torch", "MindSpore"))
     target = f"→ `{row.mindspore}`" if row.mindspore else "No counterpart"
-    lines = [f"### {row.torch}", "", f"{target} ({ours}, {theirs})", ""]
+    lines = [f"### {row.torch}", "", f"{target} ({torch}, {mindspore})", ""]
     if row.aliases:
         lines += ["Also " + ", ".join(f"`{alias}`" for alias in row.aliases) + ".", ""]
     if row.instead_of:

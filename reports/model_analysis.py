@@ -25,7 +25,7 @@ FLOPS = "matrix products, convolutions and attention of one forward pass; a mult
 LEGEND = {
     "direct": "MindSpore has it, under the name shown.",
     "composed": "MindSpore lacks it or gets it wrong, on the CPU at least: msmigrate brings it, built from what works.",
-    BY_HAND: "MindSpore has it, but not with one of the values used here: the change is told.",
+    BY_HAND: "MindSpore has it, but not with one of the values used here: the change is shown.",
     "missing": "MindSpore has nothing for it; the row says what to do instead.",
     NO_ROW: "The mapping table has no row of it: nobody has looked for a counterpart yet.",
 }
@@ -110,14 +110,14 @@ def _plain(operator: Operator) -> dict[str, Any]:
 
 
 def costs(analysis: Analysis) -> list[tuple[str, str]]:
-    """What the model costs, in words; what could not be told is left out."""
-    told = analysis.costs
+    """What the model costs, in words; what is not known is left out."""
+    known = analysis.costs
     lines = []
-    if (parameters := told.get("parameters")) is not None:
-        lines.append(("parameters", f"{amount(parameters)} ({size(told.get('parameter_bytes') or 0)})"))
-    if (flops := told.get("flops")) is not None:
+    if (parameters := known.get("parameters")) is not None:
+        lines.append(("parameters", f"{amount(parameters)} ({size(known.get('parameter_bytes') or 0)})"))
+    if (flops := known.get("flops")) is not None:
         lines.append(("FLOPs", f"{amount(flops)} ({FLOPS})"))
-    if (kept := told.get("activation_bytes")) is not None:
+    if (kept := known.get("activation_bytes")) is not None:
         lines.append(("activations", f"{size(kept)} kept for the backward pass, in train mode"))
     return lines
 
@@ -137,17 +137,17 @@ def size(number: int) -> str:
 
 def notes(analysis: Analysis) -> list[str]:
     """What else a reader has to know."""
-    told = list(analysis.notes)
+    lines = list(analysis.notes)
     if analysis.never_ran:
         named = "; ".join(patterns(analysis.never_ran))
-        told.append(f"never ran as modules on these inputs (functions may use their parameters): {named}")
+        lines.append(f"never ran as modules on these inputs (functions may use their parameters): {named}")
     if analysis.device == "cpu":
-        told.append("it looks at values, so it ran on the CPU with random ones: other values may lead elsewhere")
+        lines.append("it looks at values, so it ran on the CPU with random ones: other values may lead elsewhere")
     if analysis.target == "Ascend":
-        told.append("Ascend: every status is read from MindSpore's documentation; nothing of it ran")
+        lines.append("Ascend: every status is read from MindSpore's documentation; nothing of it ran")
     if analysis.target == "GPU":
-        told.append("GPU: the rows say nothing of it; that MindSpore has the operator is all that is known")
-    return told
+        lines.append("GPU: the rows say nothing of it; that MindSpore has the operator is all that is known")
+    return lines
 
 
 def _conditions(analysis: Analysis) -> str:

@@ -97,7 +97,7 @@ WAITING = 0.05  # share of the time spent waiting for data from which on a short
 
 
 class TrainingProgress:
-    """Shows the events of a run as they come; `told` is what launch.run calls.
+    """Shows the events of a run as they come; `show` is what launch.run calls.
 
     console: where to, stderr as a rule. every: seconds between two lines about steps where it is no terminal.
     """
@@ -131,7 +131,7 @@ class TrainingProgress:
     ) -> None:
         self._bar.stop()
 
-    def told(self, rank: int, event: dict[str, Any]) -> None:
+    def show(self, rank: int, event: dict[str, Any]) -> None:
         """Show one event; warnings of every process, and the rest of the first one only."""
         kind = event.get("event")
         if kind == "warning" or (kind == "note" and rank == 0):
@@ -196,7 +196,7 @@ def epoch_text(event: dict[str, Any], epochs: Any) -> str:
 def facts(event: dict[str, Any], steps: Any, short: bool = False) -> str:
     """Step, loss, learning rate, speed, share of the time spent waiting for data, and time left.
 
-    short: for a line of 80 columns that a bar shares; waiting is then told from WAITING on.
+    short: for a line of 80 columns that a bar shares; waiting is then shown from WAITING on.
     """
     of = f"/{steps}" if whole(steps) else ""
     parts = [f"{event.get('step')}{of}" if short else f"step {event.get('step')}{of}"]

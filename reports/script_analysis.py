@@ -27,7 +27,7 @@ MARKS = {DIRECT: "pass", COMPOSED: "pass", BY_HAND: "none", MISSING: "fail", NO_
 LEGEND = {
     DIRECT: "MindSpore has it, under the name shown.",
     COMPOSED: "MindSpore lacks it or gets it wrong: msmigrate brings it, and the rewritten call names that.",
-    BY_HAND: "It has to be written otherwise, or one of its arguments has: what to do is told.",
+    BY_HAND: "It has to be written otherwise, or one of its arguments has: what to do is shown.",
     MISSING: "MindSpore has nothing for it; the row says what to do instead.",
     NO_ROW: "The mapping table has no row of it: nobody has looked for a counterpart yet.",
 }
@@ -110,7 +110,7 @@ def _status(api: Api) -> str:
 
 
 def _lines(uses: Iterable[Use], most: int, file: str = "") -> str:
-    """The lines of uses, each with its file where that is another than the one before; file: what stands before."""
+    """The lines of uses, each with its file where that is another than the one before; file: the one before."""
     found: list[str] = []
     for place in dict.fromkeys((use.file, use.line) for use in uses):
         found.append(str(place[1]) if place[0] == file else f"{place[0]}:{place[1]}")
@@ -119,7 +119,7 @@ def _lines(uses: Iterable[Use], most: int, file: str = "") -> str:
 
 
 def _lacks(api: Api) -> list[str]:
-    """Why an API has no counterpart, what to do instead, and where it stands."""
+    """Why an API has no counterpart, what to do instead, and where it is used."""
     said = []
     for use in api.uses:
         if use.way == MISSING:
@@ -147,7 +147,7 @@ def same_lines(analysis: ScriptAnalysis, use: Use) -> list[int]:
 
 
 def _calls(console: Console, analysis: ScriptAnalysis) -> None:
-    told: dict[str, str] = {}  # row -> where its words were shown
+    shown: dict[str, str] = {}  # row -> where its words were shown
     for file, uses in calls(analysis):
         console.print(Text(f"\nCalls of {file}", "bold"))
         grid = Table.grid(padding=(0, 1))
@@ -160,10 +160,10 @@ def _calls(console: Console, analysis: ScriptAnalysis) -> None:
             grid.add_row(number, "", _text(use.source, "dim"))
             if use.rewritten:
                 grid.add_row("", Text("→", COLOURS[use.way]), _text(use.rewritten))
-            if use.rewrite and use.row is not None and use.row in told:
-                grid.add_row("", Text("→", COLOURS[use.way]), _text(f"as {told[use.row]}", "dim"))
+            if use.rewrite and use.row is not None and use.row in shown:
+                grid.add_row("", Text("→", COLOURS[use.way]), _text(f"as {shown[use.row]}", "dim"))
             elif use.rewrite:
-                told[use.row or ""] = use.place
+                shown[use.row or ""] = use.place
                 grid.add_row("", Text("→", COLOURS[use.way]), Text("\n").join(map(_text, use.rewrite.split("\n"))))
             for note in use.notes:
                 grid.add_row("", Text("!", "yellow"), _text(note, "yellow"))
@@ -180,19 +180,19 @@ def _pitfall(fault: str, uses: list[Use], whole: bool) -> list[str]:
 
 def notes(analysis: ScriptAnalysis) -> list[str]:
     """What else a reader has to know."""
-    told = list(analysis.unreadable)
+    lines = list(analysis.unreadable)
     if analysis.not_there:
         names = ", ".join(f"{module} ({file}:{line})" for module, file, line in analysis.not_there)
-        told.append(f"imported and not read, for the script's folder has no such file: {names}")
+        lines.append(f"imported and not read, for the script's folder has no such file: {names}")
     for sureness, words in SURENESS.items():
         uses = [use for use in analysis.uses if use.certainty == sureness]
         if words and uses:
-            told.append(f"{words}: {_lines(uses, 12)}")
+            lines.append(f"{words}: {_lines(uses, 12)}")
     if analysis.target == "Ascend":
-        told.append("Ascend: every status is read from MindSpore's documentation; nothing of it ran")
+        lines.append("Ascend: every status is read from MindSpore's documentation; nothing of it ran")
     if analysis.target == "GPU":
-        told.append("GPU: the rows say nothing of it; that MindSpore documents the counterpart is all that is known")
-    return told
+        lines.append("GPU: the rows say nothing of it; that MindSpore documents the counterpart is all that is known")
+    return lines
 
 
 def _list(console: Console, title: str, entries: Iterable[tuple[str, list[str]]]) -> None:

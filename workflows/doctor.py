@@ -31,8 +31,8 @@ def examine(
         ("tools", lambda: frameworks.tool_findings(machine, packages)),
     ]
     if start:
-        asked = ask or Frameworks()
-        checks.insert(1, ("frameworks", lambda: frameworks.findings(machine, packages, asked, target)))
+        started = ask or Frameworks()
+        checks.insert(1, ("frameworks", lambda: frameworks.findings(machine, packages, started, target)))
     return [finding for name, check in checks for finding in _guarded(name, check)]
 
 

@@ -28,8 +28,8 @@ def stats(folder: Path, resize: int | None, on_corrupt: Literal["fail", "skip", 
     warnings.filterwarnings("ignore", module="PIL")  # of images that it does decode, as training will
     if on_corrupt == "list":
         return list_corrupt(folder, as_json)
-    with counted("decoding") as told:
-        found = measure(folder, resize=resize, on_corrupt=on_corrupt, told=told)
+    with counted("decoding") as on_progress:
+        found = measure(folder, resize=resize, on_corrupt=on_corrupt, told=on_progress)
     if as_json:
         print_json(statistics_json(folder, resize, found))
     else:
@@ -42,8 +42,8 @@ def split(folder: Path, into: Path | None, share: float, seed: int, how: Way, dr
     target = image_folder.destination(folder, into)
     found = image_folder.plan(folder, share, seed)
     if not dry_run:
-        with counted({"copy": "copying"}.get(how, "linking")) as told:
-            image_folder.carry_out(found, target, how, told)
+        with counted({"copy": "copying"}.get(how, "linking")) as on_progress:
+            image_folder.carry_out(found, target, how, on_progress)
     if as_json:
         print_json(split_json(found, target, seed, how, dry_run))
     else:

@@ -89,9 +89,9 @@ def accept(file: Path, recipe_file: Path, recipe: Recipe, holds: Holds) -> dict[
     }
     other = holds.differs(found)
     if other is not None:
-        theirs, own = found[other], holds.entry("")[other]
+        reported, here = found[other], holds.entry("")[other]
         hint = "; both machines want the same msmigrate and --mappings" if other == "code" else ""
-        raise BadInput(f"{file} is of another {WHAT[other]} ({_short(theirs)}, here {_short(own)}){hint}; {again}")
+        raise BadInput(f"{file} is of another {WHAT[other]} ({_short(reported)}, here {_short(here)}){hint}; {again}")
     return holds.entry("passed", report=str(file.absolute()), versions=report["versions"])
 
 

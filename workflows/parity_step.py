@@ -46,8 +46,8 @@ def of_recipe(recipe: Recipe) -> Pair | None:
     model = recipe.model
     if not is_zoo(model.name):
         return None
-    theirs = mindspore_spec(model.name, model.args, model.source)
-    return Pair(torch_spec(model.name, model.args), theirs, checkpoint=model.checkpoint)
+    mindspore = mindspore_spec(model.name, model.args, model.source)
+    return Pair(torch_spec(model.name, model.args), mindspore, checkpoint=model.checkpoint)
 
 
 @dataclass(frozen=True, repr=False)

@@ -110,7 +110,7 @@ def predict(
 def run(checkpoint: Path, images: Sequence[Path], as_json: bool, **options: Any) -> int:
     """Predict the images and print their likeliest classes; returns the exit code.
 
-    An image that cannot be read or decoded is told on stderr and does not keep the others from being predicted; the
+    An image that cannot be read or decoded is reported on stderr, and the others are predicted; the
     exit code is then 2, and 0 where every image was predicted. options: those of `predict`.
     """
     found = predict(checkpoint, images, **options)

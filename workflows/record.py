@@ -49,10 +49,10 @@ def record_side(
     if framework == "mindspore" and other is None:
         raise BadInput("MindSpore's half starts from torch's weights and batches: give torch's trace with --with")
     if other is not None:
-        theirs = run_folder.read(other)
-        if theirs.side not in _OTHER[framework]:
-            raise BadInput(f"{other} is a trace of {theirs.side}: --with takes the other framework's")
-        run_folder.check_narrowed_alike(out, job.narrowing, other, theirs.narrowing)
+        half = run_folder.read(other)
+        if half.side not in _OTHER[framework]:
+            raise BadInput(f"{other} is a trace of {half.side}: --with takes the other framework's")
+        run_folder.check_narrowed_alike(out, job.narrowing, other, half.narrowing)
     draws = framework == "torch" or "data" in job.narrowing.stages
     check_inputs(job.recipe, job.pair, (framework,), draws=draws)
     try:

@@ -88,8 +88,8 @@ def train(recipe: str | Path | None = None, **options: Any) -> TrainingResult:
     Raises BadInput, BadDestination, BadRecipe, Unsupported, WorkerFailed and what stops a run, in words.
     """
     values = values_of(Options, options, "train", ("recipe", "dry_run", "as_json"))
-    asked = Options(recipe=as_path(recipe, "recipe"), **values)
-    return _trained(asked, _recipe_of(asked), show=False)
+    settled = Options(recipe=as_path(recipe, "recipe"), **values)
+    return _trained(settled, _recipe_of(settled), show=False)
 
 
 def run(
@@ -191,7 +191,7 @@ def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher, *, sh
     """Start the run, show it, and sum it up however it ends; the exit code and the summary."""
     try:
         with TrainingProgress(Console(stderr=True)) as progress:
-            code = launcher(job, **asdict(options.spread), told=progress.told)
+            code = launcher(job, **asdict(options.spread), told=progress.show)
     except KeyboardInterrupt:
         _sum_up(options, job, recipe, show=show)
         raise

@@ -70,7 +70,7 @@ def test_a_training_state_in_a_torch_file_is_named(tmp_path: Path) -> None:
     save(tmp_path / "x.pth", SMALL)
     convert(tmp_path / "x.pth", tmp_path / "x.ckpt")
     plan = make_plan(tmp_path / "x.ckpt")._replace(record={"optimizer": {}, "global_step": 3})
-    assert "beside the weights, which are under 'model': optimizer, global_step" in plan_text(plan).splitlines()
+    assert "next to the weights, which are under 'model': optimizer, global_step" in plan_text(plan).splitlines()
     found = plan_json(plan)
     assert (found["beside"], found["note"]) == (["optimizer", "global_step"], None)
 

@@ -12,6 +12,8 @@ from xdist.scheduler import LoadScopeScheduling
 GIGABYTES = 8  # of memory for one process: ResNet50's step is recorded in torch (5 GB) and MindSpore (3 GB) at once
 FIXTURE = re.compile(r'@pytest\.fixture\([^)]*scope="session"[^)]*\)\s+def (\w+)')
 PARAMETERS = re.compile(r"def \w+\(([^)]*)\)")
+# every core has a process of tests, and its nets are small: further threads of torch and MindSpore only spin
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_xdist_auto_num_workers() -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -135,6 +134,5 @@ def _arrays(path: Path) -> dict[str, Any]:
 
 def _run(script: str, folder: Path, *arguments: object) -> None:
     command = [sys.executable, str(HERE / script), str(folder), *map(str, arguments)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "2"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=folder)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=folder)
     assert done.returncode in (0, STOPPED), (done.stdout + done.stderr)[-3000:]

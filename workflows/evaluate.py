@@ -139,9 +139,10 @@ def _about(subject: Subject, request: Request, named: str, of_source: Sequence[s
     notes = []
     if subject.classes is None and (named.startswith(FOLDER) or len(of_source) < subject.num_classes):
         last = f" to {len(of_source) - 1}" if len(of_source) > 1 else ""
+        count = f" of {subject.num_classes}" if subject.counted else ""  # a Cell of the user's does not say
         notes.append(
             f"{subject.checkpoint} names no classes: those of the images, in sorted order, were taken for the model's "
-            f"classes 0{last} of {subject.num_classes}"
+            f"classes 0{last}{count}"
         )
     if subject.averaged and not request.ema:
         notes.append(

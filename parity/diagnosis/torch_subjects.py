@@ -32,10 +32,9 @@ from ..run_folder import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, repl
 from ..trace import ALONE, Key, Trace, sample_positions
 from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
 from .context import Context
-from .evidence import Outcome
+from .hypotheses import Outcome
 from .mutations.torch_layers import Mutation
 
-SCREENED = 10.0  # a quick look without a float32 run lets ratios up to this many times RATIO through
 Tensors = dict[str, np.ndarray]  # "output", "input.grad", "weight.grad", "running_mean", …
 Around = Callable[[nn.Module], AbstractContextManager[object]]
 # what a computation that does not fit raises in torch
@@ -87,19 +86,18 @@ class ModuleSubject:
         assert self.given is not None
         return alone(module, self.given, dtype, gradients, self.around)
 
-    def quick(self, mutations: Sequence[Mutation], gradients: bool = True) -> Outcome:
-        """The outcome by a float64 run alone, against torch's recorded noise. Raises CannotRun."""
-        return self._outcome(self.computed(mutations, torch.float64, gradients), None, gradients)
-
-    def outcome(self, mutations: Sequence[Mutation]) -> Outcome:
-        """The outcome, its noise measured by a float32 run under the same hypothesis. Raises CannotRun."""
-        exact = self.computed(mutations, torch.float64)
-        return self._outcome(exact, self.computed(mutations, torch.float32), True)
-
-    def look(self, mutations: Sequence[Mutation]) -> Outcome | None:
-        """`outcome`, or None where the module does not run so, or is plainly nowhere near."""
+    def quick(self, changes: Sequence[Mutation], gradients: bool = True) -> Outcome | None:
+        """The outcome by a float64 run alone, against torch's recorded noise; None where the module does not run so."""
         try:
-            return self.outcome(mutations)
+            return self._outcome(self.computed(changes, torch.float64, gradients), None, gradients)
+        except CannotRun:
+            return None
+
+    def outcome(self, changes: Sequence[Mutation]) -> Outcome | None:
+        """The outcome, its noise measured by a float32 run under the same hypothesis; None where it does not run."""
+        try:
+            exact = self.computed(changes, torch.float64)
+            return self._outcome(exact, self.computed(changes, torch.float32), True)
         except CannotRun:
             return None
 

@@ -22,15 +22,12 @@ from ...record.batches import step_keys, step_samples
 from ...record.torch_worker import exact_transforms
 from ...result import Cause, Finding
 from ...trace import sample_positions
-from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
-from ..context import Context
-from ..differences import pattern
-from ..evidence import Prediction, cause, failed, judge_prediction, key_of, or_none, unchanged
-from ..hypotheses import Hypothesis
-from .image_differences import ChannelMap, OtherBatch, affine, order, read_normalisation, shifted
-from .mixup import mixing
+from ...verdict import Measure, Verdict
+from ..context import Context, key_of
+from ..differences import ChannelMap, OtherBatch, affine, listed, order, pattern, read_normalisation, shifted
+from ..hypotheses import Hypothesis, Prediction, cause, judge_prediction, or_none
+from . import mixup
 
-FLOOR = 2 * FLOOR_ULPS * EPS32
 GREY = 1.05 / 255  # two libraries that round the same resized pixel are at most one grey level apart
 MODES = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
 Drawn = Mapping[str, Any]
@@ -39,12 +36,12 @@ Change = Callable[[dict[str, Any]], dict[str, Any]]
 
 def explain(context: Context) -> list[Cause]:
     """The causes of what failed in stage data."""
-    wrong = failed(context.findings, "data")
+    wrong = context.failed("data")
     if not wrong or context.options.pair is not None:
         return []
     causes = _labels(context, [f for f in wrong if f.name == "labels"])
     causes += _images(context, [f for f in wrong if f.name == "images"])
-    return causes + mixing(context.recipe, context.traces, wrong)
+    return causes + mixup.explain(context)
 
 
 def _labels(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
@@ -101,7 +98,7 @@ def _images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
         earlier = ("data", f"step{other + 1}", "images", 0)
         trace = context.traces.alone[0]
         if earlier in trace.entries and trace.array(earlier).size == subject.size:
-            found = judge_prediction(subject, unchanged(context.traces, earlier), FLOOR)
+            found = judge_prediction(subject, context.unchanged(earlier))
             if found.verdict is not Verdict.FAIL:
                 text = f"{wrong[0].part} gets the images of step {other + 1} again"
                 evidence = f"{found.ratio:.2g} times the noise from those"
@@ -138,7 +135,7 @@ class _Search:
 
     def judged(self, exact: np.ndarray, single: np.ndarray) -> Measure:
         """MindSpore's images held against a batch."""
-        return judge_prediction(self.seen.values, Prediction(self._kept(exact), self._kept(single)), FLOOR)
+        return judge_prediction(self.seen.values, Prediction(self._kept(exact), self._kept(single)))
 
     def _kept(self, batch: np.ndarray) -> np.ndarray:
         flat = batch.reshape(-1)
@@ -185,7 +182,7 @@ class _Search:
         reading = read_normalisation(found, self.mean[: len(found.scale)], self.std[: len(found.scale)])
         where = "channels" if reading.fault in ("bgr", "channels-permuted") else "Normalize"
         evidence = (
-            f"channel by channel MindSpore's images are {_list(found.scale)} times torch's plus {_list(found.offset)}"
+            f"channel by channel MindSpore's images are {listed(found.scale)} times torch's plus {listed(found.offset)}"
         )
         fix = f"mean={list(self.mean)}, std={list(self.std)}" if reading.fault.startswith("normalize-") else ""
         return [cause("data", where, reading.fault, reading.text, evidence, 0.0, before, fix)]
@@ -228,10 +225,6 @@ class _Search:
 
 def _times(ratio: float | None) -> str:
     return "it has another size" if ratio is None else f"{ratio:.3g}"
-
-
-def _list(values: np.ndarray) -> str:
-    return "[" + ", ".join(f"{value:.5g}" for value in values) + "]"
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ reproduces MindSpore's tensors, the place stands, with how they differ.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 import torch
@@ -23,14 +24,13 @@ from ...trace import sample_positions
 from ...verdict import RATIO, Verdict, judge
 from .. import differences
 from ..context import Context
-from ..evidence import Outcome
-from ..hypotheses import cell_of, fix, module_hypotheses, place
+from ..hypotheses import Hypothesis, Outcome, Trial, cell_of, fix, module_hypotheses, place
 from ..mutations.torch_formulas import MUTATIONS as FORMULA_MUTATIONS
 from ..mutations.torch_forward import operation_mutations
 from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
-from ..mutations.torch_layers import NORM_MUTATIONS, Mutation, applies, arguments_of
+from ..mutations.torch_layers import NORM_MUTATIONS, Mutation, Values, applies, arguments_of, with_value
+from ..search import CHECKED, LONGEST, best_of, clearly_nearer, fit, search, slightly_nearer
 from ..torch_operations import Operation, watched
-from ..torch_search import Explanation, ModuleHypothesis, estimate, extend, made_of, search, weak_match
 from ..torch_subjects import (
     MODES,
     CannotRun,
@@ -49,6 +49,12 @@ ESTIMATE = "estimate"
 MOST = 12  # layers that are explained inside the net, in each mode
 SHOWN = 4  # tensors whose differences are described
 VERB = "not_finite"
+FAINT = 2.0  # by what factor a fault at the edge of noise has to bring torch nearer
+BEAM = 3  # partial explanations that are followed
+DIGITS = (1, 2, 3, 4, 6)  # a value is named with as few significant digits as still explain the tensors
+VALLEY = 0.43  # orders of magnitude by which a value that matters brings the tensors nearer than another does
+ModuleHypothesis = Hypothesis[Mutation]
+ModuleTrial = Trial[Mutation]
 
 
 def explain(context: Context, without: Collection[str] = ()) -> list[Cause]:
@@ -132,13 +138,17 @@ def explained(
 
     values: whether a container's own forward may be at fault in what it computes, or in the gradients alone.
     """
-    if (before := subject.look([])) is None:
+    if (before := subject.outcome([])) is None:
         return [], ()
     hypotheses = candidates(subject, verdict.kind, without, values)
     if not before.failing:
-        slight = weak_match(subject, hypotheses, before)  # what judges a module alone is sharper than what explains it
+        slight = _slight(subject, hypotheses, before)  # what judges a module alone is sharper than what explains it
         return (describe(subject, verdict, slight), slight.chain) if slight else ([], ())
-    found = search(subject, hypotheses, before, found_before)
+    until = time.monotonic() + LONGEST
+    alike = clearly_nearer(subject, Trial((), before, before), found_before, until)
+    found = next((trial for trial in alike if trial.reproduces), None) or search(
+        lambda held: clearly_nearer(subject, held, hypotheses, until), before, BEAM
+    )
     if not found.reproduces:
         found = _estimated(subject, verdict.kind, found, hypotheses) or found
     if found.reproduces:
@@ -164,6 +174,11 @@ def candidates(
     return list(found.values())
 
 
+def made_of(mutation: Mutation, fault: str | None = None) -> ModuleHypothesis:
+    """The hypothesis that a module was mutated so. fault: the known fault that it stands for."""
+    return Hypothesis(fault, mutation.what, mutation, mutation.fix)
+
+
 def own_forward(module: nn.Module) -> bool:
     """Whether a module's own forward says what is computed: a container, or a class that is not torch's."""
     return children(module) or not type(module).__module__.startswith("torch.nn.")
@@ -183,25 +198,57 @@ def seen_in(subject: ModuleSubject) -> list[Operation]:
     return seen[0]
 
 
+def _slight(subject: ModuleSubject, hypotheses: Sequence[ModuleHypothesis], before: Outcome) -> ModuleTrial | None:
+    """The known fault under which torch comes clearly nearer to a module at the edge of noise."""
+    most = before.worst / FAINT
+    near = slightly_nearer(subject, hypotheses, lambda quick: not quick.failing and quick.worst <= most)
+    for each in near[:CHECKED]:
+        outcome = subject.outcome([each.change])
+        if outcome is not None and outcome.worst <= most:
+            return Trial((each,), outcome, before)
+    return None
+
+
 def _estimated(
-    subject: ModuleSubject, kind: str, found: Explanation, hypotheses: Sequence[ModuleHypothesis]
-) -> Explanation | None:
-    """The search with one argument's value fitted, where that explains everything."""
+    subject: ModuleSubject, kind: str, found: ModuleTrial, hypotheses: Sequence[ModuleHypothesis]
+) -> ModuleTrial | None:
+    """The search with one argument's value fitted, where that explains everything, alone or with one thing more."""
     for row in module_hypotheses([ESTIMATE]):
-        if kind not in row.of:
-            continue
-        for chain in dict.fromkeys(((), found.chain)):
-            for mutation in estimate(subject, row.values, chain):
-                outcome = subject.look([*(each.change for each in chain), mutation])
-                if outcome is not None and not outcome.failing:
-                    return Explanation((*chain, made_of(mutation)), outcome, found.before)
-                if outcome is not None and not chain and outcome.failing < found.before.failing:
-                    for more in extend(subject, hypotheses, made_of(mutation), outcome, found.before):
+        for chain in dict.fromkeys(((), found.chain)) if kind in row.of else ():
+            for mutation in estimate(subject, row.values, [each.change for each in chain]):
+                outcome = subject.outcome([*(each.change for each in chain), mutation])
+                if outcome is None:
+                    continue
+                trial = Trial((*chain, made_of(mutation)), outcome, found.before)
+                if trial.reproduces:
+                    return trial
+                if not chain and outcome.failing < found.before.failing:
+                    steps = clearly_nearer(subject, trial, hypotheses, time.monotonic() + LONGEST)
+                    if more := best_of([step for step in steps if step.reproduces]):
                         return more
     return None
 
 
-def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation) -> list[Cause]:
+def estimate(subject: ModuleSubject, values: Values, changes: Sequence[Mutation]) -> Iterator[Mutation]:
+    """The value of `attribute` between `low` and `high` that brings outputs and buffers nearest, as mutations with ever
+    more digits; none where it makes no difference or does not fit."""
+    name = values["attribute"]
+    now = getattr(subject.module, name, None)
+    if not isinstance(now, (int, float)):
+        return
+
+    def distance(at: float) -> float:
+        quick = subject.quick([*changes, with_value(name, at)], gradients=False)
+        return inf if quick is None else quick.distance
+
+    found = fit(distance, values["low"], values["high"], values["scale"] == "logarithmic")
+    if found is not None and found[1] >= VALLEY:
+        for value in dict.fromkeys(float(f"{found[0]:.{digits}g}") for digits in DIGITS):
+            if value != now:
+                yield with_value(name, value)
+
+
+def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial) -> list[Cause]:
     """Causes in words: one for each link of a chain that reproduces MindSpore's tensors or some of them, and one for
     what is left."""
     causes = []
@@ -213,7 +260,7 @@ def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation)
     return causes
 
 
-def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation, hypothesis: ModuleHypothesis) -> Cause:
+def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, hypothesis: ModuleHypothesis) -> Cause:
     """What one link of the chain says."""
     mutation, module = hypothesis.change, subject.module
     own = arguments_of(module)
@@ -221,8 +268,9 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation, h
     where = verdict.name or "the model itself"
     text = f"{verdict.kind} {where} computes as with {mutation.what}"
     text += f"; torch has {right}" if right else ""
-    if found.ties:
-        text += f" (or with {', or '.join(tie.text for tie in found.ties)}: these cannot be told apart here)"
+    # another value of the same argument means the same
+    if ties := [tie.text for tie in found.ties if tie.change.arguments != mutation.arguments]:
+        text += f" (or with {', or '.join(ties)}: these cannot be told apart here)"
     known = table.faults().get(hypothesis.fault) if hypothesis.fault else None
     cell = cell_of(verdict)
     written = fix(cell, verdict.kind, own, mutation.arguments)
@@ -245,15 +293,15 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation, h
     )
 
 
-def _without(subject: ModuleSubject, found: Explanation, hypothesis: ModuleHypothesis) -> Outcome:
+def _without(subject: ModuleSubject, found: ModuleTrial, hypothesis: ModuleHypothesis) -> Outcome:
     """What fails when one link of the chain is left out: what this link explains."""
     if len(found.chain) == 1:
         return found.before
-    rest = subject.look([each.change for each in found.chain if each is not hypothesis])
+    rest = subject.outcome([each.change for each in found.chain if each is not hypothesis])
     return found.before if rest is None or not rest.failing else rest
 
 
-def _agreement(found: Explanation) -> str:
+def _agreement(found: ModuleTrial) -> str:
     tensors = len(found.outcome.ratios)
     if found.reproduces:
         return f"all {tensors} tensors of MindSpore's at {_number(found.outcome.worst)} of the noise or less"
@@ -277,7 +325,7 @@ def _stage(subject: ModuleSubject, outcome: Outcome) -> str:
     return min(stages, key=STAGES.index, default="forward")
 
 
-def _unknown(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation) -> Cause:
+def _unknown(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial) -> Cause:
     """The place, and how the tensors differ that nothing explains."""
     order = {name: i for i, name in enumerate(subject.expected)}
     failing = sorted(

@@ -16,21 +16,10 @@ from ...record.recorder import LeafOutput
 from ...record.torch_precision import computing_in
 from ...record.torch_runner import TorchSide
 from ...result import Cause, Finding, ModuleVerdict
-from ...trace import Key, Trace, sample_positions
+from ...trace import Key, Trace
 from ...verdict import RATIO, Verdict
-from ..context import Context
-from ..evidence import (
-    Outcome,
-    Prediction,
-    cause,
-    comparable,
-    failed,
-    judge_prediction,
-    mindspore_values,
-    or_none,
-    torch_values,
-)
-from ..hypotheses import cell_of, place
+from ..context import Context, recorded
+from ..hypotheses import Outcome, Prediction, cause, cell_of, judge_prediction, or_none, place
 from ..torch_subjects import CannotRun, ModuleSubject, Tensors
 
 PART = "train"
@@ -46,8 +35,8 @@ ALONG = 0.9  # cosine of the difference with the tensor itself: a factor's is 1,
 
 def explain(context: Context) -> list[Cause]:
     """The cause of a training forward pass that differs in most layers: another precision, or no micro-batches."""
-    wrong = failed(context.findings, "forward", PART)
-    keys = [e.key for e in context.mindspore.select("forward", PART) if comparable(context.traces, e.key)]
+    wrong = context.failed("forward", PART)
+    keys = [e.key for e in context.mindspore.select("forward", PART) if context.comparable(e.key)]
     if context.options.pair is not None or not wrong:
         return []
     recipe = context.recipe
@@ -112,13 +101,10 @@ def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
         return []
     ratios = []
     for entry in entries:
-        subject = mindspore_values(context.traces, entry.key)
-        exact, single = (run[entry.key] for run in (runs[0], runs[1]))
-        if entry.sampled and exact.size > subject.size:
-            at = sample_positions(exact.size, subject.size)
-            exact, single = exact[at], single[at]
-        if exact.size != subject.size:
+        subject, size = context.mindspore_values(entry.key), runs[0][entry.key].size
+        if size < subject.size or (size > subject.size and not entry.sampled):
             return []
+        exact, single = (recorded(run[entry.key], subject.size) for run in (runs[0], runs[1]))
         ratios.append(judge_prediction(subject, Prediction(exact, single), FLOOR).ratio)
     if max(ratios) > 2 * RATIO:
         return []
@@ -161,10 +147,9 @@ def _ratios(context: Context, keys: list[Key], found: dict[Key, np.ndarray]) -> 
     for key in keys:
         if key not in found:
             continue
-        exact = torch_values(context.traces, key)
-        single = found[key]
-        single = single if single.size == exact.size else single[sample_positions(single.size, exact.size)]
-        measure = judge_prediction(mindspore_values(context.traces, key), Prediction(exact, single), FLOOR)
+        exact = context.torch_values(key)
+        prediction = Prediction(exact, recorded(found[key], exact.size))
+        measure = judge_prediction(context.mindspore_values(key), prediction, FLOOR)
         ratios.append(measure.ratio if measure.verdict is not Verdict.FAIL else max(measure.ratio, 2 * RATIO))
     return ratios
 

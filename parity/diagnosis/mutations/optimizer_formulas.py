@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..hypotheses import Prediction
+
 CLIP_EPS = 1e-6  # torch.nn.utils.clip_grad_norm_ divides by norm + 1e-6
 
 # what a switch deviates in; a formula ignores those of others
@@ -55,6 +57,8 @@ SWITCHES = {
 }
 
 State = dict[str, np.ndarray]
+# learning rate and weight decay of each update, and torch's other arguments
+Rates = tuple[list[float], list[float], dict[str, Any]]
 Update = Callable[[np.ndarray, np.ndarray, float, int, Mapping[str, Any], frozenset[str], State], np.ndarray]
 
 
@@ -83,6 +87,17 @@ def run(
         with np.errstate(all="ignore"):  # what a hypothesis makes of a weight need not be finite
             now = update(now, -g if args.get("maximize") else g, rate, step, given, switches, state)
     return np.subtract(now, start, dtype=np.float64), state
+
+
+def predictions(
+    kind: str, weight: np.ndarray, gradients: Sequence[np.ndarray], rates: Rates, switches: frozenset[str]
+) -> dict[str, Prediction]:
+    """The change ("") and the state, by torch's names, after these updates."""
+    runs = []
+    for dtype in (np.float64, np.float32):
+        change, state = run(kind, weight, gradients, *rates, switches, dtype)
+        runs.append({"": change, **state})
+    return {name: Prediction(runs[0][name], runs[1][name]) for name in runs[0]}
 
 
 def _decayed(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msmigrate.parity.diagnosis.causes.init_distributions import common, matches
+from msmigrate.parity.diagnosis.causes.init import common, matches
 from msmigrate.parity.diagnosis.context import place
 
 # what MindSpore's side does otherwise, and the stage, place and fault that have to come first

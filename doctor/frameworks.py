@@ -13,8 +13,7 @@ from ..errors import MsmigrateError
 from ..migrate.model_spec import ask_worker
 from ..training import device_targets
 from ..training.device_targets import Targets
-from .finding import OK, PROBLEM, WARNING, Finding
-from .machine import Machine, python_on_path
+from .machine import OK, PROBLEM, WARNING, Finding, Machine, python_on_path
 from .packages import Packages
 
 SECONDS = 300  # an import over a network drive may take minutes; one that takes longer hangs
@@ -70,7 +69,7 @@ def _asked(ask: Callable[[], Any]) -> Future[Any]:
 def _mindspore(
     answer: Targets | MsmigrateError, machine: Machine, packages: Packages, wanted: str | None
 ) -> Iterator[Finding]:
-    again = machine.install(packages.ours().get("mindspore", "mindspore"), options="--force-reinstall")
+    again = machine.install(packages.wanted("mindspore"), options="--force-reinstall")
     if isinstance(answer, MsmigrateError):
         yield Finding("mindspore starts", PROBLEM, str(answer), *_remedy(packages, again))
         return
@@ -134,7 +133,7 @@ def tool_findings(machine: Machine, packages: Packages) -> Iterator[Finding]:
 
 
 def _again(machine: Machine, packages: Packages) -> str:
-    return machine.install(packages.ours().get("mindspore", "mindspore"), options="--force-reinstall --no-deps")
+    return machine.install(packages.wanted("mindspore"), options="--force-reinstall --no-deps")
 
 
 def launcher(machine: Machine, packages: Packages) -> Finding:

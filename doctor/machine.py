@@ -1,4 +1,4 @@
-"""This machine, as a process sees it: CPU flags, memory, disk."""
+"""This machine, as a process sees it (CPU flags, memory, disk), and what an examination says of one thing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,24 @@ from pathlib import Path
 from .. import processes
 from ..training.device_targets import free_memory
 from ..training.mindspore_environment import INSTRUCTION_SET
-from .finding import OK, PROBLEM, WARNING, Finding
+
+OK, WARNING, PROBLEM = "ok", "warning", "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was looked at, and how it is.
+
+    state: OK; WARNING, where one option cannot be used or something is slower than it need be; PROBLEM, where commands
+    fail until it is changed. found: one line. change: what to do, in words; command: the same for a shell. Both are
+    empty where there is nothing to do.
+    """
+
+    check: str
+    state: str
+    found: str
+    change: str = ""
+    command: str = ""
 
 
 def blocks(findings: Iterable[Finding]) -> bool:

@@ -15,8 +15,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from .. import __version__
-from .finding import OK, PROBLEM, WARNING, Finding
-from .machine import Machine
+from .machine import OK, PROBLEM, WARNING, Finding, Machine
 
 US = "msmigrate"
 NOT_OURS = ("test",)  # extras that nobody needs who only uses msmigrate
@@ -84,6 +83,10 @@ class Packages:
     def ours(self) -> dict[str, str]:
         """What msmigrate itself requires: name -> requirement, as pip takes it. Without extras."""
         return {canonicalize_name(item.name): plain(item) for item in self.requirements(US)}
+
+    def wanted(self, name: str) -> str:
+        """What msmigrate requires of a package, as pip takes it: its name where nothing is said."""
+        return self.ours().get(name, name)
 
     def optional(self) -> dict[str, tuple[str, str]]:
         """What msmigrate uses where it is there: name -> (extra, requirement)."""
@@ -195,7 +198,7 @@ def _ourselves(machine: Machine, packages: Packages) -> Finding:
 
 def _package(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
     """One of SHOWN: installed once, whole, as it is required, and compiled for this Python."""
-    version, wanted = packages.version(name), packages.ours().get(name, name)
+    version, wanted = packages.version(name), packages.wanted(name)
     if name == "mindspore":
         others = [other for other in ALSO_MINDSPORE if packages.version(other)]
         if others and version is not None:
@@ -233,7 +236,7 @@ def _misfit(name: str, machine: Machine, packages: Packages, unmet: list[Unmet])
 def _compiled(machine: Machine, packages: Packages) -> Finding | None:
     """MindSpore's own library is of one Python: a folder that another Python's pip has filled does not load."""
     folder = packages.folder("mindspore", "mindspore")
-    wanted = packages.ours().get("mindspore", "mindspore")
+    wanted = packages.wanted("mindspore")
     libraries = [] if folder is None else sorted(path.name for path in folder.glob("_c_expression.*"))
     command = machine.install(wanted, options="--force-reinstall --no-deps")
     version = packages.version("mindspore")
@@ -255,7 +258,7 @@ def _builds(name: str, version: str, machine: Machine, packages: Packages) -> Fi
         return None
     found = f"{version}, but torch is {versions['torch']}: not of the same build"
     change = f"Install torchvision from the index that torch's +{labels['torch']} came from; or both anew:"
-    both = [packages.ours().get(one, one) for one in PAIR]
+    both = [packages.wanted(one) for one in PAIR]
     return Finding(name, PROBLEM, found, change, machine.install(*both, options="--force-reinstall"))
 
 

@@ -28,10 +28,11 @@ from ..record.torch_randomness import fixed
 from ..record.torch_runner import TorchSide
 from ..replay import module_calls
 from ..replay.module_calls import FOLDER, WIRING, Call, Recording, Stored, label, rebuilt, relative, tensor_name
+from ..replay.torch_replay import tensors
 from ..run_folder import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
-from ..trace import ALONE, Key, Trace, sample_positions
+from ..trace import ALONE, Key, Trace
 from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
-from .context import Context
+from .context import Context, recorded
 from .hypotheses import Outcome
 from .mutations.torch_layers import Mutation
 
@@ -55,10 +56,7 @@ class RecordedTensor:
 
     def taken_from(self, array: np.ndarray) -> np.ndarray:
         """The elements of a whole tensor that were recorded, flat."""
-        elements = array.reshape(-1)
-        if not self.sampled:
-            return elements
-        return elements[sample_positions(elements.size, self.elements.size)]
+        return recorded(array, self.elements.size)
 
 
 @dataclass
@@ -80,11 +78,8 @@ class ModuleSubject:
 
     def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
         """What the module computes with these mutations one upon another. Raises CannotRun."""
-        module = copied(self.module, dtype)
-        for mutation in mutations:
-            mutation.apply(module)
         assert self.given is not None
-        return alone(module, self.given, dtype, gradients, self.around)
+        return alone(mutated(copied(self.module, dtype), mutations), self.given, dtype, gradients, self.around)
 
     def quick(self, changes: Sequence[Mutation], gradients: bool = True) -> Outcome | None:
         """The outcome by a float64 run alone, against torch's recorded noise; None where the module does not run so."""
@@ -143,6 +138,15 @@ class CannotRun(MsmigrateError):
     """A hypothesis under which the module does not run at all."""
 
 
+@contextmanager
+def running() -> Iterator[None]:
+    """Raises CannotRun for what a computation that does not fit raises in torch."""
+    try:
+        yield
+    except FAILURES as error:
+        raise CannotRun(" ".join(str(error).split())[:300]) from error
+
+
 @dataclass
 class RecordedCall:
     """One recorded call with its tensors, read once."""
@@ -183,21 +187,18 @@ def alone(
         # an in-place module may not write into a leaf: it gets a copy that the gradient passes through
         return leaves[stored.file].clone()
 
-    try:
-        with around(module), torch.set_grad_enabled(gradients):
-            args, kwargs = rebuilt(given.call.args, tensor), rebuilt(given.call.kwargs, tensor)
-            outputs = list(tensors(module(*args, **kwargs)))
-            found = {tensor_name("output", i): _array(o) for i, o in enumerate(outputs) if o.is_floating_point()}
-            if gradients:
-                wanted = {
-                    f"{tensor_name('input', i)}.grad": leaves[stored.file]
-                    for i, stored in enumerate(given.call.inputs)
-                    if stored.file in leaves and leaves[stored.file].requires_grad
-                }
-                wanted |= {f"{name}.grad": p for name, p in module.named_parameters() if p.requires_grad}
-                found |= _gradients(wanted, outputs, given)
-    except FAILURES as error:
-        raise CannotRun(" ".join(str(error).split())[:300]) from error
+    with running(), around(module), torch.set_grad_enabled(gradients):
+        args, kwargs = rebuilt(given.call.args, tensor), rebuilt(given.call.kwargs, tensor)
+        outputs = tensors(module(*args, **kwargs))
+        found = _named("output", outputs)
+        if gradients:
+            wanted = {
+                f"{tensor_name('input', i)}.grad": leaves[stored.file]
+                for i, stored in enumerate(given.call.inputs)
+                if stored.file in leaves and leaves[stored.file].requires_grad
+            }
+            wanted |= {f"{name}.grad": p for name, p in module.named_parameters() if p.requires_grad}
+            found |= _gradients(wanted, outputs, given)
     for name, buffer in module.named_buffers():
         if name in before and buffer.shape == before[name].shape:
             found[name] = np.subtract(_array(buffer), _array(before[name]), dtype=np.float64)
@@ -227,16 +228,17 @@ def copied(module: nn.Module, dtype: torch.dtype = torch.float64) -> nn.Module:
     return copy.deepcopy(module).to(dtype)
 
 
-def tensors(values: object) -> Iterator[torch.Tensor]:
-    """The tensors in a nest of tuples, lists and mappings, in their order."""
-    if isinstance(values, torch.Tensor):
-        yield values
-    elif isinstance(values, Mapping):
-        for item in values.values():
-            yield from tensors(item)
-    elif isinstance(values, (list, tuple)):
-        for item in values:
-            yield from tensors(item)
+def mutated(module: nn.Module, mutations: Sequence[Mutation]) -> nn.Module:
+    """The module, changed in place by mutations one upon another."""
+    for mutation in mutations:
+        mutation.apply(module)
+    return module
+
+
+def _named(what: str, values: Any) -> Tensors:
+    """Copies of the float tensors in a nest, by `what` and which of them it is."""
+    found = enumerate(tensors(values))
+    return {tensor_name(what, i): _array(tensor).copy() for i, tensor in found if tensor.is_floating_point()}
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
@@ -253,15 +255,10 @@ class LayerInNet(ModuleSubject):
 
     def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
         """Its output with these mutations one upon another. Raises CannotRun."""
-        module = copied(self.module, dtype)
-        for mutation in mutations:
-            mutation.apply(module)
-        try:
-            with torch.no_grad(), self.around(module):
-                output = module(*(_as(x, dtype) for x in self.inputs))
-        except FAILURES as error:
-            raise CannotRun(" ".join(str(error).split())[:300]) from error
-        return {"output": next(tensors(output)).contiguous().numpy()}
+        module = mutated(copied(self.module, dtype), mutations)
+        with running(), torch.no_grad(), self.around(module):
+            output = module(*(_as(x, dtype) for x in self.inputs))
+        return {"output": _array(tensors(output)[0])}
 
 
 class NetPass:
@@ -278,8 +275,7 @@ class NetPass:
         self._shared = side.shared
         modules = dict(side.model.named_modules())
         for path, mutations in known.items():
-            for mutation in mutations:
-                mutation.apply(modules[path])
+            mutated(modules[path], mutations)
         names = {entry.name for entry in context.mindspore.select("forward", mode)}
         handles = [h for name in names & set(modules) for h in self._watch(name, modules[name])]
         try:
@@ -319,18 +315,18 @@ class NetPass:
         elements = self.context.mindspore.array(key)
         runs = [trace.array(key) for trace in self.context.traces.alone[1:] if key in trace.entries]
         noise = noise_of(self.context.traces.alone[0].array(key), runs, self._usual.floor(of_torch))
-        recorded = RecordedTensor("forward", elements, of_mindspore.shape, of_mindspore.sampled, noise)
-        exact = recorded.taken_from(output.detach().contiguous().numpy())
+        expected = RecordedTensor("forward", elements, of_mindspore.shape, of_mindspore.sampled, noise)
+        exact = expected.taken_from(output.detach().contiguous().numpy())
         alike = tuple(output.shape) == of_mindspore.shape
         if alike and judge(exact, [exact], elements, relative_floor=noise).verdict is not Verdict.FAIL:
             return None
-        self.found.append(self._in_net(name, inputs, recorded))
+        self.found.append(self._in_net(name, inputs, expected))
         if of_mindspore.sampled or not alike:
             self._lost = True
             return None
         return torch.from_numpy(elements.astype(np.float64).reshape(of_mindspore.shape))
 
-    def _in_net(self, name: str, inputs: tuple[Any, ...], recorded: RecordedTensor) -> LayerInNet:
+    def _in_net(self, name: str, inputs: tuple[Any, ...], expected: RecordedTensor) -> LayerInNet:
         training = self.mode == "train"
         net = self.context.model.train(training)  # the net says which of its layers train
         module = copied(dict(net.named_modules())[name], torch.float32)
@@ -339,7 +335,7 @@ class NetPass:
             name,
             module,
             None,
-            {"output": recorded},
+            {"output": expected},
             lambda copy: fixed(NamedCopy(name, copy), Draws(draws), self._shared),
             inputs,
         )
@@ -477,21 +473,18 @@ class ContainerSubject(ModuleSubject):
                 recorded = given.recording.calls.get(label(path, number))
                 if recorded is None:
                     raise CannotRun(f"{path} is called once too often")
-                found.update(_named(within(path, call.path, number), "input", (args, kwargs)))
+                who = within(path, call.path, number)
+                found.update({f"{who} {name}": array for name, array in _named("input", (args, kwargs)).items()})
                 return rebuilt(recorded.output, fresh)
 
             return forward
 
         for path in numbers:
             module.get_submodule(relative(path, call.path) or "").__dict__["forward"] = forced(path)
-        for mutation in mutations:
-            mutation.apply(module)
-        try:
-            with torch.no_grad(), self.around(module):
-                output = module(*rebuilt(call.args, fresh), **rebuilt(call.kwargs, fresh))
-        except FAILURES as error:
-            raise CannotRun(" ".join(str(error).split())[:300]) from error
-        return found | {name.strip(): array for name, array in _named("", "output", output).items()}
+        mutated(module, mutations)
+        with running(), torch.no_grad(), self.around(module):
+            output = module(*rebuilt(call.args, fresh), **rebuilt(call.kwargs, fresh))
+        return found | _named("output", output)
 
 
 def inner_calls(calls: Any, outer: Call) -> list[Call]:
@@ -507,17 +500,6 @@ def within(path: str, outer: str, number: int) -> str:
     """`conv1#2`: a module's name inside a container, and which of its calls."""
     inner = relative(path, outer) or ""
     return f"{inner}#{number}" if number else inner
-
-
-def _named(who: str, what: str, values: Any) -> Tensors:
-    return {
-        f"{who} {tensor_name(what, i)}": _as_array(t) for i, t in enumerate(tensors(values)) if t.is_floating_point()
-    }
-
-
-def _as_array(tensor: torch.Tensor) -> np.ndarray:
-    array: np.ndarray = tensor.detach().contiguous().clone().numpy()
-    return array
 
 
 def children(module: nn.Module) -> bool:

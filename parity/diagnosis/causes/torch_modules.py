@@ -26,11 +26,10 @@ from .. import differences
 from ..context import Context
 from ..hypotheses import Hypothesis, Outcome, Trial, cell_of, fix, module_hypotheses, place
 from ..mutations.torch_formulas import MUTATIONS as FORMULA_MUTATIONS
-from ..mutations.torch_forward import operation_mutations
 from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
-from ..mutations.torch_layers import NORM_MUTATIONS, Mutation, Values, applies, arguments_of, with_value
+from ..mutations.torch_layers import Mutation, Values, applies, arguments_of, with_value
+from ..mutations.torch_operations import Operation, operation_mutations, watched
 from ..search import CHECKED, LONGEST, best_of, clearly_nearer, fit, search, slightly_nearer
-from ..torch_operations import Operation, watched
 from ..torch_subjects import (
     MODES,
     CannotRun,
@@ -44,7 +43,7 @@ from ..torch_subjects import (
 from .torch_precision import shorter
 from .unlike_parameters import explains
 
-MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS, **NORM_MUTATIONS}
+MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS}
 ESTIMATE = "estimate"
 MOST = 12  # layers that are explained inside the net, in each mode
 SHOWN = 4  # tensors whose differences are described
@@ -238,14 +237,14 @@ def estimate(subject: ModuleSubject, values: Values, changes: Sequence[Mutation]
         return
 
     def distance(at: float) -> float:
-        quick = subject.quick([*changes, with_value(name, at)], gradients=False)
+        quick = subject.quick([*changes, with_value(name, at, "")], gradients=False)
         return inf if quick is None else quick.distance
 
     found = fit(distance, values["low"], values["high"], values["scale"] == "logarithmic")
     if found is not None and found[1] >= VALLEY:
         for value in dict.fromkeys(float(f"{found[0]:.{digits}g}") for digits in DIGITS):
             if value != now:
-                yield with_value(name, value)
+                yield with_value(name, value, f"{value:g}")
 
 
 def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial) -> list[Cause]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .torch_layers import Mutate, Mutation, Values, arguments_of, as_given, instead
+from .torch_layers import Forward, Mutate, Mutation, Values, arguments_of, as_given, computing, instead
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "Identity": lambda x: x * 1.0,
@@ -47,7 +48,7 @@ def activation(module: nn.Module, values: Values) -> Iterator[Mutation]:
         function = ACTIVATIONS[name]
         if name.split()[0] == type(module).__name__:
             continue  # itself, or itself with an argument that another hypothesis sets
-        yield Mutation(name, lambda m, f=function: instead(m, f), tuple(arguments_of(module)))  # type: ignore[misc]
+        yield Mutation(name, partial(instead, forward=function), tuple(arguments_of(module)))
 
 
 def tie_gradients(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -57,18 +58,15 @@ def tie_gradients(module: nn.Module, values: Values) -> Iterator[Mutation]:
     slope = float(getattr(module, "negative_slope", 0.0))
     for below, above in (*values.get("shares", ()), ((1.0 + slope) / 2, (1.0 + slope) / 2), (0.0, 0.0), (1.0, 1.0)):
 
-        def apply(m: nn.Module, below: float = below, above: float = above) -> None:
-            original = m.forward
-
-            def forward(x: torch.Tensor) -> torch.Tensor:
-                y = original(x)
-                y = torch.where(x == low, y.detach() + below * (x - x.detach()), y)
-                return torch.where(x == high, y.detach() + above * (x - x.detach()), y)
-
-            instead(m, forward)
+        def forward(
+            m: nn.Module, original: Forward, x: torch.Tensor, below: float = below, above: float = above
+        ) -> torch.Tensor:
+            y = original(x)
+            y = torch.where(x == low, y.detach() + below * (x - x.detach()), y)
+            return torch.where(x == high, y.detach() + above * (x - x.detach()), y)
 
         at = f"{below:g} exactly at {low:g}" + (f" and {above:g} exactly at {high:g}" if high != low else "")
-        yield Mutation(f"a gradient of {at}", apply)
+        yield Mutation(f"a gradient of {at}", computing(forward))
 
 
 def _bounds(module: nn.Module) -> tuple[float, float]:
@@ -80,12 +78,8 @@ def _bounds(module: nn.Module) -> tuple[float, float]:
 def formula(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """One of the formulas below, by name, that stand for a layer's whole forward."""
     for name in values["to"]:
-        made = FORMULAS[name]
-        yield Mutation(
-            name,
-            lambda m, made=made: instead(m, lambda *a, **k: made(m, *a, **k)),  # type: ignore[misc]
-            tuple(values.get("arguments", ())),
-        )
+        forward = partial(lambda made, m, original, x: made(m, x), FORMULAS[name])
+        yield Mutation(name, computing(forward), tuple(values.get("arguments", ())))
 
 
 def unscaled_attention(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -104,7 +98,7 @@ def unscaled_attention(module: nn.Module, values: Values) -> Iterator[Mutation]:
             return found | ({"in_proj_bias": own["in_proj_bias"] * rows} if "in_proj_bias" in own else {})
 
         if getattr(module, "in_proj_weight", None) is not None and factor != 1.0:
-            yield Mutation(what, lambda m, c=change: as_given(m, c))  # type: ignore[misc]
+            yield Mutation(what, partial(as_given, change=change))
 
 
 def _global_pool(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -185,11 +179,8 @@ FORMULAS: dict[str, Callable[..., torch.Tensor]] = {
 def resize(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """Another rule for where a resized image's pixels come from."""
     for rule in values["to"]:
-
-        def apply(m: nn.Module, rule: str = rule) -> None:
-            instead(m, lambda x: resized(x, m.size, m.scale_factor, rule))
-
-        yield Mutation(rule, apply, ("mode", "align_corners"))
+        forward = partial(lambda rule, m, _, x: resized(x, m.size, m.scale_factor, rule), rule)
+        yield Mutation(rule, computing(forward), ("mode", "align_corners"))
 
 
 MUTATIONS: dict[str, Mutate] = {

@@ -19,8 +19,8 @@ import torch.nn.functional as F
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
+from ...replay.torch_replay import tensors
 from ..hypotheses import module_hypotheses
-from ..torch_subjects import tensors
 from .torch_formulas import ACTIVATIONS
 from .torch_layers import Mutation, instead
 
@@ -188,7 +188,7 @@ def same_shape(one: Any, other: Any) -> bool:
 
 def first_tensor(values: Any) -> torch.Tensor | None:
     """The first tensor in a nest."""
-    return next(tensors(values), None)
+    return next(iter(tensors(values)), None)
 
 
 def operation_mutations(

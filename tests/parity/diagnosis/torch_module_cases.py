@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from msmigrate.parity.diagnosis.causes.torch_modules import ESTIMATE, MUTATIONS, explained, named_by_mode
 from msmigrate.parity.diagnosis.causes.torch_modules import VERB as NOT_FINITE
 from msmigrate.parity.diagnosis.hypotheses import everything
-from msmigrate.parity.diagnosis.mutations.torch_forward import OPERATION
+from msmigrate.parity.diagnosis.mutations.torch_operations import OPERATION
 from msmigrate.parity.diagnosis.torch_subjects import (
     ModuleSubject,
     RecordedCall,

@@ -43,7 +43,7 @@ def blocks(findings: Iterable[Finding]) -> bool:
 
 
 CPUINFO = Path("/proc/cpuinfo")
-SECONDS = 20  # for a Python that is asked where it lives
+SECONDS = 20  # for a Python to say where its environment is
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def cpu_flags(file: Path = CPUINFO) -> frozenset[str]:
 def python_on_path(machine: Machine) -> Path | None:
     """The prefix of the interpreter that `python` starts; None where there is none, or it does not start.
 
-    Two environments may share one binary, so that it is asked, and not its path compared.
+    Two environments may share one binary, so that it is run, and not its path compared.
     """
     found = shutil.which("python", path=machine.environment.get("PATH", os.defpath))
     if found is None:

@@ -1,4 +1,4 @@
-"""What every explainer is given: the run's findings, traces, inputs and model; and names as one place, in words."""
+"""What every explainer is given: the run's findings, traces, inputs and model; and places, in words and in code."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...errors import BadInput, UnknownRow, Unsupported
+from ...mappings import table
 from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm
 from ..align.user_model import Paired
@@ -180,3 +182,34 @@ def _stem(names: Collection[str]) -> str:
             break
         stem.append(column[0])
     return ".".join(stem)
+
+
+def counterpart(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[str]) -> str:
+    """The MindSpore code that is right: the Cell's place and its class with the arguments that matter
+    (all, where all are at fault).
+
+    cell: attribute path, empty for the net itself; arguments: the torch module's own; changed: those at fault. Empty
+    where the table has no row of that class, or no counterpart of these arguments.
+    """
+    try:
+        call = table.translate(f"torch.nn.{kind}", arguments)
+        row = table.row(f"torch.nn.{kind}")
+    except (UnknownRow, BadInput, Unsupported):
+        return ""
+    wanted = [name for argument in row.arguments if argument.torch in changed for name in argument.to]
+    written = ", ".join(f"{name}={call.kwargs[name]!r}" for name in wanted if name in call.kwargs)
+    short = call.target.replace("mindspore.", "", 1)
+    if set(changed) == set(arguments):
+        return f"{in_code(cell)}: {short}({written})"
+    return f"{in_code(cell)}: {short}(…, {written})" if written else ""
+
+
+def in_code(cell: str) -> str:
+    """A Cell's path as people write it: layer1.0.bn2 is net.layer1[0].bn2."""
+    return "net" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in cell.split(".") if part)
+
+
+def cell_of(verdict: ModuleVerdict) -> str:
+    """The Cell's attribute path, empty for the net itself."""
+    path = verdict.mindspore.split(" ")[0] if verdict.mindspore else verdict.name
+    return "" if path.startswith("(") else path

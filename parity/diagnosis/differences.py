@@ -165,19 +165,19 @@ def _by_channel(
             continue
         sizes = np.maximum(np.bincount(group, minlength=count), 1)
         shift = np.bincount(group, y - x, count) / sizes
-        said = "channel" if axis == 1 else "position of the last dimension"
+        what = "channel" if axis == 1 else "position of the last dimension"
         if _left(x + shift[group], y) <= EXPLAINED * total:
-            yield f"a constant offset for each {said}, from {shift.min():.3g} to {shift.max():.3g}"
+            yield f"a constant offset for each {what}, from {shift.min():.3g} to {shift.max():.3g}"
         squares = np.bincount(group, x * x, count)
         factor = np.bincount(group, x * y, count) / np.where(squares > 0, squares, 1.0)
         if _left(factor[group] * x, y) <= EXPLAINED * total:
-            yield f"a constant factor for each {said}, from {factor.min():.4g} to {factor.max():.4g}"
+            yield f"a constant factor for each {what}, from {factor.min():.4g} to {factor.max():.4g}"
         mean = np.bincount(group, x, count) / sizes
         spread = np.bincount(group, (x - mean[group]) ** 2, count)
         slope = np.bincount(group, (x - mean[group]) * (y - y.mean()), count) / np.where(spread > 0, spread, 1.0)
         offset = np.bincount(group, y, count) / sizes - slope * mean
         if _left(slope[group] * x + offset[group], y) <= EXPLAINED * total:
-            yield f"a factor and an offset for each {said}: factors from {slope.min():.4g} to {slope.max():.4g}"
+            yield f"a factor and an offset for each {what}: factors from {slope.min():.4g} to {slope.max():.4g}"
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class ImageDifference:
 
 @dataclass(frozen=True)
 class OtherBatch:
-    """The recorded elements of a batch that another framework made: values, flat, and where each stands."""
+    """The recorded elements of a batch that another framework made: values, flat, and where each is."""
 
     values: np.ndarray
     at: tuple[np.ndarray, ...]  # sample, channel, row, column of each value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from math import log10
@@ -10,10 +10,10 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from ...errors import BadInput, MsmigrateError, UnknownRow, Unsupported
+from ...errors import BadInput, MsmigrateError
 from ...mappings import table
 from ...mappings.row_reader import Fields, read_yaml
-from ..result import Cause, ModuleVerdict
+from ..result import Cause
 from ..verdict import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict, judge
 
 C = TypeVar("C")
@@ -21,7 +21,6 @@ T = TypeVar("T")
 LARGEST = 1e12  # ratios are capped here, so that they can be averaged
 LEAST = 1e-2  # below a hundredth of the noise there is nothing to gain
 FLOOR = 2 * FLOOR_ULPS * EPS32
-ANY = "any class"  # stands among `of` for a hypothesis on what a class's own forward does
 
 
 @dataclass(frozen=True)
@@ -163,8 +162,8 @@ def or_none(make: Callable[[], T]) -> T | None:
 class HypothesisRow:
     """What a table says of one way in which a module may be computed otherwise.
 
-    verb: a name among the mutations of mutations/; of: the torch classes it is tried
-    on; values: what the verb takes; fault: the id of the known fault, None for a mistake that is only plausible.
+    verb: a name among the mutations of mutations/; of: the torch classes it is tried on; values: what the verb takes;
+    fault: the id of the known fault, None for a mistake that is only plausible.
     """
 
     verb: str
@@ -173,25 +172,20 @@ class HypothesisRow:
     fault: str | None = None
 
 
-def module_hypotheses(verbs: Collection[str], without: Collection[str] = ()) -> list[HypothesisRow]:
-    """Every hypothesis whose verb is among `verbs`, those of known faults first; `without` leaves fault ids out."""
-    return [h for h in everything() if h.verb in verbs and h.fault not in without]
+def module_hypotheses(verbs: Collection[str]) -> list[HypothesisRow]:
+    """Every hypothesis whose verb is among `verbs`, those of known faults first."""
+    return [row for row in everything() if row.verb in verbs]
 
 
 @cache
 def everything() -> tuple[HypothesisRow, ...]:
     """All hypotheses of the tables. Raises BadInput for an entry without a verb."""
-    known = [h for fault in table.faults().values() for h in _of_fault(fault.id, fault.hypothesis)]
-    plausible = [_read(entry, None, ()) for entry in read_yaml(table.HERE / "hypotheses.yaml")]
-    return (*known, *plausible)
-
-
-def _of_fault(fault: str, content: Mapping[str, Any]) -> Iterator[HypothesisRow]:
-    if not content:
-        return
-    classes = tuple(row.short for row in table.rows("layer") if fault in row.pitfalls)
-    for entry in content.get("any", [content]):
-        yield _read(entry, fault, classes)
+    found = []
+    for fault in table.faults().values():
+        classes = tuple(row.short for row in table.rows("layer") if fault.id in row.pitfalls)
+        entries = fault.hypothesis.get("any", [fault.hypothesis]) if fault.hypothesis else []
+        found += [_read(entry, fault.id, classes) for entry in entries]
+    return (*found, *(_read(entry, None, ()) for entry in read_yaml(table.HERE / "hypotheses.yaml")))
 
 
 def _read(entry: Any, fault: str | None, classes: tuple[str, ...]) -> HypothesisRow:
@@ -201,34 +195,3 @@ def _read(entry: Any, fault: str | None, classes: tuple[str, ...]) -> Hypothesis
     if not all(isinstance(name, str) for name in of):
         raise BadInput(f"{fields.where}: `of` names torch classes")
     return HypothesisRow(verb, tuple(of), fields.content, fault)
-
-
-def fix(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[str]) -> str:
-    """The MindSpore code that is right: the Cell's place and its class with the arguments that matter
-    (all, where all are at fault).
-
-    cell: attribute path, empty for the net itself; arguments: the torch module's own; changed: those at fault. Empty
-    where the table has no row of that class, or no counterpart of these arguments.
-    """
-    try:
-        call = table.translate(f"torch.nn.{kind}", arguments)
-        row = table.row(f"torch.nn.{kind}")
-    except (UnknownRow, BadInput, Unsupported):
-        return ""
-    wanted = [name for argument in row.arguments if argument.torch in changed for name in argument.to]
-    written = ", ".join(f"{name}={call.kwargs[name]!r}" for name in wanted if name in call.kwargs)
-    short = call.target.replace("mindspore.", "", 1)
-    if set(changed) == set(arguments):
-        return f"{place(cell)}: {short}({written})"
-    return f"{place(cell)}: {short}(…, {written})" if written else ""
-
-
-def place(cell: str) -> str:
-    """A Cell's path as people write it: layer1.0.bn2 is net.layer1[0].bn2."""
-    return "net" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in cell.split(".") if part)
-
-
-def cell_of(verdict: ModuleVerdict) -> str:
-    """The Cell's attribute path, empty for the net itself."""
-    path = verdict.mindspore.split(" ")[0] if verdict.mindspore else verdict.name
-    return "" if path.startswith("(") else path

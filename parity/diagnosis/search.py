@@ -49,24 +49,24 @@ def search(
     steps: Steps[C],
     before: Outcome,
     beam: int,
-    otherwise: Callable[[Sequence[Trial[C]], Sequence[Trial[C]]], Trial[C] | None] = lambda held, found: None,
+    otherwise: Callable[[Sequence[Trial[C]], Sequence[Trial[C]]], Trial[C] | None] = lambda followed, found: None,
 ) -> Trial[C]:
     """The shortest chain that reproduces MindSpore's tensors, or the one that comes nearest.
 
     steps: the chains with one hypothesis more that are worth following; beam: so many of them are; before: the outcome
     of torch as it is; otherwise: what else may explain all, of the chains that were followed and the next ones.
     """
-    held = [Trial[C]((), before, before)]
-    best = held[0]
+    followed = [Trial[C]((), before, before)]
+    best = followed[0]
     for _ in range(DEEPEST):
-        found = sorted((step for each in held for step in steps(each)), key=lambda step: step.outcome.key)
-        known = best_of([step for step in found if step.reproduces]) or otherwise(held, found)
+        found = sorted((step for each in followed for step in steps(each)), key=lambda step: step.outcome.key)
+        known = best_of([step for step in found if step.reproduces]) or otherwise(followed, found)
         if known is not None:
             return known
         if not found:
             break
-        held = found[:beam]
-        best = min((best, held[0]), key=lambda step: step.outcome.key)
+        followed = found[:beam]
+        best = min((best, followed[0]), key=lambda step: step.outcome.key)
     return best
 
 
@@ -83,25 +83,25 @@ def best_of(good: Sequence[Trial[C]]) -> Trial[C] | None:
 
 
 def clearly_nearer(
-    subject: Subject[C], held: Trial[C], hypotheses: Iterable[Hypothesis[C]], until: float
+    subject: Subject[C], trial: Trial[C], hypotheses: Iterable[Hypothesis[C]], until: float
 ) -> list[Trial[C]]:
     """The chains with one hypothesis more that are clearly nearer: they explain a tensor and spoil none, or all come
     nearer. until: when to stop, by time.monotonic()."""
-    changes = [each.change for each in held.chain]
+    changes = [each.change for each in trial.chain]
     near: list[tuple[Hypothesis[C], Outcome]] = []
     for each in hypotheses:
-        if each in held.chain or time.monotonic() > until:
+        if each in trial.chain or time.monotonic() > until:
             continue
         quick = subject.quick([*changes, each.change])
-        if quick is not None and _nearer(quick, held.outcome, SCREENED):
+        if quick is not None and _nearer(quick, trial.outcome, SCREENED):
             near.append((each, quick))
-    # stable: of equals, what stands first in the tables
+    # stable: of equals, what comes first in the tables
     near.sort(key=lambda pair: (sum(r > SCREENED * RATIO for r in pair[1].ratios.values()), round(pair[1].middle, 1)))
     found = []
     for each, _ in near[:CHECKED]:
         outcome = subject.outcome([*changes, each.change])
-        if outcome is not None and _nearer(outcome, held.outcome, 0.0):
-            found.append(Trial((*held.chain, each), outcome, held.before))
+        if outcome is not None and _nearer(outcome, trial.outcome, 0.0):
+            found.append(Trial((*trial.chain, each), outcome, trial.before))
     return found
 
 
@@ -121,8 +121,8 @@ def slightly_nearer(
 
 
 def fit(distance: Callable[[float], float], low: float, high: float, logarithmic: bool) -> tuple[float, float] | None:
-    """The value between `low` and `high` at which `distance` (infinite where it cannot be told) is least, and by how
-    much a grid over the whole range showed it to be less than elsewhere; None where it can nowhere be told.
+    """The value between `low` and `high` at which `distance` (infinite where it is unknown) is least, and by how
+    much a grid over the whole range showed it to be less than elsewhere; None where it is known nowhere.
 
     A first scan finds the valley, for the distance is flat far from it; golden section then goes down it.
     """

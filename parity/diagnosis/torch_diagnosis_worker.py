@@ -32,15 +32,16 @@ from .causes.unlike_parameters import without_consequences
 from .context import Context
 
 STATISTICS = ("running_mean", "running_var")
-EXPLAINERS: tuple[Callable[[Context], list[Cause]], ...] = (
-    torch_data.explain,
-    init.explain,
-    torch_precision.explain,
-    torch_modules.explain,
-    torch_loss.explain,
-    torch_gradients.explain,
-    torch_optimizer.explain,
-)
+Explainer = Callable[[Context], list[Cause]]
+# by the first stage whose failures they explain; a module's gradients and buffers are explained with its outputs
+EXPLAINERS: dict[str, tuple[Explainer, ...]] = {
+    "data": (torch_data.explain,),
+    "init": (init.explain,),
+    "forward": (torch_precision.explain, torch_modules.explain),
+    "loss": (torch_loss.explain,),
+    "gradients": (torch_gradients.explain,),
+    "update": (torch_optimizer.explain,),
+}
 
 
 def main(options: ParityJob) -> None:
@@ -54,15 +55,15 @@ def main(options: ParityJob) -> None:
         left = adapt(model, paired.alignment, Trace(options.folder / MINDSPORE))
     context = Context(options, findings, modules, model, paired)
     causes = compared_draws.causes(findings)
-    explainers = EXPLAINERS if options.continue_from is None else EXPLAINERS[:-1]  # whose optimizers start anew
-    for explainer in explainers:
-        causes += explain(explainer, context)
+    for stage, explainers in EXPLAINERS.items():
+        if stage != "update" or options.continue_from is None:  # a continued run's optimizers start anew
+            causes += [cause for explainer in explainers for cause in explain(explainer, context)]
     if paired is not None and paired.alignment.unlike:
         causes = without_consequences(causes, modules, left)
     write_causes(options.folder / CAUSES, distinct(without_victims(causes, modules)))
 
 
-def explain(explainer: Callable[[Context], list[Cause]], context: Context) -> list[Cause]:
+def explain(explainer: Explainer, context: Context) -> list[Cause]:
     """What one explainer says. One that fails must not silence the others: it is written to the log and passed over."""
     try:
         return explainer(context)
@@ -132,28 +133,28 @@ def _adapted(model: nn.Module, each: Unlike, mindspore: Trace) -> bool:
         module = model.get_submodule(path)
     except AttributeError:
         return False
-    held = getattr(module, own, None)
-    if each.module or (held is not None and not isinstance(held, torch.Tensor)):
+    tensor = getattr(module, own, None)
+    if each.module or (tensor is not None and not isinstance(tensor, torch.Tensor)):
         return False
     if each.lack is Lack.EXTRA:
         known = own in module._parameters or own in module._buffers
-        return held is None and known and _with_its_own(module, own, each.name, mindspore)
+        return tensor is None and known and _with_its_own(module, own, each.name, mindspore)
     if each.lack is Lack.MISSING and own in STATISTICS and own in module._buffers:
         setattr(module, own, None)
         module.track_running_stats = False
         return True
-    if not isinstance(held, nn.Parameter):
+    if not isinstance(tensor, nn.Parameter):
         return False
     if each.lack is Lack.UNSHARED:
-        module.register_parameter(own, nn.Parameter(held.detach().clone()))
+        module.register_parameter(own, nn.Parameter(tensor.detach().clone()))
         return True
     scale = own == "weight" and is_norm(type(module).__name__)
     if each.lack is Lack.MISSING and (scale or "bias" in own):
-        held.data.fill_(1.0 if scale else 0.0)
-        held.requires_grad_(False)
+        tensor.data.fill_(1.0 if scale else 0.0)
+        tensor.requires_grad_(False)
         return True
     if each.lack in (Lack.FROZEN, Lack.TRAINS):
-        held.requires_grad_(each.lack is Lack.TRAINS)
+        tensor.requires_grad_(each.lack is Lack.TRAINS)
         return True
     return False
 

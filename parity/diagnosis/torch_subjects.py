@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -58,6 +58,16 @@ class RecordedTensor:
         """The elements of a whole tensor that were recorded, flat."""
         return recorded(array, self.elements.size)
 
+    def compare(self, exact: np.ndarray | None, single: np.ndarray | None) -> tuple[float, bool]:
+        """The ratio against torch's float64 and float32 tensor, and whether it fails; None: torch has no such one."""
+        if exact is None or exact.shape != self.shape or not exact.size:
+            gone = exact is None and not np.any(self.elements)
+            return (0.0, False) if gone else (inf, True)
+        reference = self.taken_from(exact).astype(np.float64)
+        noisy = reference if single is None else self.taken_from(single)
+        measure = judge(reference, [noisy], self.elements, relative_floor=self.noise)
+        return (measure.ratio if np.isfinite(measure.ratio) else inf), measure.verdict is Verdict.FAIL
+
 
 @dataclass
 class ModuleSubject:
@@ -97,32 +107,16 @@ class ModuleSubject:
             return None
 
     def _outcome(self, exact: Tensors, single: Tensors | None, gradients: bool) -> Outcome:
-        ratios: dict[str, float] = {}
-        failing = set()
-        names = [n for n in self.expected if gradients or self.expected[n].stage != "gradients"]
-        for name in names:
-            ratio, fails = self._compare(
-                self.expected[name], exact.get(name), None if single is None else single.get(name)
-            )
-            ratios[name] = ratio
-            if fails:
-                failing.add(name)
-        for name in set(exact) - set(self.expected) - self.unlike:
-            if gradients and np.any(exact[name]):  # MindSpore has no such tensor
-                ratios[name] = inf
-                failing.add(name)
-        return Outcome(ratios, frozenset(failing))
-
-    def _compare(
-        self, recorded: RecordedTensor, exact: np.ndarray | None, single: np.ndarray | None
-    ) -> tuple[float, bool]:
-        if exact is None or exact.shape != recorded.shape or not exact.size:
-            gone = exact is None and not np.any(recorded.elements)
-            return (0.0, False) if gone else (inf, True)
-        reference = recorded.taken_from(exact).astype(np.float64)
-        noisy = reference if single is None else recorded.taken_from(single)
-        measure = judge(reference, [noisy], recorded.elements, relative_floor=recorded.noise)
-        return (measure.ratio if np.isfinite(measure.ratio) else inf), measure.verdict is Verdict.FAIL
+        compared = {
+            name: expected.compare(exact.get(name), None if single is None else single.get(name))
+            for name, expected in self.expected.items()
+            if gradients or expected.stage != "gradients"
+        }
+        if gradients:  # MindSpore has no such tensors
+            more = set(exact) - set(self.expected) - self.unlike
+            compared |= {name: (inf, True) for name in more if np.any(exact[name])}
+        failing = frozenset(name for name, (_, fails) in compared.items() if fails)
+        return Outcome({name: ratio for name, (ratio, _) in compared.items()}, failing)
 
 
 def noise_of(exact: np.ndarray, runs: Sequence[np.ndarray], floor: float = 0.0) -> float:
@@ -153,9 +147,7 @@ class RecordedCall:
 
     recording: Recording
     call: Call
-
-    def __post_init__(self) -> None:
-        self._arrays: dict[str, np.ndarray] = {}
+    _arrays: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     def array(self, stored: Stored) -> np.ndarray:
         """One tensor of the call."""
@@ -305,12 +297,9 @@ class NetPass:
 
     def _judged(self, name: str, key: Key, inputs: tuple[Any, ...], output: torch.Tensor) -> torch.Tensor | None:
         of_mindspore, of_torch = self.context.mindspore.entries.get(key), self.context.traces.alone[0].entries.get(key)
-        if (
-            of_mindspore is None
-            or of_torch is None
-            or not of_mindspore.dtype.startswith("float")
-            or of_mindspore.nonfinite
-        ):
+        if of_mindspore is None or of_torch is None:
+            return None
+        if not of_mindspore.dtype.startswith("float") or of_mindspore.nonfinite:
             return None
         elements = self.context.mindspore.array(key)
         runs = [trace.array(key) for trace in self.context.traces.alone[1:] if key in trace.entries]
@@ -330,15 +319,11 @@ class NetPass:
         training = self.mode == "train"
         net = self.context.model.train(training)  # the net says which of its layers train
         module = copied(dict(net.named_modules())[name], torch.float32)
-        draws = 1 if training else 0
-        return LayerInNet(
-            name,
-            module,
-            None,
-            {"output": expected},
-            lambda copy: fixed(NamedCopy(name, copy), Draws(draws), self._shared),
-            inputs,
-        )
+
+        def around(copy: nn.Module) -> AbstractContextManager[object]:
+            return fixed(NamedCopy(name, copy), Draws(1 if training else 0), self._shared)
+
+        return LayerInNet(name, module, None, {"output": expected}, around, inputs)
 
 
 def _as(value: Any, dtype: torch.dtype) -> Any:
@@ -369,25 +354,39 @@ class ReplayTraces:
                 found.setdefault((entry.part, label), {})[tensor] = key
         return found
 
-    def subjects(self, path: str) -> list[ModuleSubject]:
-        """One for each call of a module that MindSpore ran alone, those that failed first."""
-        failed = {f.name.rpartition(" ")[0] for f in self.context.findings if f.part == ALONE}
-        calls = [call for call in self.recording.calls.values() if call.path == path]
+    def alone(self, path: str) -> ModuleSubject | None:
+        """The first call of a module that MindSpore ran alone; of those that failed, if any did."""
+        failed, calls = self._failed(ALONE), [call for call in self.recording.calls.values() if call.path == path]
         calls.sort(key=lambda call: call.label not in failed)
-        found = [self.subject(call) for call in calls if (ALONE, call.label) in self.entries]
-        return [subject for subject in found if subject.expected]
+        found = (self.subject(call) for call in calls if (ALONE, call.label) in self.entries)
+        return next((subject for subject in found if subject.expected), None)
+
+    def container(self, path: str) -> ContainerSubject | None:
+        """The first call of a container whose wiring both frameworks recorded; of those that failed, if any did."""
+        failed, every = self._failed(WIRING), list(self.recording.calls.values())
+        calls = [(call, inner_calls(every, call)) for call in every if call.path == path]
+        calls.sort(key=lambda pair: not failed & {call.label for call in (pair[0], *pair[1])})
+        for call, inner in calls:
+            expected = self._expected(WIRING, call.label, "", "output")
+            for each in inner:
+                expected |= self._expected(WIRING, each.label, f"{within(each.path, path, each.number)} ", "input")
+            if inner and expected:
+                subject = self.subject(call)
+                return ContainerSubject(path, subject.module, subject.given, expected, subject.around)
+        return None
+
+    def _failed(self, part: str) -> set[str]:
+        return {f.name.rpartition(" ")[0] for f in self.context.findings if f.part == part}
 
     def subject(self, call: Call) -> ModuleSubject:
         """One call, with every tensor that MindSpore recorded of it."""
-        expected = self._subjects(ALONE, call.label, "")
+        expected = self._expected(ALONE, call.label, "")
         module = self.modules[call.path]
 
         @contextmanager
         def around(copy: nn.Module) -> Iterator[None]:
             sides = KinkSides.of_part(self.mindspore, f"{ALONE} {call.path}#{call.number}")
-            with ExitStack() as stack:
-                stack.enter_context(taking(sides, copy))
-                stack.enter_context(fixed(NamedCopy(call.path, copy), Draws(1), self.shared))
+            with taking(sides, copy), fixed(NamedCopy(call.path, copy), Draws(1), self.shared):
                 yield
 
         paired = self.context.paired
@@ -395,23 +394,7 @@ class ReplayTraces:
         unlike = frozenset(f"{name}.grad" for name in names if name)
         return ModuleSubject(call.path, module, RecordedCall(self.recording, call), expected, around, unlike=unlike)
 
-    def container(self, path: str) -> list[ContainerSubject]:
-        """One for each call of a container whose wiring both frameworks recorded, those that failed first."""
-        failed = {f.name.rpartition(" ")[0] for f in self.context.findings if f.part == WIRING}
-        calls = [call for call in self.recording.calls.values() if call.path == path]
-        found = []
-        for call in calls:
-            inner = inner_calls(self.recording.calls.values(), call)
-            expected = self._subjects(WIRING, call.label, "", "output")
-            for each in inner:
-                expected |= self._subjects(WIRING, each.label, f"{within(each.path, path, each.number)} ", "input")
-            if inner and expected:
-                hit = bool(failed & {call.label, *(each.label for each in inner)})
-                subject = self.subject(call)
-                found.append((not hit, ContainerSubject(path, subject.module, subject.given, expected, subject.around)))
-        return [container for _, container in sorted(found, key=lambda pair: pair[0])]
-
-    def _subjects(self, part: str, label: str, prefix: str, kind: str = "") -> dict[str, RecordedTensor]:
+    def _expected(self, part: str, label: str, prefix: str, kind: str = "") -> dict[str, RecordedTensor]:
         """MindSpore's tensors of one call, by name."""
         found = {}
         for tensor, key in self.entries.get((part, label), {}).items():

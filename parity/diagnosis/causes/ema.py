@@ -94,7 +94,7 @@ def _decays(rule: Ema, context: Context, few: Sequence[str]) -> Iterator[Hypothe
 
 
 def _given(context: Context, name: str, at: Decay) -> Measure:
-    """The average of the given weights of one parameter under a rule, held against MindSpore's."""
+    """The average of the given weights of one parameter under a rule, judged against MindSpore's."""
     key = ("update", GIVEN, name, 0)
     shape, subject = context.mindspore.entries[key].shape, context.mindspore_values(key)
     start = context.mindspore_values(("init", "values", name, 0))

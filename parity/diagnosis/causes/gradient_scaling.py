@@ -187,8 +187,8 @@ def loss_scaling(context: Context) -> list[Cause]:
     expected = _scales(begins, grows, shrinks, every, finite)
     tries: list[tuple[str, dict[str, float]]] = []
     for other in (every + 1, max(every - 1, 1), 2 * every, 2000, 1000, 10**9):
-        said = "never" if other == 10**9 else f"after {other} good steps"
-        tries.append((f"grows {said}, where the recipe says {every}", {"every": other}))
+        when = "never" if other == 10**9 else f"after {other} good steps"
+        tries.append((f"grows {when}, where the recipe says {every}", {"every": other}))
     for factor in (2.0, 1.0 / shrinks, 1.0):
         tries.append((f"grows by {factor:g}, where the recipe says {grows:g}", {"grow": factor}))
     for factor in (0.5, 1.0 / grows, 1.0):

@@ -78,7 +78,7 @@ class _StartingWeights:
         for entry in unknown:
             # a handful of drawn values has no distribution to know it by: it was left out with the rest of its layer
             layer = _owner(entry.name)
-            left_out = [of for said, of in shown.items() if NOT_LOADED in said and layer in map(_owner, of)]
+            left_out = [of for reading, of in shown.items() if NOT_LOADED in reading and layer in map(_owner, of)]
             if left_out and np.prod(entry.shape) < FEWEST:
                 left_out[0].append(entry.name)
             else:
@@ -279,19 +279,10 @@ def _ordered(values: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Initializer:
-    """One way to draw values: as MindSpore writes it, its family, and the distribution function."""
+class FittedInitializer:
+    """An initializer that the values fit, as MindSpore writes it, and their Kolmogorov-Smirnov distance from it."""
 
     text: str
-    family: str
-    cdf: Cdf
-
-
-@dataclass(frozen=True)
-class FittedInitializer:
-    """An initializer that the values fit, and their Kolmogorov-Smirnov distance from it."""
-
-    initializer: Initializer
     distance: float
 
 
@@ -328,10 +319,10 @@ def distributions(context: Context) -> list[Cause]:
     for name in drawn:
         match = fitted.get(name)
         ratio = drawn[name].std() / expected[name].std() if expected[name].std() else math.inf
-        text = f"drawn as {match.initializer.text}" if match else f"drawn with {ratio:.3g} times torch's deviation"
+        text = f"drawn as {match.text}" if match else f"drawn with {ratio:.3g} times torch's deviation"
         shown.setdefault((_fault(match, kinds.get(name, "")) if match else None, text), []).append(name)
     for (fault, text), names in shown.items():
-        torch = list(dict.fromkeys(right[name].initializer.text for name in names if name in right))
+        torch = list(dict.fromkeys(right[name].text for name in names if name in right))
         text += f" where torch draws as {' or '.join(torch)}" if torch else ""
         distances = [fitted[name].distance for name in names if name in fitted]
         evidence = f"{len(names)} parameters"
@@ -350,17 +341,17 @@ def common(found: dict[str, list[FittedInitializer]]) -> dict[str, FittedInitial
         votes: dict[str, tuple[int, float]] = {}
         for name in left:
             for match in found[name]:
-                count, off = votes.get(match.initializer.text, (0, 0.0))
-                votes[match.initializer.text] = count + 1, off - match.distance
+                count, off = votes.get(match.text, (0, 0.0))
+                votes[match.text] = count + 1, off - match.distance
         best = max(votes, key=lambda text: votes[text])  # the closest of as many, and of equals the first
         for name in left:
-            chosen.update((name, match) for match in found[name] if match.initializer.text == best)
+            chosen.update((name, match) for match in found[name] if match.text == best)
     return chosen
 
 
 def _fault(match: FittedInitializer, kind: str) -> str:
     """The fault by what MindSpore drew from: its own defaults have names of their own."""
-    text = match.initializer.text
+    text = match.text
     if text == "Normal(0.01)":
         return "embedding-init" if kind == "Embedding" else "conv-init-old"
     if text in ("Uniform(0.07)", "TruncatedNormal(0.01)"):
@@ -376,17 +367,17 @@ def matches(values: np.ndarray, shape: Sequence[int]) -> list[FittedInitializer]
     x = np.sort(values[:: max(1, len(values) // ENOUGH)].astype(np.float64))
     n = len(x)
     if n and x[0] == x[-1]:
-        return [FittedInitializer(Initializer(f"Constant({x[0]:g})", "Constant", lambda v: v), 0.0)]
+        return [FittedInitializer(f"Constant({x[0]:g})", 0.0)]
     if n < FEWEST_DRAWN:
         return []
     steps = np.arange(1, n + 1) / n
     critical = math.sqrt(-math.log(ALPHA / 2) / (2 * n))
     found = []
-    for one in initializers(shape):
-        at = one.cdf(x)
+    for text, cdf in initializers(shape):
+        at = cdf(x)
         distance = float(max(np.abs(steps - at).max(), np.abs(steps - 1 / n - at).max()))
         if distance <= critical:
-            found.append(FittedInitializer(one, distance))
+            found.append(FittedInitializer(text, distance))
     return found
 
 
@@ -399,56 +390,49 @@ def fans(shape: Sequence[int]) -> tuple[int, int]:
     return shape[1] * field, shape[0] * field
 
 
-def initializers(shape: Sequence[int]) -> Iterator[Initializer]:
-    """What a tensor of this shape may be drawn with, the likelier first."""
+def initializers(shape: Sequence[int]) -> Iterator[tuple[str, Cdf]]:
+    """What a tensor of this shape may be drawn with, as MindSpore writes it, and the distribution function; the
+    likelier first."""
     fan_in, fan_out = fans(shape)
-    for mode, fan in (("fan_in", fan_in), ("fan_out", fan_out)):
-        for gain, what in (
-            (math.sqrt(2.0), "relu"),
-            (math.sqrt(1 / 3), "leaky_relu, negative_slope=√5"),
-            (1.0, "linear"),
-        ):
+    modes = (("fan_in", fan_in), ("fan_out", fan_out))
+    leaky = "leaky_relu, negative_slope=√5"
+    for mode, fan in modes:
+        for gain, what in ((math.sqrt(2.0), "relu"), (math.sqrt(1 / 3), leaky), (1.0, "linear")):
             deviation = gain / math.sqrt(fan)
-            yield normal(deviation, f"HeNormal({mode}, {what})", "HeNormal")
-            yield uniform(math.sqrt(3.0) * deviation, f"HeUniform({mode}, {what})", "HeUniform")
+            yield f"HeNormal({mode}, {what})", normal(deviation)
+            yield f"HeUniform({mode}, {what})", uniform(math.sqrt(3.0) * deviation)
     xavier = math.sqrt(2.0 / (fan_in + fan_out))
-    yield normal(xavier, "XavierNormal()", "XavierNormal")
-    yield uniform(math.sqrt(3.0) * xavier, "XavierUniform()", "XavierUniform")
+    yield "XavierNormal()", normal(xavier)
+    yield "XavierUniform()", uniform(math.sqrt(3.0) * xavier)
     for deviation in (0.01, 0.02, 1.0, 0.05, 0.001):
-        yield normal(deviation, f"Normal({deviation:g})", "Normal")
-        yield truncated(deviation, 2.0 * deviation, f"TruncatedNormal({deviation:g})", "TruncatedNormal")
+        yield f"Normal({deviation:g})", normal(deviation)
+        yield f"TruncatedNormal({deviation:g})", truncated(deviation, 2.0 * deviation)
         if deviation in (0.02, 0.01):  # torch's trunc_normal_ cuts at absolute -2 and 2
-            yield truncated(deviation, 2.0, f"TruncatedNormal({deviation:g}, a=-2, b=2)", "TruncatedNormal")
+            yield f"TruncatedNormal({deviation:g}, a=-2, b=2)", truncated(deviation, 2.0)
     for bound in (0.07, 1.0, 0.05, 0.01):
-        yield uniform(bound, f"Uniform({bound:g})", "Uniform")
-    for fan, mode in ((fan_in, "fan_in"), (fan_out, "fan_out")):
-        yield uniform(1 / math.sqrt(fan), f"Uniform(1/√{mode})", "Uniform")
-    yield Initializer("uniform on [0, 1)", "Uniform", lambda x: np.clip(x, 0.0, 1.0))
-    for fan, mode in ((fan_in, "fan_in"), (fan_out, "fan_out")):
-        deviation = 1 / math.sqrt(fan)
-        yield truncated(
-            deviation / 0.87962566, 2 * deviation / 0.87962566, f"VarianceScaling({mode}, truncated)", "Truncated"
-        )
+        yield f"Uniform({bound:g})", uniform(bound)
+    for mode, fan in modes:
+        yield f"Uniform(1/√{mode})", uniform(1 / math.sqrt(fan))
+    yield "uniform on [0, 1)", lambda x: np.clip(x, 0.0, 1.0)
+    for mode, fan in modes:
+        deviation = 1 / math.sqrt(fan) / 0.87962566
+        yield f"VarianceScaling({mode}, truncated)", truncated(deviation, 2 * deviation)
 
 
-def normal(deviation: float, text: str, family: str) -> Initializer:
+def normal(deviation: float) -> Cdf:
     """A normal distribution around 0."""
-    return Initializer(text, family, lambda x: _phi(x / deviation))
+    return lambda x: _phi(x / deviation)
 
 
-def uniform(bound: float, text: str, family: str) -> Initializer:
+def uniform(bound: float) -> Cdf:
     """A uniform distribution within ±bound."""
-    return Initializer(text, family, lambda x: np.clip((x + bound) / (2 * bound), 0.0, 1.0))
+    return lambda x: np.clip((x + bound) / (2 * bound), 0.0, 1.0)
 
 
-def truncated(deviation: float, bound: float, text: str, family: str) -> Initializer:
+def truncated(deviation: float, bound: float) -> Cdf:
     """A normal distribution cut off at ±bound."""
     low = float(_phi(np.array([-bound / deviation]))[0])
-
-    def cdf(x: np.ndarray) -> np.ndarray:
-        return np.asarray(np.clip((_phi(x / deviation) - low) / (1 - 2 * low), 0.0, 1.0))
-
-    return Initializer(text, family, cdf)
+    return lambda x: np.clip((_phi(x / deviation) - low) / (1 - 2 * low), 0.0, 1.0)
 
 
 def _phi(x: np.ndarray) -> np.ndarray:

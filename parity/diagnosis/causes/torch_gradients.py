@@ -12,7 +12,6 @@ import copy
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 import torch
@@ -138,7 +137,8 @@ def _reached(context: Context) -> bool:
 
 def _absent(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     """Gradients that one side lacks, and such that are not finite."""
-    traces, entries, causes = context.traces, context.mindspore.entries, []
+    traces, entries = context.traces, context.mindspore.entries
+    causes: list[Cause] = []
     everything = [e.name for e in traces.matched[0].select("gradients", "parameters")]
     # of what is frozen or not there at all stage init has said so
     drawn = [f.name for f in context.failed("init", DISTRIBUTION)]
@@ -148,32 +148,20 @@ def _absent(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     extra = [f.name for f in wrong if not any(key_of(f) in t.entries for t in traces.matched)]
     zero = [name for name in extra if entries[_key(name)].norm == 0.0]
     moving = [name for name in extra if name not in zero]
-    for fault, text, names, evidence, fix in (
-        (
-            "parameter-frozen",
-            "the parameter has no gradient: it is frozen, or not among the weights that are differentiated",
-            missing,
-            f"MindSpore records {len(everything) - len(missing)} of {len(everything)} gradients",
-            "requires_grad=True, and value_and_grad over net.trainable_params()",
-        ),
-        (
-            "unused-param-zero-grad",
-            "the loss does not reach it: torch gives it no gradient and leaves it alone, MindSpore one of zeros",
-            zero,
-            f"{len(zero)} gradients",
-            "",
-        ),
-        (
-            "requires-grad-frontend",
-            "it trains in MindSpore, and is frozen in torch",
-            moving,
-            f"{len(moving)} gradients",
-            "requires_grad=False before the optimizer is made",
-        ),
-    ):
+
+    def add(names: list[str], fault: str | None, text: str, evidence: str, fix: str = "") -> None:
         if names:
             where = context.place(names, [*everything, *names])
             causes.append(cause("gradients", where, fault, text, evidence, fix=fix))
+
+    text = "the parameter has no gradient: it is frozen, or not among the weights that are differentiated"
+    evidence = f"MindSpore records {len(everything) - len(missing)} of {len(everything)} gradients"
+    fix = "requires_grad=True, and value_and_grad over net.trainable_params()"
+    add(missing, "parameter-frozen", text, evidence, fix)
+    text = "the loss does not reach it: torch gives it no gradient and leaves it alone, MindSpore one of zeros"
+    add(zero, "unused-param-zero-grad", text, f"{len(zero)} gradients")
+    text, fix = "it trains in MindSpore, and is frozen in torch", "requires_grad=False before the optimizer is made"
+    add(moving, "requires-grad-frontend", text, f"{len(moving)} gradients", fix)
     bad = {e.name: e.nonfinite for e in context.mindspore.select("gradients", "parameters") if e.nonfinite}
     nan = [f.name for f in wrong if f.name in bad]
     if nan:
@@ -183,8 +171,7 @@ def _absent(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
             fix = "mindspore.amp.all_finite of the gradients decides whether the optimizer runs"
             causes.append(cause("gradients", "loss scale", "overflow-not-skipped", text, counts, fix=fix))
         else:
-            where = context.place(nan, everything)
-            causes.append(cause("gradients", where, None, "the gradient is not finite", counts))
+            add(nan, None, "the gradient is not finite", counts)
     return causes
 
 
@@ -252,30 +239,26 @@ def _meaning(context: Context, mix: GradientCombination) -> tuple[str | None, st
         return "detach", "the gradients are zero: the loss is cut off from the weights", "no stop_gradient on the way"
     if mix.loss < 0:
         return "gradient-flipped", f"the gradients are {mix.loss:.6g} times torch's: the step goes uphill", ""
-    meanings: list[tuple[float, str, str]] = []
-    if scale != 1.0:
-        hidden = recipe.optimizer.name.rpartition(".")[2] != "SGD"  # divided by its own size, the scale does not show
-        left = "loss-scale-hidden-by-adam" if hidden else "loss-scale-not-removed"
-        meanings += [(scale, left, "the loss scale is not taken out of the gradients")]
-        meanings += [(1 / scale, "loss-scale-removed-twice", "the loss scale is taken out twice")]
-        meanings += [
-            (scale * parts, "loss-scale-not-removed", "neither the loss scale nor the micro-batches are taken out")
-        ]
-    if parts > 1:
-        meanings += [(float(parts), "accumulate-sum", "the gradients of the micro-batches are summed, not averaged")]
-        meanings += [(1.0 / parts, "gradient-factor", "the gradients are divided by the micro-batches twice")]
-    if micro > 1:
-        meanings += [(float(micro), "vector-loss-sums", f"the loss is summed over the {micro} samples, not averaged")]
-        meanings += [(1.0 / micro, "gradient-factor", f"the gradients are divided by the {micro} samples twice")]
-        meanings += [(float(micro * parts), "vector-loss-sums", "the loss is summed over all samples, not averaged")]
+    hidden = recipe.optimizer.name.rpartition(".")[2] != "SGD"  # divided by its own size, the scale does not show
+    kept = "loss-scale-hidden-by-adam" if hidden else "loss-scale-not-removed"
+    both = "neither the loss scale nor the micro-batches are taken out"
+    every = "the loss is summed over all samples, not averaged"
+    # factor, fault, in words; a factor of 1 is nobody's fault
+    meanings: list[tuple[float, str, str]] = [
+        (scale, kept, "the loss scale is not taken out of the gradients"),
+        (1 / scale, "loss-scale-removed-twice", "the loss scale is taken out twice"),
+        (scale * parts if scale != 1.0 else 1.0, "loss-scale-not-removed", both),
+        (float(parts), "accumulate-sum", "the gradients of the micro-batches are summed, not averaged"),
+        (1.0 / parts, "gradient-factor", "the gradients are divided by the micro-batches twice"),
+        (float(micro), "vector-loss-sums", f"the loss is summed over the {micro} samples, not averaged"),
+        (1.0 / micro, "gradient-factor", f"the gradients are divided by the {micro} samples twice"),
+        (float(micro * parts if micro > 1 else 1), "vector-loss-sums", every),
+    ]
     for value, fault, text in meanings:
-        if abs(mix.loss / value - 1.0) < ROUND:
+        if value != 1.0 and abs(mix.loss / value - 1.0) < ROUND:
             return fault, f"{text}: they are {value:.6g} times torch's", ""
-    return (
-        "gradient-factor",
-        f"all gradients are {mix.loss:.6g} times torch's",
-        "look for a factor on the loss or a loss scale",
-    )
+    text = f"all gradients are {mix.loss:.6g} times torch's"
+    return "gradient-factor", text, "look for a factor on the loss or a loss scale"
 
 
 def _one_by_one(
@@ -317,10 +300,10 @@ def step_gradients(context: Context, loss: Loss, step: int) -> GradientBasis | N
     """The gradients of training step `step`, with MindSpore's choices at kinks; None where torch refuses."""
     if context.options.pair is not None or step > len(context.inputs.images):
         return None
-    runs = [or_none(partial(_gradients, context, loss, step, t)) for t in (torch.float64, torch.float32)]
-    if runs[0] is None or runs[1] is None:
+    runs = or_none(lambda: [_gradients(context, loss, step, dtype) for dtype in (torch.float64, torch.float32)])
+    if runs is None:
         return None
-    (loss64, logits64), (loss32, logits32) = runs[0], runs[1]
+    (loss64, logits64), (loss32, logits32) = runs
     entries = {e.name: e for e in context.mindspore.select("gradients", "parameters")}
     names = [name for name in loss64 if name in entries and entries[name].shape == loss64[name].shape]
     return GradientBasis(
@@ -377,10 +360,10 @@ def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBas
         pairs = zip(logits.chunk(parts), labels.chunk(parts), strict=True)
         return torch.stack([loss(a, b).sum() / parts for a, b in pairs]).sum()
 
-    runs = [or_none(partial(value_and_gradient, joined, x, labels, t)) for t in (torch.float64, torch.float32)]
-    if runs[0] is None or runs[1] is None:
+    runs = or_none(lambda: [value_and_gradient(joined, x, labels, t)[1] for t in (torch.float64, torch.float32)])
+    if runs is None:
         return None
-    (_, exact), (_, single) = runs[0], runs[1]
+    exact, single = runs
 
     def layers(exact: np.ndarray, single: np.ndarray) -> dict[str, Prediction]:
         """The layer's gradients from those of its output."""

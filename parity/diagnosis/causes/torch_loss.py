@@ -77,8 +77,8 @@ def explained(context: Context) -> Explained:
     (one,), ratio = found.chain, found.outcome.worst
     as_it_is = "another shape" if worst is None else f"{worst:.3g} times"
     evidence = f"value and gradient of the given logits: {ratio:.2g} times the noise; by the recipe {as_it_is}"
-    said = cause("loss", recipe.loss.name, one.fault, one.text, evidence, ratio, worst, one.fix)
-    return Explained(one.change, (said,))
+    known = cause("loss", recipe.loss.name, one.fault, one.text, evidence, ratio, worst, one.fix)
+    return Explained(one.change, (known,))
 
 
 def value_and_gradient(
@@ -94,17 +94,15 @@ def value_and_gradient(
 
 def _outcome(context: Context, logits: np.ndarray, labels: np.ndarray, loss: Loss) -> Outcome | None:
     """MindSpore's loss and gradient judged against a hypothesis; None where the shapes differ or torch refuses."""
-    runs = [or_none(partial(value_and_gradient, loss, logits, labels, t)) for t in (torch.float64, torch.float32)]
-    if runs[0] is None or runs[1] is None:
-        return None
+    runs = or_none(lambda: [value_and_gradient(loss, logits, labels, t) for t in (torch.float64, torch.float32)])
     measures = {}
-    for name, exact, single in zip(("loss", "logits.grad"), runs[0], runs[1], strict=True):
+    for name, exact, single in zip(("loss", "logits.grad"), *runs, strict=True) if runs else ():
         entry = context.mindspore.entries.get(("loss", PART, name, 0))
         if entry is None or entry.shape != exact.shape or entry.nonfinite or entry.sampled:
             return None
         prediction = Prediction(exact.reshape(-1), single.reshape(-1))
         measures[name] = judge_prediction(context.mindspore_values(entry.key), prediction)
-    return Outcome.of(measures)
+    return Outcome.of(measures) if measures else None
 
 
 def _smoothing(context: Context, logits: np.ndarray, labels: np.ndarray, own: Loss | None) -> Iterator[LossHypothesis]:
@@ -113,14 +111,14 @@ def _smoothing(context: Context, logits: np.ndarray, labels: np.ndarray, own: Lo
     if own is not None or entry is None or entry.shape or recipe.loss.name.rpartition(".")[2] != "CrossEntropyLoss":
         return
     value = float(context.mindspore_values(entry.key)[0])
-    at = [
-        or_none(partial(value_and_gradient, as_written(recipe, label_smoothing=s), logits, labels, torch.float64))
-        for s in (0.0, 0.5)
-    ]
-    if at[0] is None or at[1] is None or float(at[1][0]) == float(at[0][0]):
-        return
-    smoothing = 0.5 * (value - float(at[0][0])) / (float(at[1][0]) - float(at[0][0]))
-    if 0.0 <= smoothing <= 1.0:
+
+    def at(smoothing: float) -> float:
+        loss = as_written(recipe, label_smoothing=smoothing)
+        return float(value_and_gradient(loss, logits, labels, torch.float64)[0])
+
+    # no division by zero: that is None too
+    smoothing = or_none(lambda: 0.5 * (value - at(0.0)) / (at(0.5) - at(0.0)))
+    if smoothing is not None and 0.0 <= smoothing <= 1.0:
         given = recipe.loss.args.get("label_smoothing", 0.0)
         text = f"label_smoothing is {smoothing:.5g} where the recipe has {given}"
         changed = as_written(recipe, label_smoothing=smoothing)
@@ -129,16 +127,16 @@ def _smoothing(context: Context, logits: np.ndarray, labels: np.ndarray, own: Lo
 
 def _numbers(context: Context, plain: Loss, logits: np.ndarray, labels: np.ndarray) -> str:
     value, gradient = value_and_gradient(plain, logits, labels, torch.float64)
-    said = []
+    texts = []
     for name, exact in (("loss", value), ("logits.grad", gradient)):
         entry = context.mindspore.entries.get(("loss", PART, name, 0))
         if entry is None or entry.nonfinite:
-            said.append(f"{name}: MindSpore has no finite one")
+            texts.append(f"{name}: MindSpore has no finite one")
         elif entry.shape != exact.shape or entry.sampled:
-            said.append(f"{name}: shape {list(entry.shape)} where torch has {list(exact.shape)}")
+            texts.append(f"{name}: shape {list(entry.shape)} where torch has {list(exact.shape)}")
         else:
-            said.append(f"{name}: {pattern(exact, context.mindspore_values(entry.key))}")
-    return "; ".join(said)
+            texts.append(f"{name}: {pattern(exact, context.mindspore_values(entry.key))}")
+    return "; ".join(texts)
 
 
 def _of_the_step(context: Context, loss: Loss) -> list[Cause]:
@@ -197,43 +195,37 @@ def hypotheses(recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None) 
     yield from _fed(plain, shape)
     yield from _scaled(plain, shape)
     if name == "CrossEntropyLoss":
-        yield from _otherwise(recipe)
+        yield from _otherwise()
     if name == "BCEWithLogitsLoss":
-        yield from _binary(recipe)
+        yield from _binary(plain)
 
 
 def _cross_entropy(recipe: Recipe) -> Iterator[LossHypothesis]:
     smoothing = recipe.loss.args.get("label_smoothing", 0.0)
     if smoothing:
         text = f"the smoothing's mass goes to the K - 1 other classes, {smoothing}/(K - 1) each, not to all K"
-        yield Hypothesis("label-smoothing-k-1", text, _smoothed_over_others(recipe, smoothing))
-        text = f"label_smoothing is 0 where the recipe has {smoothing}"
-        fix = f"label_smoothing={smoothing}"
+        yield Hypothesis("label-smoothing-k-1", text, partial(_smoothed_over_others, smoothing))
+        text, fix = f"label_smoothing is 0 where the recipe has {smoothing}", f"label_smoothing={smoothing}"
         yield Hypothesis("loss-argument", text, as_written(recipe, label_smoothing=0.0), fix)
     none = as_written(recipe, reduction="none")
     text = "the loss is not reduced, and its gradient is that of the sum"
     yield Hypothesis("softmaxce-reduction-none", text, none)
-    weight = recipe.loss.args.get("weight")
-    if weight:
+    if recipe.loss.args.get("weight"):
         text = "the weighted losses are divided by the number of samples, not by the sum of their weights"
-        mean = lambda x, y: none(x, y).sum() / x.shape[0]  # noqa: E731
-        yield Hypothesis("weight-mean-by-count", text, mean, "nn.CrossEntropyLoss, which divides by the weights' sum")
+        fix = "nn.CrossEntropyLoss, which divides by the weights' sum"
+        yield Hypothesis("weight-mean-by-count", text, lambda x, y: none(x, y).sum() / x.shape[0], fix)
     if recipe.loss.args.get("ignore_index", -100) != -100:
         text = "ignored samples count in the mean's denominator"
         yield Hypothesis("ignore-index-mean", text, lambda x, y: none(x, y).sum() / x.shape[0])
 
 
-def _smoothed_over_others(recipe: Recipe, smoothing: float) -> Loss:
-    def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        classes = logits.shape[1]
-        log = F.log_softmax(logits, 1)
-        if labels.is_floating_point():
-            return -(labels * log).sum(1).mean()
-        rows = torch.full_like(log, smoothing / (classes - 1))
-        rows.scatter_(1, labels.view(-1, 1), 1.0 - smoothing)
-        return -(rows * log).sum(1).mean()
-
-    return loss
+def _smoothed_over_others(smoothing: float, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    log = F.log_softmax(logits, 1)
+    if labels.is_floating_point():
+        return -(labels * log).sum(1).mean()
+    rows = torch.full_like(log, smoothing / (logits.shape[1] - 1))
+    rows.scatter_(1, labels.view(-1, 1), 1.0 - smoothing)
+    return -(rows * log).sum(1).mean()
 
 
 def _arguments(recipe: Recipe) -> Iterator[LossHypothesis]:
@@ -330,42 +322,33 @@ def _with_function(
     return value
 
 
-def _otherwise(recipe: Recipe) -> Iterator[LossHypothesis]:
+def _otherwise() -> Iterator[LossHypothesis]:
     """Another loss altogether."""
 
     def rows(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return y if y.is_floating_point() else F.one_hot(y, x.shape[1]).to(x.dtype)
 
-    makes: dict[str, Loss] = {
+    def mean(x: torch.Tensor, y: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+        return -(rows(x, y) * of).sum(1).mean()
+
+    losses: dict[str, Loss] = {
         "a binary cross entropy of every class": lambda x, y: F.binary_cross_entropy_with_logits(x, rows(x, y)),
         "the squared distance from one-hot rows": lambda x, y: F.mse_loss(x, rows(x, y)),
-        "the negative logit of the class, without log_softmax": lambda x, y: -(rows(x, y) * x).sum(1).mean(),
-        "the negative probability of the class, without the logarithm": lambda x, y: (
-            -(rows(x, y) * x.softmax(1)).sum(1).mean()
-        ),
-        "a log-softmax over the batch instead of over the classes": lambda x, y: (
-            -(rows(x, y) * x.log_softmax(0)).sum(1).mean()
-        ),
+        "the negative logit of the class, without log_softmax": lambda x, y: mean(x, y, x),
+        "the negative probability of the class, without the logarithm": lambda x, y: mean(x, y, x.softmax(1)),
+        "a log-softmax over the batch instead of over the classes": lambda x, y: mean(x, y, x.log_softmax(0)),
         "the squared distance of the probabilities": lambda x, y: F.mse_loss(x.softmax(1), rows(x, y)),
     }
-    for text, loss in makes.items():
+    for text, loss in losses.items():
         yield Hypothesis("loss-other", f"the loss is {text}", loss, "nn.CrossEntropyLoss on the logits")
 
 
-def _binary(recipe: Recipe) -> Iterator[LossHypothesis]:
-    makes: dict[str, tuple[str, Loss]] = {
-        "bce-log-clamp": (
-            "the loss is nn.BCELoss of the sigmoid, whose logarithm is of p + 1e-12",
-            lambda x, y: _added(F.binary_cross_entropy, x.sigmoid(), y),
-        ),
-        "loss-other": ("the loss is a cross entropy over the classes", lambda x, y: F.cross_entropy(x, y)),
-        "sigmoid-twice": (
-            "the loss takes the sigmoid of what is a sigmoid already",
-            lambda x, y: as_written(recipe)(x.sigmoid(), y),
-        ),
-    }
-    for fault, (text, loss) in makes.items():
-        yield Hypothesis(fault, text, loss)
+def _binary(plain: Loss) -> Iterator[LossHypothesis]:
+    text = "the loss is nn.BCELoss of the sigmoid, whose logarithm is of p + 1e-12"
+    yield Hypothesis("bce-log-clamp", text, lambda x, y: _added(F.binary_cross_entropy, x.sigmoid(), y))
+    yield Hypothesis("loss-other", "the loss is a cross entropy over the classes", F.cross_entropy)
+    text = "the loss takes the sigmoid of what is a sigmoid already"
+    yield Hypothesis("sigmoid-twice", text, lambda x, y: plain(x.sigmoid(), y))
 
 
 def _added(real: Loss, p: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -160,9 +160,9 @@ class OptimizerSubject:
         evidence = f"{len(wrong)} of {len(self.names)} parameters differ; {name}: {found}"
         return cause("update", where, None, text, evidence, None, base.worst)
 
-    def _steps(self, held: UpdateTrial) -> Iterator[UpdateTrial]:
+    def _steps(self, trial: UpdateTrial) -> Iterator[UpdateTrial]:
         """Every rule that one change more leads to, by a quick look, and wholly where that finds no difference."""
-        rule = held.chain[-1].change if held.chain else self.rule
+        rule = trial.chain[-1].change if trial.chain else self.rule
         for each in (*of_fault_tables(rule, table.faults(), self.scale), *single_changes(rule)):
             words = each.change.undecayed.split()
             spares_none = words and not any(word in name for word in words for name in self.names)
@@ -173,10 +173,10 @@ class OptimizerSubject:
             if outcome is not None and outcome.reproduces:
                 outcome = self.outcome([each.change])
             if outcome is not None:
-                yield Trial((*held.chain, each), outcome, held.before)
+                yield Trial((*trial.chain, each), outcome, trial.before)
 
     def _otherwise(
-        self, wrong: Sequence[str], held: Sequence[UpdateTrial], found: Sequence[UpdateTrial]
+        self, wrong: Sequence[str], followed: Sequence[UpdateTrial], found: Sequence[UpdateTrial]
     ) -> UpdateTrial | None:
         """The same change on the parameters that differ, and on no other; or one number with another value."""
         for trial in found:
@@ -185,7 +185,7 @@ class OptimizerSubject:
                 continue
             if (outcome := self._reproduced([rule], wrong)) is not None:
                 return Trial(trial.chain, outcome, trial.before)
-        for trial in (*held[:2], *found[:2]):
+        for trial in (*followed[:2], *found[:2]):
             rule = trial.chain[-1].change if trial.chain else self.rule
             for fault, name, value, put, fix in free_numbers(rule):
                 valley = fit(partial(self._distance, put, value), 1 / REACH, REACH, True)

@@ -101,14 +101,6 @@ def unscaled_attention(module: nn.Module, values: Values) -> Iterator[Mutation]:
             yield Mutation(what, partial(as_given, change=change))
 
 
-def _global_pool(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return x.mean((-2, -1), keepdim=True)
-
-
-def _lrn_undivided(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.local_response_norm(x, m.size, m.alpha * m.size, m.beta, m.k)
-
-
 def _output_padding_zeros(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     inner = F.conv_transpose2d(x, m.weight, m.bias, m.stride, m.padding, 0, m.groups, m.dilation)
     high, wide = m.output_padding
@@ -134,10 +126,6 @@ def _depth_to_space(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return x.view(n, r, r, c // (r * r), h, w).permute(0, 3, 4, 1, 5, 2).reshape(n, c // (r * r), h * r, w * r)
 
 
-def _channels_last_flatten(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return x.movedim(1, -1).flatten(m.start_dim, m.end_dim)
-
-
 def _padding_swapped(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     left, right, top, bottom = m.padding
     mode = {"ReflectionPad2d": "reflect", "ReplicationPad2d": "replicate"}.get(type(m).__name__, "constant")
@@ -145,34 +133,23 @@ def _padding_swapped(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return F.pad(x, (top, bottom, left, right), mode, value)
 
 
-def _softmax_implicit(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.softmax(x, 0 if x.dim() in (0, 1, 3) else 1)
-
-
-def _adaptive_max(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.adaptive_max_pool2d(x, m.output_size)
-
-
-def _max_for_average(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.max_pool2d(x, m.kernel_size, m.stride, m.padding, ceil_mode=m.ceil_mode)
-
-
-def _average_for_max(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.avg_pool2d(x, m.kernel_size, m.stride, m.padding, m.ceil_mode)
-
-
-FORMULAS: dict[str, Callable[..., torch.Tensor]] = {
-    "an average over the whole image": _global_pool,
-    "alpha that is not divided by size": _lrn_undivided,
+# of a layer and its input, in place of the layer's forward
+FORMULAS: dict[str, Callable[[Any, torch.Tensor], torch.Tensor]] = {
+    "an average over the whole image": lambda m, x: x.mean((-2, -1), keepdim=True),
+    "alpha that is not divided by size": lambda m, x: F.local_response_norm(x, m.size, m.alpha * m.size, m.beta, m.k),
     "zeros where output_padding computes values": _output_padding_zeros,
     "pad_mode='same'": _transpose_same,
     "DepthToSpace's order of channels, (r, r, C)": _depth_to_space,
-    "a flatten of NHWC instead of NCHW": _channels_last_flatten,
+    "a flatten of NHWC instead of NCHW": lambda m, x: x.movedim(1, -1).flatten(m.start_dim, m.end_dim),
     "the paddings of height and width swapped": _padding_swapped,
-    "torch's implicit dimension": _softmax_implicit,
-    "a maximum instead of an average": _adaptive_max,
-    "a max-pool instead of an average pool": _max_for_average,
-    "an average pool instead of a max-pool": _average_for_max,
+    "torch's implicit dimension": lambda m, x: F.softmax(x, 0 if x.dim() in (0, 1, 3) else 1),
+    "a maximum instead of an average": lambda m, x: F.adaptive_max_pool2d(x, m.output_size),
+    "a max-pool instead of an average pool": lambda m, x: F.max_pool2d(
+        x, m.kernel_size, m.stride, m.padding, ceil_mode=m.ceil_mode
+    ),
+    "an average pool instead of a max-pool": lambda m, x: F.avg_pool2d(
+        x, m.kernel_size, m.stride, m.padding, m.ceil_mode
+    ),
 }
 
 

@@ -18,6 +18,7 @@ from torch import nn
 
 from ....errors import UnknownRow
 from ....mappings import table
+from ..hypotheses import Hypothesis
 
 Values = Mapping[str, Any]
 Change = Callable[[nn.Module], None]
@@ -34,7 +35,12 @@ class Mutation:
     arguments: tuple[str, ...] = ()
     fix: str = ""  # what to do, where that is no argument
 
+    def hypothesis(self, fault: str | None = None) -> ModuleHypothesis:
+        """That a module was mutated so. fault: the known fault that it stands for."""
+        return Hypothesis(fault, self.what, self, self.fix)
 
+
+ModuleHypothesis = Hypothesis[Mutation]
 Mutate = Callable[[nn.Module, Values], Iterator[Mutation]]
 
 
@@ -100,9 +106,9 @@ def like(current: Any, value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def with_value(name: str, value: Any, said: str) -> Mutation:
+def with_value(name: str, value: Any, text: str) -> Mutation:
     """The attribute has this value."""
-    return Mutation(f"{name}={said}", lambda module: setattr(module, name, value), (name,))
+    return Mutation(f"{name}={text}", lambda module: setattr(module, name, value), (name,))
 
 
 def set_attribute(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -135,8 +141,8 @@ def training(module: nn.Module, values: Values) -> Iterator[Mutation]:
     mode = bool(values["mode"])
     if module.training == mode:
         return
-    said = "training mode" if mode else "evaluation mode"
-    what = f"{said}: stored statistics, buffers that stay" if hasattr(module, "running_mean") and not mode else said
+    text = "training mode" if mode else "evaluation mode"
+    what = f"{text}: stored statistics, buffers that stay" if hasattr(module, "running_mean") and not mode else text
     yield Mutation(what, lambda m: m.train(mode) and None, tuple(values.get("arguments", ())))
 
 
@@ -248,8 +254,8 @@ def reordered_blocks(module: nn.Module, values: Values) -> Iterator[Mutation]:
 
     for order in itertools.permutations(range(count)):
         if list(order) != list(range(count)):
-            said = f"its blocks in the order {', '.join(gates[i] for i in order)}"
-            yield mutation(said, partial(lambda order, w: torch.cat([w.chunk(count)[i] for i in order]), order))
+            text = f"its blocks in the order {', '.join(gates[i] for i in order)}"
+            yield mutation(text, partial(lambda order, w: torch.cat([w.chunk(count)[i] for i in order]), order))
     if heads := getattr(module, "num_heads", None):
         yield mutation(
             "its blocks packed head by head, (heads, 3, d)",

@@ -19,7 +19,7 @@ from ...result import Cause
 from ...verdict import RATIO, Measure
 from ..context import Context, recorded
 from ..differences import pattern
-from ..hypotheses import FLOOR, Hypothesis, Outcome, Prediction, Trial, cause, judge_prediction, or_none
+from ..hypotheses import FLOOR, Hypothesis, Outcome, Prediction, Trial, cause, caused, judge_prediction, or_none
 from ..mutations.optimizer_formulas import CLIP_EPS, Rates, predictions
 from ..mutations.update_rules import UpdateHypothesis, UpdateRule, free_numbers, of_fault_tables, single_changes
 from ..search import fit, search, slightly_nearer
@@ -109,7 +109,7 @@ class OptimizerSubject:
             return [self._unexplained(wrong, base)]
         rule = found.chain[-1].change
         # a rule that holds for all parameters is at fault wherever it says something else than the recipe
-        whole = self._reproduced([rule], self.names) is not None
+        whole = self._reproduced(rule, self.names) is not None
         touched = self._touched(rule) if whole else wrong
         tried = self.outcome([rule], touched)
         assert tried is not None
@@ -140,22 +140,14 @@ class OptimizerSubject:
         spared = [name for name in touched if any(word in name for word in steps[-1].change.undecayed.split())]
         apart = self.context.place(spared, self.names) if spared and len(steps) > 1 else where
         return [
-            cause(
-                "update",
-                apart if step.change.undecayed else where,
-                step.fault,
-                step.text,
-                evidence,
-                after.worst,
-                before.worst,
-                step.fix,
-            )
+            caused("update", apart if step.change.undecayed else where, Trial((step,), after, before), evidence)
             for step in steps
         ]
 
     def _unexplained(self, wrong: Sequence[str], base: Outcome) -> Cause:
         where, name = self.context.place(wrong, self.names), wrong[0]
-        found = pattern(self.prediction(self.rule, name)[PART].exact, self.change(name))
+        exact = self.prediction(self.rule, name)[PART].exact
+        found = pattern(exact, self.context.mindspore_values(("update", PART, name, 0)))
         text = "nothing known reproduces the updates that MindSpore computes from given gradients"
         evidence = f"{len(wrong)} of {len(self.names)} parameters differ; {name}: {found}"
         return cause("update", where, None, text, evidence, None, base.worst)
@@ -183,7 +175,7 @@ class OptimizerSubject:
             rule = trial.chain[-1].change
             if rule.undecayed or set(wrong) & set(self._names(trial.outcome.failing)):
                 continue
-            if (outcome := self._reproduced([rule], wrong)) is not None:
+            if (outcome := self._reproduced(rule, wrong)) is not None:
                 return Trial(trial.chain, outcome, trial.before)
         for trial in (*followed[:2], *found[:2]):
             rule = trial.chain[-1].change if trial.chain else self.rule
@@ -196,12 +188,10 @@ class OptimizerSubject:
                 quick = self.quick([changed])
                 if quick is None or not quick.reproduces:
                     continue
-                outcome = self._reproduced([changed], self.names) or self._reproduced([changed], wrong)
+                outcome = self._reproduced(changed, self.names) or self._reproduced(changed, wrong)
                 if outcome is not None:
-                    factor = (
-                        f"{best:.5g} times the recipe's" if value == 1.0 else f"{best:.5g} where the recipe has {value}"
-                    )
-                    one = Hypothesis(fault, f"{name} is {factor}", changed, fix)
+                    than = "times the recipe's" if value == 1.0 else f"where the recipe has {value}"
+                    one = Hypothesis(fault, f"{name} is {best:.5g} {than}", changed, fix)
                     return Trial((*trial.chain, one), outcome, trial.before)
         return None
 
@@ -212,14 +202,6 @@ class OptimizerSubject:
     def _names(self, keys: Iterable[str]) -> list[str]:
         found = {key.rpartition(" ")[2] for key in keys}
         return [name for name in self.names if name in found]
-
-    def change(self, name: str) -> np.ndarray:
-        """The change that MindSpore recorded, float64, flat."""
-        return self.context.mindspore_values(("update", PART, name, 0))
-
-    def start(self, name: str) -> np.ndarray:
-        """The weights that MindSpore began with, float32, the recorded elements."""
-        return self.context.mindspore_values(("init", "values", name, 0)).astype(np.float32)
 
     def gradients(self, name: str, count: int) -> list[np.ndarray]:
         """The given gradients at the `count` recorded elements, before clipping."""
@@ -277,7 +259,7 @@ class OptimizerSubject:
         lrs, decays, args = self.rates(rule)[name]
         if any(word in name for word in rule.undecayed.split()):
             decays = [0.0] * self.steps
-        weight = self.start(name)
+        weight = self.context.mindspore_values(("init", "values", name, 0)).astype(np.float32)
         gradients = self.clipped(rule, name, self.gradients(name, weight.size))
         if few:
             weight, gradients = weight[:FEW], [g[:FEW] for g in gradients]
@@ -311,9 +293,9 @@ class OptimizerSubject:
         failing = frozenset(key for key, measure in measures.items() if measure.ratio > 2 * RATIO)
         return Outcome({key: measure.ratio for key, measure in measures.items()}, failing)
 
-    def _reproduced(self, changes: Sequence[UpdateRule], names: Sequence[str]) -> Outcome | None:
+    def _reproduced(self, rule: UpdateRule, names: Sequence[str]) -> Outcome | None:
         """The outcome on some parameters, None where one of them fails."""
-        outcome = self.outcome(changes, names)
+        outcome = self.outcome([rule], names)
         return outcome if outcome is not None and outcome.reproduces else None
 
     def _touched(self, rule: UpdateRule) -> list[str]:

@@ -13,8 +13,7 @@ from ..errors import MsmigrateError
 from ..migrate.model_spec import ask_worker
 from ..training import device_targets
 from ..training.device_targets import Targets
-from .finding import OK, PROBLEM, WARNING, Finding
-from .machine import Machine, python_on_path
+from .machine import OK, PROBLEM, WARNING, Finding, Machine, python_on_path
 from .packages import Packages
 
 SECONDS = 300  # an import over a network drive may take minutes; one that takes longer hangs
@@ -33,7 +32,7 @@ def ask_torch() -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Frameworks:
-    """How the frameworks are asked."""
+    """How the frameworks are probed."""
 
     mindspore: Callable[[], Targets] = ask_mindspore
     torch: Callable[[], dict[str, Any]] = ask_torch
@@ -70,7 +69,7 @@ def _asked(ask: Callable[[], Any]) -> Future[Any]:
 def _mindspore(
     answer: Targets | MsmigrateError, machine: Machine, packages: Packages, wanted: str | None
 ) -> Iterator[Finding]:
-    again = machine.install(packages.ours().get("mindspore", "mindspore"), options="--force-reinstall")
+    again = machine.install(packages.wanted("mindspore"), options="--force-reinstall")
     if isinstance(answer, MsmigrateError):
         yield Finding("mindspore starts", PROBLEM, str(answer), *_remedy(packages, again))
         return
@@ -96,26 +95,25 @@ def _target(name: str, answer: Targets, machine: Machine, wanted: str | None, ag
         default = "; the default" if answer.default == name else ""
         devices = "" if name == "CPU" else f"{count} device{'s' * (count > 1)}"
         return Finding(check, OK, f"can be used{f': {devices}' * bool(devices)}{default}")
-    said = f"cannot be used: {answer.missing.get(name, 'no device')}"
+    found = f"cannot be used: {answer.missing.get(name, 'no device')}"
     remedy = device_targets.REMEDY.get(name, "install MindSpore again")
     change = f"{remedy[0].upper()}{remedy[1:]}."
     if name == wanted or name == "CPU":
-        return Finding(check, PROBLEM, said, change, again if name == "CPU" else "")
+        return Finding(check, PROBLEM, found, change, again if name == "CPU" else "")
     driver = next((path.name for pattern in DRIVERS[name] for path in sorted(machine.dev.glob(pattern))), None)
     if driver is not None and wanted is None:
-        return Finding(check, WARNING, f"{said}, though {machine.dev / driver} is there", change)
+        return Finding(check, WARNING, f"{found}, though {machine.dev / driver} is there", change)
     return Finding(check, OK, f"not on this machine: {answer.missing.get(name, 'no device')}")
 
 
 def _torch(answer: dict[str, Any] | MsmigrateError, machine: Machine, packages: Packages) -> Finding:
-    ours = packages.ours()
-    both = machine.install(ours.get("torch", "torch"), ours.get("torchvision", "torchvision"))
+    both = machine.install(packages.wanted("torch"), packages.wanted("torchvision"))
     check = "torch starts"
     if isinstance(answer, MsmigrateError):
         return Finding(check, PROBLEM, str(answer), *_remedy(packages, f"{both} --force-reinstall"))
     if answer["numpy"]:
         change = "Install a NumPy that both frameworks take."
-        command = machine.install(ours.get("numpy", "numpy<2"))
+        command = machine.install(packages.required().get("numpy", "numpy<2"))
         return Finding(check, PROBLEM, f"torch makes no NumPy array: {answer['numpy']}", change, command)
     if answer["torchvision"] is None and packages.version("torchvision"):
         change = "Install a pair that fits together."
@@ -134,7 +132,7 @@ def tool_findings(machine: Machine, packages: Packages) -> Iterator[Finding]:
 
 
 def _again(machine: Machine, packages: Packages) -> str:
-    return machine.install(packages.ours().get("mindspore", "mindspore"), options="--force-reinstall --no-deps")
+    return machine.install(packages.wanted("mindspore"), options="--force-reinstall --no-deps")
 
 
 def launcher(machine: Machine, packages: Packages) -> Finding:

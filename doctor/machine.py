@@ -1,4 +1,4 @@
-"""This machine, as a process sees it: CPU flags, memory, disk."""
+"""This machine, as a process sees it (CPU flags, memory, disk), and what an examination says of one thing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,24 @@ from pathlib import Path
 from .. import processes
 from ..training.device_targets import free_memory
 from ..training.mindspore_environment import INSTRUCTION_SET
-from .finding import OK, PROBLEM, WARNING, Finding
+
+OK, WARNING, PROBLEM = "ok", "warning", "problem"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was looked at, and how it is.
+
+    state: OK; WARNING, where one option cannot be used or something is slower than it need be; PROBLEM, where commands
+    fail until it is changed. found: one line. change: what to do, in words; command: the same for a shell. Both are
+    empty where there is nothing to do.
+    """
+
+    check: str
+    state: str
+    found: str
+    change: str = ""
+    command: str = ""
 
 
 def blocks(findings: Iterable[Finding]) -> bool:
@@ -26,7 +43,7 @@ def blocks(findings: Iterable[Finding]) -> bool:
 
 
 CPUINFO = Path("/proc/cpuinfo")
-SECONDS = 20  # for a Python that is asked where it lives
+SECONDS = 20  # for a Python to say where its environment is
 
 
 @dataclass(frozen=True)
@@ -100,7 +117,7 @@ def cpu_flags(file: Path = CPUINFO) -> frozenset[str]:
 def python_on_path(machine: Machine) -> Path | None:
     """The prefix of the interpreter that `python` starts; None where there is none, or it does not start.
 
-    Two environments may share one binary, so that it is asked, and not its path compared.
+    Two environments may share one binary, so that it is run, and not its path compared.
     """
     found = shutil.which("python", path=machine.environment.get("PATH", os.defpath))
     if found is None:

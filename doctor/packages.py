@@ -15,11 +15,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from .. import __version__
-from .finding import OK, PROBLEM, WARNING, Finding
-from .machine import Machine
+from .machine import OK, PROBLEM, WARNING, Finding, Machine
 
 US = "msmigrate"
-NOT_OURS = ("test",)  # extras that nobody needs who only uses msmigrate
+FOR_DEVELOPERS = ("test",)  # extras that no user of msmigrate needs
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Unmet:
 
 
 class Packages:
-    """The packages on a search path (sys.path by default), each read when asked for."""
+    """The packages on a search path (sys.path by default), each read when it is needed."""
 
     def __init__(self, path: list[str] | None = None) -> None:
         self._path = path
@@ -81,18 +80,22 @@ class Packages:
             if marker is None or any(marker.evaluate({"extra": extra}) for extra in ("", *extras)):
                 yield requirement
 
-    def ours(self) -> dict[str, str]:
+    def required(self) -> dict[str, str]:
         """What msmigrate itself requires: name -> requirement, as pip takes it. Without extras."""
         return {canonicalize_name(item.name): plain(item) for item in self.requirements(US)}
+
+    def wanted(self, name: str) -> str:
+        """What msmigrate requires of a package, as pip takes it: its name where it says nothing."""
+        return self.required().get(name, name)
 
     def optional(self) -> dict[str, tuple[str, str]]:
         """What msmigrate uses where it is there: name -> (extra, requirement)."""
         found: dict[str, tuple[str, str]] = {}
         extras = self.all(US)[0].metadata.get_all("Provides-Extra") if self.all(US) else None
         for extra in extras or []:
-            if extra not in NOT_OURS:
+            if extra not in FOR_DEVELOPERS:
                 for item in self.requirements(US, frozenset({extra})):
-                    if canonicalize_name(item.name) not in (*self.ours(), US):
+                    if canonicalize_name(item.name) not in (*self.required(), US):
                         found.setdefault(canonicalize_name(item.name), (extra, plain(item)))
         return found
 
@@ -153,7 +156,7 @@ def findings(machine: Machine, packages: Packages) -> Iterator[Finding]:
     """Python, msmigrate, each of SHOWN, what is optional, and all other requirements."""
     unmet = packages.unmet()
     yield _python(machine, packages)
-    yield _ourselves(machine, packages)
+    yield _msmigrate(machine, packages)
     for name in SHOWN:
         yield _package(name, machine, packages, [one for one in unmet if one.name == name])
     for name, (extra, requirement) in packages.optional().items():
@@ -180,7 +183,7 @@ def _python(machine: Machine, packages: Packages) -> Finding:
     return Finding("python", OK, here)
 
 
-def _ourselves(machine: Machine, packages: Packages) -> Finding:
+def _msmigrate(machine: Machine, packages: Packages) -> Finding:
     installed = packages.version(US)
     if installed is None:
         change = "Install it, so that pip keeps what it requires: from its clone,"
@@ -195,7 +198,7 @@ def _ourselves(machine: Machine, packages: Packages) -> Finding:
 
 def _package(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
     """One of SHOWN: installed once, whole, as it is required, and compiled for this Python."""
-    version, wanted = packages.version(name), packages.ours().get(name, name)
+    version, wanted = packages.version(name), packages.wanted(name)
     if name == "mindspore":
         others = [other for other in ALSO_MINDSPORE if packages.version(other)]
         if others and version is not None:
@@ -224,8 +227,8 @@ def _misfit(name: str, machine: Machine, packages: Packages, unmet: list[Unmet])
     first = min(unmet, key=lambda one: one.by != US)
     found = f"{first.there or 'not installed'}, but {first.by} {packages.version(first.by)} wants {first.wanted}"
     why = BREAKS.get((name, str(first.there).split(".")[0]), "")
-    ours = packages.ours()
-    both = dict.fromkeys([*([ours.get(first.by, first.by)] * (first.by != US)), ours.get(name, first.wanted)])
+    required = packages.required()
+    both = dict.fromkeys([*([required.get(first.by, first.by)] * (first.by != US)), required.get(name, first.wanted)])
     change = f"Install {'one' if len(both) == 1 else 'versions'} that fit{'s' * (len(both) == 1)}."
     return Finding(name, PROBLEM, f"{found}{f': {why}' * bool(why)}", change, machine.install(*both))
 
@@ -233,7 +236,7 @@ def _misfit(name: str, machine: Machine, packages: Packages, unmet: list[Unmet])
 def _compiled(machine: Machine, packages: Packages) -> Finding | None:
     """MindSpore's own library is of one Python: a folder that another Python's pip has filled does not load."""
     folder = packages.folder("mindspore", "mindspore")
-    wanted = packages.ours().get("mindspore", "mindspore")
+    wanted = packages.wanted("mindspore")
     libraries = [] if folder is None else sorted(path.name for path in folder.glob("_c_expression.*"))
     command = machine.install(wanted, options="--force-reinstall --no-deps")
     version = packages.version("mindspore")
@@ -255,7 +258,7 @@ def _builds(name: str, version: str, machine: Machine, packages: Packages) -> Fi
         return None
     found = f"{version}, but torch is {versions['torch']}: not of the same build"
     change = f"Install torchvision from the index that torch's +{labels['torch']} came from; or both anew:"
-    both = [packages.ours().get(one, one) for one in PAIR]
+    both = [packages.wanted(one) for one in PAIR]
     return Finding(name, PROBLEM, found, change, machine.install(*both, options="--force-reinstall"))
 
 
@@ -274,19 +277,19 @@ def _optional(
 
 def _others(machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
     """The packages that are not shown one by one, and what all of them require in their turn."""
-    ours = packages.ours()
-    if not ours:
+    required = packages.required()
+    if not required:
         return Finding("others", WARNING, "unknown: msmigrate is not installed, so nothing says what it requires")
     if not unmet:
-        names = ", ".join(f"{name} {packages.version(name)}" for name in sorted(set(ours) - set(SHOWN)))
+        names = ", ".join(f"{name} {packages.version(name)}" for name in sorted(set(required) - set(SHOWN)))
         return Finding("others", OK, names)
-    said = "; ".join(f"{one.by} wants {one.wanted}, {one.there or 'nothing'} is there" for one in unmet[:3])
+    listed = "; ".join(f"{one.by} wants {one.wanted}, {one.there or 'nothing'} is there" for one in unmet[:3])
     more = f"; and {len(unmet) - 3} more" if len(unmet) > 3 else ""
-    needed = dict.fromkeys(text for one in unmet for text in _needed(one, ours))
+    needed = dict.fromkeys(text for one in unmet for text in _needed(one, required))
     return Finding(
         "others",
         PROBLEM,
-        said + more,
+        listed + more,
         "Install what is missing.",
         _with_numpy(*needed, machine=machine, packages=packages),
     )
@@ -294,10 +297,10 @@ def _others(machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding
 
 def _with_numpy(*wanted: str, machine: Machine, packages: Packages) -> str:
     """The command that installs these, and leaves NumPy below 2: without a word, pip takes the newest for them."""
-    numpy = [packages.ours()["numpy"]] if "numpy" in packages.ours() else []
+    numpy = [packages.required()["numpy"]] if "numpy" in packages.required() else []
     return machine.install(*dict.fromkeys([*wanted, *numpy]))
 
 
-def _needed(one: Unmet, ours: dict[str, str]) -> list[str]:
-    wants = [] if one.by == US or one.there is None else [ours.get(one.by, one.by)]
-    return [*wants, ours.get(one.name, one.wanted)]
+def _needed(one: Unmet, required: dict[str, str]) -> list[str]:
+    wants = [] if one.by == US or one.there is None else [required.get(one.by, one.by)]
+    return [*wants, required.get(one.name, one.wanted)]

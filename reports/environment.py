@@ -9,8 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from ..doctor.finding import OK, PROBLEM, WARNING, Finding
-from ..doctor.machine import blocks
+from ..doctor.machine import OK, PROBLEM, WARNING, Finding, blocks
 from .formatting import count_text
 from .terminal import Console
 

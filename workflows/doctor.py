@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from ..doctor import frameworks
 from ..doctor import machine as resources
 from ..doctor import packages as versions
-from ..doctor.finding import PROBLEM, Finding
 from ..doctor.frameworks import Frameworks
-from ..doctor.machine import Machine
+from ..doctor.machine import PROBLEM, Finding, Machine
 from ..doctor.packages import Packages
 from ..errors import MsmigrateError
 

@@ -24,10 +24,9 @@ import numpy as np  # noqa: E402
 import plan as planning  # noqa: E402
 from losses_mindspore import LOSSES  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
-from msmigrate.parity import options as options_module  # noqa: E402
 from msmigrate.parity.align import mindspore_user_model  # noqa: E402
 from msmigrate.parity.initial_distributions import FIRST_SEED  # noqa: E402
-from msmigrate.parity.job import ParityJob  # noqa: E402
+from msmigrate.parity.job import ParityJob, recipe_of  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
@@ -92,7 +91,7 @@ def make(options: ParityJob, kept: dict[Any, Any]) -> None:
     """What all cases of a base share, made before anything is planted."""
     if kept:
         return
-    recipe = options_module.recipe_of(options, mindspore_user_model.classes_of(options))
+    recipe = recipe_of(options, mindspore_user_model.classes_of(options))
     kept["data_batches", options.steps] = mindspore_worker.data_batches(recipe, options.steps)
     for seed in range(FIRST_SEED, FIRST_SEED + options.seeds):
         kept["initial_values", seed] = mindspore_worker.initial_values(options, seed, None)

@@ -1,13 +1,17 @@
-"""What every explainer is given: the run's findings, traces, inputs and model; and names as one place, in words."""
+"""What every explainer is given: the run's findings, traces, inputs and model; and places, in words and in code."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ...errors import BadInput, UnknownRow, Unsupported
+from ...mappings import table
 from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm
 from ..align.user_model import Paired
@@ -15,11 +19,14 @@ from ..compare import Traces
 from ..job import ParityJob, recipe_of
 from ..record.batches import Inputs, read_inputs
 from ..result import Finding, ModuleVerdict
-from ..trace import Trace
-from ..verdict import Verdict
+from ..trace import Key, Trace, sample_positions
+from ..verdict import EPS32, Verdict
+from .hypotheses import Prediction
 
 if TYPE_CHECKING:
     from torch import nn
+
+STORED = 0.25  # rounding of a stored float32 weight, root mean square, in EPS32 of the value (noise.py)
 
 
 @dataclass(frozen=True)
@@ -69,11 +76,63 @@ class Context:
         wanted = (f for f in self.findings if f.stage == stage and part in (None, f.part))
         return sorted((f for f in wanted if f.verdict is Verdict.FAIL), key=lambda f: f.order)
 
+    def family(self, key: Key) -> Sequence[Trace]:
+        """The torch traces that a tensor is judged by: those with MindSpore's choices at kinks where they have it."""
+        matched = self.traces.matched
+        return matched if any(key in trace.entries for trace in matched) else self.traces.alone
 
-def owners(trace: Trace, names: Collection[str]) -> dict[str, str]:
-    """Parameter name -> the torch class of the module that owns it, as far as the trace's outputs tell ("")."""
-    kinds = {e.name: e.module for e in trace.entries.values() if e.stage == "forward" and e.module}
-    return {name: kinds.get(name.rpartition(".")[0], "") or "" for name in names}
+    def comparable(self, key: Key) -> bool:
+        """Whether MindSpore's tensor and torch's float64 one are both there, of one shape and finite."""
+        of_mindspore, of_torch = self.mindspore.entries.get(key), self.family(key)[0].entries.get(key)
+        return (
+            of_mindspore is not None
+            and of_torch is not None
+            and of_mindspore.shape == of_torch.shape
+            and not (of_mindspore.nonfinite or of_torch.nonfinite or 0 in of_torch.shape)
+        )
+
+    def mindspore_values(self, key: Key) -> np.ndarray:
+        """MindSpore's recorded elements, flat."""
+        return self.mindspore.array(key)
+
+    def torch_values(self, key: Key) -> np.ndarray:
+        """torch's recorded elements in float64, flat."""
+        return self.family(key)[0].array(key)
+
+    def unchanged(self, key: Key) -> Prediction:
+        """torch as it is: no hypothesis."""
+        runs = [trace for trace in self.family(key)[1:] if key in trace.entries]
+        exact = self.torch_values(key)
+        return Prediction(exact, runs[0].array(key) if runs else exact)
+
+    def storing(self, name: str) -> float:
+        """How far storing a starting tensor in float32 moves its change, as an L2 distance."""
+        start = self.mindspore.entries.get(("init", "values", name, 0))
+        return STORED * EPS32 * start.norm if start is not None and start.norm > 0.0 else 0.0
+
+    def kinds(self, names: Collection[str]) -> dict[str, str]:
+        """Parameter name -> the torch class of the module that owns it, as far as torch's outputs tell ("")."""
+        entries = self.traces.alone[1].entries.values()
+        kinds = {e.name: e.module for e in entries if e.stage == "forward" and e.module}
+        return {name: kinds.get(name.rpartition(".")[0], "") or "" for name in names}
+
+    def place(self, names: Collection[str], everything: Collection[str]) -> str:
+        """A phrase for `names` among `everything`."""
+        return place(names, everything, self.kinds(everything))
+
+
+def key_of(finding: Finding) -> Key:
+    """The trace key of a finding, whose name is an entry's label."""
+    name, mark, call = finding.name.rpartition("#")
+    if mark and call.isdigit() and int(call):
+        return (finding.stage, finding.part, name, int(call))
+    return (finding.stage, finding.part, finding.name, 0)
+
+
+def recorded(array: np.ndarray, count: int) -> np.ndarray:
+    """The `count` elements of a whole tensor that a trace records, flat."""
+    flat = array.reshape(-1)
+    return flat if flat.size == count else flat[sample_positions(flat.size, count)]
 
 
 def place(names: Collection[str], everything: Collection[str], kinds: Mapping[str, str]) -> str:
@@ -123,3 +182,34 @@ def _stem(names: Collection[str]) -> str:
             break
         stem.append(column[0])
     return ".".join(stem)
+
+
+def counterpart(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[str]) -> str:
+    """The MindSpore code that is right: the Cell's place and its class with the arguments that matter
+    (all, where all are at fault).
+
+    cell: attribute path, empty for the net itself; arguments: the torch module's own; changed: those at fault. Empty
+    where the table has no row of that class, or no counterpart of these arguments.
+    """
+    try:
+        call = table.translate(f"torch.nn.{kind}", arguments)
+        row = table.row(f"torch.nn.{kind}")
+    except (UnknownRow, BadInput, Unsupported):
+        return ""
+    wanted = [name for argument in row.arguments if argument.torch in changed for name in argument.to]
+    written = ", ".join(f"{name}={call.kwargs[name]!r}" for name in wanted if name in call.kwargs)
+    short = call.target.replace("mindspore.", "", 1)
+    if set(changed) == set(arguments):
+        return f"{in_code(cell)}: {short}({written})"
+    return f"{in_code(cell)}: {short}(…, {written})" if written else ""
+
+
+def in_code(cell: str) -> str:
+    """A Cell's path as people write it: layer1.0.bn2 is net.layer1[0].bn2."""
+    return "net" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in cell.split(".") if part)
+
+
+def cell_of(verdict: ModuleVerdict) -> str:
+    """The Cell's attribute path, empty for the net itself."""
+    path = verdict.mindspore.split(" ")[0] if verdict.mindspore else verdict.name
+    return "" if path.startswith("(") else path

@@ -1,10 +1,11 @@
-"""How two tensors differ, in numbers and in words."""
+"""How two tensors, or two batches of images, differ, in numbers and in words."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
@@ -13,6 +14,8 @@ EXPLAINED = 1e-3  # a pattern holds where it leaves at most this share of the di
 SMALL = 1e-5  # elements that differ by less than this share of the tensor's largest are taken to agree
 FEW = 0.02  # a share of the elements that counts as few
 LISTED = 8
+SHIFTS = (-2, -1, 0, 1, 2)
+SAME = 1e-4  # share of the images' spread up to which two are the same
 
 
 @dataclass(frozen=True)
@@ -162,16 +165,155 @@ def _by_channel(
             continue
         sizes = np.maximum(np.bincount(group, minlength=count), 1)
         shift = np.bincount(group, y - x, count) / sizes
-        said = "channel" if axis == 1 else "position of the last dimension"
+        what = "channel" if axis == 1 else "position of the last dimension"
         if _left(x + shift[group], y) <= EXPLAINED * total:
-            yield f"a constant offset for each {said}, from {shift.min():.3g} to {shift.max():.3g}"
+            yield f"a constant offset for each {what}, from {shift.min():.3g} to {shift.max():.3g}"
         squares = np.bincount(group, x * x, count)
         factor = np.bincount(group, x * y, count) / np.where(squares > 0, squares, 1.0)
         if _left(factor[group] * x, y) <= EXPLAINED * total:
-            yield f"a constant factor for each {said}, from {factor.min():.4g} to {factor.max():.4g}"
+            yield f"a constant factor for each {what}, from {factor.min():.4g} to {factor.max():.4g}"
         mean = np.bincount(group, x, count) / sizes
         spread = np.bincount(group, (x - mean[group]) ** 2, count)
         slope = np.bincount(group, (x - mean[group]) * (y - y.mean()), count) / np.where(spread > 0, spread, 1.0)
         offset = np.bincount(group, y, count) / sizes - slope * mean
         if _left(slope[group] * x + offset[group], y) <= EXPLAINED * total:
-            yield f"a factor and an offset for each {said}: factors from {slope.min():.4g} to {slope.max():.4g}"
+            yield f"a factor and an offset for each {what}: factors from {slope.min():.4g} to {slope.max():.4g}"
+
+
+@dataclass(frozen=True)
+class ImageDifference:
+    """What the numbers say: the fault's id, and what it is in words."""
+
+    fault: str
+    text: str
+
+
+@dataclass(frozen=True)
+class OtherBatch:
+    """The recorded elements of a batch that another framework made: values, flat, and where each is."""
+
+    values: np.ndarray
+    at: tuple[np.ndarray, ...]  # sample, channel, row, column of each value
+    shape: tuple[int, ...]
+
+    @classmethod
+    def of(cls, values: np.ndarray, shape: tuple[int, ...], positions: np.ndarray | None) -> OtherBatch:
+        """positions: of the values in the flat batch, None where they are all of it."""
+        flat = np.arange(values.size) if positions is None else positions
+        return cls(values.astype(np.float64), np.unravel_index(flat, shape), shape)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of all values, 1 for a constant batch."""
+        return float(self.values.std()) or 1.0
+
+
+def order(of_torch: np.ndarray, of_mindspore: OtherBatch) -> list[int] | None:
+    """For each of MindSpore's samples which of torch's (N, C, H, W) it is; None unless each is found once."""
+    n, *rest = of_mindspore.at
+    found = []
+    for i in range(len(of_torch)):
+        here = n == i
+        place = tuple(axis[here] for axis in rest)
+        off = [float(np.abs(of_mindspore.values[here] - other[place]).max(initial=0.0)) for other in of_torch]
+        best = int(np.argmin(off))
+        if off[best] > SAME * of_mindspore.spread:
+            return None
+        found.append(best)
+    return found if sorted(found) == list(range(len(of_torch))) else None
+
+
+def shifted(of_torch: np.ndarray, of_mindspore: OtherBatch) -> tuple[int, int] | None:
+    """By how many rows and columns (down, right) MindSpore's crop of the same picture is off; None for no shift.
+
+    The rows and columns that only one of them has are left out.
+    """
+    height, width = of_torch.shape[-2:]
+    if min(height, width) <= 8:
+        return None
+    n, c, row, column = of_mindspore.at
+    for down in SHIFTS:
+        for right in SHIFTS:
+            y, x = row + down, column + right
+            inside = (y >= 0) & (y < height) & (x >= 0) & (x < width)
+            off = of_mindspore.values[inside] - of_torch[n[inside], c[inside], y[inside], x[inside]]
+            if (down, right) != (0, 0) and float(np.abs(off).max()) <= SAME * of_mindspore.spread:
+                return down, right
+    return None
+
+
+@dataclass(frozen=True)
+class ChannelMap:
+    """Channel c of MindSpore's is scale[c] times channel source[c] of torch's, plus offset[c]."""
+
+    source: tuple[int, ...]
+    scale: np.ndarray
+    offset: np.ndarray
+
+
+def affine(of_torch: np.ndarray, of_mindspore: OtherBatch) -> ChannelMap | None:
+    """The map of channels, scale and offset that makes torch's (N, C, H, W) MindSpore's; None where none does."""
+    channels = of_torch.shape[1]
+    n, c, row, column = of_mindspore.at
+    orders = sorted(permutations(range(channels))) if channels <= 4 else [tuple(range(channels))]
+    for source in orders:
+        scale, offset = np.zeros(channels), np.zeros(channels)
+        for channel, k in enumerate(source):
+            here = c == channel
+            x, y = of_torch[n[here], k, row[here], column[here]].astype(np.float64), of_mindspore.values[here]
+            if x.size < 3 or not x.std():
+                return None
+            scale[channel] = float((x - x.mean()) @ (y - y.mean()) / ((x - x.mean()) @ (x - x.mean())))
+            offset[channel] = y.mean() - scale[channel] * x.mean()
+            if float(np.abs(scale[channel] * x + offset[channel] - y).max()) > SAME * max(float(y.std()), 1e-30):
+                break
+        else:
+            return ChannelMap(tuple(source), scale, offset)
+    return None
+
+
+def read_normalisation(found: ChannelMap, mean: Sequence[float], std: Sequence[float]) -> ImageDifference:
+    """What is wrong with the channels, the mean and the deviation.
+
+    torch's is (v - mean) / std with v in [0, 1], MindSpore's (v - m) / s, so scale = std / s, offset = (mean - m) / s.
+    """
+    given_m, given_s, source = np.asarray(mean, np.float64), np.asarray(std, np.float64), list(found.source)
+    s = given_s[source] / found.scale
+    m = given_m[source] - found.offset * s
+
+    def means(expected: np.ndarray) -> bool:
+        return np.allclose(m, expected, rtol=1e-3, atol=1e-4)
+
+    def deviates(expected: np.ndarray | float) -> bool:
+        return np.allclose(s, expected, rtol=1e-3)
+
+    turned = source != sorted(source)
+    for after, reordered in ((", after normalisation", source), ("", sorted(source))) if turned else ():
+        if means(given_m[reordered]) and deviates(given_s[reordered]):
+            name = "bgr" if source == sorted(source, reverse=True) else "channels-permuted"
+            return ImageDifference(name, f"the channels come in the order {source}{after}")
+    zero, one = bool(np.all(np.abs(m) < 1e-4)), bool(np.all(np.abs(s - 1) < 1e-4))
+    for factor, text in ((255.0, "times 255"), (1 / 255.0, "divided by 255")):
+        scaled = np.allclose(s, given_s * factor, rtol=2e-3)
+        if scaled and np.allclose(m, given_m * factor, rtol=2e-3, atol=1e-6):
+            text = f"mean and deviation are on another scale than the images: {text}"
+            return ImageDifference("normalize-255", text)
+        if scaled and np.allclose(m, given_m, rtol=2e-3, atol=1e-4):
+            return ImageDifference("normalize-255", f"the deviation alone is {text}")
+    if zero and deviates(1 / 255.0):
+        return ImageDifference("normalize-255", "the images are on [0, 255], and not normalised")
+    if zero and one:
+        return ImageDifference("normalize-missing", "the images are not normalised")
+    if zero and deviates(given_s):
+        return ImageDifference("normalize-mean-missing", "the mean is not subtracted")
+    if one and means(given_m):
+        return ImageDifference("normalize-std-missing", "the images are not divided by the deviation")
+    if means(given_m[::-1]) and deviates(given_s[::-1]) and not turned:
+        return ImageDifference("bgr", "mean and deviation are in the order BGR, the images in RGB")
+    shown = f"mean {listed(m)} and deviation {listed(s)} where the recipe has {listed(given_m)} and {listed(given_s)}"
+    return ImageDifference("normalize-argument", f"normalised with {shown}")
+
+
+def listed(values: np.ndarray) -> str:
+    """Numbers as a list in a sentence."""
+    return "[" + ", ".join(f"{value:.5g}" for value in values) + "]"

@@ -1,19 +1,26 @@
-"""The hypotheses that diagnosis tries on a module: data of the mapping tables, one verb and its values each."""
+"""Hypotheses, what they are worth, and the ones that the mapping tables have: one verb and its values each."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from math import log10
 from typing import Any, Generic, TypeVar
 
-from ...errors import BadInput, UnknownRow, Unsupported
+import numpy as np
+
+from ...errors import BadInput, MsmigrateError
 from ...mappings import table
 from ...mappings.row_reader import Fields, read_yaml
-from ..result import ModuleVerdict
+from ..result import Cause
+from ..verdict import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict, judge
 
 C = TypeVar("C")
-ANY = "any class"  # stands among `of` for a hypothesis on what a class's own forward does
+T = TypeVar("T")
+LARGEST = 1e12  # ratios are capped here, so that they can be averaged
+LEAST = 1e-2  # below a hundredth of the noise there is nothing to gain
+FLOOR = 2 * FLOOR_ULPS * EPS32
 
 
 @dataclass(frozen=True)
@@ -33,11 +40,130 @@ class Hypothesis(Generic[C]):
 
 
 @dataclass(frozen=True)
+class Prediction:
+    """What torch computes under a hypothesis: the tensor in float64 and in float32, flat, in recorded elements."""
+
+    exact: np.ndarray
+    single: np.ndarray
+
+    @classmethod
+    def rounded(cls, exact: np.ndarray) -> Prediction:
+        """Of what is only rounded to float32 at its end."""
+        flat = exact.reshape(-1)
+        return cls(flat, flat.astype(np.float32))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a hypothesis did: the ratio of every tensor (infinite where the two cannot be compared), and the names of
+    those that fail."""
+
+    ratios: Mapping[str, float]
+    failing: frozenset[str]
+
+    @classmethod
+    def of(cls, measures: Mapping[str, Measure]) -> Outcome:
+        """The outcome of tensors that were judged."""
+        failing = frozenset(name for name, measure in measures.items() if measure.verdict is Verdict.FAIL)
+        return cls({name: measure.ratio for name, measure in measures.items()}, failing)
+
+    @property
+    def reproduces(self) -> bool:
+        """Whether all of them agree at noise."""
+        return not self.failing
+
+    @property
+    def worst(self) -> float:
+        """The largest ratio."""
+        return max(self.ratios.values(), default=0.0)
+
+    @property
+    def middle(self) -> float:
+        """Mean decimal logarithm of the ratios, each at least RATIO: how far off the subject is altogether."""
+        logs = [log10(min(max(ratio, RATIO), LARGEST)) for ratio in self.ratios.values()]
+        return sum(logs) / len(logs) if logs else 0.0
+
+    @property
+    def distance(self) -> float:
+        """Sum of the ratios' decimal logarithms, smooth down to the noise and below, so that a value can be fitted."""
+        return sum(log10(min(max(ratio, LEAST), LARGEST)) for ratio in self.ratios.values())
+
+    @property
+    def key(self) -> tuple[int, float]:
+        """Orders outcomes: fewest failing tensors, then nearest."""
+        return (len(self.failing), self.middle)
+
+
+@dataclass(frozen=True)
+class Trial(Generic[C]):
+    """Hypotheses one upon another (none: torch as it is), and what was found under them.
+
+    before: the outcome of torch as it is; ties: single hypotheses that do as well as a chain of one.
+    """
+
+    chain: tuple[Hypothesis[C], ...]
+    outcome: Outcome
+    before: Outcome
+    ties: tuple[Hypothesis[C], ...] = ()
+
+    @property
+    def reproduces(self) -> bool:
+        """Whether every tensor agrees at noise."""
+        return bool(self.chain) and self.outcome.reproduces
+
+    def explained(self) -> frozenset[str]:
+        """The tensors that failed and agree under the chain."""
+        return self.before.failing - self.outcome.failing
+
+
+def judge_prediction(
+    subject: np.ndarray, prediction: Prediction, relative_floor: float = FLOOR, absolute_floor: float = 0.0
+) -> Measure:
+    """Judge MindSpore's elements against a hypothesis; the noise is the hypothesis's own float32 run and the floors."""
+    size = float(np.linalg.norm(prediction.exact.astype(np.float64)))
+    floor = max(relative_floor, absolute_floor / size if size else 0.0)
+    if not size and absolute_floor:  # a tensor that does not move: the rounding of what it is stored in is left
+        off = float(np.linalg.norm(subject.astype(np.float64)))
+        verdict = Verdict.PASS if off <= RATIO * absolute_floor else Verdict.FAIL
+        return Measure(verdict, off, 0.0, absolute_floor, RATIO * absolute_floor, size, "")
+    return judge(prediction.exact, [prediction.single], subject, relative_floor=floor)
+
+
+def cause(
+    stage: str,
+    place: str,
+    fault: str | None,
+    text: str,
+    evidence: str = "",
+    ratio: float | None = None,
+    before: float | None = None,
+    fix: str = "",
+) -> Cause:
+    """A cause; without a fix of its own it gets that of the fault's row."""
+    known = table.faults().get(fault) if fault else None
+    return Cause(stage, place, fault, text, fix or (known.fix if known else ""), evidence, ratio, before)
+
+
+def caused(stage: str, place: str, found: Trial[Any], evidence: str) -> Cause:
+    """The cause that a single hypothesis is."""
+    (one,), after, before = found.chain, found.outcome.worst, found.before.worst
+    return cause(stage, place, one.fault, one.text, evidence, after, before, one.fix)
+
+
+def or_none(make: Callable[[], T]) -> T | None:
+    """What `make()` gives, or None where this recipe cannot be run so: not every hypothesis fits every recipe."""
+    try:
+        return make()
+    except (MsmigrateError, ArithmeticError, KeyError, TypeError, ValueError):
+        return None
+
+
+@dataclass(frozen=True)
 class HypothesisRow:
     """What a table says of one way in which a module may be computed otherwise.
 
-    verb: a name among the mutations of mutations/; of: the torch classes it is tried
-    on; values: what the verb takes; fault: the id of the known fault, None for a mistake that is only plausible.
+    verb: a name among the mutations of mutations/; of: the torch classes it is tried on; values: what the verb takes;
+    fault: the id of the known fault, None for a mistake that is only plausible.
     """
 
     verb: str
@@ -46,25 +172,20 @@ class HypothesisRow:
     fault: str | None = None
 
 
-def module_hypotheses(verbs: Collection[str], without: Collection[str] = ()) -> list[HypothesisRow]:
-    """Every hypothesis whose verb is among `verbs`, those of known faults first; `without` leaves fault ids out."""
-    return [h for h in everything() if h.verb in verbs and h.fault not in without]
+def module_hypotheses(verbs: Collection[str]) -> list[HypothesisRow]:
+    """Every hypothesis whose verb is among `verbs`, those of known faults first."""
+    return [row for row in everything() if row.verb in verbs]
 
 
 @cache
 def everything() -> tuple[HypothesisRow, ...]:
     """All hypotheses of the tables. Raises BadInput for an entry without a verb."""
-    known = [h for fault in table.faults().values() for h in _of_fault(fault.id, fault.hypothesis)]
-    plausible = [_read(entry, None, ()) for entry in read_yaml(table.HERE / "hypotheses.yaml")]
-    return (*known, *plausible)
-
-
-def _of_fault(fault: str, content: Mapping[str, Any]) -> Iterator[HypothesisRow]:
-    if not content:
-        return
-    classes = tuple(row.short for row in table.rows("layer") if fault in row.pitfalls)
-    for entry in content.get("any", [content]):
-        yield _read(entry, fault, classes)
+    found = []
+    for fault in table.faults().values():
+        classes = tuple(row.short for row in table.rows("layer") if fault.id in row.pitfalls)
+        entries = fault.hypothesis.get("any", [fault.hypothesis]) if fault.hypothesis else []
+        found += [_read(entry, fault.id, classes) for entry in entries]
+    return (*found, *(_read(entry, None, ()) for entry in read_yaml(table.HERE / "hypotheses.yaml")))
 
 
 def _read(entry: Any, fault: str | None, classes: tuple[str, ...]) -> HypothesisRow:
@@ -74,34 +195,3 @@ def _read(entry: Any, fault: str | None, classes: tuple[str, ...]) -> Hypothesis
     if not all(isinstance(name, str) for name in of):
         raise BadInput(f"{fields.where}: `of` names torch classes")
     return HypothesisRow(verb, tuple(of), fields.content, fault)
-
-
-def fix(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[str]) -> str:
-    """The MindSpore code that is right: the Cell's place and its class with the arguments that matter
-    (all, where all are at fault).
-
-    cell: attribute path, empty for the net itself; arguments: the torch module's own; changed: those at fault. Empty
-    where the table has no row of that class, or no counterpart of these arguments.
-    """
-    try:
-        call = table.translate(f"torch.nn.{kind}", arguments)
-        row = table.row(f"torch.nn.{kind}")
-    except (UnknownRow, BadInput, Unsupported):
-        return ""
-    wanted = [name for argument in row.arguments if argument.torch in changed for name in argument.to]
-    written = ", ".join(f"{name}={call.kwargs[name]!r}" for name in wanted if name in call.kwargs)
-    short = call.target.replace("mindspore.", "", 1)
-    if set(changed) == set(arguments):
-        return f"{place(cell)}: {short}({written})"
-    return f"{place(cell)}: {short}(…, {written})" if written else ""
-
-
-def place(cell: str) -> str:
-    """A Cell's path as people write it: layer1.0.bn2 is net.layer1[0].bn2."""
-    return "net" + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in cell.split(".") if part)
-
-
-def cell_of(verdict: ModuleVerdict) -> str:
-    """The Cell's attribute path, empty for the net itself."""
-    path = verdict.mindspore.split(" ")[0] if verdict.mindspore else verdict.name
-    return "" if path.startswith("(") else path

@@ -14,10 +14,11 @@ from safetensors.numpy import load_file
 from torch import nn
 
 from ...errors import BadTrace
+from ...training.step.parameter_groups import is_norm
 from ...workers.worker import progress, run
 from .. import compared_draws
 from ..align import torch_user_model
-from ..align.alignment import Unlike, read_alignment
+from ..align.alignment import Alignment, Lack, Unlike, read_alignment
 from ..align.user_model import Paired
 from ..job import ParityJob
 from ..narrowing import STAGES
@@ -29,17 +30,18 @@ from .causes import init, torch_data, torch_gradients, torch_loss, torch_modules
 from .causes.torch_precision import WHOLE
 from .causes.unlike_parameters import without_consequences
 from .context import Context
-from .torch_adapted_model import adapt
 
-EXPLAINERS: tuple[Callable[[Context], list[Cause]], ...] = (
-    torch_data.explain,
-    init.explain,
-    torch_precision.explain,
-    torch_modules.explain,
-    torch_loss.explain,
-    torch_gradients.explain,
-    torch_optimizer.explain,
-)
+STATISTICS = ("running_mean", "running_var")
+Explainer = Callable[[Context], list[Cause]]
+# by the first stage whose failures they explain; a module's gradients and buffers are explained with its outputs
+EXPLAINERS: dict[str, tuple[Explainer, ...]] = {
+    "data": (torch_data.explain,),
+    "init": (init.explain,),
+    "forward": (torch_precision.explain, torch_modules.explain),
+    "loss": (torch_loss.explain,),
+    "gradients": (torch_gradients.explain,),
+    "update": (torch_optimizer.explain,),
+}
 
 
 def main(options: ParityJob) -> None:
@@ -53,15 +55,15 @@ def main(options: ParityJob) -> None:
         left = adapt(model, paired.alignment, Trace(options.folder / MINDSPORE))
     context = Context(options, findings, modules, model, paired)
     causes = compared_draws.causes(findings)
-    explainers = EXPLAINERS if options.continue_from is None else EXPLAINERS[:-1]  # whose optimizers start anew
-    for explainer in explainers:
-        causes += explain(explainer, context)
+    for stage, explainers in EXPLAINERS.items():
+        if stage != "update" or options.continue_from is None:  # a continued run's optimizers start anew
+            causes += [cause for explainer in explainers for cause in explain(explainer, context)]
     if paired is not None and paired.alignment.unlike:
         causes = without_consequences(causes, modules, left)
     write_causes(options.folder / CAUSES, distinct(without_victims(causes, modules)))
 
 
-def explain(explainer: Callable[[Context], list[Cause]], context: Context) -> list[Cause]:
+def explain(explainer: Explainer, context: Context) -> list[Cause]:
     """What one explainer says. One that fails must not silence the others: it is written to the log and passed over."""
     try:
         return explainer(context)
@@ -117,6 +119,58 @@ def load_model(options: ParityJob) -> tuple[nn.Module, Paired | None]:
             f"{options.folder}: its starting weights do not load: {' '.join(str(error).split())[:300]}"
         ) from error
     return model, Paired(given, read_alignment(options))
+
+
+def adapt(model: nn.Module, alignment: Alignment, mindspore: Trace) -> list[Unlike]:
+    """Give the model, in place, what MindSpore's net has: no shift where that has none, nothing that trains where that
+    is frozen, and a parameter of its own with its values. What cannot be given is returned."""
+    return [each for each in alignment.unlike if not _adapted(model, each, mindspore)]
+
+
+def _adapted(model: nn.Module, each: Unlike, mindspore: Trace) -> bool:
+    path, _, own = each.name.rpartition(".")
+    try:
+        module = model.get_submodule(path)
+    except AttributeError:
+        return False
+    tensor = getattr(module, own, None)
+    if each.module or (tensor is not None and not isinstance(tensor, torch.Tensor)):
+        return False
+    if each.lack is Lack.EXTRA:
+        known = own in module._parameters or own in module._buffers
+        return tensor is None and known and _with_its_own(module, own, each.name, mindspore)
+    if each.lack is Lack.MISSING and own in STATISTICS and own in module._buffers:
+        setattr(module, own, None)
+        module.track_running_stats = False
+        return True
+    if not isinstance(tensor, nn.Parameter):
+        return False
+    if each.lack is Lack.UNSHARED:
+        module.register_parameter(own, nn.Parameter(tensor.detach().clone()))
+        return True
+    scale = own == "weight" and is_norm(type(module).__name__)
+    if each.lack is Lack.MISSING and (scale or "bias" in own):
+        tensor.data.fill_(1.0 if scale else 0.0)
+        tensor.requires_grad_(False)
+        return True
+    if each.lack in (Lack.FROZEN, Lack.TRAINS):
+        tensor.requires_grad_(each.lack is Lack.TRAINS)
+        return True
+    return False
+
+
+def _with_its_own(module: nn.Module, own: str, name: str, mindspore: Trace) -> bool:
+    entry = mindspore.entries.get(("init", "values", name, 0))
+    if entry is None or entry.sampled:
+        return False
+    values = torch.from_numpy(mindspore.array(entry.key).reshape(entry.shape).copy())
+    if own in module._buffers:
+        setattr(module, own, values)
+        module.track_running_stats = True
+        return True
+    # what it gets of a gradient nobody recorded, for torch's module has none to compare it with
+    module.register_parameter(own, nn.Parameter(values, requires_grad=False))
+    return True
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
@@ -28,14 +28,14 @@ from ..record.torch_randomness import fixed
 from ..record.torch_runner import TorchSide
 from ..replay import module_calls
 from ..replay.module_calls import FOLDER, WIRING, Call, Recording, Stored, label, rebuilt, relative, tensor_name
+from ..replay.torch_replay import tensors
 from ..run_folder import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
-from ..trace import ALONE, Key, Trace, sample_positions
+from ..trace import ALONE, Key, Trace
 from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
-from .context import Context
-from .evidence import Outcome
+from .context import Context, recorded
+from .hypotheses import Outcome
 from .mutations.torch_layers import Mutation
 
-SCREENED = 10.0  # a quick look without a float32 run lets ratios up to this many times RATIO through
 Tensors = dict[str, np.ndarray]  # "output", "input.grad", "weight.grad", "running_mean", …
 Around = Callable[[nn.Module], AbstractContextManager[object]]
 # what a computation that does not fit raises in torch
@@ -56,10 +56,17 @@ class RecordedTensor:
 
     def taken_from(self, array: np.ndarray) -> np.ndarray:
         """The elements of a whole tensor that were recorded, flat."""
-        elements = array.reshape(-1)
-        if not self.sampled:
-            return elements
-        return elements[sample_positions(elements.size, self.elements.size)]
+        return recorded(array, self.elements.size)
+
+    def compare(self, exact: np.ndarray | None, single: np.ndarray | None) -> tuple[float, bool]:
+        """The ratio against torch's float64 and float32 tensor, and whether it fails; None: torch has no such one."""
+        if exact is None or exact.shape != self.shape or not exact.size:
+            gone = exact is None and not np.any(self.elements)
+            return (0.0, False) if gone else (inf, True)
+        reference = self.taken_from(exact).astype(np.float64)
+        noisy = reference if single is None else self.taken_from(single)
+        measure = judge(reference, [noisy], self.elements, relative_floor=self.noise)
+        return (measure.ratio if np.isfinite(measure.ratio) else inf), measure.verdict is Verdict.FAIL
 
 
 @dataclass
@@ -81,55 +88,35 @@ class ModuleSubject:
 
     def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
         """What the module computes with these mutations one upon another. Raises CannotRun."""
-        module = copied(self.module, dtype)
-        for mutation in mutations:
-            mutation.apply(module)
         assert self.given is not None
-        return alone(module, self.given, dtype, gradients, self.around)
+        return alone(mutated(copied(self.module, dtype), mutations), self.given, dtype, gradients, self.around)
 
-    def quick(self, mutations: Sequence[Mutation], gradients: bool = True) -> Outcome:
-        """The outcome by a float64 run alone, against torch's recorded noise. Raises CannotRun."""
-        return self._outcome(self.computed(mutations, torch.float64, gradients), None, gradients)
-
-    def outcome(self, mutations: Sequence[Mutation]) -> Outcome:
-        """The outcome, its noise measured by a float32 run under the same hypothesis. Raises CannotRun."""
-        exact = self.computed(mutations, torch.float64)
-        return self._outcome(exact, self.computed(mutations, torch.float32), True)
-
-    def look(self, mutations: Sequence[Mutation]) -> Outcome | None:
-        """`outcome`, or None where the module does not run so, or is plainly nowhere near."""
+    def quick(self, changes: Sequence[Mutation], gradients: bool = True) -> Outcome | None:
+        """The outcome by a float64 run alone, against torch's recorded noise; None where the module does not run so."""
         try:
-            return self.outcome(mutations)
+            return self._outcome(self.computed(changes, torch.float64, gradients), None, gradients)
+        except CannotRun:
+            return None
+
+    def outcome(self, changes: Sequence[Mutation]) -> Outcome | None:
+        """The outcome, its noise measured by a float32 run under the same hypothesis; None where it does not run."""
+        try:
+            exact = self.computed(changes, torch.float64)
+            return self._outcome(exact, self.computed(changes, torch.float32), True)
         except CannotRun:
             return None
 
     def _outcome(self, exact: Tensors, single: Tensors | None, gradients: bool) -> Outcome:
-        ratios: dict[str, float] = {}
-        failing = set()
-        names = [n for n in self.expected if gradients or self.expected[n].stage != "gradients"]
-        for name in names:
-            ratio, fails = self._compare(
-                self.expected[name], exact.get(name), None if single is None else single.get(name)
-            )
-            ratios[name] = ratio
-            if fails:
-                failing.add(name)
-        for name in set(exact) - set(self.expected) - self.unlike:
-            if gradients and np.any(exact[name]):  # MindSpore has no such tensor
-                ratios[name] = inf
-                failing.add(name)
-        return Outcome(ratios, frozenset(failing))
-
-    def _compare(
-        self, recorded: RecordedTensor, exact: np.ndarray | None, single: np.ndarray | None
-    ) -> tuple[float, bool]:
-        if exact is None or exact.shape != recorded.shape or not exact.size:
-            gone = exact is None and not np.any(recorded.elements)
-            return (0.0, False) if gone else (inf, True)
-        reference = recorded.taken_from(exact).astype(np.float64)
-        noisy = reference if single is None else recorded.taken_from(single)
-        measure = judge(reference, [noisy], recorded.elements, relative_floor=recorded.noise)
-        return (measure.ratio if np.isfinite(measure.ratio) else inf), measure.verdict is Verdict.FAIL
+        compared = {
+            name: expected.compare(exact.get(name), None if single is None else single.get(name))
+            for name, expected in self.expected.items()
+            if gradients or expected.stage != "gradients"
+        }
+        if gradients:  # MindSpore has no such tensors
+            more = set(exact) - set(self.expected) - self.unlike
+            compared |= {name: (inf, True) for name in more if np.any(exact[name])}
+        failing = frozenset(name for name, (_, fails) in compared.items() if fails)
+        return Outcome({name: ratio for name, (ratio, _) in compared.items()}, failing)
 
 
 def noise_of(exact: np.ndarray, runs: Sequence[np.ndarray], floor: float = 0.0) -> float:
@@ -145,15 +132,22 @@ class CannotRun(MsmigrateError):
     """A hypothesis under which the module does not run at all."""
 
 
+@contextmanager
+def running() -> Iterator[None]:
+    """Raises CannotRun for what a computation that does not fit raises in torch."""
+    try:
+        yield
+    except FAILURES as error:
+        raise CannotRun(" ".join(str(error).split())[:300]) from error
+
+
 @dataclass
 class RecordedCall:
     """One recorded call with its tensors, read once."""
 
     recording: Recording
     call: Call
-
-    def __post_init__(self) -> None:
-        self._arrays: dict[str, np.ndarray] = {}
+    _arrays: dict[str, np.ndarray] = field(default_factory=dict, init=False)
 
     def array(self, stored: Stored) -> np.ndarray:
         """One tensor of the call."""
@@ -185,21 +179,18 @@ def alone(
         # an in-place module may not write into a leaf: it gets a copy that the gradient passes through
         return leaves[stored.file].clone()
 
-    try:
-        with around(module), torch.set_grad_enabled(gradients):
-            args, kwargs = rebuilt(given.call.args, tensor), rebuilt(given.call.kwargs, tensor)
-            outputs = list(tensors(module(*args, **kwargs)))
-            found = {tensor_name("output", i): _array(o) for i, o in enumerate(outputs) if o.is_floating_point()}
-            if gradients:
-                wanted = {
-                    f"{tensor_name('input', i)}.grad": leaves[stored.file]
-                    for i, stored in enumerate(given.call.inputs)
-                    if stored.file in leaves and leaves[stored.file].requires_grad
-                }
-                wanted |= {f"{name}.grad": p for name, p in module.named_parameters() if p.requires_grad}
-                found |= _gradients(wanted, outputs, given)
-    except FAILURES as error:
-        raise CannotRun(" ".join(str(error).split())[:300]) from error
+    with running(), around(module), torch.set_grad_enabled(gradients):
+        args, kwargs = rebuilt(given.call.args, tensor), rebuilt(given.call.kwargs, tensor)
+        outputs = tensors(module(*args, **kwargs))
+        found = _named("output", outputs)
+        if gradients:
+            wanted = {
+                f"{tensor_name('input', i)}.grad": leaves[stored.file]
+                for i, stored in enumerate(given.call.inputs)
+                if stored.file in leaves and leaves[stored.file].requires_grad
+            }
+            wanted |= {f"{name}.grad": p for name, p in module.named_parameters() if p.requires_grad}
+            found |= _gradients(wanted, outputs, given)
     for name, buffer in module.named_buffers():
         if name in before and buffer.shape == before[name].shape:
             found[name] = np.subtract(_array(buffer), _array(before[name]), dtype=np.float64)
@@ -229,16 +220,17 @@ def copied(module: nn.Module, dtype: torch.dtype = torch.float64) -> nn.Module:
     return copy.deepcopy(module).to(dtype)
 
 
-def tensors(values: object) -> Iterator[torch.Tensor]:
-    """The tensors in a nest of tuples, lists and mappings, in their order."""
-    if isinstance(values, torch.Tensor):
-        yield values
-    elif isinstance(values, Mapping):
-        for item in values.values():
-            yield from tensors(item)
-    elif isinstance(values, (list, tuple)):
-        for item in values:
-            yield from tensors(item)
+def mutated(module: nn.Module, mutations: Sequence[Mutation]) -> nn.Module:
+    """The module, changed in place by mutations one upon another."""
+    for mutation in mutations:
+        mutation.apply(module)
+    return module
+
+
+def _named(what: str, values: Any) -> Tensors:
+    """Copies of the float tensors in a nest, by `what` and which of them it is."""
+    found = enumerate(tensors(values))
+    return {tensor_name(what, i): _array(tensor).copy() for i, tensor in found if tensor.is_floating_point()}
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
@@ -255,15 +247,10 @@ class LayerInNet(ModuleSubject):
 
     def computed(self, mutations: Sequence[Mutation], dtype: torch.dtype, gradients: bool = True) -> Tensors:
         """Its output with these mutations one upon another. Raises CannotRun."""
-        module = copied(self.module, dtype)
-        for mutation in mutations:
-            mutation.apply(module)
-        try:
-            with torch.no_grad(), self.around(module):
-                output = module(*(_as(x, dtype) for x in self.inputs))
-        except FAILURES as error:
-            raise CannotRun(" ".join(str(error).split())[:300]) from error
-        return {"output": next(tensors(output)).contiguous().numpy()}
+        module = mutated(copied(self.module, dtype), mutations)
+        with running(), torch.no_grad(), self.around(module):
+            output = module(*(_as(x, dtype) for x in self.inputs))
+        return {"output": _array(tensors(output)[0])}
 
 
 class NetPass:
@@ -280,8 +267,7 @@ class NetPass:
         self._shared = side.shared
         modules = dict(side.model.named_modules())
         for path, mutations in known.items():
-            for mutation in mutations:
-                mutation.apply(modules[path])
+            mutated(modules[path], mutations)
         names = {entry.name for entry in context.mindspore.select("forward", mode)}
         handles = [h for name in names & set(modules) for h in self._watch(name, modules[name])]
         try:
@@ -311,40 +297,33 @@ class NetPass:
 
     def _judged(self, name: str, key: Key, inputs: tuple[Any, ...], output: torch.Tensor) -> torch.Tensor | None:
         of_mindspore, of_torch = self.context.mindspore.entries.get(key), self.context.traces.alone[0].entries.get(key)
-        if (
-            of_mindspore is None
-            or of_torch is None
-            or not of_mindspore.dtype.startswith("float")
-            or of_mindspore.nonfinite
-        ):
+        if of_mindspore is None or of_torch is None:
+            return None
+        if not of_mindspore.dtype.startswith("float") or of_mindspore.nonfinite:
             return None
         elements = self.context.mindspore.array(key)
         runs = [trace.array(key) for trace in self.context.traces.alone[1:] if key in trace.entries]
         noise = noise_of(self.context.traces.alone[0].array(key), runs, self._usual.floor(of_torch))
-        recorded = RecordedTensor("forward", elements, of_mindspore.shape, of_mindspore.sampled, noise)
-        exact = recorded.taken_from(output.detach().contiguous().numpy())
+        expected = RecordedTensor("forward", elements, of_mindspore.shape, of_mindspore.sampled, noise)
+        exact = expected.taken_from(output.detach().contiguous().numpy())
         alike = tuple(output.shape) == of_mindspore.shape
         if alike and judge(exact, [exact], elements, relative_floor=noise).verdict is not Verdict.FAIL:
             return None
-        self.found.append(self._in_net(name, inputs, recorded))
+        self.found.append(self._in_net(name, inputs, expected))
         if of_mindspore.sampled or not alike:
             self._lost = True
             return None
         return torch.from_numpy(elements.astype(np.float64).reshape(of_mindspore.shape))
 
-    def _in_net(self, name: str, inputs: tuple[Any, ...], recorded: RecordedTensor) -> LayerInNet:
+    def _in_net(self, name: str, inputs: tuple[Any, ...], expected: RecordedTensor) -> LayerInNet:
         training = self.mode == "train"
         net = self.context.model.train(training)  # the net says which of its layers train
         module = copied(dict(net.named_modules())[name], torch.float32)
-        draws = 1 if training else 0
-        return LayerInNet(
-            name,
-            module,
-            None,
-            {"output": recorded},
-            lambda copy: fixed(NamedCopy(name, copy), Draws(draws), self._shared),
-            inputs,
-        )
+
+        def around(copy: nn.Module) -> AbstractContextManager[object]:
+            return fixed(NamedCopy(name, copy), Draws(1 if training else 0), self._shared)
+
+        return LayerInNet(name, module, None, {"output": expected}, around, inputs)
 
 
 def _as(value: Any, dtype: torch.dtype) -> Any:
@@ -375,25 +354,39 @@ class ReplayTraces:
                 found.setdefault((entry.part, label), {})[tensor] = key
         return found
 
-    def subjects(self, path: str) -> list[ModuleSubject]:
-        """One for each call of a module that MindSpore ran alone, those that failed first."""
-        failed = {f.name.rpartition(" ")[0] for f in self.context.findings if f.part == ALONE}
-        calls = [call for call in self.recording.calls.values() if call.path == path]
+    def alone(self, path: str) -> ModuleSubject | None:
+        """The first call of a module that MindSpore ran alone; of those that failed, if any did."""
+        failed, calls = self._failed(ALONE), [call for call in self.recording.calls.values() if call.path == path]
         calls.sort(key=lambda call: call.label not in failed)
-        found = [self.subject(call) for call in calls if (ALONE, call.label) in self.entries]
-        return [subject for subject in found if subject.expected]
+        found = (self.subject(call) for call in calls if (ALONE, call.label) in self.entries)
+        return next((subject for subject in found if subject.expected), None)
+
+    def container(self, path: str) -> ContainerSubject | None:
+        """The first call of a container whose wiring both frameworks recorded; of those that failed, if any did."""
+        failed, every = self._failed(WIRING), list(self.recording.calls.values())
+        calls = [(call, inner_calls(every, call)) for call in every if call.path == path]
+        calls.sort(key=lambda pair: not failed & {call.label for call in (pair[0], *pair[1])})
+        for call, inner in calls:
+            expected = self._expected(WIRING, call.label, "", "output")
+            for each in inner:
+                expected |= self._expected(WIRING, each.label, f"{within(each.path, path, each.number)} ", "input")
+            if inner and expected:
+                subject = self.subject(call)
+                return ContainerSubject(path, subject.module, subject.given, expected, subject.around)
+        return None
+
+    def _failed(self, part: str) -> set[str]:
+        return {f.name.rpartition(" ")[0] for f in self.context.findings if f.part == part}
 
     def subject(self, call: Call) -> ModuleSubject:
         """One call, with every tensor that MindSpore recorded of it."""
-        expected = self._subjects(ALONE, call.label, "")
+        expected = self._expected(ALONE, call.label, "")
         module = self.modules[call.path]
 
         @contextmanager
         def around(copy: nn.Module) -> Iterator[None]:
             sides = KinkSides.of_part(self.mindspore, f"{ALONE} {call.path}#{call.number}")
-            with ExitStack() as stack:
-                stack.enter_context(taking(sides, copy))
-                stack.enter_context(fixed(NamedCopy(call.path, copy), Draws(1), self.shared))
+            with taking(sides, copy), fixed(NamedCopy(call.path, copy), Draws(1), self.shared):
                 yield
 
         paired = self.context.paired
@@ -401,23 +394,7 @@ class ReplayTraces:
         unlike = frozenset(f"{name}.grad" for name in names if name)
         return ModuleSubject(call.path, module, RecordedCall(self.recording, call), expected, around, unlike=unlike)
 
-    def container(self, path: str) -> list[ContainerSubject]:
-        """One for each call of a container whose wiring both frameworks recorded, those that failed first."""
-        failed = {f.name.rpartition(" ")[0] for f in self.context.findings if f.part == WIRING}
-        calls = [call for call in self.recording.calls.values() if call.path == path]
-        found = []
-        for call in calls:
-            inner = inner_calls(self.recording.calls.values(), call)
-            expected = self._subjects(WIRING, call.label, "", "output")
-            for each in inner:
-                expected |= self._subjects(WIRING, each.label, f"{within(each.path, path, each.number)} ", "input")
-            if inner and expected:
-                hit = bool(failed & {call.label, *(each.label for each in inner)})
-                subject = self.subject(call)
-                found.append((not hit, ContainerSubject(path, subject.module, subject.given, expected, subject.around)))
-        return [container for _, container in sorted(found, key=lambda pair: pair[0])]
-
-    def _subjects(self, part: str, label: str, prefix: str, kind: str = "") -> dict[str, RecordedTensor]:
+    def _expected(self, part: str, label: str, prefix: str, kind: str = "") -> dict[str, RecordedTensor]:
         """MindSpore's tensors of one call, by name."""
         found = {}
         for tensor, key in self.entries.get((part, label), {}).items():
@@ -479,21 +456,18 @@ class ContainerSubject(ModuleSubject):
                 recorded = given.recording.calls.get(label(path, number))
                 if recorded is None:
                     raise CannotRun(f"{path} is called once too often")
-                found.update(_named(within(path, call.path, number), "input", (args, kwargs)))
+                who = within(path, call.path, number)
+                found.update({f"{who} {name}": array for name, array in _named("input", (args, kwargs)).items()})
                 return rebuilt(recorded.output, fresh)
 
             return forward
 
         for path in numbers:
             module.get_submodule(relative(path, call.path) or "").__dict__["forward"] = forced(path)
-        for mutation in mutations:
-            mutation.apply(module)
-        try:
-            with torch.no_grad(), self.around(module):
-                output = module(*rebuilt(call.args, fresh), **rebuilt(call.kwargs, fresh))
-        except FAILURES as error:
-            raise CannotRun(" ".join(str(error).split())[:300]) from error
-        return found | {name.strip(): array for name, array in _named("", "output", output).items()}
+        mutated(module, mutations)
+        with running(), torch.no_grad(), self.around(module):
+            output = module(*rebuilt(call.args, fresh), **rebuilt(call.kwargs, fresh))
+        return found | _named("output", output)
 
 
 def inner_calls(calls: Any, outer: Call) -> list[Call]:
@@ -509,17 +483,6 @@ def within(path: str, outer: str, number: int) -> str:
     """`conv1#2`: a module's name inside a container, and which of its calls."""
     inner = relative(path, outer) or ""
     return f"{inner}#{number}" if number else inner
-
-
-def _named(who: str, what: str, values: Any) -> Tensors:
-    return {
-        f"{who} {tensor_name(what, i)}": _as_array(t) for i, t in enumerate(tensors(values)) if t.is_floating_point()
-    }
-
-
-def _as_array(tensor: torch.Tensor) -> np.ndarray:
-    array: np.ndarray = tensor.detach().contiguous().clone().numpy()
-    return array
 
 
 def children(module: nn.Module) -> bool:

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 from made_up_packages import Install
-from msmigrate.doctor.finding import OK, PROBLEM, WARNING, Finding
 from msmigrate.doctor.frameworks import Frameworks, findings
-from msmigrate.doctor.machine import Machine
+from msmigrate.doctor.machine import OK, PROBLEM, WARNING, Finding, Machine
 from msmigrate.doctor.packages import Packages
 from msmigrate.errors import WorkerFailed
 from msmigrate.training.device_targets import Targets

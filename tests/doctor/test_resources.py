@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.doctor import machine as resources
-from msmigrate.doctor.finding import OK, PROBLEM, WARNING
-from msmigrate.doctor.machine import Machine, cpu_flags
+from msmigrate.doctor.machine import OK, PROBLEM, WARNING, Machine, cpu_flags
 
 WIDE = frozenset({"avx2", "avx512f", "avx512_vnni", "amx_tile"})
 VARIABLE = "ONEDNN_MAX_CPU_ISA"

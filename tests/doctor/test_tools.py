@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from made_up_packages import Install
 from msmigrate.doctor import frameworks
-from msmigrate.doctor.finding import OK, PROBLEM, WARNING
-from msmigrate.doctor.machine import Machine
+from msmigrate.doctor.machine import OK, PROBLEM, WARNING, Machine
 from msmigrate.doctor.packages import Packages
 from msmigrate.errors import Unsupported, WorkerFailed
 from msmigrate.training.data import dataset_cache

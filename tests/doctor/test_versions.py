@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from made_up_packages import EXTENSION, Install, write
 from msmigrate.doctor import packages
-from msmigrate.doctor.finding import OK, PROBLEM, WARNING, Finding
-from msmigrate.doctor.machine import Machine
+from msmigrate.doctor.machine import OK, PROBLEM, WARNING, Finding, Machine
 from msmigrate.doctor.packages import Packages
 
 

@@ -1,26 +1,27 @@
 """Why the starting weights, or the distributions that they are drawn from, differ.
 
-A start has to be equal to the bit, so these hypotheses are tested to the bit, by the digest of the whole tensor.
+A start has to be equal to the bit, so hypotheses on it are tested to the bit, by the digest of the whole tensor. Of a
+distribution the initializers are named that MindSpore's values may have been drawn with.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
 
 from ....training.step.parameter_groups import is_norm
-from ...compare import Traces
 from ...initial_distributions import PART as DISTRIBUTION
 from ...initial_distributions import compare_distributions
-from ...result import Cause, Finding
-from ...trace import Entry, sample_positions
-from ..context import Context, owners, place
+from ...result import Cause
+from ...trace import Entry
+from ..context import Context, key_of, recorded
 from ..differences import pattern
-from ..evidence import cause, failed, key_of
-from . import init_distributions
+from ..hypotheses import cause
 
 VALUES = "values"
 GATES = {4: "LSTM gates", 3: "GRU gates or query, key and value"}
@@ -29,245 +30,234 @@ NOT_LOADED = "it was not loaded: it still has its initial values"
 FEWEST = 50  # values whose distribution can be known again
 NEAR = 4  # units in the last place that count as rounding
 RENAMED = {"Embedding": "embedding-name", "PReLU": "prelu-ln-transformer-names"}  # their weight has another name
-Told = tuple[str | None, str, str]  # fault, text, fix
+ALPHA = 1e-5  # chance that the right initializer is refused
+FEWEST_DRAWN = 10  # values that an initializer is named for
+ENOUGH = 4096  # values that tell two initializers apart
+Reading = tuple[str | None, str, str]  # fault, text, fix
+Cdf = Callable[[np.ndarray], np.ndarray]
 
 
-def starting_weights(traces: Traces, findings: Sequence[Finding], start: Mapping[str, np.ndarray]) -> list[Cause]:
-    """Causes of what failed in the starting values; start: torch's tensors by state_dict name."""
-    wrong = failed(findings, "init", VALUES)
-    names = [e.name for e in traces.alone[1].select("init", VALUES)]
-    kinds = owners(traces.alone[1], names)
-    shown: dict[Told, list[str]] = {}
-    absent: dict[Told, list[str]] = {}
-    left = []
-    for finding in wrong:
-        entry = traces.mindspore.entries.get(key_of(finding))
-        if entry is None or finding.name not in start or finding.name not in names:
-            absent.setdefault(_absent(finding.name, entry is None, start, kinds, traces), []).append(finding.name)
-        else:
-            left.append((finding, entry))
-    causes = [
-        cause("init", place(found, [*names, *found], kinds), fault, text, f"{len(found)} tensors", fix=fix)
-        for (fault, text, fix), found in absent.items()
-    ]
-    swapped, rest = _swapped(traces, left, start, kinds)
-    unknown = []
-    for finding, entry in rest:
-        said = next(_sayings(traces, entry, start, kinds), None)
-        if said is None:
-            unknown.append((finding.name, entry))
-        else:
-            shown.setdefault(said, []).append(finding.name)
-    for name, entry in unknown:
-        # a handful of drawn values has no distribution to know it by: it was left out with the rest of its layer
-        layer = name.rpartition(".")[0]
-        left_out = [
-            said for said, of in shown.items() if NOT_LOADED in said and any(layer == n.rpartition(".")[0] for n in of)
-        ]
-        if left_out and np.prod(entry.shape) < FEWEST:
-            shown[left_out[0]].append(name)
-        else:
-            causes.append(_unexplained(traces, entry, start))
-    causes += swapped
-    causes += [
-        cause(
-            "init",
-            place(found, names, kinds),
-            fault,
-            text,
-            f"equal to the bit then, {len(found)} tensors",
-            0.0,
-            fix=fix,
-        )
-        for (fault, text, fix), found in shown.items()
-    ]
-    return causes
+def explain(context: Context) -> list[Cause]:
+    """The causes of what failed in stage init."""
+    if not context.failed("init"):
+        return []
+    return _StartingWeights(context).causes() + distributions(context)
 
 
-def _absent(
-    name: str, missing: bool, start: Mapping[str, np.ndarray], kinds: Mapping[str, str], traces: Traces
-) -> Told:
-    """Why only one side has a tensor: the fault, in words, and what to write."""
-    kind, last = kinds.get(name, ""), name.rpartition(".")[2]
-    owner = name.rpartition(".")[0]
-    if missing:
-        if last == "bias" and ("Conv" in kind or kind == "Linear"):
-            return "conv-bias-default", "the layer has no bias", "has_bias=True"
-        if any(e.name == name for e in traces.alone[1].select("update", "given gradients")):
-            return "tensor-not-parameter", "MindSpore has no such tensor: it is no Parameter", "mindspore.Parameter"
-        text = "MindSpore has no such tensor: what is no Parameter is neither saved nor loaded"
-        return "buffers-not-saved", text, "Parameter(…, requires_grad=False)"
-    if name in start:
-        return (
-            "shared-weights",
-            "it is one with another weight in torch, and two in MindSpore",
-            "one Parameter for both",
-        )
-    classes = {e.name: e.module or "" for e in traces.alone[1].entries.values() if e.stage == "forward"}
-    if "InstanceNorm" in classes.get(owner, ""):
-        return "in-affine-default", "only MindSpore has it: the norm is affine", "affine=False"
-    return None, "only MindSpore has this tensor", ""
+class _StartingWeights:
+    """What MindSpore's net began with, and torch's tensors by state_dict name."""
 
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.start: dict[str, np.ndarray] = {n: t.detach().numpy() for n, t in context.model.state_dict().items()}
+        self.names = [e.name for e in context.traces.alone[1].select("init", VALUES)]
+        self.kinds = context.kinds(self.names)
 
-def _equal(traces: Traces, entry: Entry, candidate: np.ndarray) -> bool:
-    """Whether MindSpore's tensor is this one to the bit."""
-    if candidate.shape != entry.shape or str(candidate.dtype) != entry.dtype:
-        return False
-    whole = np.ascontiguousarray(candidate)
-    if entry.digest is not None:
-        return hashlib.sha256(whole.reshape(-1).data).hexdigest() == entry.digest
-    return bool(np.array_equal(_kept(whole, traces.mindspore.array(entry.key).size), traces.mindspore.array(entry.key)))
-
-
-def _kept(array: np.ndarray, count: int) -> np.ndarray:
-    flat = array.reshape(-1)
-    return flat if flat.size == count else flat[sample_positions(flat.size, count)]
-
-
-def _swapped(
-    traces: Traces,
-    left: Sequence[tuple[Finding, Entry]],
-    start: Mapping[str, np.ndarray],
-    kinds: Mapping[str, str],
-) -> tuple[list[Cause], list[tuple[Finding, Entry]]]:
-    """Tensors that hold another one's values, and those that do not."""
-    digests: dict[tuple[tuple[int, ...], str], list[str]] = {}
-    for name, array in start.items():
-        digest = hashlib.sha256(np.ascontiguousarray(array).reshape(-1).data).hexdigest()
-        digests.setdefault((array.shape, digest), []).append(name)
-    holds, rest = {}, []
-    for finding, entry in left:
-        sources = digests.get((entry.shape, entry.digest or ""), [])
-        if len(sources) == 1 and sources[0] != finding.name:  # equal constants tell nothing
-            holds[finding.name] = sources[0]
-        else:
-            rest.append((finding, entry))
-    causes, seen = [], set()
-    families: dict[str, list[tuple[str, str]]] = {}
-    for name, source in holds.items():
-        if name in seen:
-            continue
-        mutual = holds.get(source) == name
-        seen |= {name, source} if mutual else {name}
-        pair = tuple(sorted((name.rpartition(".")[2], source.rpartition(".")[2])))
-        same = name.rpartition(".")[0] == source.rpartition(".")[0]
-        words = {
-            ("bias", "weight"): "gamma and beta" if is_norm(kinds.get(name, "")) else "weight and bias",
-            ("running_mean", "running_var"): "moving_mean and moving_variance",
-        }.get((pair[0], pair[1]), "")
-        if same and mutual and words:
-            families.setdefault(f"{words} have each other's values", []).append((name, source))
-            continue
-        text = f"{name} and {source} have each other's values" if mutual else f"it has the values of {source}"
-        where = f"{name} and {source}" if mutual else name
-        fix = "one rule for each name; rename by the layer that owns the tensor"
-        causes.append(cause("init", where, "weights-swapped", text, "equal to the bit", 0.0, fix=fix))
-    for text, pairs in families.items():
-        modules = [name.rpartition(".")[0] for name, _ in pairs]
-        where = ", ".join(modules[:3]) + (f" and {len(modules) - 3} more" if len(modules) > 3 else "")
-        fix = "weight is gamma, bias is beta, running_mean moving_mean, running_var moving_variance"
-        causes.append(cause("init", where, "weights-swapped", text, "equal to the bit", 0.0, fix=fix))
-    return causes, rest
-
-
-def _sayings(traces: Traces, entry: Entry, start: Mapping[str, np.ndarray], kinds: Mapping[str, str]) -> Iterator[Told]:
-    """What was done to one tensor: the fault, in words, and what to write."""
-    array = start[entry.name]
-    for axes in permutations(range(array.ndim)):
-        if axes != tuple(range(array.ndim)) and _equal(traces, entry, array.transpose(axes)):
-            if array.ndim == 2:
-                yield "dense-transposed", "the weight is transposed", "never transpose: nn.Dense has torch's layout"
+    def causes(self) -> list[Cause]:
+        """Causes of what failed in the starting values."""
+        shown: dict[Reading, list[str]] = {}
+        absent: dict[Reading, list[str]] = {}
+        left, unknown = [], []
+        for finding in self.context.failed("init", VALUES):
+            entry = self.context.mindspore.entries.get(key_of(finding))
+            if entry is None or finding.name not in self.start or finding.name not in self.names:
+                absent.setdefault(self._absent(finding.name, entry is None), []).append(finding.name)
             else:
-                yield "weight-transposed", f"the weight's axes are permuted: {list(axes)}", "keep torch's axes"
-    for axes_flipped, words in _flips(array.ndim):
-        if _equal(traces, entry, np.flip(array, axes_flipped)):
-            yield "weight-flipped", f"the weight is reversed along {words}", ""
-    yield from _blocks(traces, entry, array)
-    if array.dtype == np.float32:
-        for bits, what in ((_half(array), "float16"), (_bfloat(array), "bfloat16")):
-            if _equal(traces, entry, bits):
-                yield "weights-rounded", f"the values went through {what}", "store checkpoints in float32"
-        with np.errstate(all="ignore"):
-            for factor in (-1.0, 0.5, 2.0, 255.0, 1 / 255.0):
-                if np.any(array) and _equal(traces, entry, array * np.float32(factor)):
-                    yield "weights-scaled", f"the values are {factor:.6g} times torch's", ""
-    whole = traces.mindspore.array(entry.key)
-    if whole.size == array.size and np.array_equal(np.sort(whole), np.sort(array.reshape(-1))):
-        yield "weight-transposed", "the same values in another order: reshaped or transposed on the way", ""
-    yield from _fresh(traces, entry, array, kinds)
-    of_mindspore = traces.mindspore.array(entry.key)
-    of_torch = _kept(array, of_mindspore.size)
-    if of_mindspore.dtype != np.float32 or of_torch.dtype != np.float32 or entry.shape != array.shape:
-        return
-    ulps = np.abs(_ordered(of_mindspore) - _ordered(of_torch))
-    if not entry.nonfinite and ulps.max() <= NEAR:
-        text = f"{int((ulps > 0).sum())} values are off by {int(ulps.max())} unit in the last place"
-        yield "weights-rounded", text, "copy the bytes; no arithmetic on the way"
-    found = pattern(of_torch, of_mindspore)
-    if found.constant and not np.array_equal(of_torch, of_mindspore) and found.factor:
-        yield "weights-scaled", f"the values are {found.factor:.6g} times torch's", ""
-    off = of_mindspore.astype(np.float64) - of_torch
-    if of_torch.size > 1 and abs(off.mean()) > 1e3 * off.std():
-        yield "weights-scaled", f"the values are torch's plus {off.mean():.6g}", ""
+                left.append(entry)
+        causes = [
+            cause("init", self.context.place(found, [*self.names, *found]), fault, text, _tensors(found), fix=fix)
+            for (fault, text, fix), found in absent.items()
+        ]
+        swapped, rest = self._swapped(left)
+        for entry in rest:
+            reading = next(self._readings(entry), None)
+            if reading is None:
+                unknown.append(entry)
+            else:
+                shown.setdefault(reading, []).append(entry.name)
+        for entry in unknown:
+            # a handful of drawn values has no distribution to know it by: it was left out with the rest of its layer
+            layer = _owner(entry.name)
+            left_out = [of for reading, of in shown.items() if NOT_LOADED in reading and layer in map(_owner, of)]
+            if left_out and np.prod(entry.shape) < FEWEST:
+                left_out[0].append(entry.name)
+            else:
+                causes.append(self._unexplained(entry))
+        causes += swapped
+        for (fault, text, fix), found in shown.items():
+            evidence = f"equal to the bit then, {_tensors(found)}"
+            causes.append(cause("init", self.context.place(found, self.names), fault, text, evidence, 0.0, fix=fix))
+        return causes
+
+    def _absent(self, name: str, missing: bool) -> Reading:
+        """Why only one side has a tensor."""
+        kind, last = self.kinds.get(name, ""), name.rpartition(".")[2]
+        alone = self.context.traces.alone[1]
+        if missing:
+            if last == "bias" and ("Conv" in kind or kind == "Linear"):
+                return "conv-bias-default", "the layer has no bias", "has_bias=True"
+            if any(e.name == name for e in alone.select("update", "given gradients")):
+                return "tensor-not-parameter", "MindSpore has no such tensor: it is no Parameter", "mindspore.Parameter"
+            text = "MindSpore has no such tensor: what is no Parameter is neither saved nor loaded"
+            return "buffers-not-saved", text, "Parameter(…, requires_grad=False)"
+        if name in self.start:
+            text = "it is one with another weight in torch, and two in MindSpore"
+            return "shared-weights", text, "one Parameter for both"
+        owners = [e.module or "" for e in alone.entries.values() if e.stage == "forward" and e.name == _owner(name)]
+        if owners and "InstanceNorm" in owners[-1]:
+            return "in-affine-default", "only MindSpore has it: the norm is affine", "affine=False"
+        return None, "only MindSpore has this tensor", ""
+
+    def _equal(self, entry: Entry, candidate: np.ndarray) -> bool:
+        """Whether MindSpore's tensor is this one to the bit."""
+        if candidate.shape != entry.shape or str(candidate.dtype) != entry.dtype:
+            return False
+        if entry.digest is not None:
+            return _digest(candidate) == entry.digest
+        of_mindspore = self.context.mindspore_values(entry.key)
+        return bool(np.array_equal(recorded(candidate, of_mindspore.size), of_mindspore))
+
+    def _swapped(self, left: Sequence[Entry]) -> tuple[list[Cause], list[Entry]]:
+        """Tensors that hold another one's values, and those that do not."""
+        digests: dict[tuple[tuple[int, ...], str], list[str]] = {}
+        for name, array in self.start.items():
+            digests.setdefault((array.shape, _digest(array)), []).append(name)
+        holds, rest = {}, []
+        for entry in left:
+            sources = digests.get((entry.shape, entry.digest or ""), [])
+            if len(sources) == 1 and sources[0] != entry.name:  # equal constants tell nothing
+                holds[entry.name] = sources[0]
+            else:
+                rest.append(entry)
+        causes, seen = [], set()
+        families: dict[str, list[str]] = {}
+        for name, source in holds.items():
+            if name in seen:
+                continue
+            mutual = holds.get(source) == name
+            seen |= {name, source} if mutual else {name}
+            pair = sorted((name.rpartition(".")[2], source.rpartition(".")[2]))
+            words = {
+                ("bias", "weight"): "gamma and beta" if is_norm(self.kinds.get(name, "")) else "weight and bias",
+                ("running_mean", "running_var"): "moving_mean and moving_variance",
+            }.get((pair[0], pair[1]), "")
+            if _owner(name) == _owner(source) and mutual and words:
+                families.setdefault(f"{words} have each other's values", []).append(_owner(name))
+                continue
+            text = f"{name} and {source} have each other's values" if mutual else f"it has the values of {source}"
+            where = f"{name} and {source}" if mutual else name
+            fix = "one rule for each name; rename by the layer that owns the tensor"
+            causes.append(cause("init", where, "weights-swapped", text, "equal to the bit", 0.0, fix=fix))
+        for text, modules in families.items():
+            where = ", ".join(modules[:3]) + (f" and {len(modules) - 3} more" if len(modules) > 3 else "")
+            fix = "weight is gamma, bias is beta, running_mean moving_mean, running_var moving_variance"
+            causes.append(cause("init", where, "weights-swapped", text, "equal to the bit", 0.0, fix=fix))
+        return causes, rest
+
+    def _readings(self, entry: Entry) -> Iterator[Reading]:
+        """What was done to one tensor."""
+        array = self.start[entry.name]
+        for (fault, text, fix), candidate in _arrangements(array):
+            if self._equal(entry, candidate):
+                yield fault, text, fix
+        of_mindspore = self.context.mindspore_values(entry.key)
+        if of_mindspore.size == array.size and np.array_equal(np.sort(of_mindspore), np.sort(array.reshape(-1))):
+            yield "weight-transposed", "the same values in another order: reshaped or transposed on the way", ""
+        yield from self._fresh(entry, array)
+        of_torch = recorded(array, of_mindspore.size)
+        if of_mindspore.dtype != np.float32 or of_torch.dtype != np.float32 or entry.shape != array.shape:
+            return
+        ulps = np.abs(_ordered(of_mindspore) - _ordered(of_torch))
+        if not entry.nonfinite and ulps.max() <= NEAR:
+            text = f"{int((ulps > 0).sum())} values are off by {int(ulps.max())} unit in the last place"
+            yield "weights-rounded", text, "copy the bytes; no arithmetic on the way"
+        found = pattern(of_torch, of_mindspore)
+        if found.constant and not np.array_equal(of_torch, of_mindspore) and found.factor:
+            yield "weights-scaled", f"the values are {found.factor:.6g} times torch's", ""
+        off = of_mindspore.astype(np.float64) - of_torch
+        if of_torch.size > 1 and abs(off.mean()) > 1e3 * off.std():
+            yield "weights-scaled", f"the values are torch's plus {off.mean():.6g}", ""
+
+    def _fresh(self, entry: Entry, array: np.ndarray) -> Iterator[Reading]:
+        """Values that no checkpoint put there: constants, or draws from the net's own initial distribution."""
+        of_mindspore, kind = self.context.mindspore_values(entry.key), self.kinds.get(entry.name, "")
+        fault = RENAMED.get(kind, "load-silent")
+        if is_norm(kind):
+            fault = "bn-params-names" if "BatchNorm" in kind else "prelu-ln-transformer-names"
+        fix = "look at what load_param_into_net returns; strict_load=True"
+        if of_mindspore.size and np.all(of_mindspore == of_mindspore[0]) and not np.all(array == array.reshape(-1)[0]):
+            value = float(of_mindspore[0])
+            if value == FRESH.get(entry.name.rpartition(".")[2]) or value in (0.0, 0.25):  # 0.25: a PReLU
+                yield fault, NOT_LOADED, fix
+            else:
+                yield None, f"it is {value:g} throughout", fix
+            return
+        key = ("init", DISTRIBUTION, entry.name, 0)
+        if (
+            key in self.context.mindspore.entries
+            and of_mindspore.size >= FEWEST
+            and not entry.nonfinite
+            and abs(pattern(recorded(array, of_mindspore.size), of_mindspore).cosine) <= 0.3
+            and compare_distributions(self.context.mindspore_values(key), of_mindspore, 1).agree
+        ):
+            yield fault, NOT_LOADED, fix
+
+    def _unexplained(self, entry: Entry) -> Cause:
+        array, of_mindspore = self.start[entry.name], self.context.mindspore_values(entry.key)
+        if entry.shape != array.shape:
+            text = f"it has shape {list(entry.shape)} where torch has {list(array.shape)}"
+            return cause("init", entry.name, None, text)
+        of_torch = recorded(array, of_mindspore.size)
+        different = int((of_torch != of_mindspore).sum())
+        evidence = f"{different} of {of_mindspore.size} compared values differ; {pattern(of_torch, of_mindspore)}"
+        return cause("init", entry.name, None, "nothing known makes these starting values", evidence)
 
 
-def _flips(rank: int) -> Iterator[tuple[tuple[int, ...], str]]:
-    if rank == 4:
-        yield (2, 3), "height and width"
-        yield (1,), "the input channels"
-    if rank >= 1:
-        yield (0,), "the output channels"
-    if rank == 2:
-        yield (1,), "the inputs"
+def _tensors(names: Sequence[str]) -> str:
+    return f"{len(names)} tensors"
 
 
-def _blocks(traces: Traces, entry: Entry, array: np.ndarray) -> Iterator[Told]:
-    """Gates, or query, key and value, in another order along the first axis."""
+def _owner(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
+def _digest(array: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).data).hexdigest()
+
+
+def _arrangements(array: np.ndarray) -> Iterator[tuple[Reading, np.ndarray]]:
+    """What a conversion may have made of a tensor, in words, and the tensor."""
+    for axes in permutations(range(array.ndim)):
+        if axes != tuple(range(array.ndim)):
+            how = "dense-transposed", "the weight is transposed", "never transpose: nn.Dense has torch's layout"
+            if array.ndim != 2:
+                how = "weight-transposed", f"the weight's axes are permuted: {list(axes)}", "keep torch's axes"
+            yield how, array.transpose(axes)
+    flips = {4: [((2, 3), "height and width"), ((1,), "the input channels")]}.get(array.ndim, [])
+    flips += [((0,), "the output channels")] if array.ndim else []
+    flips += [((1,), "the inputs")] if array.ndim == 2 else []
+    for flipped, words in flips:
+        yield ("weight-flipped", f"the weight is reversed along {words}", ""), np.flip(array, flipped)
     for count, what in GATES.items():
         if array.ndim and array.shape[0] % count == 0 and array.shape[0] > count:
-            parts = np.split(array, count)
-            for chosen in permutations(range(count)):
-                if list(chosen) != sorted(chosen) and _equal(traces, entry, np.concatenate([parts[i] for i in chosen])):
-                    fault = "lstm-gate-order" if count == 4 else "mha-packed-order"
-                    yield fault, f"the {what} are in the order {list(chosen)}", "keep torch's order"
+            parts, fault = np.split(array, count), "lstm-gate-order" if count == 4 else "mha-packed-order"
+            for order in permutations(range(count)):
+                if list(order) != sorted(order):
+                    text = f"the {what} are in the order {list(order)}"
+                    yield (fault, text, "keep torch's order"), np.concatenate([parts[i] for i in order])
     if array.ndim and array.shape[0] % 3 == 0:
         width = array.shape[0] // 3
-        for heads in range(2, min(width, 33)):
-            if width % heads == 0:
-                packed = array.reshape(3, heads, width // heads, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)
-                if _equal(traces, entry, packed):
-                    yield "mha-packed-order", f"packed by {heads} heads, each with its query, key and value", ""
-
-
-def _fresh(traces: Traces, entry: Entry, array: np.ndarray, kinds: Mapping[str, str]) -> Iterator[Told]:
-    """Values that no checkpoint put there: constants, or draws from the net's own initial distribution."""
-    of_mindspore = traces.mindspore.array(entry.key)
-    last, norm = entry.name.rpartition(".")[2], is_norm(kinds.get(entry.name, ""))
-    fault = "load-silent"
-    if norm:
-        fault = "bn-params-names" if "BatchNorm" in kinds.get(entry.name, "") else "prelu-ln-transformer-names"
-    elif kinds.get(entry.name) in RENAMED:
-        fault = RENAMED[kinds[entry.name]]
-    text = NOT_LOADED
-    fix = "look at what load_param_into_net returns; strict_load=True"
-    if of_mindspore.size and np.all(of_mindspore == of_mindspore[0]) and not np.all(array == array.reshape(-1)[0]):
-        value = float(of_mindspore[0])
-        if value == FRESH.get(last) or value in (0.0, 0.25):  # 0.25: a PReLU
-            yield fault, text, fix
-        else:
-            yield None, f"it is {value:g} throughout", fix
-        return
-    key = ("init", DISTRIBUTION, entry.name, 0)
-    drawn = traces.mindspore.entries.get(key)
-    if (
-        drawn is None
-        or of_mindspore.size < FEWEST
-        or entry.nonfinite
-        or abs(pattern(_kept(array, of_mindspore.size), of_mindspore).cosine) > 0.3
-    ):
-        return
-    if compare_distributions(traces.mindspore.array(key), of_mindspore, 1).agree:
-        yield fault, text, fix
+        for heads in (n for n in range(2, min(width, 33)) if width % n == 0):
+            packed = array.reshape(3, heads, width // heads, *array.shape[1:]).swapaxes(0, 1).reshape(array.shape)
+            text = f"packed by {heads} heads, each with its query, key and value"
+            yield ("mha-packed-order", text, ""), packed
+    if array.dtype == np.float32:
+        for bits, what in ((_half(array), "float16"), (_bfloat(array), "bfloat16")):
+            yield ("weights-rounded", f"the values went through {what}", "store checkpoints in float32"), bits
+        for factor in (-1.0, 0.5, 2.0, 255.0, 1 / 255.0) if np.any(array) else ():
+            with np.errstate(all="ignore"):
+                scaled = array * np.float32(factor)
+            yield ("weights-scaled", f"the values are {factor:.6g} times torch's", ""), scaled
 
 
 def _half(array: np.ndarray) -> np.ndarray:
@@ -288,21 +278,163 @@ def _ordered(values: np.ndarray) -> np.ndarray:
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
 
 
-def _unexplained(traces: Traces, entry: Entry, start: Mapping[str, np.ndarray]) -> Cause:
-    array, of_mindspore = start[entry.name], traces.mindspore.array(entry.key)
-    if entry.shape != array.shape:
-        text = f"it has shape {list(entry.shape)} where torch has {list(array.shape)}"
-        return cause("init", entry.name, None, text)
-    of_torch = _kept(array, of_mindspore.size)
-    different = int((of_torch != of_mindspore).sum())
-    evidence = f"{different} of {of_mindspore.size} compared values differ; {pattern(of_torch, of_mindspore)}"
-    return cause("init", entry.name, None, "nothing known makes these starting values", evidence)
+@dataclass(frozen=True)
+class FittedInitializer:
+    """An initializer that the values fit, as MindSpore writes it, and their Kolmogorov-Smirnov distance from it."""
+
+    text: str
+    distance: float
 
 
-def explain(context: Context) -> list[Cause]:
-    """The causes of what failed in stage init."""
-    if not failed(context.findings, "init"):
+def distributions(context: Context) -> list[Cause]:
+    """Causes of what failed in the initial distributions."""
+    traces, frozen = context.traces, []
+    everything = [e.name for e in traces.alone[1].select("init", DISTRIBUTION)]
+    kinds = context.kinds(everything)
+    drawn: dict[str, np.ndarray] = {}
+    expected: dict[str, np.ndarray] = {}
+    of_mindspore: dict[str, list[FittedInitializer]] = {}
+    of_torch: dict[str, list[FittedInitializer]] = {}
+    for finding in context.failed("init", DISTRIBUTION):
+        name, key = finding.name, key_of(finding)
+        values = ("init", VALUES, name, 0)
+        entry, start = traces.mindspore.entries.get(key), traces.mindspore.entries.get(values)
+        known = traces.alone[1].entries.get(values, start)
+        if entry is None and start is not None:
+            frozen.append(name)
+        elif entry is not None and not entry.nonfinite and key in traces.alone[1].entries and known is not None:
+            drawn[name], expected[name] = traces.mindspore.array(key), traces.alone[1].array(key)
+            of_mindspore[name] = matches(drawn[name], known.shape)
+            of_torch[name] = matches(expected[name], known.shape)
+    causes = []
+    if frozen:
+        text, where = (
+            "the parameter does not train: requires_grad is off in the new net",
+            context.place(frozen, everything),
+        )
+        evidence = f"{len(frozen)} parameters"
+        causes.append(cause("init", where, "parameter-frozen", text, evidence, fix="requires_grad=True"))
+    fitted, right = common(of_mindspore), common(of_torch)
+    shown: dict[tuple[str | None, str], list[str]] = {}
+    for name in drawn:
+        match = fitted.get(name)
+        ratio = drawn[name].std() / expected[name].std() if expected[name].std() else math.inf
+        text = f"drawn as {match.text}" if match else f"drawn with {ratio:.3g} times torch's deviation"
+        shown.setdefault((_fault(match, kinds.get(name, "")) if match else None, text), []).append(name)
+    for (fault, text), names in shown.items():
+        torch = list(dict.fromkeys(right[name].text for name in names if name in right))
+        text += f" where torch draws as {' or '.join(torch)}" if torch else ""
+        distances = [fitted[name].distance for name in names if name in fitted]
+        evidence = f"{len(names)} parameters"
+        evidence += f"; Kolmogorov-Smirnov distance from that at most {max(distances):.3f}" if distances else ""
+        causes.append(cause("init", context.place(names, everything), fault, text, evidence, fix=" or ".join(torch)))
+    return causes
+
+
+def common(found: dict[str, list[FittedInitializer]]) -> dict[str, FittedInitializer]:
+    """One initializer for each name among those that it fits: the one that fits the most names first.
+
+    In a layer whose fan_in happens to equal another fan, several are the same; the other layers tell them apart.
+    """
+    chosen: dict[str, FittedInitializer] = {}
+    while left := [name for name in found if name not in chosen and found[name]]:
+        votes: dict[str, tuple[int, float]] = {}
+        for name in left:
+            for match in found[name]:
+                count, off = votes.get(match.text, (0, 0.0))
+                votes[match.text] = count + 1, off - match.distance
+        best = max(votes, key=lambda text: votes[text])  # the closest of as many, and of equals the first
+        for name in left:
+            chosen.update((name, match) for match in found[name] if match.text == best)
+    return chosen
+
+
+def _fault(match: FittedInitializer, kind: str) -> str:
+    """The fault by what MindSpore drew from: its own defaults have names of their own."""
+    text = match.text
+    if text == "Normal(0.01)":
+        return "embedding-init" if kind == "Embedding" else "conv-init-old"
+    if text in ("Uniform(0.07)", "TruncatedNormal(0.01)"):
+        return "init-strings"
+    return {"HeUniform(fan_in, relu)": "he-gain", "HeNormal(fan_in, relu)": "he-fan-out"}.get(text, "initializer-other")
+
+
+def matches(values: np.ndarray, shape: Sequence[int]) -> list[FittedInitializer]:
+    """The initializers of a tensor of this shape that the values fit, in the order of `initializers`.
+
+    One-sample Kolmogorov-Smirnov test: sqrt(-ln(a / 2) / 2n) is the asymptotic critical distance.
+    """
+    x = np.sort(values[:: max(1, len(values) // ENOUGH)].astype(np.float64))
+    n = len(x)
+    if n and x[0] == x[-1]:
+        return [FittedInitializer(f"Constant({x[0]:g})", 0.0)]
+    if n < FEWEST_DRAWN:
         return []
-    start: dict[str, np.ndarray] = {name: t.detach().numpy() for name, t in context.model.state_dict().items()}
-    causes = starting_weights(context.traces, context.findings, start)
-    return causes + init_distributions.explain(context.traces, context.findings)
+    steps = np.arange(1, n + 1) / n
+    critical = math.sqrt(-math.log(ALPHA / 2) / (2 * n))
+    found = []
+    for text, cdf in initializers(shape):
+        at = cdf(x)
+        distance = float(max(np.abs(steps - at).max(), np.abs(steps - 1 / n - at).max()))
+        if distance <= critical:
+            found.append(FittedInitializer(text, distance))
+    return found
+
+
+def fans(shape: Sequence[int]) -> tuple[int, int]:
+    """fan_in and fan_out of a weight (out, in, …), as both frameworks count them; of a vector its length, twice."""
+    if len(shape) < 2:
+        size = int(shape[0]) if shape else 1
+        return size, size
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+def initializers(shape: Sequence[int]) -> Iterator[tuple[str, Cdf]]:
+    """What a tensor of this shape may be drawn with, as MindSpore writes it, and the distribution function; the
+    likelier first."""
+    fan_in, fan_out = fans(shape)
+    modes = (("fan_in", fan_in), ("fan_out", fan_out))
+    leaky = "leaky_relu, negative_slope=√5"
+    for mode, fan in modes:
+        for gain, what in ((math.sqrt(2.0), "relu"), (math.sqrt(1 / 3), leaky), (1.0, "linear")):
+            deviation = gain / math.sqrt(fan)
+            yield f"HeNormal({mode}, {what})", normal(deviation)
+            yield f"HeUniform({mode}, {what})", uniform(math.sqrt(3.0) * deviation)
+    xavier = math.sqrt(2.0 / (fan_in + fan_out))
+    yield "XavierNormal()", normal(xavier)
+    yield "XavierUniform()", uniform(math.sqrt(3.0) * xavier)
+    for deviation in (0.01, 0.02, 1.0, 0.05, 0.001):
+        yield f"Normal({deviation:g})", normal(deviation)
+        yield f"TruncatedNormal({deviation:g})", truncated(deviation, 2.0 * deviation)
+        if deviation in (0.02, 0.01):  # torch's trunc_normal_ cuts at absolute -2 and 2
+            yield f"TruncatedNormal({deviation:g}, a=-2, b=2)", truncated(deviation, 2.0)
+    for bound in (0.07, 1.0, 0.05, 0.01):
+        yield f"Uniform({bound:g})", uniform(bound)
+    for mode, fan in modes:
+        yield f"Uniform(1/√{mode})", uniform(1 / math.sqrt(fan))
+    yield "uniform on [0, 1)", lambda x: np.clip(x, 0.0, 1.0)
+    for mode, fan in modes:
+        deviation = 1 / math.sqrt(fan) / 0.87962566
+        yield f"VarianceScaling({mode}, truncated)", truncated(deviation, 2 * deviation)
+
+
+def normal(deviation: float) -> Cdf:
+    """A normal distribution around 0."""
+    return lambda x: _phi(x / deviation)
+
+
+def uniform(bound: float) -> Cdf:
+    """A uniform distribution within ±bound."""
+    return lambda x: np.clip((x + bound) / (2 * bound), 0.0, 1.0)
+
+
+def truncated(deviation: float, bound: float) -> Cdf:
+    """A normal distribution cut off at ±bound."""
+    low = float(_phi(np.array([-bound / deviation]))[0])
+    return lambda x: np.clip((_phi(x / deviation) - low) / (1 - 2 * low), 0.0, 1.0)
+
+
+def _phi(x: np.ndarray) -> np.ndarray:
+    """The standard normal distribution function."""
+    return np.array([0.5 * (1.0 + math.erf(v / math.sqrt(2.0))) for v in x])

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from ....training.data.random_draws import Mix
-from ....training.recipe.schema import Recipe
-from ...compare import Traces
 from ...record.batches import classes, step_mix
-from ...result import Cause, Finding
+from ...result import Cause
 from ...trace import Entry
-from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
+from ..context import Context, key_of
 from ..differences import pattern
-from ..evidence import Prediction, cause, judge_prediction, key_of
+from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_prediction
+from ..search import first
 
-FLOOR = 2 * FLOOR_ULPS * EPS32
 Partner = Callable[[np.ndarray], np.ndarray]
 PARTNERS: dict[str, Partner] = {
     "each is mixed with the one before it, not with the batch in reverse": lambda batch: np.roll(batch, 1, 0),
@@ -26,31 +25,29 @@ PARTNERS: dict[str, Partner] = {
 }
 
 
-def mixing(recipe: Recipe, traces: Traces, wrong: Sequence[Finding]) -> list[Cause]:
+def explain(context: Context) -> list[Cause]:
     """The causes of failed mixed images and soft targets."""
     causes: list[Cause] = []
-    if recipe.mixup is None:
+    if context.recipe.mixup is None:
         return causes
-    for name, explain in (("mixed images", _images), ("soft targets", _targets)):
-        found = next((f for f in wrong if f.name == name), None)
+    entries = context.mindspore.entries
+    for name, source, explain in (("mixed images", "images", _images), ("soft targets", "labels", _targets)):
+        found = next((f for f in context.failed("data") if f.name == name), None)
         if found is None:
             continue
-        entry = traces.mindspore.entries.get(key_of(found))
-        source = ("data", found.part, "images" if name == "mixed images" else "labels", 0)
-        given = traces.mindspore.entries.get(source)
-        mix = step_mix(recipe, int(found.part.removeprefix("step")) - 1, given.shape) if given else None
-        if name == "soft targets":
-            images = traces.mindspore.entries.get(("data", found.part, "images", 0))
-            mix = step_mix(recipe, int(found.part.removeprefix("step")) - 1, images.shape) if images else None
+        entry, given = entries.get(key_of(found)), entries.get(("data", found.part, source, 0))
+        images = entries.get(("data", found.part, "images", 0))
+        step = int(found.part.removeprefix("step")) - 1
+        mix = step_mix(context.recipe, step, images.shape) if images is not None else None
         if entry is None or given is None or mix is None or entry.nonfinite or entry.sampled or given.sampled:
             causes.append(cause("data", name, None, found.why or "the tensor cannot be compared"))
-            continue
-        causes += explain(recipe, traces, entry, traces.mindspore.array(source).reshape(given.shape), mix)
+        else:
+            causes += explain(context, entry, context.mindspore_values(given.key).reshape(given.shape), mix)
     return causes
 
 
-def _judged(subject: np.ndarray, exact: np.ndarray) -> Measure:
-    return judge_prediction(subject, Prediction(exact.reshape(-1), exact.reshape(-1).astype(np.float32)), FLOOR)
+def _outcome(subject: np.ndarray, exact: np.ndarray) -> Outcome:
+    return Outcome.of({"": judge_prediction(subject, Prediction.rounded(exact))})
 
 
 def _mixed(images: np.ndarray, mix: Mix, partner: Partner) -> np.ndarray:
@@ -69,40 +66,37 @@ def _reverse(batch: np.ndarray) -> np.ndarray:
     return np.asarray(batch[::-1])
 
 
-def _mixes(mix: Mix) -> Iterator[tuple[str, str, Mix]]:
-    yield "mixup-lambda-complement", "λ goes to the other one, 1 - λ to one's own", replace(mix, lam=1.0 - mix.lam)
-    yield "mixup-missing", "nothing is mixed", replace(mix, lam=1.0, box=None)
+def _mixes(mix: Mix, fitted: float) -> Iterator[Hypothesis[tuple[Mix, Partner]]]:
+    """Other mixes; fitted: the share that comes closest."""
+    other = replace(mix, lam=1.0 - mix.lam)
+    yield Hypothesis("mixup-lambda-complement", "λ goes to the other one, 1 - λ to one's own", (other, _reverse))
+    yield Hypothesis("mixup-missing", "nothing is mixed", (replace(mix, lam=1.0, box=None), _reverse))
     if mix.box is not None:
         top, bottom, left, right = mix.box
-        yield "mixup-box", "the box has rows and columns exchanged", replace(mix, box=(left, right, top, bottom))
-        yield "mixup-box", "mixed where CutMix was drawn", replace(mix, box=None)
-
-
-def _images(recipe: Recipe, traces: Traces, entry: Entry, images: np.ndarray, mix: Mix) -> list[Cause]:
-    subject, images = traces.mindspore.array(entry.key), images.astype(np.float64)
-    before = _judged(subject, _mixed(images, mix, _reverse))
-    if before.verdict is not Verdict.FAIL:
-        return []  # what went in was wrong already
-
-    def shown(fault: str | None, text: str, ratio: float | None, evidence: str = "") -> list[Cause]:
-        said = evidence or f"from MindSpore's own images: {ratio:.2g} times the noise, by the recipe {before.ratio:.3g}"
-        return [cause("data", "mixed images", fault, text, said, ratio, before.ratio)]
-
-    for fault, text, other in _mixes(mix):
-        found = _judged(subject, _mixed(images, other, _reverse))
-        if found.verdict is not Verdict.FAIL:
-            return shown(fault, text, found.ratio)
+        turned = replace(mix, box=(left, right, top, bottom))
+        yield Hypothesis("mixup-box", "the box has rows and columns exchanged", (turned, _reverse))
+        yield Hypothesis("mixup-box", "mixed where CutMix was drawn", (replace(mix, box=None), _reverse))
     for text, partner in PARTNERS.items():
-        for one in (mix, replace(mix, lam=1.0 - mix.lam)):
-            found = _judged(subject, _mixed(images, one, partner))
-            if found.verdict is not Verdict.FAIL:
-                return shown("mixup-partner", text, found.ratio)
-    lam = _share(subject, images.reshape(-1), _reverse(images).reshape(-1))
-    found = _judged(subject, _mixed(images, Mix(True, lam), _reverse))
-    if found.verdict is not Verdict.FAIL:
-        return shown("mixup-lambda", f"λ is {lam:.8g} where {mix.lam:.8g} was drawn", found.ratio)
-    exact = _mixed(images, mix, _reverse)
-    return shown(None, "nothing known reproduces the mixed images", None, str(pattern(exact.reshape(-1), subject)))
+        yield Hypothesis("mixup-partner", text, (mix, partner))
+        yield Hypothesis("mixup-partner", text, (other, partner))
+    text = f"λ is {fitted:.8g} where {mix.lam:.8g} was drawn"
+    yield Hypothesis("mixup-lambda", text, (Mix(True, fitted), _reverse))
+
+
+def _images(context: Context, entry: Entry, images: np.ndarray, mix: Mix) -> list[Cause]:
+    subject, images = context.mindspore_values(entry.key), images.astype(np.float64)
+    usual = _mixed(images, mix, _reverse).reshape(-1)
+    before = _outcome(subject, usual)
+    if before.reproduces:
+        return []  # what went in was wrong already
+    hypotheses = _mixes(mix, _share(subject, images.reshape(-1), _reverse(images).reshape(-1)))
+    found = first(hypotheses, lambda change: _outcome(subject, _mixed(images, *change)), before)
+    if found is not None:
+        ratio = found.outcome.worst
+        evidence = f"from MindSpore's own images: {ratio:.2g} times the noise, by the recipe {before.worst:.3g}"
+        return [caused("data", "mixed images", found, evidence)]
+    text = "nothing known reproduces the mixed images"
+    return [cause("data", "mixed images", None, text, str(pattern(usual, subject)), None, before.worst)]
 
 
 def _share(subject: np.ndarray, own: np.ndarray, other: np.ndarray) -> float:
@@ -118,40 +112,40 @@ def _rows(labels: np.ndarray, count: int, on: float, off: float) -> np.ndarray:
     return rows
 
 
-def _targets(recipe: Recipe, traces: Traces, entry: Entry, labels: np.ndarray, mix: Mix) -> list[Cause]:
-    assert recipe.mixup is not None
-    subject, count, s = traces.mindspore.array(entry.key), classes(recipe), recipe.mixup.label_smoothing
+def _targets(context: Context, entry: Entry, labels: np.ndarray, mix: Mix) -> list[Cause]:
+    assert context.recipe.mixup is not None
+    subject, count, s = (
+        context.mindspore_values(entry.key),
+        classes(context.recipe),
+        context.recipe.mixup.label_smoothing,
+    )
     if np.any((labels < 0) | (labels >= count)) or entry.shape != (len(labels), count):
         return [cause("data", "soft targets", None, "the targets are not one row of classes for each label")]
     smooth = _rows(labels, count, 1.0 - s + s / count, s / count)
     # torch sets the mix's use aside: without one λ is 1
-    before = _judged(subject, mix.lam * smooth + (1.0 - mix.lam) * smooth[::-1])
-    if before.verdict is not Verdict.FAIL:
+    before = _outcome(subject, mix.lam * smooth + (1.0 - mix.lam) * smooth[::-1])
+    if before.reproduces:
         return []
-    sorts = {
-        "": ("", smooth),
-        "the soft targets are not smoothed": ("mixup-targets-smoothing", _rows(labels, count, 1.0, 0.0)),
-        "the smoothing's mass goes to the K - 1 other classes": (
-            "label-smoothing-k-1",
-            _rows(labels, count, 1.0 - s, s / (count - 1)),
-        ),
-    }
-    shares = {
-        "": ("", mix.lam),
-        "the soft targets are not mixed": ("mixup-targets-not-mixed", 1.0),
-        "λ goes to the other one, 1 - λ to one's own": ("mixup-lambda-complement", 1.0 - mix.lam),
-    }
-    partners = {"": ("", _reverse), **{text: ("mixup-partner", p) for text, p in PARTNERS.items()}}
-    for a, (first, rows) in sorts.items():
-        for c, (third, partner) in partners.items():
-            for b, (second, lam) in shares.items():
-                found = _judged(subject, lam * rows + (1.0 - lam) * partner(rows))
-                if found.verdict is Verdict.FAIL:
-                    continue
-                evidence = f"{found.ratio:.2g} times the noise, by the recipe {before.ratio:.3g}"
-                pairs = [(fault, text) for fault, text in ((first, a), (second, b), (third, c)) if fault]
-                return [
-                    cause("data", "soft targets", fault, text, evidence, found.ratio, before.ratio)
-                    for fault, text in pairs
-                ]
-    return [cause("data", "soft targets", None, "nothing known reproduces the soft targets", "", None, before.ratio)]
+    unsmoothed, others = _rows(labels, count, 1.0, 0.0), _rows(labels, count, 1.0 - s, s / (count - 1))
+    # what is right, and how it may be otherwise: fault, in words, and its value
+    rows = [
+        ("", "", smooth),
+        ("mixup-targets-smoothing", "the soft targets are not smoothed", unsmoothed),
+        ("label-smoothing-k-1", "the smoothing's mass goes to the K - 1 other classes", others),
+    ]
+    partners = [("", "", _reverse), *(("mixup-partner", text, partner) for text, partner in PARTNERS.items())]
+    shares = [
+        ("", "", mix.lam),
+        ("mixup-targets-not-mixed", "the soft targets are not mixed", 1.0),
+        ("mixup-lambda-complement", "λ goes to the other one, 1 - λ to one's own", 1.0 - mix.lam),
+    ]
+    for row, partner, share in itertools.product(rows, partners, shares):
+        found = _outcome(subject, share[2] * row[2] + (1.0 - share[2]) * partner[2](row[2]))
+        if found.reproduces:
+            evidence = f"{found.worst:.2g} times the noise, by the recipe {before.worst:.3g}"
+            return [
+                cause("data", "soft targets", fault, text, evidence, found.worst, before.worst)
+                for fault, text, _ in (row, share, partner)
+                if fault
+            ]
+    return [cause("data", "soft targets", None, "nothing known reproduces the soft targets", "", None, before.worst)]

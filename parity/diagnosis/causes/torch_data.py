@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,15 +23,12 @@ from ...record.batches import step_keys, step_samples
 from ...record.torch_worker import exact_transforms
 from ...result import Cause, Finding
 from ...trace import sample_positions
-from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
-from ..context import Context
-from ..differences import pattern
-from ..evidence import Prediction, cause, failed, judge_prediction, key_of, or_none, unchanged
-from ..hypotheses import Hypothesis
-from .image_differences import ChannelMap, OtherBatch, affine, order, read_normalisation, shifted
-from .mixup import mixing
+from ...verdict import Verdict
+from ..context import Context, key_of
+from ..differences import ChannelMap, OtherBatch, affine, listed, order, pattern, read_normalisation, shifted
+from ..hypotheses import Hypothesis, Outcome, Prediction, cause, judge_prediction, or_none
+from . import mixup
 
-FLOOR = 2 * FLOOR_ULPS * EPS32
 GREY = 1.05 / 255  # two libraries that round the same resized pixel are at most one grey level apart
 MODES = ("nearest", "bilinear", "bicubic", "lanczos", "box", "hamming")
 Drawn = Mapping[str, Any]
@@ -39,95 +37,77 @@ Change = Callable[[dict[str, Any]], dict[str, Any]]
 
 def explain(context: Context) -> list[Cause]:
     """The causes of what failed in stage data."""
-    wrong = failed(context.findings, "data")
-    if not wrong or context.options.pair is not None:
+    if context.options.pair is not None:
         return []
-    causes = _labels(context, [f for f in wrong if f.name == "labels"])
-    causes += _images(context, [f for f in wrong if f.name == "images"])
-    return causes + mixing(context.recipe, context.traces, wrong)
+    causes: list[Cause] = []
+    for name, explained in (("labels", _labels), ("images", _images)):
+        found = next((f for f in context.failed("data") if f.name == name), None)
+        causes += explained(context, found) if found is not None else []
+    return causes + mixup.explain(context)
 
 
-def _labels(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
-    if not wrong:
-        return []
-    traces, key = context.traces, key_of(wrong[0])
-    of_mindspore, of_torch = traces.mindspore.entries.get(key), traces.alone[1].entries.get(key)
-    if of_mindspore is None or of_torch is None or of_mindspore.shape != of_torch.shape:
-        return [cause("data", "labels", None, wrong[0].why)]
-    y, x = traces.mindspore.array(key).astype(np.int64), traces.alone[1].array(key).astype(np.int64)
-    again = _same_step(context, y)
-    shown = f"torch {x[:8].tolist()}, MindSpore {y[:8].tolist()} in {wrong[0].part}"
-    if again and f"step{again}" != wrong[0].part:
-        text = f"{wrong[0].part} gets the samples of step {again} again"
-        return [cause("data", "labels", "randperm-fixed", text, shown)]
-    by = np.unique(y - x)
-    classes = context.inputs.classes
-    if len(by) == 1:
-        text = f"the classes are counted from {int(by[0])} more than in torch"
-        return [cause("data", "labels", "labels-shifted", text, shown, fix="labels counted from 0, in torch's order")]
-    if len(np.unique((y - x) % classes)) == 1:
+def _labels(context: Context, wrong: Finding) -> list[Cause]:
+    key, of_torch = key_of(wrong), context.traces.alone[1]
+    entry, expected = context.mindspore.entries.get(key), of_torch.entries.get(key)
+    if entry is None or expected is None or entry.shape != expected.shape:
+        return [cause("data", "labels", None, wrong.why)]
+    y, x = context.mindspore_values(key).astype(np.int64), of_torch.array(key).astype(np.int64)
+    every = [e for e in of_torch.select("data") if e.name == "labels"]
+    same = [e.part for e in every if np.array_equal(of_torch.array(e.key), y)]
+    off, classes, fix = np.unique(y - x), context.inputs.classes, ""
+    if len(same) == 1 and same[0] != wrong.part:
+        fault, text = "randperm-fixed", f"{wrong.part} gets the samples of step {same[0].removeprefix('step')} again"
+    elif len(np.unique(off % classes)) == 1:
+        fault, fix = "labels-shifted", "labels counted from 0, in torch's order"
         text = f"every label is {int((y - x)[0] % classes):+d}, modulo the {classes} classes"
-        return [cause("data", "labels", "labels-shifted", text, shown, fix="labels counted from 0, in torch's order")]
-    if np.array_equal(np.sort(x), np.sort(y)):
-        return [cause("data", "labels", "shuffle-default", "the samples come in another order", shown)]
-    if len({(int(a), int(b)) for a, b in zip(x, y, strict=True)}) == len(np.unique(x)) == len(np.unique(y)):
-        text = "the classes have other numbers: folders were counted in another order"
-        return [cause("data", "labels", "labels-permuted", text, shown)]
-    return [cause("data", "labels", None, "nothing known reproduces the labels", shown)]
+        if len(off) == 1:
+            text = f"the classes are counted from {int(off[0])} more than in torch"
+    elif np.array_equal(np.sort(x), np.sort(y)):
+        fault, text = "shuffle-default", "the samples come in another order"
+    elif len(set(zip(x.tolist(), y.tolist(), strict=True))) == len(np.unique(x)) == len(np.unique(y)):
+        fault, text = "labels-permuted", "the classes have other numbers: folders were counted in another order"
+    else:
+        fault, text = "", "nothing known reproduces the labels"
+    shown = f"torch {x[:8].tolist()}, MindSpore {y[:8].tolist()} in {wrong.part}"
+    return [cause("data", "labels", fault or None, text, shown, fix=fix)]
 
 
-def _same_step(context: Context, labels: np.ndarray) -> int:
-    """The step whose labels in torch these are, where no other step has the same; 0 for none."""
-    found = [
-        int(e.part.removeprefix("step"))
-        for e in context.traces.alone[1].select("data")
-        if e.name == "labels" and np.array_equal(context.traces.alone[1].array(e.key), labels)
-    ]
-    return found[0] if len(found) == 1 else 0
-
-
-def _images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
-    if not wrong:
-        return []
-    key = key_of(wrong[0])
+def _images(context: Context, wrong: Finding) -> list[Cause]:
+    key, of_torch = key_of(wrong), context.traces.alone[0]
     entry = context.mindspore.entries.get(key)
     if entry is None or entry.nonfinite or len(entry.shape) != 4:
-        return [cause("data", "images", None, wrong[0].why)]
-    step = int(wrong[0].part.removeprefix("step")) - 1
-    subject = context.mindspore.array(key)
-    size = int(np.prod(entry.shape, dtype=np.int64))
-    positions = None if subject.size == size else sample_positions(size, subject.size)
+        return [cause("data", "images", None, wrong.why)]
+    step, images = int(wrong.part.removeprefix("step")) - 1, context.mindspore_values(key)
     for other in range(min(step, 4)):
         earlier = ("data", f"step{other + 1}", "images", 0)
-        trace = context.traces.alone[0]
-        if earlier in trace.entries and trace.array(earlier).size == subject.size:
-            found = judge_prediction(subject, unchanged(context.traces, earlier), FLOOR)
+        if earlier in of_torch.entries and of_torch.array(earlier).size == images.size:
+            found = judge_prediction(images, context.unchanged(earlier))
             if found.verdict is not Verdict.FAIL:
-                text = f"{wrong[0].part} gets the images of step {other + 1} again"
+                text = f"{wrong.part} gets the images of step {other + 1} again"
                 evidence = f"{found.ratio:.2g} times the noise from those"
-                return [cause("data", "images", "randperm-fixed", text, evidence, found.ratio, wrong[0].ratio)]
-    search = _Search(context, step, OtherBatch.of(subject, entry.shape, positions), positions)
-    return search.causes()
+                return [cause("data", "images", "randperm-fixed", text, evidence, found.ratio, wrong.ratio)]
+    return PipelineSubject(context, step, images, entry.shape).causes()
 
 
-class _Search:
-    """The search for what makes one batch of MindSpore's images."""
+class PipelineSubject:
+    """One batch of MindSpore's images, and what other pipelines make of its samples."""
 
-    def __init__(self, context: Context, step: int, seen: OtherBatch, positions: np.ndarray | None) -> None:
-        recipe = context.recipe
+    def __init__(self, context: Context, step: int, images: np.ndarray, shape: tuple[int, ...]) -> None:
+        recipe, size = context.recipe, int(np.prod(shape, dtype=np.int64))
         self.parts = [Part.model_validate(part) for part in recipe.data.transforms]
-        self.samples = step_samples(recipe, step + 1)[step]
-        self.keys = step_keys(recipe, step)
-        self.seen, self.positions = seen, positions
+        self.samples, self.keys = step_samples(recipe, step + 1)[step], step_keys(recipe, step)
+        self.positions = None if images.size == size else sample_positions(size, images.size)
+        self.seen = OtherBatch.of(images, shape, self.positions)
         normalize = [part for part in self.parts if short(part) == "Normalize"]
         args = table.arguments("Normalize", normalize[0].args) if normalize else {}
         self.mean, self.std = args.get("mean", [0.0] * 64), args.get("std", [1.0] * 64)
+        self.before: float | None = None  # of torch's own pipeline, None where its images have another size
 
-    def made(self, pipeline: Pipeline, dtype: torch.dtype = torch.float64) -> np.ndarray | None:
+    def made(self, pipeline: Pipeline) -> np.ndarray | None:
         """The batch that a pipeline makes, None where it cannot or has another size."""
 
         def batch() -> np.ndarray:
-            with exact_transforms(dtype):
+            with exact_transforms(torch.float64):
                 return pipeline.batch(self.samples, self.keys)
 
         try:
@@ -136,11 +116,11 @@ class _Search:
             return None
         return found if found is not None and found.shape == self.seen.shape else None
 
-    def judged(self, exact: np.ndarray, single: np.ndarray) -> Measure:
-        """MindSpore's images held against a batch."""
-        return judge_prediction(self.seen.values, Prediction(self._kept(exact), self._kept(single)), FLOOR)
+    def outcome(self, batch: np.ndarray) -> Outcome:
+        """MindSpore's images judged against a batch."""
+        return Outcome.of({"images": judge_prediction(self.seen.values, Prediction.rounded(self._recorded(batch)))})
 
-    def _kept(self, batch: np.ndarray) -> np.ndarray:
+    def _recorded(self, batch: np.ndarray) -> np.ndarray:
         flat = batch.reshape(-1)
         return flat if self.positions is None else flat[self.positions]
 
@@ -149,89 +129,75 @@ class _Search:
         of_torch = self.made(Pipeline(self.parts))
         if of_torch is None:
             shape = f"shape {list(self.seen.shape)}"
-            return self._tried(None) or [cause("data", "images", None, f"nothing known gives images of {shape}")]
-        single = of_torch.astype(np.float32)
-        before = self.judged(of_torch, single)
-        shown = self._read(of_torch, before.ratio)
-        return shown or self._tried(before) or [self._unexplained(of_torch, before)]
+            return self._tried() or [cause("data", "images", None, f"nothing known gives images of {shape}")]
+        self.before = self.outcome(of_torch).worst
+        return self._read(of_torch) or self._tried() or [self._unexplained(of_torch)]
 
-    def _read(self, of_torch: np.ndarray, before: float) -> list[Cause]:
+    def _cause(self, place: str, fault: str | None, text: str, evidence: str, ratio: float | None = 0.0) -> Cause:
+        return cause("data", place, fault, text, evidence, ratio, self.before)
+
+    def _read(self, of_torch: np.ndarray) -> list[Cause]:
         """What the numbers themselves say."""
         found = order(of_torch, self.seen)
         if found is not None and found != sorted(found):
             evidence = f"sample by sample they are torch's number {', '.join(str(i + 1) for i in found[:8])}"
-            text = "the images come in another order"
-            return [cause("data", "images", "shuffle-default", text, evidence, 0.0, before)]
+            return [self._cause("images", "shuffle-default", "the images come in another order", evidence)]
         channels = affine(of_torch, self.seen)
         if channels is not None:
-            return self._normalised(channels, before)
+            return self._normalised(channels)
         turned = {"mirrored": of_torch[..., ::-1], "upside down": of_torch[..., ::-1, :]}
         if of_torch.shape[-1] == of_torch.shape[-2]:
             turned["transposed, rows for columns"] = of_torch.swapaxes(-1, -2)
         for text, other in turned.items():
-            if self.judged(other, other.astype(np.float32)).verdict is not Verdict.FAIL:
-                fault = "images-turned"
-                return [cause("data", "images", fault, f"the images are {text}", "equal to torch's then", 0.0, before)]
+            if self.outcome(other).reproduces:
+                return [self._cause("images", "images-turned", f"the images are {text}", "equal to torch's then")]
         moved = shifted(of_torch, self.seen)
         if moved is not None:
-            down, right = moved
-            text = f"the crop stands {down:+d} rows and {right:+d} columns off"
+            text = f"the crop stands {moved[0]:+d} rows and {moved[1]:+d} columns off"
             evidence = "but for the border, the images moved by that are torch's"
             where = next((short(p) for p in self.parts if short(p) in ("CenterCrop", "RandomCrop")), "images")
-            return [cause("data", where, "centercrop-rounding", text, evidence, 0.0, before)]
+            return [self._cause(where, "centercrop-rounding", text, evidence)]
         return []
 
-    def _normalised(self, found: ChannelMap, before: float) -> list[Cause]:
+    def _normalised(self, found: ChannelMap) -> list[Cause]:
         reading = read_normalisation(found, self.mean[: len(found.scale)], self.std[: len(found.scale)])
         where = "channels" if reading.fault in ("bgr", "channels-permuted") else "Normalize"
         evidence = (
-            f"channel by channel MindSpore's images are {_list(found.scale)} times torch's plus {_list(found.offset)}"
+            f"channel by channel MindSpore's images are {listed(found.scale)} times torch's plus {listed(found.offset)}"
         )
         fix = f"mean={list(self.mean)}, std={list(self.std)}" if reading.fault.startswith("normalize-") else ""
-        return [cause("data", where, reading.fault, reading.text, evidence, 0.0, before, fix)]
+        return [cause("data", where, reading.fault, reading.text, evidence, 0.0, self.before or 0.0, fix)]
 
-    def _tried(self, before: Measure | None) -> list[Cause]:
+    def _tried(self) -> list[Cause]:
         """The pipelines with one thing changed, and besides it perhaps another normalisation."""
         close: tuple[DataHypothesis, float] | None = None
-        start = before.ratio if before is not None else None
+        as_it_is = "as it is it has another size" if self.before is None else f"as it is {self.before:.3g}"
         for one in hypotheses(self.parts):
             made = self.made(one.change)
             if made is None:
                 continue
-            found = self.judged(made, made.astype(np.float32))
-            if found.verdict is not Verdict.FAIL:
-                evidence = (
-                    f"torchvision's pipeline so changed: {found.ratio:.2g} times the noise; as it is {_times(start)}"
-                )
-                return [cause("data", one.place, one.fault, one.text, evidence, found.ratio, start, one.fix)]
+            found = self.outcome(made)
+            if found.reproduces:
+                evidence = f"torchvision's pipeline so changed: {found.worst:.2g} times the noise; {as_it_is}"
+                return [self._cause(one.place, one.fault, one.text, evidence, found.worst)]
             both = affine(made, self.seen)
             if both is not None:
                 evidence = "with both, torchvision's pipeline gives MindSpore's images"
-                first = cause("data", one.place, one.fault, one.text, evidence, 0.0, start, one.fix)
-                return [first, *self._normalised(both, start or 0.0)]
-            off = np.abs(self._kept(made).astype(np.float64) - self.seen.values)
+                return [self._cause(one.place, one.fault, one.text, evidence), *self._normalised(both)]
+            off = np.abs(self._recorded(made).astype(np.float64) - self.seen.values)
             grey = GREY / float(np.min(self.std[: made.shape[1]]))
             if off.max() <= grey and (close is None or off.mean() < close[1]):
                 close = (one, float(off.mean()))
-        if close is None or before is None:
+        if close is None or self.before is None:
             return []
-        one, _ = close
-        evidence = f"torchvision's pipeline so changed agrees to one grey level of each pixel; as it is {_times(start)}"
-        return [cause("data", one.place, one.fault, one.text, evidence, None, start, one.fix)]
+        evidence = f"torchvision's pipeline so changed agrees to one grey level of each pixel; {as_it_is}"
+        return [self._cause(close[0].place, close[0].fault, close[0].text, evidence, None)]
 
-    def _unexplained(self, of_torch: np.ndarray, before: Measure) -> Cause:
-        found = pattern(self._kept(of_torch), self.seen.values)
-        off = np.abs(self._kept(of_torch) - self.seen.values) > 1e-3 * self.seen.spread
+    def _unexplained(self, of_torch: np.ndarray) -> Cause:
+        found = pattern(self._recorded(of_torch), self.seen.values)
+        off = np.abs(self._recorded(of_torch) - self.seen.values) > 1e-3 * self.seen.spread
         evidence = f"{found}; {float(off.mean()):.1%} of the pixels differ"
-        return cause("data", "images", None, "nothing known reproduces the images", evidence, None, before.ratio)
-
-
-def _times(ratio: float | None) -> str:
-    return "it has another size" if ratio is None else f"{ratio:.3g}"
-
-
-def _list(values: np.ndarray) -> str:
-    return "[" + ", ".join(f"{value:.5g}" for value in values) + "]"
+        return self._cause("images", None, "nothing known reproduces the images", evidence, None)
 
 
 @dataclass(frozen=True)
@@ -287,9 +253,9 @@ def hypotheses(parts: Sequence[Part]) -> Iterator[DataHypothesis]:
         if is_random(part):
             yield from _drawn(parts, i)
         yield from _arguments(parts, i)
-        rest = [other for k, other in enumerate(parts) if k != i]
         if name not in ("ToTensor", "Normalize"):
-            yield Hypothesis("transform-missing", f"{name} is left out", Pipeline(rest), place=name)
+            rest = Pipeline([*parts[:i], *parts[i + 1 :]])
+            yield Hypothesis("transform-missing", f"{name} is left out", rest, place=name)
     if any(is_random(part) for part in parts):
         for text, change in {
             "each image gets the draws of the next": lambda k: (k[0], k[1], k[2] + 1),
@@ -309,28 +275,24 @@ def _changed(parts: Sequence[Part], i: int, **args: Any) -> list[Part]:
 def _resized(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
     args = table.arguments("Resize", parts[i].args)
     given = str(args.get("interpolation", "bilinear")).rpartition(".")[2].lower()
-    for mode in ("bilinear", "bicubic", "nearest"):
+    size = args["size"]
+    for mode in ("bilinear", "bicubic"):
         text = f"resized ({mode}) without the smoothing that PIL does while it shrinks"
-        done = {i: lambda image, mode=mode: _unsmoothed(image, args["size"], mode)}
-        if mode != "nearest":
-            yield Hypothesis("resize-antialias", text, Pipeline(parts, done), place="Resize")
+        done = {i: partial(_unsmoothed, size=size, mode=mode)}
+        yield Hypothesis("resize-antialias", text, Pipeline(parts, done), place="Resize")
     for mode in MODES:
         if mode != given:
             fault = "resize-antialias-enum" if mode == "lanczos" else "resize-interpolation"
             text = f"resized by {mode} where the recipe has {given}"
             yield Hypothesis(fault, text, Pipeline(_changed(parts, i, interpolation=mode)), place="Resize")
-    size = args["size"]
+    others = {}
     for by in (1, -1):
         other = size + by if isinstance(size, int) else [s + by for s in size]
-        yield Hypothesis(
-            "transform-argument",
-            f"resized to {other} where the recipe has {size}",
-            Pipeline(_changed(parts, i, size=other)),
-            place="Resize",
-        )
+        others[f"resized to {other} where the recipe has {size}"] = other
     if isinstance(size, int):
-        text = f"resized to {size}×{size}, not the shorter side to {size}"
-        yield Hypothesis("transform-argument", text, Pipeline(_changed(parts, i, size=[size, size])), place="Resize")
+        others[f"resized to {size}×{size}, not the shorter side to {size}"] = [size, size]
+    for text, other in others.items():
+        yield Hypothesis("transform-argument", text, Pipeline(_changed(parts, i, size=other)), place="Resize")
 
 
 def _unsmoothed(image: Any, size: Any, mode: str) -> Any:
@@ -352,21 +314,16 @@ def _unsmoothed(image: Any, size: Any, mode: str) -> Any:
 
 def _cropped(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
     size = parts[i].args["size"]
-    height, width = (size, size) if isinstance(size, int) else (size[0], size[-1])
-    for down in (0, -1, 1):
-        for right in (0, -1, 1):
-            for rounding in ("floor", "ceil"):
-                done = {i: lambda x, d=down, r=right, how=rounding: _cut(x, height, width, d, r, how)}
-                where = (
-                    f"{down:+d} rows and {right:+d} columns"
-                    if (down, right) != (0, 0)
-                    else f"an odd margin's {rounding}"
-                )
-                text = f"the centre crop is off by {where}"
-                yield Hypothesis("centercrop-rounding", text, Pipeline(parts, done), place="CenterCrop")
+    shape = (size, size) if isinstance(size, int) else (size[0], size[-1])
+    for down, right, how in itertools.product((0, -1, 1), (0, -1, 1), ("floor", "ceil")):
+        where = f"{down:+d} rows and {right:+d} columns" if down or right else f"an odd margin's {how}"
+        done = {i: partial(_cut, shape=shape, down=down, right=right, how=how)}
+        text = f"the centre crop is off by {where}"
+        yield Hypothesis("centercrop-rounding", text, Pipeline(parts, done), place="CenterCrop")
 
 
-def _cut(image: Any, height: int, width: int, down: int, right: int, how: str) -> Any:
+def _cut(image: Any, shape: tuple[int, int], down: int, right: int, how: str) -> Any:
+    height, width = shape
     up = (lambda n: -(-n // 2)) if how == "ceil" else (lambda n: n // 2)
     left, top = up(image.size[0] - width) + right, up(image.size[1] - height) + down
     return image.crop((left, top, left + width, top + height))
@@ -393,10 +350,7 @@ def _drawn(parts: Sequence[Part], i: int) -> Iterator[DataHypothesis]:
         changes["does nothing"] = lambda d: {**d, "ops": []}
         changes["has its magnitudes negated"] = lambda d: {**d, "ops": [(op, -m) for op, m in d["ops"]]}
     if name == "ColorJitter":
-        changes["jitters in the order of its arguments"] = lambda d: {
-            **d,
-            "order": sorted(d["order"]),
-        }
+        changes["jitters in the order of its arguments"] = lambda d: {**d, "order": sorted(d["order"])}
     for text, change in changes.items():
         yield Hypothesis("random-transform", f"{name} {text}", Pipeline(parts, drawn={i: change}), place=name)
 

@@ -9,10 +9,9 @@ is wrong before it.
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -23,25 +22,12 @@ from ...initial_distributions import PART as DISTRIBUTION
 from ...noise import UsualNoise
 from ...record.torch_kinks import KinkSides, taking
 from ...result import Cause, Finding
-from ...trace import Entry, sample_positions
 from ...verdict import Measure, Verdict
-from ..context import Context, owners, place
+from ..context import Context, key_of, recorded
 from ..differences import pattern
-from ..evidence import (
-    Prediction,
-    cause,
-    comparable,
-    failed,
-    family,
-    judge_prediction,
-    key_of,
-    mindspore_values,
-    or_none,
-    torch_values,
-)
-from .clipping import first_step, scale_at
-from .loss_scale import ran_over
-from .torch_loss import Loss, explained
+from ..hypotheses import Outcome, Prediction, cause, judge_prediction, or_none
+from .gradient_scaling import first_step, overflowing_steps, scale_at
+from .torch_loss import Loss, explained, value_and_gradient
 
 ROUND = 2e-3  # how near a coefficient has to be to a number with a meaning
 HEAD_FLOOR = 4e-6  # the head's inputs are MindSpore's own, rounded to float32
@@ -62,36 +48,71 @@ class GradientCombination:
         return abs(self.loss - 1.0) < ROUND and abs(self.logits) < ROUND
 
     def times(self, factor: float) -> GradientCombination:
-        """The mix multiplied."""
+        """The combination multiplied."""
         return GradientCombination(self.loss * factor, self.logits * factor)
 
-    def of(self, backward: GradientBasis, name: str) -> Prediction:
-        """What the mix makes of a parameter's gradient."""
-        exact = self.loss * backward.loss[name].exact + self.logits * backward.logits[name].exact
-        single = self.loss * backward.loss[name].single + self.logits * backward.logits[name].single
-        return Prediction(exact, single)
+
+PLAIN = GradientCombination(1.0, 0.0)
+
+
+@dataclass(frozen=True)
+class GradientBasis:
+    """Gradients of the loss and of the logits' sum by parameter, in recorded elements; what they are of, in words.
+
+    floor: noise that their inputs bring with them, 0 where torch's recorded noise is to be taken. samples: of the loss,
+    what each sample adds to it.
+    """
+
+    what: str
+    loss: dict[str, Prediction]
+    logits: dict[str, Prediction]
+    floor: float = 0.0
+    samples: tuple[Arrays, ...] = ()
+
+    def combined(self, mix: GradientCombination, name: str) -> Prediction:
+        """What a combination makes of a parameter's gradient."""
+        loss, logits = self.loss[name], self.logits[name]
+        exact = mix.loss * loss.exact + mix.logits * logits.exact
+        return Prediction(exact, mix.loss * loss.single + mix.logits * logits.single)
+
+    def outcome(self, context: Context, mix: GradientCombination, names: Sequence[str]) -> Outcome:
+        """MindSpore's gradients of these parameters, judged against a combination."""
+        return Outcome.of({name: self._judged(context, mix, name) for name in names})
+
+    def _judged(self, context: Context, mix: GradientCombination, name: str) -> Measure:
+        key, floor = _key(name), self.floor
+        if not floor:
+            family = context.family(key)
+            exact = family[0].array(key)
+            runs = [trace.array(key) for trace in family[1:] if key in trace.entries]
+            size = float(np.linalg.norm(exact)) or 1.0
+            floor = max((float(np.linalg.norm(run - exact)) / size for run in runs), default=0.0)
+            floor = max(floor, UsualNoise(family, context.traces.alone[1]).floor(family[0].entries[key]))
+        return judge_prediction(context.mindspore_values(key), self.combined(mix, name), floor)
+
+
+def _key(name: str) -> tuple[str, str, str, int]:
+    return ("gradients", "parameters", name, 0)
 
 
 def explain(context: Context) -> list[Cause]:
     """The causes of what failed in stage gradients."""
-    wrong = failed(context.findings, "gradients")
+    wrong = context.failed("gradients")
     if not wrong:
         return []
-    causes = _absent(context, wrong)
+    causes = _absent(context, [f for f in wrong if f.part == "parameters"])
     found_loss = explained(context)
     if any(each.fault is None for each in found_loss.causes):
         return causes  # gradients of a loss that nobody knows
-    loss = found_loss.loss
-    at_head = last_layer_gradients(context, loss, max(1, first_step(context.traces)))
-    mix = GradientCombination(1.0, 0.0)
-    if at_head is not None:
-        mix, found = _from(context, at_head, HEAD_FLOOR)
-        causes += found
+    loss, step = found_loss.loss, max(1, first_step(context.mindspore))
+    at_head = last_layer_gradients(context, loss, step)
+    mix, found = _from(context, at_head) if at_head is not None else (PLAIN, [])
+    causes += found
     if _reached(context):  # the forward pass is right, so the gradients of all parameters can be computed
-        whole = step_gradients(context, loss, max(1, first_step(context.traces)))
+        whole = step_gradients(context, loss, step)
         if whole is not None:
             if at_head is None:
-                mix, found = _from(context, whole, 0.0)
+                mix, found = _from(context, whole)
                 causes += found
             causes += _one_by_one(context, wrong, whole, mix)
         causes += _of_the_images(context, wrong) if not causes else []
@@ -101,98 +122,77 @@ def explain(context: Context) -> list[Cause]:
 def _of_the_images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     """The gradient of the images, where it alone is off."""
     found = next((f for f in wrong if f.part == "images"), None)
-    if found is None or any(f.part == "parameters" for f in wrong) or not comparable(context.traces, key_of(found)):
+    if found is None or any(f.part == "parameters" for f in wrong) or not context.comparable(key_of(found)):
         return []
-    how = pattern(torch_values(context.traces, key_of(found)), mindspore_values(context.traces, key_of(found)))
+    how = pattern(context.torch_values(key_of(found)), context.mindspore_values(key_of(found)))
     text = "the gradient of the images alone is off: it leaves the first layer wrong"
     return [cause("gradients", "images", None, text, str(how), None, found.ratio)]
 
 
 def _reached(context: Context) -> bool:
     """Whether MindSpore's forward pass in training, and with it the logits, agree with torch's."""
-    return not failed(context.findings, "forward", "train") and not [
-        f for f in failed(context.findings, "loss", "step1") if f.name == "logits"
-    ]
+    wrong = [*context.failed("forward", "train"), *(f for f in context.failed("loss", "step1") if f.name == "logits")]
+    return not wrong
 
 
 def _absent(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     """Gradients that one side lacks, and such that are not finite."""
-    traces = context.traces
-    causes = []
-    frozen = {
-        f.name
-        for f in failed(context.findings, "init", DISTRIBUTION)
-        if ("init", DISTRIBUTION, f.name, 0) not in traces.mindspore.entries
-    }
-    missing = [f.name for f in wrong if f.part == "parameters" and key_of(f) not in traces.mindspore.entries]
-    # of what is frozen or not there at all stage init has said so
-    missing = [n for n in missing if n not in frozen and ("init", "values", n, 0) in traces.mindspore.entries]
+    traces, entries = context.traces, context.mindspore.entries
+    causes: list[Cause] = []
     everything = [e.name for e in traces.matched[0].select("gradients", "parameters")]
-    kinds = owners(traces.alone[1], everything)
-    if missing:
-        text = "the parameter has no gradient: it is frozen, or not among the weights that are differentiated"
-        evidence = f"MindSpore records {len(everything) - len(missing)} of {len(everything)} gradients"
-        fix = "requires_grad=True, and value_and_grad over net.trainable_params()"
-        causes.append(
-            cause("gradients", place(missing, everything, kinds), "parameter-frozen", text, evidence, fix=fix)
-        )
-    extra = [
-        f.name for f in wrong if f.part == "parameters" and not any(key_of(f) in t.entries for t in traces.matched)
-    ]
-    zero = [name for name in extra if traces.mindspore.entries[("gradients", "parameters", name, 0)].norm == 0.0]
-    if zero:
-        text = "the loss does not reach it: torch gives it no gradient and leaves it alone, MindSpore one of zeros"
-        causes.append(
-            cause(
-                "gradients",
-                place(zero, [*everything, *zero], kinds),
-                "unused-param-zero-grad",
-                text,
-                f"{len(zero)} gradients",
-            )
-        )
+    # of what is frozen or not there at all stage init has said so
+    drawn = [f.name for f in context.failed("init", DISTRIBUTION)]
+    frozen = {name for name in drawn if ("init", DISTRIBUTION, name, 0) not in entries}
+    missing = [f.name for f in wrong if key_of(f) not in entries and f.name not in frozen]
+    missing = [name for name in missing if ("init", "values", name, 0) in entries]
+    extra = [f.name for f in wrong if not any(key_of(f) in t.entries for t in traces.matched)]
+    zero = [name for name in extra if entries[_key(name)].norm == 0.0]
     moving = [name for name in extra if name not in zero]
-    if moving:
-        text = "it trains in MindSpore, and is frozen in torch"
-        where = place(moving, [*everything, *moving], kinds)
-        fix = "requires_grad=False before the optimizer is made"
-        causes.append(cause("gradients", where, "requires-grad-frontend", text, f"{len(moving)} gradients", fix=fix))
-    bad = {e.name: e.nonfinite for e in traces.mindspore.select("gradients", "parameters") if e.nonfinite}
-    nan = [f.name for f in wrong if f.part == "parameters" and f.name in bad]
+
+    def add(names: list[str], fault: str | None, text: str, evidence: str, fix: str = "") -> None:
+        if names:
+            where = context.place(names, [*everything, *names])
+            causes.append(cause("gradients", where, fault, text, evidence, fix=fix))
+
+    text = "the parameter has no gradient: it is frozen, or not among the weights that are differentiated"
+    evidence = f"MindSpore records {len(everything) - len(missing)} of {len(everything)} gradients"
+    fix = "requires_grad=True, and value_and_grad over net.trainable_params()"
+    add(missing, "parameter-frozen", text, evidence, fix)
+    text = "the loss does not reach it: torch gives it no gradient and leaves it alone, MindSpore one of zeros"
+    add(zero, "unused-param-zero-grad", text, f"{len(zero)} gradients")
+    text, fix = "it trains in MindSpore, and is frozen in torch", "requires_grad=False before the optimizer is made"
+    add(moving, "requires-grad-frontend", text, f"{len(moving)} gradients", fix)
+    bad = {e.name: e.nonfinite for e in context.mindspore.select("gradients", "parameters") if e.nonfinite}
+    nan = [f.name for f in wrong if f.name in bad]
     if nan:
         counts = "values that are not finite: " + ", ".join(f"{name} {bad[name]}" for name in nan[:3])
-        over = ran_over(traces)
-        if over:
+        if over := overflowing_steps(traces):
             text = f"step {over[0]}, whose gradients overflow, is taken and not skipped"
             fix = "mindspore.amp.all_finite of the gradients decides whether the optimizer runs"
             causes.append(cause("gradients", "loss scale", "overflow-not-skipped", text, counts, fix=fix))
         else:
-            causes.append(cause("gradients", place(nan, everything, kinds), None, "the gradient is not finite", counts))
+            add(nan, None, "the gradient is not finite", counts)
     return causes
 
 
-def _from(context: Context, backward: GradientBasis, floor: float) -> tuple[GradientCombination, list[Cause]]:
-    """The mix that MindSpore's gradients are, and what it means; the plain one where it is not a mix."""
-    names = [n for n in backward.loss if comparable(context.traces, ("gradients", "parameters", n, 0))]
-    if not names:
-        return GradientCombination(1.0, 0.0), []
-    plain = GradientCombination(1.0, 0.0)
-    before = [_judged(context, backward, plain, name, floor) for name in names]
-    if all(m.verdict is not Verdict.FAIL for m in before):
-        return plain, []
-    mix = _solved(context, backward, names)
-    after = [_judged(context, backward, mix, name, floor) for name in names]
-    if any(m.verdict is Verdict.FAIL for m in after) or mix.plain:
-        shares = share_of_samples(context, backward)
-        return plain, [_shared(context, shares, max(m.ratio for m in before))] if shares is not None else []
+def _from(context: Context, basis: GradientBasis) -> tuple[GradientCombination, list[Cause]]:
+    """The combination that MindSpore's gradients are, and what it means; the plain one where they are none."""
+    names = [name for name in basis.loss if context.comparable(_key(name))]
+    before = basis.outcome(context, PLAIN, names)
+    if before.reproduces:
+        return PLAIN, []
+    mix = _solved(context, basis, names)
+    after = basis.outcome(context, mix, names)
+    if not after.reproduces or mix.plain:
+        shares = share_of_samples(context, basis)
+        return PLAIN, [_shared(context, shares, before.worst)] if shares is not None else []
     fault, text, fix = _meaning(context, mix)
-    worst, ratio = max(m.ratio for m in before), max(m.ratio for m in after)
     sums = "" if abs(mix.logits) < ROUND else f" + {mix.logits:.6g} times that of the logits' sum"
     evidence = (
-        f"{backward.what}: MindSpore's gradient is {mix.loss:.6g} times the loss's own{sums}, to {ratio:.2g} times the "
-        f"noise; the loss's own is {worst:.3g} times away"
+        f"{basis.what}: MindSpore's gradient is {mix.loss:.6g} times the loss's own{sums}, to {after.worst:.2g} times "
+        f"the noise; the loss's own is {before.worst:.3g} times away"
     )
-    return mix, [cause("gradients", "every parameter", fault, text, evidence, ratio, worst, fix)]
+    return mix, [cause("gradients", "every parameter", fault, text, evidence, after.worst, before.worst, fix)]
 
 
 def _shared(context: Context, shares: np.ndarray, before: float) -> Cause:
@@ -201,38 +201,26 @@ def _shared(context: Context, shares: np.ndarray, before: float) -> Cause:
     shown = f"the samples' shares, 1 by the recipe, are {', '.join(f'{share:.3g}' for share in shares[:8])}"
     size = count // parts
     kept = np.flatnonzero(np.abs(shares) > ROUND)
+    fault, text = "samples-weighted", "the samples do not weigh alike in the gradient"
     if parts > 1 and len(kept) == size and kept[0] % size == 0 and np.ptp(kept) == size - 1:
+        fault = "grad-not-accumulated"
         text = f"only the gradients of micro-batch {kept[0] // size + 1} of {parts} are used: they are not added up"
-        return cause("gradients", "every parameter", "grad-not-accumulated", text, shown, None, before)
-    for cut in range(1, count):
-        uneven = np.array([1 / cut] * cut + [1 / (count - cut)] * (count - cut)) * count / 2
-        if 2 * cut != count and np.allclose(shares, uneven, rtol=ROUND):
-            text = f"the mean of the means of {cut} and {count - cut} samples is taken"
-            return cause("gradients", "every parameter", "accumulate-uneven", text, shown, None, before)
-    text = "the samples do not weigh alike in the gradient"
-    return cause("gradients", "every parameter", "samples-weighted", text, shown, None, before)
+    else:
+        for cut in range(1, count):
+            uneven = np.array([1 / cut] * cut + [1 / (count - cut)] * (count - cut)) * count / 2
+            if 2 * cut != count and np.allclose(shares, uneven, rtol=ROUND):
+                fault, text = "accumulate-uneven", f"the mean of the means of {cut} and {count - cut} samples is taken"
+                break
+    return cause("gradients", "every parameter", fault, text, shown, None, before)
 
 
-def _judged(context: Context, backward: GradientBasis, mix: GradientCombination, name: str, floor: float) -> Measure:
-    key = ("gradients", "parameters", name, 0)
-    traces = context.traces
-    held = family(traces, key)
-    exact = held[0].array(key)
-    runs = [trace.array(key) for trace in held[1:] if key in trace.entries]
-    size = float(np.linalg.norm(exact)) or 1.0
-    recorded = max((float(np.linalg.norm(run - exact)) / size for run in runs), default=0.0)
-    usual = 0.0 if floor else max(recorded, UsualNoise(held, traces.alone[1]).floor(held[0].entries[key]))
-    return judge_prediction(mindspore_values(traces, key), mix.of(backward, name), max(floor, usual))
-
-
-def _solved(context: Context, backward: GradientBasis, names: Sequence[str]) -> GradientCombination:
+def _solved(context: Context, basis: GradientBasis, names: Sequence[str]) -> GradientCombination:
     """The least-squares coefficients over all parameters, each weighing alike."""
     rows, values = [], []
     for name in names:
-        subject = mindspore_values(context.traces, ("gradients", "parameters", name, 0)).astype(np.float64)
-        one, other = backward.loss[name].exact, backward.logits[name].exact
+        subject = context.mindspore_values(_key(name)).astype(np.float64)
         weight = 1.0 / (np.linalg.norm(subject) or 1.0)
-        rows.append(np.stack([one, other], 1) * weight)
+        rows.append(np.stack([basis.loss[name].exact, basis.logits[name].exact], 1) * weight)
         values.append(subject * weight)
     solved = np.linalg.lstsq(np.concatenate(rows), np.concatenate(values), rcond=None)[0]
     loss, logits = float(solved[0]), float(solved[1])
@@ -242,7 +230,7 @@ def _solved(context: Context, backward: GradientBasis, names: Sequence[str]) -> 
 def _meaning(context: Context, mix: GradientCombination) -> tuple[str | None, str, str]:
     """The fault that coefficients speak of, in words, and its fix where the fault's row is not enough."""
     recipe = context.recipe
-    scale, parts = scale_at(recipe, context.traces, max(1, first_step(context.traces))), recipe.accumulate
+    scale, parts = scale_at(context, max(1, first_step(context.mindspore))), recipe.accumulate
     micro = recipe.data.batch // parts
     if abs(mix.logits) >= ROUND:
         extra = f"{mix.logits:.4g} times the sum of the logits"
@@ -251,56 +239,48 @@ def _meaning(context: Context, mix: GradientCombination) -> tuple[str | None, st
         return "detach", "the gradients are zero: the loss is cut off from the weights", "no stop_gradient on the way"
     if mix.loss < 0:
         return "gradient-flipped", f"the gradients are {mix.loss:.6g} times torch's: the step goes uphill", ""
-    meanings: list[tuple[float, str, str]] = []
-    if scale != 1.0:
-        hidden = recipe.optimizer.name.rpartition(".")[2] != "SGD"  # divided by its own size, the scale does not show
-        left = "loss-scale-hidden-by-adam" if hidden else "loss-scale-not-removed"
-        meanings += [(scale, left, "the loss scale is not taken out of the gradients")]
-        meanings += [(1 / scale, "loss-scale-removed-twice", "the loss scale is taken out twice")]
-        meanings += [
-            (scale * parts, "loss-scale-not-removed", "neither the loss scale nor the micro-batches are taken out")
-        ]
-    if parts > 1:
-        meanings += [(float(parts), "accumulate-sum", "the gradients of the micro-batches are summed, not averaged")]
-        meanings += [(1.0 / parts, "gradient-factor", "the gradients are divided by the micro-batches twice")]
-    if micro > 1:
-        meanings += [(float(micro), "vector-loss-sums", f"the loss is summed over the {micro} samples, not averaged")]
-        meanings += [(1.0 / micro, "gradient-factor", f"the gradients are divided by the {micro} samples twice")]
-        meanings += [(float(micro * parts), "vector-loss-sums", "the loss is summed over all samples, not averaged")]
+    hidden = recipe.optimizer.name.rpartition(".")[2] != "SGD"  # divided by its own size, the scale does not show
+    kept = "loss-scale-hidden-by-adam" if hidden else "loss-scale-not-removed"
+    both = "neither the loss scale nor the micro-batches are taken out"
+    every = "the loss is summed over all samples, not averaged"
+    # factor, fault, in words; a factor of 1 is nobody's fault
+    meanings: list[tuple[float, str, str]] = [
+        (scale, kept, "the loss scale is not taken out of the gradients"),
+        (1 / scale, "loss-scale-removed-twice", "the loss scale is taken out twice"),
+        (scale * parts if scale != 1.0 else 1.0, "loss-scale-not-removed", both),
+        (float(parts), "accumulate-sum", "the gradients of the micro-batches are summed, not averaged"),
+        (1.0 / parts, "gradient-factor", "the gradients are divided by the micro-batches twice"),
+        (float(micro), "vector-loss-sums", f"the loss is summed over the {micro} samples, not averaged"),
+        (1.0 / micro, "gradient-factor", f"the gradients are divided by the {micro} samples twice"),
+        (float(micro * parts if micro > 1 else 1), "vector-loss-sums", every),
+    ]
     for value, fault, text in meanings:
-        if abs(mix.loss / value - 1.0) < ROUND:
+        if value != 1.0 and abs(mix.loss / value - 1.0) < ROUND:
             return fault, f"{text}: they are {value:.6g} times torch's", ""
-    return (
-        "gradient-factor",
-        f"all gradients are {mix.loss:.6g} times torch's",
-        "look for a factor on the loss or a loss scale",
-    )
+    text = f"all gradients are {mix.loss:.6g} times torch's"
+    return "gradient-factor", text, "look for a factor on the loss or a loss scale"
 
 
 def _one_by_one(
     context: Context, wrong: Sequence[Finding], whole: GradientBasis, mix: GradientCombination
 ) -> list[Cause]:
-    """Parameters whose gradient stays off once the common mix is accounted for, by how it is off."""
-    everything = list(whole.loss)
+    """Parameters whose gradient stays off once the common combination is accounted for, by how it is off."""
     sorts: dict[str, list[str]] = {}
     numbers: dict[str, tuple[str, float]] = {}
     for finding in wrong:
-        key = key_of(finding)
-        if finding.part != "parameters" or finding.name not in whole.loss or not comparable(context.traces, key):
+        name, key = finding.name, key_of(finding)
+        if finding.part != "parameters" or name not in whole.loss or not context.comparable(key):
             continue
-        judged = _judged(context, whole, mix, finding.name, 0.0)
-        if judged.verdict is not Verdict.FAIL:
+        before = whole.outcome(context, mix, [name])
+        if before.reproduces:
             continue
-        found = pattern(mix.of(whole, finding.name).exact, mindspore_values(context.traces, key))
-        if not np.any(mindspore_values(context.traces, key)):
+        found, sort = pattern(whole.combined(mix, name).exact, context.mindspore_values(key)), "other"
+        if not np.any(context.mindspore_values(key)):
             sort = "zero"
-        elif _judged(context, whole, mix.times(found.factor), finding.name, 0.0).verdict is not Verdict.FAIL:
+        elif whole.outcome(context, mix.times(found.factor), [name]).reproduces:
             sort = f"{found.factor:.5g}"
-        else:
-            sort = "other"
-        sorts.setdefault(sort, []).append(finding.name)
-        numbers.setdefault(sort, (f"{finding.name}: {found}", judged.ratio))
-    kinds = owners(context.traces.alone[1], everything)
+        sorts.setdefault(sort, []).append(name)
+        numbers.setdefault(sort, (f"{name}: {found}", before.worst))
     causes = []
     for sort, names in sorts.items():
         fault, text = {
@@ -310,41 +290,27 @@ def _one_by_one(
         }.get(sort, (None, f"the gradient is {sort} times what it should be"))
         if sort == "other" and any(module.own for module in context.modules if module.verdict is Verdict.FAIL):
             continue  # the modules say more
-        shown, before = numbers[sort]
-        where = place(names, everything, kinds)
-        causes.append(cause("gradients", where, fault, text, f"{len(names)} gradients; {shown}", None, before))
+        shown, ratio = numbers[sort]
+        where = context.place(names, list(whole.loss))
+        causes.append(cause("gradients", where, fault, text, f"{len(names)} gradients; {shown}", None, ratio))
     return causes
-
-
-@dataclass(frozen=True)
-class GradientBasis:
-    """Gradients of the loss and of the logits' sum by parameter, in recorded elements; what they are of, in words."""
-
-    what: str
-    loss: dict[str, Prediction]
-    logits: dict[str, Prediction]
-    samples: tuple[dict[str, np.ndarray], ...] = ()  # of the loss, what each sample adds to it
 
 
 def step_gradients(context: Context, loss: Loss, step: int) -> GradientBasis | None:
     """The gradients of training step `step`, with MindSpore's choices at kinks; None where torch refuses."""
     if context.options.pair is not None or step > len(context.inputs.images):
         return None
-    runs = [or_none(partial(_gradients, context, loss, step, t)) for t in (torch.float64, torch.float32)]
-    if runs[0] is None or runs[1] is None:
+    runs = or_none(lambda: [_gradients(context, loss, step, dtype) for dtype in (torch.float64, torch.float32)])
+    if runs is None:
         return None
+    (loss64, logits64), (loss32, logits32) = runs
     entries = {e.name: e for e in context.mindspore.select("gradients", "parameters")}
-    names = [name for name in runs[0][0] if name in entries and entries[name].shape == runs[0][0][name].shape]
-    found = [
-        {
-            name: Prediction(
-                _kept(runs[0][i][name], entries[name], context), _kept(runs[1][i][name], entries[name], context)
-            )
-            for name in names
-        }
-        for i in (0, 1)
-    ]
-    return GradientBasis(f"all parameters in step {step}", found[0], found[1])
+    names = [name for name in loss64 if name in entries and entries[name].shape == loss64[name].shape]
+    return GradientBasis(
+        f"all parameters in step {step}",
+        {name: _recorded(context, name, loss64[name], loss32[name]) for name in names},
+        {name: _recorded(context, name, logits64[name], logits32[name]) for name in names},
+    )
 
 
 def _gradients(context: Context, loss: Loss, step: int, dtype: torch.dtype) -> tuple[Arrays, Arrays]:
@@ -368,10 +334,9 @@ def _gradients(context: Context, loss: Loss, step: int, dtype: torch.dtype) -> t
     return sums[0], sums[1]
 
 
-def _kept(array: np.ndarray, entry: Entry, context: Context) -> np.ndarray:
-    flat = array.reshape(-1)
-    count = context.mindspore.array(entry.key).size
-    return flat if count == flat.size else flat[sample_positions(flat.size, count)]
+def _recorded(context: Context, name: str, exact: np.ndarray, single: np.ndarray) -> Prediction:
+    count = context.mindspore_values(_key(name)).size
+    return Prediction(recorded(exact, count), recorded(single, count))
 
 
 def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBasis | None:
@@ -379,48 +344,55 @@ def last_layer_gradients(context: Context, loss: Loss, step: int) -> GradientBas
     None where that layer, or what it takes, is not recorded whole."""
     if step != 1:
         return None
-    traces, recipe = context.traces, context.recipe
-    logits = traces.mindspore.entries.get(("loss", "step1", "logits", 0))
+    logits = context.mindspore.entries.get(("loss", "step1", "logits", 0))
     name, layer = _last_linear(context.model)
     if logits is None or logits.sampled or logits.nonfinite or layer is None or layer.out_features != logits.shape[-1]:
         return None
-    x = traces.mindspore.array(logits.key).reshape(logits.shape)
+    x, labels = context.mindspore_values(logits.key).reshape(logits.shape), context.inputs.labels[0]
     features = _features(context, layer.in_features, logits.shape[0], name)
     if features is not None and not _leads_to(layer, features, x):
         features = None  # the output before it was another branch's
-    labels = context.inputs.labels[0]
     if len(labels) != len(x):
         return None
-    parts, found = recipe.accumulate, []
-    for dtype in (torch.float64, torch.float32):
-        by_loss = or_none(partial(_by_logits, loss, x, labels, parts, dtype))
-        if by_loss is None:
-            return None
-        found.append((by_loss, np.ones_like(by_loss)))
-    return GradientBasis(
-        "the last layer, from MindSpore's own logits",
-        _layer([run[0] for run in found], name, layer, features, context),
-        _layer([run[1] for run in found], name, layer, features, context),
-        tuple(_of_sample(found[0][0], i, name, layer, features, context) for i in range(len(x))),
-    )
+    parts = context.recipe.accumulate
 
+    def joined(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        pairs = zip(logits.chunk(parts), labels.chunk(parts), strict=True)
+        return torch.stack([loss(a, b).sum() / parts for a, b in pairs]).sum()
 
-def _of_sample(
-    by_logits: np.ndarray, i: int, name: str, layer: nn.Linear, features: np.ndarray | None, context: Context
-) -> dict[str, np.ndarray]:
-    alone = np.zeros_like(by_logits)
-    alone[i] = by_logits[i]
-    return {key: prediction.exact for key, prediction in _layer([alone, alone], name, layer, features, context).items()}
-
-
-def share_of_samples(context: Context, backward: GradientBasis) -> np.ndarray | None:
-    """What each sample's part of the gradient is multiplied by in MindSpore's; None where that does not explain it."""
-    keys = {name: ("gradients", "parameters", name, 0) for name in backward.loss}
-    if not backward.samples or not all(comparable(context.traces, key) for key in keys.values()):
+    runs = or_none(lambda: [value_and_gradient(joined, x, labels, t)[1] for t in (torch.float64, torch.float32)])
+    if runs is None:
         return None
-    columns = [np.concatenate([sample[name] for name in keys]) for sample in backward.samples]
-    subject = np.concatenate([context.mindspore.array(key) for key in keys.values()]).astype(np.float64)
-    matrix = np.stack(columns, 1)
+    exact, single = runs
+
+    def layers(exact: np.ndarray, single: np.ndarray) -> dict[str, Prediction]:
+        """The layer's gradients from those of its output."""
+        stem = f"{name}." if name else ""
+        makes: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
+        if layer.bias is not None:
+            makes[f"{stem}bias"] = lambda g: np.asarray(g.sum(0))
+        if features is not None:
+            makes[f"{stem}weight"] = lambda g: np.asarray(g.T @ features.astype(g.dtype))
+        there = {key: make for key, make in makes.items() if _key(key) in context.mindspore.entries}
+        return {key: _recorded(context, key, make(exact), make(single)) for key, make in there.items()}
+
+    samples = []
+    for i in range(len(x)):
+        alone = np.zeros_like(exact)
+        alone[i] = exact[i]
+        samples.append({key: prediction.exact for key, prediction in layers(alone, alone).items()})
+    found, sums = layers(exact, single), layers(np.ones_like(exact), np.ones_like(single))
+    what = "the last layer, from MindSpore's own logits"
+    return GradientBasis(what, found, sums, HEAD_FLOOR, tuple(samples))
+
+
+def share_of_samples(context: Context, basis: GradientBasis) -> np.ndarray | None:
+    """What each sample's part of the gradient is multiplied by in MindSpore's; None where that does not explain it."""
+    names = list(basis.loss)
+    if not basis.samples or not all(context.comparable(_key(name)) for name in names):
+        return None
+    matrix = np.stack([np.concatenate([sample[name] for name in names]) for sample in basis.samples], 1)
+    subject = np.concatenate([context.mindspore_values(_key(name)) for name in names]).astype(np.float64)
     if matrix.shape[0] <= matrix.shape[1]:
         return None
     shares = np.linalg.lstsq(matrix, subject, rcond=None)[0]
@@ -438,17 +410,12 @@ def _last_linear(model: nn.Module) -> tuple[str, nn.Linear | None]:
 
 def _features(context: Context, width: int, batch: int, name: str) -> np.ndarray | None:
     """What reaches the last layer: the output before it, where that is recorded whole and of one micro-batch."""
-    before = None
-    for entry in context.mindspore.select("forward", "train"):
-        if entry.name == name:
-            break
-        before = entry
-    if before is None:
+    entries = list(context.mindspore.select("forward", "train"))
+    before = list(itertools.takewhile(lambda e: e.name != name, entries))[-1:]
+    calls = [e for e in entries if e.name == before[0].name] if before else []
+    if not calls or any(e.sampled or e.nonfinite or not e.shape for e in calls):
         return None
-    calls = [e for e in context.mindspore.select("forward", "train") if e.name == before.name]
-    if any(e.sampled or e.nonfinite or not e.shape for e in calls):
-        return None
-    arrays = [context.mindspore.array(e.key).reshape(e.shape[0], -1) for e in calls]
+    arrays = [context.mindspore_values(e.key).reshape(e.shape[0], -1) for e in calls]
     if sum(len(array) for array in arrays) != batch or any(array.shape[1] != width for array in arrays):
         return None
     return np.concatenate(arrays)
@@ -459,34 +426,3 @@ def _leads_to(layer: nn.Linear, features: np.ndarray, logits: np.ndarray) -> boo
     with torch.no_grad():
         made = layer(torch.from_numpy(features.astype(np.float32))).numpy()
     return bool(np.linalg.norm(made - logits) < ROUGHLY * np.linalg.norm(logits))
-
-
-def _by_logits(loss: Loss, logits: np.ndarray, labels: np.ndarray, parts: int, dtype: torch.dtype) -> np.ndarray:
-    x = torch.from_numpy(logits).to(dtype).requires_grad_()
-    y = torch.from_numpy(labels)
-    y = y.to(dtype) if y.is_floating_point() else y
-    pairs = zip(x.chunk(parts), y.chunk(parts), strict=True)
-    value: Any = sum(loss(a, b).sum() / parts for a, b in pairs)
-    (gradient,) = torch.autograd.grad(value, x)
-    array: np.ndarray = gradient.numpy()
-    return array
-
-
-def _layer(
-    by_logits: list[np.ndarray], name: str, layer: nn.Linear, features: np.ndarray | None, context: Context
-) -> dict[str, Prediction]:
-    """The layer's gradients from those of its output, float64 and float32."""
-    stem = f"{name}." if name else ""
-    entries = {e.name: e for e in context.mindspore.select("gradients", "parameters")}
-    makes: dict[str, Callable[[np.ndarray], np.ndarray]] = {}
-    if layer.bias is not None:
-        makes[f"{stem}bias"] = lambda g: np.asarray(g.sum(0))
-    if features is not None:
-        makes[f"{stem}weight"] = lambda g: np.asarray(g.T @ features.astype(g.dtype))
-    return {
-        key: Prediction(
-            _kept(make(by_logits[0]), entries[key], context), _kept(make(by_logits[1]), entries[key], context)
-        )
-        for key, make in makes.items()
-        if key in entries
-    }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import inf
 from typing import Any
 from unittest.mock import patch
 
@@ -15,17 +17,14 @@ import torch.nn.functional as F
 from ....mappings import table
 from ....training.recipe.schema import Recipe
 from ....training.step import torch_step
-from ...compare import Traces
 from ...record import injected_values
 from ...result import Cause
-from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
 from ..context import Context
 from ..differences import pattern
-from ..evidence import Prediction, cause, failed, judge_prediction, or_none
-from ..hypotheses import Hypothesis
+from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_prediction, or_none
+from ..search import first
 
 PART = "given logits"
-FLOOR = 2 * FLOOR_ULPS * EPS32
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 LossHypothesis = Hypothesis[Loss]
 # functions of torch.nn.functional that losses are made of: the fault of another reduction, and the usual one
@@ -38,6 +37,7 @@ FUNCTIONS = {
     "nll_loss": ("vector-loss-sums", "mean"),
     "cross_entropy": ("softmaxce-reduction-none", "mean"),
 }
+NO_SUCH_SHAPE = Outcome({"loss": inf}, frozenset(["loss"]))
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,7 @@ class Explained:
 
 def explain(context: Context) -> list[Cause]:
     """The causes of what failed in stage loss, logits excepted."""
-    wrong = failed(context.findings, "loss")
-    if not wrong:
+    if not context.failed("loss"):
         return []
     found = explained(context)
     return list(found.causes) or _of_the_step(context, found.loss)
@@ -59,34 +58,27 @@ def explain(context: Context) -> list[Cause]:
 
 def explained(context: Context) -> Explained:
     """Look for the loss that MindSpore computes on the given logits."""
-    recipe, traces = context.recipe, context.traces
-    own = context.paired.given.loss if context.paired is not None else None
+    recipe, own = context.recipe, context.paired.given.loss if context.paired is not None else None
     plain: Loss = own or as_written(recipe)
-    if not failed(context.findings, "loss", PART):
-        return Explained(plain)
-    labels = context.inputs.labels[0]
+    labels = context.inputs.labels[0] if context.failed("loss", PART) else np.zeros(0)
     shape = context.inputs.logits or (len(labels), context.inputs.classes)
-    if len(shape) != 2:
+    if not labels.size or len(shape) != 2:
         return Explained(plain)
     logits = injected_values.logits(*shape)
-    before = _measures(traces, plain, logits, labels) or []
-    worst = max((m.ratio for m in before), default=None)
-    for one in hypotheses(recipe, logits.shape, own):
-        found = _measures(traces, one.change, logits, labels)
-        if found and all(m.verdict is not Verdict.FAIL for m in found):
-            return Explained(one.change, (_cause(recipe, one, max(m.ratio for m in found), worst),))
-    fitted = None if own is not None else _smoothing(recipe, traces, logits, labels, worst)
-    if fitted is not None:
-        return fitted
-    text = "nothing known reproduces the loss of given logits"
-    evidence = _numbers(traces, plain, logits, labels)
-    return Explained(plain, (cause("loss", recipe.loss.name, None, text, evidence, None, worst),))
-
-
-def _cause(recipe: Recipe, one: LossHypothesis, ratio: float, before: float | None) -> Cause:
-    as_it_is = "another shape" if before is None else f"{before:.3g} times"
+    outcome = partial(_outcome, context, logits, labels)
+    usual = outcome(plain)
+    tries = itertools.chain(hypotheses(recipe, logits.shape, own), _smoothing(context, logits, labels, own))
+    found = first(tries, outcome, usual or NO_SUCH_SHAPE)
+    worst = usual.worst if usual else None
+    if found is None:
+        text = "nothing known reproduces the loss of given logits"
+        evidence = _numbers(context, plain, logits, labels)
+        return Explained(plain, (cause("loss", recipe.loss.name, None, text, evidence, None, worst),))
+    (one,), ratio = found.chain, found.outcome.worst
+    as_it_is = "another shape" if worst is None else f"{worst:.3g} times"
     evidence = f"value and gradient of the given logits: {ratio:.2g} times the noise; by the recipe {as_it_is}"
-    return cause("loss", recipe.loss.name, one.fault, one.text, evidence, ratio, before, one.fix)
+    known = cause("loss", recipe.loss.name, one.fault, one.text, evidence, ratio, worst, one.fix)
+    return Explained(one.change, (known,))
 
 
 def value_and_gradient(
@@ -100,107 +92,86 @@ def value_and_gradient(
     return value.detach().numpy(), gradient.numpy()
 
 
-def _measures(traces: Traces, loss: Loss, logits: np.ndarray, labels: np.ndarray) -> list[Measure] | None:
+def _outcome(context: Context, logits: np.ndarray, labels: np.ndarray, loss: Loss) -> Outcome | None:
     """MindSpore's loss and gradient judged against a hypothesis; None where the shapes differ or torch refuses."""
-    runs = [or_none(partial(value_and_gradient, loss, logits, labels, t)) for t in (torch.float64, torch.float32)]
-    if runs[0] is None or runs[1] is None:
-        return None
-    found = []
-    for name, exact, single in zip(("loss", "logits.grad"), runs[0], runs[1], strict=True):
-        entry = traces.mindspore.entries.get(("loss", PART, name, 0))
-        if entry is None or entry.shape != exact.shape or entry.nonfinite:
+    runs = or_none(lambda: [value_and_gradient(loss, logits, labels, t) for t in (torch.float64, torch.float32)])
+    measures = {}
+    for name, exact, single in zip(("loss", "logits.grad"), *runs, strict=True) if runs else ():
+        entry = context.mindspore.entries.get(("loss", PART, name, 0))
+        if entry is None or entry.shape != exact.shape or entry.nonfinite or entry.sampled:
             return None
-        subject = traces.mindspore.array(entry.key)
         prediction = Prediction(exact.reshape(-1), single.reshape(-1))
-        if entry.sampled or subject.size != prediction.exact.size:
-            return None
-        found.append(judge_prediction(subject, prediction, FLOOR))
-    return found
+        measures[name] = judge_prediction(context.mindspore_values(entry.key), prediction)
+    return Outcome.of(measures) if measures else None
 
 
-def _smoothing(
-    recipe: Recipe, traces: Traces, logits: np.ndarray, labels: np.ndarray, before: float | None
-) -> Explained | None:
+def _smoothing(context: Context, logits: np.ndarray, labels: np.ndarray, own: Loss | None) -> Iterator[LossHypothesis]:
     """Another label smoothing: the loss is linear in it, so two evaluations tell which."""
-    entry = traces.mindspore.entries.get(("loss", PART, "loss", 0))
-    if entry is None or entry.shape != () or recipe.loss.name.rpartition(".")[2] != "CrossEntropyLoss":
-        return None
-    value = float(traces.mindspore.array(entry.key)[0])
-    at = [
-        or_none(partial(value_and_gradient, with_smoothing(recipe, s), logits, labels, torch.float64))
-        for s in (0.0, 0.5)
-    ]
-    if at[0] is None or at[1] is None or float(at[1][0]) == float(at[0][0]):
-        return None
-    smoothing = 0.5 * (value - float(at[0][0])) / (float(at[1][0]) - float(at[0][0]))
-    if not 0.0 <= smoothing <= 1.0:
-        return None
-    loss = with_smoothing(recipe, smoothing)
-    found = _measures(traces, loss, logits, labels)
-    if not found or any(m.verdict is Verdict.FAIL for m in found):
-        return None
-    given = recipe.loss.args.get("label_smoothing", 0.0)
-    text = f"label_smoothing is {smoothing:.5g} where the recipe has {given}"
-    one = Hypothesis("loss-argument", text, loss, f"label_smoothing={given}")
-    return Explained(loss, (_cause(recipe, one, max(m.ratio for m in found), before),))
+    recipe, entry = context.recipe, context.mindspore.entries.get(("loss", PART, "loss", 0))
+    if own is not None or entry is None or entry.shape or recipe.loss.name.rpartition(".")[2] != "CrossEntropyLoss":
+        return
+    value = float(context.mindspore_values(entry.key)[0])
+
+    def at(smoothing: float) -> float:
+        loss = as_written(recipe, label_smoothing=smoothing)
+        return float(value_and_gradient(loss, logits, labels, torch.float64)[0])
+
+    # no division by zero: that is None too
+    smoothing = or_none(lambda: 0.5 * (value - at(0.0)) / (at(0.5) - at(0.0)))
+    if smoothing is not None and 0.0 <= smoothing <= 1.0:
+        given = recipe.loss.args.get("label_smoothing", 0.0)
+        text = f"label_smoothing is {smoothing:.5g} where the recipe has {given}"
+        changed = as_written(recipe, label_smoothing=smoothing)
+        yield Hypothesis("loss-argument", text, changed, f"label_smoothing={given}")
 
 
-def _numbers(traces: Traces, plain: Loss, logits: np.ndarray, labels: np.ndarray) -> str:
+def _numbers(context: Context, plain: Loss, logits: np.ndarray, labels: np.ndarray) -> str:
     value, gradient = value_and_gradient(plain, logits, labels, torch.float64)
-    said = []
+    texts = []
     for name, exact in (("loss", value), ("logits.grad", gradient)):
-        entry = traces.mindspore.entries.get(("loss", PART, name, 0))
+        entry = context.mindspore.entries.get(("loss", PART, name, 0))
         if entry is None or entry.nonfinite:
-            said.append(f"{name}: MindSpore has no finite one")
+            texts.append(f"{name}: MindSpore has no finite one")
         elif entry.shape != exact.shape or entry.sampled:
-            said.append(f"{name}: shape {list(entry.shape)} where torch has {list(exact.shape)}")
+            texts.append(f"{name}: shape {list(entry.shape)} where torch has {list(exact.shape)}")
         else:
-            said.append(f"{name}: {pattern(exact, traces.mindspore.array(entry.key))}")
-    return "; ".join(said)
+            texts.append(f"{name}: {pattern(exact, context.mindspore_values(entry.key))}")
+    return "; ".join(texts)
 
 
 def _of_the_step(context: Context, loss: Loss) -> list[Cause]:
     """The step's loss from MindSpore's own logits, where the loss alone is right: how the micro-batches are joined."""
-    recipe, traces = context.recipe, context.traces
-    entries = traces.mindspore.entries
+    entries, parts, labels = context.mindspore.entries, context.recipe.accumulate, context.inputs.labels[0]
     value, logits = entries.get(("loss", "step1", "loss", 0)), entries.get(("loss", "step1", "logits", 0))
     if value is None or logits is None or value.shape or logits.sampled or value.nonfinite or logits.nonfinite:
         return []
-    x = traces.mindspore.array(logits.key).reshape(logits.shape)
-    labels = context.inputs.labels[0]
+    x, subject = context.mindspore_values(logits.key).reshape(logits.shape), context.mindspore_values(value.key)
     if len(labels) != len(x):
         return []
-    subject = traces.mindspore.array(value.key)
-    parts = recipe.accumulate
 
-    def judged(factor: float) -> Measure:
-        means = [_joined(loss, x, labels, parts, dtype) * factor for dtype in (torch.float64, torch.float32)]
-        return judge_prediction(subject, Prediction(means[0], means[1]), FLOOR)
+    def joined(dtype: torch.dtype) -> np.ndarray:
+        chunks: list[Any] = list(zip(np.split(x, parts), np.split(labels, parts), strict=True))
+        return np.asarray([np.mean([value_and_gradient(loss, a, b, dtype)[0].sum() for a, b in chunks])])
 
-    usual = judged(1.0)
-    if usual.verdict is not Verdict.FAIL:
+    exact, single = joined(torch.float64), joined(torch.float32)
+
+    def outcome(factor: float) -> Outcome:
+        return Outcome.of({"loss": judge_prediction(subject, Prediction(exact * factor, single * factor))})
+
+    usual = outcome(1.0)
+    if usual.reproduces:
         return []
-    tries: list[tuple[str, str, float]] = [
-        ("accumulate-sum", f"the losses of the {parts} micro-batches are summed", float(parts)),
-        ("loss-factor", f"the loss is divided by the {parts} micro-batches once more", 1.0 / parts),
-    ]
-    for fault, text, factor in tries if parts > 1 else []:
-        found = judged(factor)
-        if found.verdict is not Verdict.FAIL:
-            evidence = (
-                f"from MindSpore's own logits: {found.ratio:.2g} times the noise, by the recipe {usual.ratio:.3g}"
-            )
-            return [cause("loss", "the step's loss", fault, text, evidence, found.ratio, usual.ratio)]
-    expected = float(_joined(loss, x, labels, parts, torch.float64)[0])
-    shown = f"MindSpore {float(subject[0]):.7g}, torch from MindSpore's logits {expected:.7g}"
+    summed = f"the losses of the {parts} micro-batches are summed"
+    divided = f"the loss is divided by the {parts} micro-batches once more"
+    tries = [Hypothesis("accumulate-sum", summed, float(parts)), Hypothesis("loss-factor", divided, 1.0 / parts)]
+    found = first(tries if parts > 1 else [], outcome, usual)
+    if found is not None:
+        ratio = found.outcome.worst
+        evidence = f"from MindSpore's own logits: {ratio:.2g} times the noise, by the recipe {usual.worst:.3g}"
+        return [caused("loss", "the step's loss", found, evidence)]
+    shown = f"MindSpore {float(subject[0]):.7g}, torch from MindSpore's logits {float(exact[0]):.7g}"
     text = "the step's loss is not that of its own logits and labels, though the loss alone is right"
-    return [cause("loss", "the step's loss", None, text, shown, None, usual.ratio)]
-
-
-def _joined(loss: Loss, logits: np.ndarray, labels: np.ndarray, parts: int, dtype: torch.dtype) -> np.ndarray:
-    chunks: list[Any] = list(zip(np.split(logits, parts), np.split(labels, parts), strict=True))
-    values = [value_and_gradient(loss, x, y, dtype)[0].sum() for x, y in chunks]
-    return np.asarray([np.mean(values)])
+    return [cause("loss", "the step's loss", None, text, shown, None, usual.worst)]
 
 
 def as_written(recipe: Recipe, **changed: Any) -> Loss:
@@ -209,11 +180,6 @@ def as_written(recipe: Recipe, **changed: Any) -> Loss:
     part = recipe.loss.model_copy(update={"args": {k: v for k, v in args.items() if v is not None}})
     other = recipe.model_copy(update={"loss": part})
     return lambda logits, labels: torch_step.build_loss(other, logits.dtype)(logits, labels)
-
-
-def with_smoothing(recipe: Recipe, smoothing: float) -> Loss:
-    """The recipe's loss with another label smoothing."""
-    return as_written(recipe, label_smoothing=smoothing)
 
 
 def hypotheses(recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None) -> Iterator[LossHypothesis]:
@@ -229,43 +195,37 @@ def hypotheses(recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None) 
     yield from _fed(plain, shape)
     yield from _scaled(plain, shape)
     if name == "CrossEntropyLoss":
-        yield from _otherwise(recipe)
+        yield from _otherwise()
     if name == "BCEWithLogitsLoss":
-        yield from _binary(recipe)
+        yield from _binary(plain)
 
 
 def _cross_entropy(recipe: Recipe) -> Iterator[LossHypothesis]:
     smoothing = recipe.loss.args.get("label_smoothing", 0.0)
     if smoothing:
         text = f"the smoothing's mass goes to the K - 1 other classes, {smoothing}/(K - 1) each, not to all K"
-        yield Hypothesis("label-smoothing-k-1", text, _smoothed_over_others(recipe, smoothing))
-        text = f"label_smoothing is 0 where the recipe has {smoothing}"
-        fix = f"label_smoothing={smoothing}"
+        yield Hypothesis("label-smoothing-k-1", text, partial(_smoothed_over_others, smoothing))
+        text, fix = f"label_smoothing is 0 where the recipe has {smoothing}", f"label_smoothing={smoothing}"
         yield Hypothesis("loss-argument", text, as_written(recipe, label_smoothing=0.0), fix)
     none = as_written(recipe, reduction="none")
     text = "the loss is not reduced, and its gradient is that of the sum"
     yield Hypothesis("softmaxce-reduction-none", text, none)
-    weight = recipe.loss.args.get("weight")
-    if weight:
+    if recipe.loss.args.get("weight"):
         text = "the weighted losses are divided by the number of samples, not by the sum of their weights"
-        mean = lambda x, y: none(x, y).sum() / x.shape[0]  # noqa: E731
-        yield Hypothesis("weight-mean-by-count", text, mean, "nn.CrossEntropyLoss, which divides by the weights' sum")
+        fix = "nn.CrossEntropyLoss, which divides by the weights' sum"
+        yield Hypothesis("weight-mean-by-count", text, lambda x, y: none(x, y).sum() / x.shape[0], fix)
     if recipe.loss.args.get("ignore_index", -100) != -100:
         text = "ignored samples count in the mean's denominator"
         yield Hypothesis("ignore-index-mean", text, lambda x, y: none(x, y).sum() / x.shape[0])
 
 
-def _smoothed_over_others(recipe: Recipe, smoothing: float) -> Loss:
-    def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        classes = logits.shape[1]
-        log = F.log_softmax(logits, 1)
-        if labels.is_floating_point():
-            return -(labels * log).sum(1).mean()
-        rows = torch.full_like(log, smoothing / (classes - 1))
-        rows.scatter_(1, labels.view(-1, 1), 1.0 - smoothing)
-        return -(rows * log).sum(1).mean()
-
-    return loss
+def _smoothed_over_others(smoothing: float, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    log = F.log_softmax(logits, 1)
+    if labels.is_floating_point():
+        return -(labels * log).sum(1).mean()
+    rows = torch.full_like(log, smoothing / (logits.shape[1] - 1))
+    rows.scatter_(1, labels.view(-1, 1), 1.0 - smoothing)
+    return -(rows * log).sum(1).mean()
 
 
 def _arguments(recipe: Recipe) -> Iterator[LossHypothesis]:
@@ -288,41 +248,27 @@ def _fed(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
     batch, classes = shape
     for by in (1, -1):
         text = f"the labels are shifted by {by:+d} when the loss gets them"
-        yield Hypothesis("labels-shifted", text, _relabelled(plain, partial(_shifted, by=by, classes=classes)))
+        yield Hypothesis("labels-shifted", text, partial(lambda by, x, y: plain(x, _shifted(y, by, classes)), by))
     text = "the classes are counted in reverse order"
     yield Hypothesis("labels-reversed", text, lambda x, y: plain(x.flip(1), y))
-    for i in reversed(range(min(batch, 64))):
+    for i in reversed(range(min(batch, 64) if batch > 1 else 0)):
         keep = [j for j in range(batch) if j != i]
         text = f"sample {i + 1} of {batch} is left out of the loss"
-        if keep:
-            yield Hypothesis("sample-left-out", text, partial(_of_some, plain, keep))
-    yield Hypothesis(
-        "labels-permuted", "the labels are in reverse order of the samples", lambda x, y: plain(x, y.flip(0))
-    )
+        yield Hypothesis("sample-left-out", text, partial(lambda keep, x, y: plain(x[keep], y[keep]), keep))
+    text = "the labels are in reverse order of the samples"
+    yield Hypothesis("labels-permuted", text, lambda x, y: plain(x, y.flip(0)))
     for by in (1, -1):
         text = "the labels belong to the neighbouring samples"
-        yield Hypothesis("labels-permuted", text, _relabelled(plain, partial(torch.roll, shifts=by, dims=0)))
-    text = "the loss takes the softmax of what is a softmax already"
-    yield Hypothesis("softmax-twice", text, lambda x, y: plain(x.softmax(1), y), "hand the logits over as they are")
+        yield Hypothesis("labels-permuted", text, partial(lambda by, x, y: plain(x, y.roll(by, 0)), by))
+    text, fix = "the loss takes the softmax of what is a softmax already", "hand the logits over as they are"
+    yield Hypothesis("softmax-twice", text, lambda x, y: plain(x.softmax(1), y), fix)
     text = "the loss takes the softmax of what is a log-softmax already"
     yield Hypothesis("softmax-twice", text, lambda x, y: plain(2 * x.log_softmax(1), y))
     text = "the logits reach the loss in half precision"
     yield Hypothesis("amp-black-list", text, lambda x, y: plain(x + (x.half().to(x.dtype) - x).detach(), y))
-    text = "the logits reach the loss in half precision, and their gradient comes back in it"
+    text += ", and their gradient comes back in it"
     yield Hypothesis("amp-black-list", text, lambda x, y: plain(x.half().to(x.dtype), y))
     yield Hypothesis("loss-sign", "the loss has the other sign", lambda x, y: -plain(x, y))
-
-
-def _relabelled(loss: Loss, change: Callable[[torch.Tensor], torch.Tensor]) -> Loss:
-    return lambda logits, labels: loss(logits, change(labels))
-
-
-def _of_some(loss: Loss, keep: list[int], logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    return loss(logits[keep], labels[keep])
-
-
-def _multiplied(loss: Loss, factor: float, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    return factor * loss(logits, labels)
 
 
 def _shifted(labels: torch.Tensor, by: int, classes: int) -> torch.Tensor:
@@ -341,7 +287,9 @@ def _scaled(plain: Loss, shape: tuple[int, ...]) -> Iterator[LossHypothesis]:
         "taken with logarithms of base 2": 1.0 / 0.6931471805599453,
     }
     for text, factor in factors.items():
-        yield Hypothesis("loss-factor", f"the loss is {text}", partial(_multiplied, plain, factor))
+        yield Hypothesis(
+            "loss-factor", f"the loss is {text}", partial(lambda factor, x, y: factor * plain(x, y), factor)
+        )
 
 
 def _functions(plain: Loss) -> Iterator[LossHypothesis]:
@@ -374,42 +322,33 @@ def _with_function(
     return value
 
 
-def _otherwise(recipe: Recipe) -> Iterator[LossHypothesis]:
+def _otherwise() -> Iterator[LossHypothesis]:
     """Another loss altogether."""
 
     def rows(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
         return y if y.is_floating_point() else F.one_hot(y, x.shape[1]).to(x.dtype)
 
-    makes: dict[str, Loss] = {
+    def mean(x: torch.Tensor, y: torch.Tensor, of: torch.Tensor) -> torch.Tensor:
+        return -(rows(x, y) * of).sum(1).mean()
+
+    losses: dict[str, Loss] = {
         "a binary cross entropy of every class": lambda x, y: F.binary_cross_entropy_with_logits(x, rows(x, y)),
         "the squared distance from one-hot rows": lambda x, y: F.mse_loss(x, rows(x, y)),
-        "the negative logit of the class, without log_softmax": lambda x, y: -(rows(x, y) * x).sum(1).mean(),
-        "the negative probability of the class, without the logarithm": lambda x, y: (
-            -(rows(x, y) * x.softmax(1)).sum(1).mean()
-        ),
-        "a log-softmax over the batch instead of over the classes": lambda x, y: (
-            -(rows(x, y) * x.log_softmax(0)).sum(1).mean()
-        ),
+        "the negative logit of the class, without log_softmax": lambda x, y: mean(x, y, x),
+        "the negative probability of the class, without the logarithm": lambda x, y: mean(x, y, x.softmax(1)),
+        "a log-softmax over the batch instead of over the classes": lambda x, y: mean(x, y, x.log_softmax(0)),
         "the squared distance of the probabilities": lambda x, y: F.mse_loss(x.softmax(1), rows(x, y)),
     }
-    for text, loss in makes.items():
+    for text, loss in losses.items():
         yield Hypothesis("loss-other", f"the loss is {text}", loss, "nn.CrossEntropyLoss on the logits")
 
 
-def _binary(recipe: Recipe) -> Iterator[LossHypothesis]:
-    makes: dict[str, tuple[str, Loss]] = {
-        "bce-log-clamp": (
-            "the loss is nn.BCELoss of the sigmoid, whose logarithm is of p + 1e-12",
-            lambda x, y: _added(F.binary_cross_entropy, x.sigmoid(), y),
-        ),
-        "loss-other": ("the loss is a cross entropy over the classes", lambda x, y: F.cross_entropy(x, y)),
-        "sigmoid-twice": (
-            "the loss takes the sigmoid of what is a sigmoid already",
-            lambda x, y: as_written(recipe)(x.sigmoid(), y),
-        ),
-    }
-    for fault, (text, loss) in makes.items():
-        yield Hypothesis(fault, text, loss)
+def _binary(plain: Loss) -> Iterator[LossHypothesis]:
+    text = "the loss is nn.BCELoss of the sigmoid, whose logarithm is of p + 1e-12"
+    yield Hypothesis("bce-log-clamp", text, lambda x, y: _added(F.binary_cross_entropy, x.sigmoid(), y))
+    yield Hypothesis("loss-other", "the loss is a cross entropy over the classes", F.cross_entropy)
+    text = "the loss takes the sigmoid of what is a sigmoid already"
+    yield Hypothesis("sigmoid-twice", text, lambda x, y: plain(x.sigmoid(), y))
 
 
 def _added(real: Loss, p: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:

@@ -2,14 +2,16 @@
 
 The one under which every recorded tensor (outputs, input and parameter gradients, buffers) agrees at the module's own
 noise is the cause. Where two faults sit in one module, hypotheses are put one upon another. Where nothing known
-reproduces MindSpore's tensors, the place stands, with how they differ.
+reproduces MindSpore's tensors, the place is named, with how they differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from math import isfinite
+from functools import partial
+from math import inf, isfinite
 
 import numpy as np
 import torch
@@ -22,15 +24,13 @@ from ...result import Cause, ModuleVerdict
 from ...trace import sample_positions
 from ...verdict import RATIO, Verdict, judge
 from .. import differences
-from ..context import Context
-from ..evidence import Outcome
-from ..hypotheses import cell_of, fix, module_hypotheses, place
+from ..context import Context, cell_of, counterpart, in_code
+from ..hypotheses import Outcome, Trial, module_hypotheses
 from ..mutations.torch_formulas import MUTATIONS as FORMULA_MUTATIONS
-from ..mutations.torch_forward import operation_mutations
 from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
-from ..mutations.torch_layers import NORM_MUTATIONS, Mutation, applies, arguments_of
-from ..torch_operations import Operation, watched
-from ..torch_search import Explanation, ModuleHypothesis, estimate, extend, made_of, search, weak_match
+from ..mutations.torch_layers import ModuleHypothesis, Mutation, Values, applies, arguments_of, with_value
+from ..mutations.torch_operations import Operation, operation_mutations, watched
+from ..search import CHECKED, LONGEST, best_of, clearly_nearer, fit, search, slightly_nearer
 from ..torch_subjects import (
     MODES,
     CannotRun,
@@ -44,16 +44,21 @@ from ..torch_subjects import (
 from .torch_precision import shorter
 from .unlike_parameters import explains
 
-MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS, **NORM_MUTATIONS}
+MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS}
 ESTIMATE = "estimate"
 MOST = 12  # layers that are explained inside the net, in each mode
 SHOWN = 4  # tensors whose differences are described
 VERB = "not_finite"
+FAINT = 2.0  # by what factor a fault at the edge of noise has to bring torch nearer
+BEAM = 3  # partial explanations that are followed
+DIGITS = (1, 2, 3, 4, 6)  # a value is named with as few significant digits as still explain the tensors
+VALLEY = 0.43  # orders of magnitude by which a value that matters brings the tensors nearer than another does
+ModuleTrial = Trial[Mutation]
 
 
-def explain(context: Context, without: Collection[str] = ()) -> list[Cause]:
+def explain(context: Context) -> list[Cause]:
     """A cause for every module whose own fault it is that it fails, and for every layer that differs inside the net
-    only; `without` leaves known faults out of the search."""
+    only."""
     faulty = sorted((m for m in context.modules if m.verdict is Verdict.FAIL and m.own), key=lambda m: m.order)
     replay = ReplayTraces(context) if faulty else None
     causes: list[Cause] = []
@@ -63,15 +68,15 @@ def explain(context: Context, without: Collection[str] = ()) -> list[Cause]:
     for i, module in enumerate(faulty, 1):
         assert replay is not None
         progress(f"causes: {module.name or 'the model'} ({i} of {len(faulty)})")
-        said, chain = _explained(replay, module, found_before.setdefault(module.kind, []), without)
-        causes += said
+        reasons, chain = _explained(replay, module, found_before.setdefault(module.kind, []))
+        causes += reasons
         known[module.name] = [each.change for each in chain]
     if causes:
         causes = named_by_mode(causes, context.model.train(), {module.name: cell_of(module) for module in faulty})
-    return causes + in_place(context, known, without)
+    return causes + in_place(context, known)
 
 
-def in_place(context: Context, known: Mapping[str, list[Mutation]], without: Collection[str] = ()) -> list[Cause]:
+def in_place(context: Context, known: Mapping[str, list[Mutation]]) -> list[Cause]:
     """A cause for every layer that differs inside the net though what is known is taken into account; where a module
     is at fault for an unknown reason, only for those that a hypothesis explains: the others may be its victims."""
     causes: list[Cause] = []
@@ -82,41 +87,40 @@ def in_place(context: Context, known: Mapping[str, list[Mutation]], without: Col
         for subject in NetPass(context, mode, known).found[:MOST]:
             if subject.path in known and mode == "train":
                 continue
+            # the Cell's path, where the replay tells it
+            cell = next((m.mindspore for m in context.modules if m.name == subject.path), subject.path)
             kind = type(subject.module).__name__
-            verdict = ModuleVerdict(subject.path, kind, _cell(context, subject.path), Verdict.FAIL, True, 0, 0)
-            said, chain = explained(subject, verdict, [], without)
+            verdict = ModuleVerdict(subject.path, kind, cell, Verdict.FAIL, True, 0, 0)
+            reasons, chain = explained(subject, verdict, [])
             if chain or not (causes or known):
                 where = "in evaluation mode" if mode == "eval" else "in training mode, inside the net"
-                causes += [replace(cause, text=f"{cause.text} ({where})") for cause in said]
+                causes += [replace(cause, text=f"{cause.text} ({where})") for cause in reasons]
     return causes
 
 
-def _cell(context: Context, path: str) -> str:
-    """The Cell's path, where the replay tells it."""
-    return next((m.mindspore for m in context.modules if m.name == path), path)
-
-
 def _explained(
-    replay: ReplayTraces, module: ModuleVerdict, found_before: list[ModuleHypothesis], without: Collection[str]
+    replay: ReplayTraces, module: ModuleVerdict, found_before: list[ModuleHypothesis]
 ) -> tuple[list[Cause], Sequence[ModuleHypothesis]]:
     """The causes of one module's failure, and the hypotheses that explain it.
 
     Of a container by its wiring, which is exact, where that fails; else by what it gives when it runs alone.
     """
-    container = replay.container(module.name)[:1]
+    container = replay.container(module.name)
     first: list[Cause] = []
-    for subject in (*container, *replay.subjects(module.name)[:1]):
+    for subject in (container, replay.alone(module.name)):
+        if subject is None:
+            continue
         # a wiring that is right leaves the gradients alone to be wrong
-        said, chain = explained(subject, module, found_before, without, values=not container or subject is container[0])
+        reasons, chain = explained(subject, module, found_before, container is None or subject is container)
         if chain:
-            return said, chain
-        first = first or said
+            return reasons, chain
+        first = first or reasons
     paired = replay.context.paired
     if not first and paired is not None and explains(paired.alignment.unlike, module.name):
         return [], ()  # it agrees once torch's has what MindSpore's has, and the report says what that is
     if not first:
-        where = place(cell_of(module))
-        text = f"{module.kind} {module.name or 'the model itself'} differs: {module.why or 'see its tensors'}"
+        where = in_code(cell_of(module))
+        text = f"{_named(module)} differs: {module.why or 'see its tensors'}"
         first = [Cause("forward", module.name, None, text, f"compare {where} with torch's {module.kind}")]
     return first, ()
 
@@ -125,20 +129,23 @@ def explained(
     subject: ModuleSubject,
     verdict: ModuleVerdict,
     found_before: list[ModuleHypothesis],
-    without: Collection[str] = (),
     values: bool = True,
 ) -> tuple[list[Cause], Sequence[ModuleHypothesis]]:
     """The causes of one subject's failure, and the mutations that reproduce it; they are added to `found_before`.
 
     values: whether a container's own forward may be at fault in what it computes, or in the gradients alone.
     """
-    if (before := subject.look([])) is None:
+    if (before := subject.outcome([])) is None:
         return [], ()
-    hypotheses = candidates(subject, verdict.kind, without, values)
+    hypotheses = candidates(subject, verdict.kind, values)
     if not before.failing:
-        slight = weak_match(subject, hypotheses, before)  # what judges a module alone is sharper than what explains it
+        slight = _slight(subject, hypotheses, before)  # what judges a module alone is sharper than what explains it
         return (describe(subject, verdict, slight), slight.chain) if slight else ([], ())
-    found = search(subject, hypotheses, before, found_before)
+    until = time.monotonic() + LONGEST
+    alike = clearly_nearer(subject, Trial((), before, before), found_before, until)
+    found = next((trial for trial in alike if trial.reproduces), None) or search(
+        lambda trial: clearly_nearer(subject, trial, hypotheses, until), before, BEAM
+    )
     if not found.reproduces:
         found = _estimated(subject, verdict.kind, found, hypotheses) or found
     if found.reproduces:
@@ -148,19 +155,16 @@ def explained(
     return describe(subject, verdict, found), found.chain if found.reproduces else ()
 
 
-def candidates(
-    subject: ModuleSubject, kind: str, without: Collection[str] = (), values: bool = True
-) -> list[ModuleHypothesis]:
+def candidates(subject: ModuleSubject, kind: str, values: bool = True) -> list[ModuleHypothesis]:
     """Every mutation of the tables on a module of this class, those of known faults first, each once."""
     found: dict[str, ModuleHypothesis] = {}
-    for row in module_hypotheses(MUTATIONS, without):
+    for row in module_hypotheses(MUTATIONS):
         if kind in row.of and applies(subject.module, row.values.get("when")):
             for mutation in MUTATIONS[row.verb](subject.module, row.values):
-                found.setdefault(mutation.what, made_of(mutation, row.fault))
+                found.setdefault(mutation.what, mutation.hypothesis(row.fault))
     if own_forward(subject.module):
-        for mutation, fault in operation_mutations(seen_in(subject), values, not isinstance(subject, ContainerSubject)):
-            if fault not in without or fault is None:
-                found.setdefault(mutation.what, made_of(mutation, fault))
+        for each in operation_mutations(seen_in(subject), values, not isinstance(subject, ContainerSubject)):
+            found.setdefault(each.text, each)
     return list(found.values())
 
 
@@ -171,99 +175,112 @@ def own_forward(module: nn.Module) -> bool:
 
 def seen_in(subject: ModuleSubject) -> list[Operation]:
     """The operations of the module's own forward, or none where it does not run."""
-    seen: list[list[Operation]] = []
-
-    def watch(module: nn.Module) -> None:
-        seen.append(watched(module))
-
+    seen: list[Operation] = []
     try:
-        subject.computed([Mutation("", watch)], torch.float64, gradients=False)
+        subject.computed([Mutation("", partial(watched, seen=seen))], torch.float64, gradients=False)
     except CannotRun:
         return []
-    return seen[0]
+    return seen
+
+
+def _slight(subject: ModuleSubject, hypotheses: Sequence[ModuleHypothesis], before: Outcome) -> ModuleTrial | None:
+    """The known fault under which torch comes clearly nearer to a module at the edge of noise."""
+    most = before.worst / FAINT
+    near = slightly_nearer(subject, hypotheses, lambda quick: not quick.failing and quick.worst <= most)
+    for each in near[:CHECKED]:
+        outcome = subject.outcome([each.change])
+        if outcome is not None and outcome.worst <= most:
+            return Trial((each,), outcome, before)
+    return None
 
 
 def _estimated(
-    subject: ModuleSubject, kind: str, found: Explanation, hypotheses: Sequence[ModuleHypothesis]
-) -> Explanation | None:
-    """The search with one argument's value fitted, where that explains everything."""
+    subject: ModuleSubject, kind: str, found: ModuleTrial, hypotheses: Sequence[ModuleHypothesis]
+) -> ModuleTrial | None:
+    """The search with one argument's value fitted, where that explains everything, alone or with one thing more."""
     for row in module_hypotheses([ESTIMATE]):
-        if kind not in row.of:
-            continue
-        for chain in dict.fromkeys(((), found.chain)):
-            for mutation in estimate(subject, row.values, chain):
-                outcome = subject.look([*(each.change for each in chain), mutation])
-                if outcome is not None and not outcome.failing:
-                    return Explanation((*chain, made_of(mutation)), outcome, found.before)
-                if outcome is not None and not chain and outcome.failing < found.before.failing:
-                    for more in extend(subject, hypotheses, made_of(mutation), outcome, found.before):
+        for chain in dict.fromkeys(((), found.chain)) if kind in row.of else ():
+            for mutation in estimate(subject, row.values, [each.change for each in chain]):
+                outcome = subject.outcome([*(each.change for each in chain), mutation])
+                if outcome is None:
+                    continue
+                trial = Trial((*chain, mutation.hypothesis()), outcome, found.before)
+                if trial.reproduces:
+                    return trial
+                if not chain and outcome.failing < found.before.failing:
+                    steps = clearly_nearer(subject, trial, hypotheses, time.monotonic() + LONGEST)
+                    if more := best_of([step for step in steps if step.reproduces]):
                         return more
     return None
 
 
-def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation) -> list[Cause]:
+def estimate(subject: ModuleSubject, values: Values, changes: Sequence[Mutation]) -> Iterator[Mutation]:
+    """The value of `attribute` between `low` and `high` that brings outputs and buffers nearest, as mutations with ever
+    more digits; none where it makes no difference or does not fit."""
+    name = values["attribute"]
+    now = getattr(subject.module, name, None)
+    if not isinstance(now, (int, float)):
+        return
+
+    def distance(at: float) -> float:
+        quick = subject.quick([*changes, with_value(name, at, "")], gradients=False)
+        return inf if quick is None else quick.distance
+
+    found = fit(distance, values["low"], values["high"], values["scale"] == "logarithmic")
+    if found is not None and found[1] >= VALLEY:
+        for value in dict.fromkeys(float(f"{found[0]:.{digits}g}") for digits in DIGITS):
+            if value != now:
+                yield with_value(name, value, f"{value:g}")
+
+
+def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial) -> list[Cause]:
     """Causes in words: one for each link of a chain that reproduces MindSpore's tensors or some of them, and one for
     what is left."""
     causes = []
-    explained = found.explained() if not found.reproduces else found.before.failing
-    if found.chain and (found.reproduces or explained):
+    if found.reproduces or found.explained():
         causes = [_cause(subject, verdict, found, each) for each in found.chain]
-    if not found.reproduces:
-        causes.append(_unknown(subject, verdict, found))
-    return causes
+    return causes if found.reproduces else [*causes, _unknown(subject, verdict, found)]
 
 
-def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation, hypothesis: ModuleHypothesis) -> Cause:
+def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, hypothesis: ModuleHypothesis) -> Cause:
     """What one link of the chain says."""
-    mutation, module = hypothesis.change, subject.module
-    own = arguments_of(module)
+    mutation, cell, kind = hypothesis.change, cell_of(verdict), verdict.kind
+    own = arguments_of(subject.module)
     right = ", ".join(f"{name}={own[name]!r}" for name in mutation.arguments if name in own)
-    where = verdict.name or "the model itself"
-    text = f"{verdict.kind} {where} computes as with {mutation.what}"
+    text = f"{_named(verdict)} computes as with {mutation.what}"
     text += f"; torch has {right}" if right else ""
-    if found.ties:
-        text += f" (or with {', or '.join(tie.text for tie in found.ties)}: these cannot be told apart here)"
+    # another value of the same argument means the same
+    if ties := [tie.text for tie in found.ties if tie.change.arguments != mutation.arguments]:
+        text += f" (or with {', or '.join(ties)}: these cannot be told apart here)"
     known = table.faults().get(hypothesis.fault) if hypothesis.fault else None
-    cell = cell_of(verdict)
-    written = fix(cell, verdict.kind, own, mutation.arguments)
-    if not written and (known or mutation.fix):
-        written = f"{place(cell)}: {known.fix if known else mutation.fix}"
-    written = written or fix(cell, verdict.kind, own, own) or f"{place(cell)}: compute as torch's {verdict.kind} does"
-    chain = " and ".join(each.text for each in found.chain)
-    evidence = (
-        f"torch's {verdict.kind} {subject.how}, with {chain}: {_agreement(found)} (as it is: {_ratio(found.before)})"
-    )
-    return Cause(
-        _stage(subject, _without(subject, found, hypothesis)),
-        verdict.name,
-        hypothesis.fault,
-        text,
-        written,
-        evidence,
-        found.outcome.worst if isfinite(found.outcome.worst) else None,
-        found.before.worst if isfinite(found.before.worst) else None,
-    )
-
-
-def _without(subject: ModuleSubject, found: Explanation, hypothesis: ModuleHypothesis) -> Outcome:
-    """What fails when one link of the chain is left out: what this link explains."""
-    if len(found.chain) == 1:
-        return found.before
-    rest = subject.look([each.change for each in found.chain if each is not hypothesis])
-    return found.before if rest is None or not rest.failing else rest
-
-
-def _agreement(found: Explanation) -> str:
-    tensors = len(found.outcome.ratios)
+    fix = counterpart(cell, kind, own, mutation.arguments)
+    if not fix and (known or mutation.fix):
+        fix = f"{in_code(cell)}: {known.fix if known else mutation.fix}"
+    fix = fix or counterpart(cell, kind, own, own) or f"{in_code(cell)}: compute as torch's {kind} does"
+    tensors, worst = len(found.outcome.ratios), found.outcome.worst
+    agreement = f"{len(found.explained())} of the {len(found.before.failing)} failing tensors agree with MindSpore's"
     if found.reproduces:
-        return f"all {tensors} tensors of MindSpore's at {_number(found.outcome.worst)} of the noise or less"
-    return f"{len(found.explained())} of the {len(found.before.failing)} failing tensors agree with MindSpore's"
+        agreement = f"all {tensors} tensors of MindSpore's at {_number(worst)} of the noise or less"
+    chain = " and ".join(each.text for each in found.chain)
+    evidence = f"torch's {kind} {subject.how}, with {chain}: {agreement} (as it is: {_ratio(found.before)})"
+    # what fails without this link is what it explains
+    rest = subject.outcome([each.change for each in found.chain if each is not hypothesis]) if found.chain[1:] else None
+    stage = _stage(subject, rest if rest is not None and rest.failing else found.before)
+    return Cause(
+        stage, verdict.name, hypothesis.fault, text, fix, evidence, _finite(worst), _finite(found.before.worst)
+    )
+
+
+def _named(verdict: ModuleVerdict) -> str:
+    return f"{verdict.kind} {verdict.name or 'the model itself'}"
+
+
+def _finite(ratio: float) -> float | None:
+    return ratio if isfinite(ratio) else None
 
 
 def _ratio(outcome: Outcome) -> str:
-    if isfinite(outcome.worst):
-        return f"{_number(outcome.worst)} of the noise"
-    return "of another shape"
+    return f"{_number(outcome.worst)} of the noise" if isfinite(outcome.worst) else "of another shape"
 
 
 def _number(ratio: float) -> str:
@@ -277,48 +294,37 @@ def _stage(subject: ModuleSubject, outcome: Outcome) -> str:
     return min(stages, key=STAGES.index, default="forward")
 
 
-def _unknown(subject: ModuleSubject, verdict: ModuleVerdict, found: Explanation) -> Cause:
+def _unknown(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial) -> Cause:
     """The place, and how the tensors differ that nothing explains."""
     order = {name: i for i, name in enumerate(subject.expected)}
-    failing = sorted(
-        found.outcome.failing if found.chain else found.before.failing, key=lambda n: order.get(n, len(order))
-    )
+    left = found.outcome.failing if found.chain else found.before.failing
+    failing = sorted(left, key=lambda name: order.get(name, len(order)))
     chain = [each.change for each in found.chain] if found.explained() else []
     try:
         exact = subject.computed(chain, torch.float64)
     except CannotRun:
         exact = {}
-    said = []
-    for name in failing[:SHOWN]:
-        recorded = subject.expected.get(name)
-        if recorded is None:
-            said.append(f"{name}: MindSpore has none")
-        elif name not in exact:
-            said.append(f"{name}: torch has none")
-        elif exact[name].shape != recorded.shape:
-            said.append(f"{name}: {differences.shapes(exact[name].shape, recorded.shape)}")
-        else:
-            positions = sample_positions(exact[name].size, recorded.elements.size) if recorded.sampled else None
-            reference = recorded.taken_from(exact[name])
-            said.append(f"{name}: {differences.difference(reference, recorded.elements, recorded.shape, positions)}")
+    texts = [f"{name}: {_difference(subject.expected.get(name), exact.get(name))}" for name in failing[:SHOWN]]
     agree = sorted(set(found.before.ratios) - found.before.failing)
-    where = verdict.name or "the model itself"
-    rest = f"; what else differs in {verdict.kind} {where}" if chain else f"{verdict.kind} {where} differs"
-    text = f"nothing known reproduces it: {rest.lstrip('; ')}: {'; '.join(said)}"
+    what = f"what else differs in {_named(verdict)}" if chain else f"{_named(verdict)} differs"
+    text = f"nothing known reproduces it: {what}: {'; '.join(texts)}"
     if len(failing) > SHOWN:
         text += f"; and {len(failing) - SHOWN} tensors more"
     evidence = f"as it is, {_ratio(found.before)} (above {RATIO:g} a tensor fails); {len(agree)} tensors agree"
     evidence += f": {', '.join(agree[:SHOWN])}" if agree else ""
-    return Cause(
-        _stage(subject, found.before),
-        verdict.name,
-        None,
-        text,
-        f"compare {place(cell_of(verdict))} with torch's {verdict.kind}",
-        evidence,
-        None,
-        found.before.worst if isfinite(found.before.worst) else None,
-    )
+    fix, stage = f"compare {in_code(cell_of(verdict))} with torch's {verdict.kind}", _stage(subject, found.before)
+    return Cause(stage, verdict.name, None, text, fix, evidence, None, _finite(found.before.worst))
+
+
+def _difference(expected: RecordedTensor | None, exact: np.ndarray | None) -> str:
+    if expected is None:
+        return "MindSpore has none"
+    if exact is None:
+        return "torch has none"
+    if exact.shape != expected.shape:
+        return differences.shapes(exact.shape, expected.shape)
+    positions = sample_positions(exact.size, expected.elements.size) if expected.sampled else None
+    return differences.difference(expected.taken_from(exact), expected.elements, expected.shape, positions)
 
 
 def overflowing(subject: ModuleSubject, verdict: ModuleVerdict) -> Cause | None:
@@ -341,13 +347,13 @@ def overflowing(subject: ModuleSubject, verdict: ModuleVerdict) -> Cause | None:
         lost, kept = (sign * given[bad]).min(), (sign * given[~bad]).max()
         if lost <= kept or not _agree(output, exact, ~bad):
             continue
-        fault, said = row.fault or "", "above" if sign > 0 else "below"
-        text = f"{verdict.kind} {verdict.name} is not finite {said} an input of some {sign * (lost + kept) / 2:.3g}"
+        fault, side = row.fault or "", "above" if sign > 0 else "below"
+        text = f"{verdict.kind} {verdict.name} is not finite {side} an input of some {sign * (lost + kept) / 2:.3g}"
         evidence = (
-            f"{int(bad.sum())} of {bad.size} elements are not finite, all those {said} {sign * lost:.4g} and no other; "
+            f"{int(bad.sum())} of {bad.size} elements are not finite, all those {side} {sign * lost:.4g} and no other; "
             "the rest agree with torch's"
         )
-        fix = f"{place(cell_of(verdict))}: {table.faults()[fault].fix}"
+        fix = f"{in_code(cell_of(verdict))}: {table.faults()[fault].fix}"
         return Cause("forward", verdict.name, fault, text, fix, evidence, 0.0)
     return None
 
@@ -369,33 +375,19 @@ def named_by_mode(causes: Sequence[Cause], model: nn.Module, cells: dict[str, st
     A single module in evaluation mode was added after `set_train()`, where all of them are it was never called. One
     that trains where torch's does not was frozen in torch. model: in training mode; cells: module -> Cell.
     """
-    forgotten = {cause.place for cause in causes if cause.fault == FORGOTTEN}
-    single = bool(set(_trained(model)) - forgotten)
+    # the norms that take their statistics from the batch; of a net without any, the layers that drop something
+    training = {name: module for name, module in model.named_modules() if module.training}
+    trained = {name for name, module in training.items() if isinstance(module, nn.modules.batchnorm._BatchNorm)}
+    if not trained:
+        drops = nn.modules.dropout._DropoutNd
+        trained = {name for name, module in training.items() if isinstance(module, drops) and module.p > 0}
+    single = bool(trained - {cause.place for cause in causes if cause.fault == FORGOTTEN})
+    renamed = {EVALUATED: FLIPPED, **({FORGOTTEN: ADDED} if single else {})}
     shown = []
     for cause in causes:
-        fault = cause.fault
-        if fault == FORGOTTEN and single:
-            fault = ADDED
-        elif fault == EVALUATED:
-            fault = FLIPPED
-        shown.append(cause if fault == cause.fault else _renamed(cause, fault or "", cells))
+        fault = renamed.get(cause.fault or "")
+        if fault is not None:
+            fix = f"{in_code(cells.get(cause.place, cause.place))}: {table.faults()[fault].fix}"
+            cause = replace(cause, fault=fault, fix=fix)
+        shown.append(cause)
     return shown
-
-
-def _renamed(cause: Cause, fault: str, cells: dict[str, str]) -> Cause:
-    fix = f"{place(cells.get(cause.place, cause.place))}: {table.faults()[fault].fix}"
-    return replace(cause, fault=fault, fix=fix)
-
-
-def _trained(model: nn.Module) -> Iterator[str]:
-    """The norms that take their statistics from the batch; of a net without any, the layers that drop something."""
-    norms = [
-        name
-        for name, module in model.named_modules()
-        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.training
-    ]
-    yield from norms or (
-        name
-        for name, module in model.named_modules()
-        if isinstance(module, nn.modules.dropout._DropoutNd) and module.training and module.p > 0
-    )

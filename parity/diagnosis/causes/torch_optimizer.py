@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from math import inf
 from typing import Any
 
@@ -13,311 +12,226 @@ import numpy as np
 import torch
 
 from ....mappings import table
-from ....training.recipe.schema import Recipe
 from ....training.step.parameter_groups import parameter_groups
 from ....training.step.torch_step import build_schedule
-from ...compare import Traces
 from ...record import injected_values
-from ...result import Cause, Finding
-from ...trace import Entry, sample_positions
-from ...verdict import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict
-from ..context import Context, owners, place
+from ...result import Cause
+from ...verdict import RATIO, Measure
+from ..context import Context, recorded
 from ..differences import pattern
-from ..evidence import (
-    Outcome,
-    Prediction,
-    cause,
-    comparable,
-    failed,
-    golden_section,
-    judge_prediction,
-    or_none,
-    storing,
-)
-from ..hypotheses import Hypothesis
-from ..mutations import optimizer_formulas
-from ..mutations.optimizer_formulas import CLIP_EPS
+from ..hypotheses import FLOOR, Hypothesis, Outcome, Prediction, Trial, cause, caused, judge_prediction, or_none
+from ..mutations.optimizer_formulas import CLIP_EPS, Rates, predictions
 from ..mutations.update_rules import UpdateHypothesis, UpdateRule, free_numbers, of_fault_tables, single_changes
-from . import clipping, ema, loss_scale
+from ..search import fit, search, slightly_nearer
+from . import ema, gradient_scaling
 
-BEAM = 12  # plans that are taken further where no single change explains everything
-DEPTH = 3  # faults at once
-STEPS_OF_A_FIT = 45  # to 4e-10 of the interval
-FAINT = 0.3  # decimal orders of magnitude, in the mean, that a fault at the edge of noise has to bring torch nearer
+FAINT = 0.3  # decimal orders of magnitude a parameter that a fault at the edge of noise has to bring torch nearer
+BEAM = 12  # rules that are taken further where no single change explains everything
+REACH = 3.0  # a number is looked for within this factor of the recipe's
 PART = "given gradients"
-FEW = 512  # elements of a parameter that a first look takes
-
-
-@dataclass(frozen=True)
-class Chain:
-    """A plan that was reached by these hypotheses."""
-
-    rule: UpdateRule
-    steps: tuple[UpdateHypothesis, ...]
+FEW = 512  # elements of a parameter that a quick look takes
+UpdateTrial = Trial[UpdateRule]
 
 
 def explain(context: Context) -> list[Cause]:
     """The causes of what failed in stage update, buffers excepted (their modules explain those)."""
-    recipe = context.recipe
-    causes: list[Cause] = []
     given = context.paired.given if context.paired is not None else None
     if given is not None and (given.optimizer is not None or given.step is not None):
         return []  # the recipe does not describe the user's own optimizer
-    if failed(context.findings, "update"):
-        traces, findings = context.traces, context.findings
-        alone = OptimizerSubject(recipe, traces)
-        scale = recipe.dynamic_loss_scale.init_scale if recipe.dynamic_loss_scale else recipe.loss_scale
-        causes += _given(alone, scale) or _weak_match(alone, scale, findings)
-        causes += clipping.explain(recipe, traces, findings) if not causes else []
-        causes += ema.explain(recipe, traces, findings)
-        causes += loss_scale.loss_scaling(recipe, traces, findings)
-        causes += loss_scale.statistics_decayed(recipe, traces, findings)
-        if not causes:
-            causes += _skipped_rates(alone, findings)
-        if not causes and alone.names:
-            rule = alone.rule
-            causes += clipping.clipping(recipe, traces, alone.rates(rule), rule.kind, rule.switches)
+    if not context.failed("update"):
+        return []
+    subject = OptimizerSubject(context)
+    causes = subject.causes() or gradient_scaling.given_norms(context)
+    causes += ema.explain(context) + gradient_scaling.loss_scaling(context)
+    causes += gradient_scaling.statistics_decayed(context)
+    if not causes:
+        causes += _skipped_rates(subject)
+    if not causes and subject.names:
+        rule = subject.rule
+        causes += gradient_scaling.first_update(context, subject.rates(rule), rule.kind, rule.switches)
     return causes
 
 
-def _skipped_rates(given: OptimizerSubject, findings: Sequence[Finding]) -> list[Cause]:
+def _skipped_rates(subject: OptimizerSubject) -> list[Cause]:
     """A schedule that stands still in a step that is skipped; the rates are recorded step by step."""
-    part = "learning rate and weight decay"
-    wrong = failed(findings, "update", part)
-    traces = given.traces
-    finite = [float(v) for v in loss_scale.series(traces, "finite")]
-    keys = [("update", part, f.name, 0) for f in wrong if comparable(traces, ("update", part, f.name, 0))]
-    if not keys or not finite or all(finite) or given.rule.schedule is None:
+    part, context = "learning rate and weight decay", subject.context
+    wrong = context.failed("update", part)
+    finite = [float(v) for v in gradient_scaling.series(context.mindspore, "finite")]
+    keys = [key for f in wrong if context.comparable(key := ("update", part, f.name, 0))]
+    if not keys or not finite or all(finite) or subject.rule.schedule is None:
         return []
     moved = [int(sum(finite[:i])) for i in range(len(finite))]
     for key in keys:
         of_torch, of_mindspore = (
-            t.array(key).reshape(-1, 2)[:, 0] for t in (given.traces.matched[0], traces.mindspore)
+            trace.array(key).reshape(-1, 2)[:, 0] for trace in (context.traces.matched[0], context.mindspore)
         )
         if len(of_torch) != len(moved) or not np.allclose(of_mindspore, of_torch[moved], rtol=1e-6, atol=0.0):
             return []
     text = "the schedule stands still in a step that is skipped; in torch's loop it moves on"
     evidence = f"learning rates of {len(keys)} parameters over {len(finite)} steps, which were {finite} finite"
-    where = place([key[2] for key in keys], given.names, given.kinds)
+    where = context.place([key[2] for key in keys], subject.names)
     return [cause("update", where, "overflow-drop-update", text, evidence, 0.0, wrong[0].ratio)]
 
 
-def _given(given: OptimizerSubject, scale: float | None) -> list[Cause]:
-    base = given.outcome(given.rule, given.names)
-    if base is None or base.reproduces:
-        return []
-    wrong = [name for name in given.names if name in base.failing]
-    found = _search(given, wrong, scale)
-    if found is None:
-        return _unexplained(given, wrong, base)
-    tried = given.outcome(found.rule, wrong)
-    assert tried is not None
-    # a plan that holds for all parameters is at fault wherever it says something else than the recipe
-    whole = given.holds(found.rule, given.names)
-    touched = [name for name in given.names if given.differ(found.rule, name)] if whole else wrong
-    tried = given.outcome(found.rule, touched)
-    assert tried is not None
-    where = place(touched, given.names, given.kinds)
-    evidence = (
-        f"{given.steps} updates with given gradients: if {' and '.join(step.text for step in found.steps)}, torch is "
-        f"{tried.worst:.2g} times the noise from MindSpore, as it is {base.worst:.3g} times"
-    )
-    undecayed = [name for name in touched if any(word in name for word in found.rule.undecayed.split())]
-    return [
-        cause(
-            "update",
-            place(undecayed, given.names, given.kinds)
-            if step.change.undecayed and undecayed and len(found.steps) > 1
-            else where,
-            step.fault,
-            step.text,
-            evidence,
-            tried.worst,
-            base.worst,
-            step.fix,
-        )
-        for step in found.steps
-    ]
-
-
-def _weak_match(given: OptimizerSubject, scale: float | None, findings: Sequence[Finding]) -> list[Cause]:
-    """Of updates at the edge of noise, the known fault under which torch comes clearly nearer in all of them."""
-    if not given.names or not any(f.part.startswith(PART) for f in failed(findings, "update")):
-        return []
-    sample = given.representatives(given.names, [])
-    usual = given.score(given.rule, sample)
-    best: tuple[float, UpdateHypothesis] | None = None
-    for step in of_fault_tables(given.rule, table.faults(), scale):
-        score = given.score(step.change, sample)
-        if score is not None and (best is None or score < best[0]):
-            best = (score, step)
-    if usual is None or best is None or usual - best[0] < FAINT * len(sample):
-        return []
-    step = best[1]
-    touched = [name for name in given.names if given.differ(step.change, name)]
-    before, after = given.outcome(given.rule, touched), given.outcome(step.change, touched)
-    if before is None or after is None or not after.reproduces:
-        return []
-    evidence = (
-        f"{given.steps} updates with given gradients, at the edge of noise: if {step.text}, torch is at most "
-        f"{after.worst:.2g} times the noise from MindSpore, as it is {before.worst:.2g}"
-    )
-    where = place(touched, given.names, given.kinds)
-    return [cause("update", where, step.fault, step.text, evidence, after.worst, before.worst, step.fix)]
-
-
-def _search(given: OptimizerSubject, wrong: Sequence[str], scale: float | None) -> Chain | None:
-    """The fewest changes under which every parameter comes out as MindSpore's."""
-    sample, only = given.representatives(given.names, wrong), given.representatives(wrong, wrong)
-    beam = [Chain(given.rule, ())]
-    for _ in range(DEPTH):
-        ranked: list[tuple[float, Chain]] = []
-        for held in beam:
-            for step in _candidates(given, held.rule, scale):
-                reached = Chain(step.change, (*held.steps, step))
-                score = given.score(reached.rule, sample)
-                if score is None:
-                    continue
-                ranked.append((score, reached))
-                if given.within(reached.rule, sample) and given.holds(reached.rule, given.names):
-                    return reached
-        # the same change on the parameters that differ, and on no other
-        for _, reached in ranked:
-            if not reached.rule.undecayed and given.within(reached.rule, only) and given.holds(reached.rule, wrong):
-                return reached
-        ranked.sort(key=lambda pair: (pair[0], len(pair[1].steps)))
-        for held in [*beam[:2], *(reached for _, reached in ranked[:2])]:
-            fitted = _fitted(given, held, sample, wrong)
-            if fitted is not None:
-                return fitted
-        beam = _distinct([reached for _, reached in ranked])[:BEAM]
-    return None
-
-
-def _candidates(given: OptimizerSubject, rule: UpdateRule, scale: float | None) -> Iterator[UpdateHypothesis]:
-    for step in of_fault_tables(rule, table.faults(), scale):
-        words = step.change.undecayed.split()
-        if not words or any(word in name for word in words for name in given.names):
-            yield step
-    yield from single_changes(rule)
-
-
-def _distinct(found: list[Chain]) -> list[Chain]:
-    kept: list[Chain] = []
-    for one in found:
-        if all(one.rule != other.rule for other in kept):
-            kept.append(one)
-    return kept
-
-
-def _fitted(given: OptimizerSubject, held: Chain, sample: Sequence[str], wrong: Sequence[str]) -> Chain | None:
-    """One number with another value, found by the golden section, that explains everything."""
-    for fault, name, value, put, fix in free_numbers(held.rule):
-        best = _minimum(lambda x, put=put: given.score(put(x), sample), value)  # type: ignore[misc]
-        if best is None:
-            continue
-        rule = put(best)
-        if given.within(rule, sample) and (given.holds(rule, given.names) or given.holds(rule, wrong)):
-            factor = f"{best:.5g} times the recipe's" if value == 1.0 else f"{best:.5g} where the recipe has {value}"
-            return Chain(rule, (*held.steps, Hypothesis(fault, f"{name} is {factor}", rule, fix)))
-    return None
-
-
-def _minimum(score: Callable[[float], float | None], value: float) -> float | None:
-    """Where `score` is least within a factor of 3 of value, on a logarithmic scale; None where it cannot be told.
-
-    A first scan finds the valley, for the score is flat far from it; golden section then goes down it.
-    """
-    ratios = [3.0 ** (i / 12) for i in range(-12, 13)]
-    scores = [score(value * r) for r in ratios]
-    known = [(s, i) for i, s in enumerate(scores) if s is not None]
-    if not known:
-        return None
-    at = min(known)[1]
-
-    def distance(ratio: float) -> float:
-        found = score(value * ratio)
-        return inf if found is None else found
-
-    low, high = ratios[max(at - 1, 0)], ratios[min(at + 1, len(ratios) - 1)]
-    return value * golden_section(distance, low, high, STEPS_OF_A_FIT)
-
-
-def _unexplained(given: OptimizerSubject, wrong: Sequence[str], base: Outcome) -> list[Cause]:
-    where = place(wrong, given.names, given.kinds)
-    name = wrong[0]
-    prediction = given.prediction(given.rule, name)["given gradients"]
-    found = pattern(prediction.exact, given.change(name))
-    text = "nothing known reproduces the updates that MindSpore computes from given gradients"
-    evidence = f"{len(wrong)} of {len(given.names)} parameters differ; {name}: {found}"
-    return [cause("update", where, None, text, evidence, None, base.worst)]
-
-
 class OptimizerSubject:
-    """What MindSpore made of the given gradients, and what any plan makes of them, from MindSpore's own weights."""
+    """What MindSpore made of the given gradients, and what any rule makes of them, from MindSpore's own weights."""
 
     steps = injected_values.STEPS
 
-    def __init__(self, recipe: Recipe, traces: Traces) -> None:
+    def __init__(self, context: Context) -> None:
+        recipe = context.recipe
+        self.context = context
         self.rule = UpdateRule.of(recipe)
-        self.traces = traces
+        self.scale = recipe.dynamic_loss_scale.init_scale if recipe.dynamic_loss_scale else recipe.loss_scale
         self.entries = {
             e.name: e
-            for e in traces.mindspore.select("update", PART)
-            if comparable(traces, e.key) and ("init", "values", e.name, 0) in traces.mindspore.entries
+            for e in context.mindspore.select("update", PART)
+            if context.comparable(e.key) and ("init", "values", e.name, 0) in context.mindspore.entries
         }
         self.names = list(self.entries)
-        self.kinds = owners(traces.alone[1], self.names)
-        self.everything = {e.name: e for e in traces.alone[1].select("update", PART)}
-        self._rates: dict[Any, dict[str, tuple[list[float], list[float]]]] = {}
+        self.everything = {e.name: e for e in context.traces.alone[1].select("update", PART)}
+        self.kinds = context.kinds({**self.entries, **self.everything})
+        self._rates: dict[str, dict[str, Rates]] = {}
         self._whole: dict[str, list[np.ndarray]] = {}
+        self._sample = self.names
+        self._reached: list[UpdateRule] = [self.rule]
 
-    def change(self, name: str) -> np.ndarray:
-        """The change that MindSpore recorded, float64, flat."""
-        return self.traces.mindspore.array(("update", PART, name, 0))
+    def causes(self) -> list[Cause]:
+        """The fewest changes of the rule under which every parameter comes out as MindSpore's; of a difference at the
+        edge of noise the known fault under which torch comes clearly nearer."""
+        base = self.outcome([])
+        if base is None or base.reproduces:
+            return self._slight()
+        wrong = self._names(base.failing)
+        self._sample = self.representatives(self.names, wrong)
+        found = search(self._steps, base, BEAM, partial(self._otherwise, wrong))
+        if not found.reproduces:
+            return [self._unexplained(wrong, base)]
+        rule = found.chain[-1].change
+        # a rule that holds for all parameters is at fault wherever it says something else than the recipe
+        whole = self._reproduced(rule, self.names) is not None
+        touched = self._touched(rule) if whole else wrong
+        tried = self.outcome([rule], touched)
+        assert tried is not None
+        how = f": if {' and '.join(step.text for step in found.chain)}, torch is {tried.worst:.2g} times"
+        return self._described(found.chain, touched, how, tried, base)
 
-    def start(self, name: str) -> np.ndarray:
-        """The weights that MindSpore began with, float32, the recorded elements."""
-        return self.traces.mindspore.array(("init", "values", name, 0)).astype(np.float32)
+    def _slight(self) -> list[Cause]:
+        if not self.names or not any(f.part.startswith(PART) for f in self.context.failed("update")):
+            return []
+        self._sample = self.representatives(self.names, [])
+        usual = self.quick([])
+        most = usual.distance - FAINT * len(self._sample) if usual is not None else -inf
+        tables = of_fault_tables(self.rule, table.faults(), self.scale)
+        for step in slightly_nearer(self, tables, lambda quick: quick.distance <= most)[:1]:
+            touched = self._touched(step.change)
+            before, after = self.outcome([], touched), self.outcome([step.change], touched)
+            if before is not None and after is not None and after.reproduces:
+                how = f", at the edge of noise: if {step.text}, torch is at most {after.worst:.2g} times"
+                return self._described([step], touched, how, after, before)
+        return []
+
+    def _described(
+        self, steps: Sequence[UpdateHypothesis], touched: Sequence[str], how: str, after: Outcome, before: Outcome
+    ) -> list[Cause]:
+        where = self.context.place(touched, self.names)
+        evidence = f"{self.steps} updates with given gradients{how} the noise from MindSpore, as it is "
+        evidence += f"{before.worst:.3g} times"
+        spared = [name for name in touched if any(word in name for word in steps[-1].change.undecayed.split())]
+        apart = self.context.place(spared, self.names) if spared and len(steps) > 1 else where
+        return [
+            caused("update", apart if step.change.undecayed else where, Trial((step,), after, before), evidence)
+            for step in steps
+        ]
+
+    def _unexplained(self, wrong: Sequence[str], base: Outcome) -> Cause:
+        where, name = self.context.place(wrong, self.names), wrong[0]
+        exact = self.prediction(self.rule, name)[PART].exact
+        found = pattern(exact, self.context.mindspore_values(("update", PART, name, 0)))
+        text = "nothing known reproduces the updates that MindSpore computes from given gradients"
+        evidence = f"{len(wrong)} of {len(self.names)} parameters differ; {name}: {found}"
+        return cause("update", where, None, text, evidence, None, base.worst)
+
+    def _steps(self, trial: UpdateTrial) -> Iterator[UpdateTrial]:
+        """Every rule that one change more leads to, by a quick look, and wholly where that finds no difference."""
+        rule = trial.chain[-1].change if trial.chain else self.rule
+        for each in (*of_fault_tables(rule, table.faults(), self.scale), *single_changes(rule)):
+            words = each.change.undecayed.split()
+            spares_none = words and not any(word in name for word in words for name in self.names)
+            if spares_none or each.change in self._reached:
+                continue
+            self._reached.append(each.change)
+            outcome = self.quick([each.change])
+            if outcome is not None and outcome.reproduces:
+                outcome = self.outcome([each.change])
+            if outcome is not None:
+                yield Trial((*trial.chain, each), outcome, trial.before)
+
+    def _otherwise(
+        self, wrong: Sequence[str], followed: Sequence[UpdateTrial], found: Sequence[UpdateTrial]
+    ) -> UpdateTrial | None:
+        """The same change on the parameters that differ, and on no other; or one number with another value."""
+        for trial in found:
+            rule = trial.chain[-1].change
+            if rule.undecayed or set(wrong) & set(self._names(trial.outcome.failing)):
+                continue
+            if (outcome := self._reproduced(rule, wrong)) is not None:
+                return Trial(trial.chain, outcome, trial.before)
+        for trial in (*followed[:2], *found[:2]):
+            rule = trial.chain[-1].change if trial.chain else self.rule
+            for fault, name, value, put, fix in free_numbers(rule):
+                valley = fit(partial(self._distance, put, value), 1 / REACH, REACH, True)
+                if valley is None:
+                    continue
+                best = value * valley[0]
+                changed = put(best)
+                quick = self.quick([changed])
+                if quick is None or not quick.reproduces:
+                    continue
+                outcome = self._reproduced(changed, self.names) or self._reproduced(changed, wrong)
+                if outcome is not None:
+                    than = "times the recipe's" if value == 1.0 else f"where the recipe has {value}"
+                    one = Hypothesis(fault, f"{name} is {best:.5g} {than}", changed, fix)
+                    return Trial((*trial.chain, one), outcome, trial.before)
+        return None
+
+    def _distance(self, put: Callable[[float], UpdateRule], value: float, ratio: float) -> float:
+        quick = self.quick([put(value * ratio)])
+        return inf if quick is None else quick.distance
+
+    def _names(self, keys: Iterable[str]) -> list[str]:
+        found = {key.rpartition(" ")[2] for key in keys}
+        return [name for name in self.names if name in found]
 
     def gradients(self, name: str, count: int) -> list[np.ndarray]:
         """The given gradients at the `count` recorded elements, before clipping."""
-        entry = self.entries[name]
-        size = int(np.prod(entry.shape, dtype=np.int64))
-        if name in self._whole:
-            return self._whole[name]
-        whole = [injected_values.gradient(name, entry.shape, i).reshape(-1) for i in range(self.steps)]
-        kept = whole if count == size else [g[sample_positions(size, count)] for g in whole]
-        if count <= 1 << 14:
-            self._whole[name] = kept
-        return kept
+        if name not in self._whole:
+            shape = self.entries[name].shape
+            found = [recorded(injected_values.gradient(name, shape, i), count) for i in range(self.steps)]
+            if count > 1 << 14:
+                return found
+            self._whole[name] = found
+        return self._whole[name]
 
     @cached_property
     def norms(self) -> dict[str, np.ndarray]:
         """Each parameter's gradient norms, one a step, over all that torch trains."""
+        steps = range(self.steps)
         return {
             name: np.array(
-                [
-                    np.linalg.norm(injected_values.gradient(name, e.shape, i).astype(np.float64))
-                    for i in range(self.steps)
-                ]
+                [np.linalg.norm(injected_values.gradient(name, e.shape, i).astype(np.float64)) for i in steps]
             )
             for name, e in self.everything.items()
         }
 
-    @cached_property
-    def norm(self) -> np.ndarray:
-        """The global norm of the given gradients at each step."""
-        return np.asarray(np.sqrt(sum(norm**2 for norm in self.norms.values())))
-
     def clipped(self, rule: UpdateRule, name: str, gradients: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The gradients as the plan clips and scales them."""
+        """The gradients as the rule clips and scales them."""
         if rule.clip is None:
             factors = np.ones(self.steps)
         elif rule.clip_by == "value":
             return [np.clip(g.astype(np.float64), -rule.clip, rule.clip) * rule.gradient for g in gradients]
         else:
-            norm = self.norms[name] if rule.clip_by == "each" else self.norm
+            norm = self.norms[name] if rule.clip_by == "each" else np.sqrt(sum(norm**2 for norm in self.norms.values()))
             eps = 0.0 if rule.clip_by == "no_eps" else CLIP_EPS
             summed = rule.micro if rule.clip_by == "sum" else 1  # clipped before the division by the micro-batches
             factors = rule.clip / (summed * norm + eps)
@@ -325,90 +239,77 @@ class OptimizerSubject:
         factors = factors * rule.gradient
         return [g if f == 1.0 else g.astype(np.float64) * f for g, f in zip(gradients, factors, strict=True)]
 
-    def rates(self, rule: UpdateRule) -> dict[str, tuple[list[float], list[float], dict[str, Any]]]:
+    def rates(self, rule: UpdateRule) -> dict[str, Rates]:
         """Parameter -> learning rate and weight decay of each update, and torch's other arguments."""
-        owned = {name: self.kinds.get(name, "") for name in self.everything}
-        found: dict[str, tuple[list[float], list[float], dict[str, Any]]] = {}
-        groups = parameter_groups(owned, rule.optimizer)
-        all_rates = moved_rates(rule, [{**rule.args, **group.args}["lr"] for group in groups], self.steps)
-        for group, lrs in zip(groups, all_rates, strict=True):
-            args = {**rule.args, **group.args}
-            for name in group.names:
-                found[name] = ([lr * rule.rate for lr in lrs], [args.get("weight_decay", 0.0)] * self.steps, args)
-        return found
-
-    def _known_rates(self, rule: UpdateRule) -> dict[str, tuple[list[float], list[float], dict[str, Any]]]:
         key = repr((rule.optimizer, rule.schedule, rule.moves, rule.rate, rule.micro))
         if key not in self._rates:
-            self._rates = {**dict(list(self._rates.items())[-64:]), key: self.rates(rule)}  # type: ignore[dict-item]
-        return self._rates[key]  # type: ignore[return-value]
+            groups = parameter_groups({name: self.kinds[name] for name in self.everything}, rule.optimizer)
+            every = [{**rule.args, **group.args} for group in groups]
+            moved = moved_rates(rule, [args["lr"] for args in every], self.steps)
+            found = {
+                name: ([lr * rule.rate for lr in lrs], [args.get("weight_decay", 0.0)] * self.steps, args)
+                for group, args, lrs in zip(groups, every, moved, strict=True)
+                for name in group.names
+            }
+            self._rates = {**dict(list(self._rates.items())[-64:]), key: found}
+        return self._rates[key]
 
     def prediction(self, rule: UpdateRule, name: str, few: bool = False) -> dict[str, Prediction]:
-        """The change and the state of one parameter under a plan, by part of the trace."""
-        lrs, decays, args = self._known_rates(rule)[name]
+        """The change and the state of one parameter under a rule, by part of the trace."""
+        lrs, decays, args = self.rates(rule)[name]
         if any(word in name for word in rule.undecayed.split()):
             decays = [0.0] * self.steps
-        weight = self.start(name)
+        weight = self.context.mindspore_values(("init", "values", name, 0)).astype(np.float32)
         gradients = self.clipped(rule, name, self.gradients(name, weight.size))
         if few:
             weight, gradients = weight[:FEW], [g[:FEW] for g in gradients]
-        runs = []
-        for dtype in (np.float64, np.float32):
-            given = [g.astype(dtype) for g in gradients]
-            change, state = optimizer_formulas.run(rule.kind, weight, given, lrs, decays, args, rule.switches, dtype)
-            runs.append({PART: change, **{f"{PART} {key}": value for key, value in state.items()}})
-        return {part: Prediction(runs[0][part], runs[1][part]) for part in runs[0]}
+        found = predictions(rule.kind, weight, gradients, (lrs, decays, args), rule.switches)
+        return {f"{PART} {key}".strip(): prediction for key, prediction in found.items()}
 
-    def measures(self, rule: UpdateRule, name: str, few: bool = False) -> list[Measure]:
-        """MindSpore's change and state of one parameter, judged against a plan's."""
-        found = []
-        for part, prediction in self.prediction(rule, name, few).items():
-            key = ("update", part, name, 0)
-            if not comparable(self.traces, key):
-                continue
-            subject = self.traces.mindspore.array(key)
-            start: Entry | None = (
-                self.traces.mindspore.entries.get(("init", "values", name, 0)) if part == PART else None
-            )
-            floor = storing(start) * (np.sqrt(prediction.exact.size / subject.size) if few else 1.0)
-            subject = subject[: prediction.exact.size] if few else subject
-            found.append(judge_prediction(subject, prediction, 2 * FLOOR_ULPS * EPS32, 2 * floor))
+    def _measures(self, rule: UpdateRule, names: Iterable[str], few: bool) -> dict[str, Measure]:
+        """MindSpore's change and state of some parameters judged against a rule's, by part and name."""
+        found = {}
+        for name in names:
+            for part, prediction in self.prediction(rule, name, few).items():
+                key = ("update", part, name, 0)
+                if self.context.comparable(key):
+                    subject, size = self.context.mindspore_values(key), prediction.exact.size
+                    floor = self.context.storing(name) * np.sqrt(size / subject.size) if part == PART else 0.0
+                    found[f"{part} {name}"] = judge_prediction(subject[:size], prediction, FLOOR, 2 * floor)
         return found
 
-    def outcome(self, rule: UpdateRule, names: Sequence[str]) -> Outcome | None:
-        """How a plan does on some parameters; None where torch cannot run it."""
-        measures = or_none(lambda: {name: self.measures(rule, name) for name in names})
-        if measures is None:
+    def outcome(self, changes: Sequence[UpdateRule], names: Sequence[str] | None = None) -> Outcome | None:
+        """How a rule does on all parameters, or on some; None where torch cannot run it."""
+        rule = changes[-1] if changes else self.rule
+        measures = or_none(lambda: self._measures(rule, self.names if names is None else names, few=False))
+        return None if measures is None else Outcome.of(measures)
+
+    def quick(self, changes: Sequence[UpdateRule]) -> Outcome | None:
+        """The outcome on the first elements of a sample of the parameters, with some room for their noise."""
+        rule = changes[-1] if changes else self.rule
+        measures = or_none(lambda: self._measures(rule, self._sample, few=True))
+        if not measures or not all(np.isfinite(m.ratio) or m.error for m in measures.values()):
             return None
-        bad = frozenset(name for name, found in measures.items() if any(m.verdict is Verdict.FAIL for m in found))
-        return Outcome({name: max((m.ratio for m in found), default=0.0) for name, found in measures.items()}, bad)
+        failing = frozenset(key for key, measure in measures.items() if measure.ratio > 2 * RATIO)
+        return Outcome({key: measure.ratio for key, measure in measures.items()}, failing)
 
-    def score(self, rule: UpdateRule, names: Sequence[str]) -> float | None:
-        """How far a plan is from MindSpore on the first elements of some parameters: a sum of logarithms, the smaller
-        the closer, with nothing to gain below noise; None where torch cannot run it."""
-        found = or_none(lambda: [m for name in names for m in self.measures(rule, name, few=True)])
-        if found is None or not all(np.isfinite(m.ratio) or m.error for m in found):
-            return None
-        return float(sum(np.log10(min(max(m.ratio, 1e-2), 1e12)) for m in found))
+    def _reproduced(self, rule: UpdateRule, names: Sequence[str]) -> Outcome | None:
+        """The outcome on some parameters, None where one of them fails."""
+        outcome = self.outcome([rule], names)
+        return outcome if outcome is not None and outcome.reproduces else None
 
-    def within(self, rule: UpdateRule, names: Sequence[str]) -> bool:
-        """Whether a plan reproduces the first elements of some parameters."""
-        found = or_none(lambda: [m for name in names for m in self.measures(rule, name, few=True)])
-        return bool(found) and all(m.ratio <= 2 * RATIO for m in found or [])
-
-    def holds(self, rule: UpdateRule, names: Sequence[str]) -> bool:
-        """Whether a plan reproduces some parameters, wholly."""
-        tried = self.outcome(rule, names)
-        return tried is not None and tried.reproduces
-
-    def differ(self, rule: UpdateRule, name: str) -> bool:
-        """Whether a plan moves the first elements of a parameter otherwise than the recipe does."""
-        one, other = self.prediction(rule, name, few=True), self.prediction(self.rule, name, few=True)
-        return any(not np.allclose(one[part].exact, other[part].exact, rtol=1e-9, atol=0.0) for part in one)
+    def _touched(self, rule: UpdateRule) -> list[str]:
+        """The parameters whose first elements a rule moves otherwise than the recipe does."""
+        touched = []
+        for name in self.names:
+            one, other = self.prediction(rule, name, few=True), self.prediction(self.rule, name, few=True)
+            if any(not np.allclose(one[part].exact, other[part].exact, rtol=1e-9, atol=0.0) for part in one):
+                touched.append(name)
+        return touched
 
     def representatives(self, names: Sequence[str], wrong: Sequence[str]) -> list[str]:
         """One small parameter of each sort: class of its module, weight or bias, group, failing or not."""
-        rates = self._known_rates(self.rule)
+        rates = self.rates(self.rule)
         chosen: dict[Any, str] = {}
         for name in names:
             sort = (self.kinds[name], name.rsplit(".", 1)[-1], repr(rates[name]), name in wrong)
@@ -419,7 +320,7 @@ class OptimizerSubject:
 
 
 def moved_rates(rule: UpdateRule, bases: Sequence[float], steps: int) -> list[list[float]]:
-    """The learning rates of each group, by its base rate, under the plan's schedule moved as the plan says."""
+    """The learning rates of each group, by its base rate, under the rule's schedule, moved as the rule says."""
     if rule.schedule is None:
         return [[base] * steps for base in bases]
     row = table.row(rule.optimizer.name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from functools import partial
-from math import inf
+from math import inf, isfinite
 from statistics import median
 
 import numpy as np
@@ -16,21 +16,11 @@ from ...record.recorder import LeafOutput
 from ...record.torch_precision import computing_in
 from ...record.torch_runner import TorchSide
 from ...result import Cause, Finding, ModuleVerdict
-from ...trace import Key, Trace, sample_positions
+from ...trace import Key, Trace
 from ...verdict import RATIO, Verdict
-from ..context import Context
-from ..evidence import (
-    Outcome,
-    Prediction,
-    cause,
-    comparable,
-    failed,
-    judge_prediction,
-    mindspore_values,
-    or_none,
-    torch_values,
-)
-from ..hypotheses import cell_of, place
+from ..context import Context, cell_of, in_code, recorded
+from ..hypotheses import Hypothesis, Outcome, Prediction, cause, judge_prediction, or_none
+from ..search import first
 from ..torch_subjects import CannotRun, ModuleSubject, Tensors
 
 PART = "train"
@@ -46,8 +36,8 @@ ALONG = 0.9  # cosine of the difference with the tensor itself: a factor's is 1,
 
 def explain(context: Context) -> list[Cause]:
     """The cause of a training forward pass that differs in most layers: another precision, or no micro-batches."""
-    wrong = failed(context.findings, "forward", PART)
-    keys = [e.key for e in context.mindspore.select("forward", PART) if comparable(context.traces, e.key)]
+    wrong = context.failed("forward", PART)
+    keys = [e.key for e in context.mindspore.select("forward", PART) if context.comparable(e.key)]
     if context.options.pair is not None or not wrong:
         return []
     recipe = context.recipe
@@ -57,18 +47,27 @@ def explain(context: Context) -> list[Cause]:
     alone = any(module.own and module.verdict is Verdict.FAIL for module in context.modules)
     if not keys or len(wrong) < MANY * len(keys) or alone:  # alone, modules run in float32: these fail for themselves
         return []
-    for fault, text, amp in _others(recipe.amp):
-        outputs = or_none(partial(_outputs, context, recipe.model_copy(update={"amp": amp}), torch.float32))
-        if outputs is None:
-            continue
-        ratios = _ratios(context, keys, outputs)
+
+    def outcome(amp: Amp | None) -> Outcome | None:
+        outputs = or_none(lambda: _outputs(context, recipe.model_copy(update={"amp": amp}), torch.float32)) or {}
+        measures = {}
+        for key in keys:
+            if key in outputs:
+                exact = context.torch_values(key)
+                prediction = Prediction(exact, recorded(outputs[key], exact.size))
+                measures[str(key)] = judge_prediction(context.mindspore_values(key), prediction, FLOOR)
         # rounding of the right precision is not only enough to explain the difference, it is also as large
-        if ratios and max(ratios) <= RATIO and (amp is None or median(ratios) >= 1 / RATIO):
-            before = max((f.ratio for f in wrong if f.ratio), default=None)
-            evidence = f"{len(ratios)} outputs: the largest is {max(ratios):.2g} times that precision's noise"
-            fix = f"amp: {_said(recipe.amp)}"
-            return [cause("forward", WHOLE, fault, text, evidence, max(ratios), before, fix)]
-    return []
+        large = measures and (amp is None or median(m.ratio for m in measures.values()) >= 1 / RATIO)
+        return Outcome.of(measures) if large else None
+
+    before = max((f.ratio for f in wrong if f.ratio), default=inf)
+    trial = first(_others(recipe.amp), outcome, Outcome({"": before}, frozenset([""])))
+    if trial is None:
+        return []
+    (one,), worst = trial.chain, trial.outcome.worst
+    evidence = f"{len(trial.outcome.ratios)} outputs: the largest is {worst:.2g} times that precision's noise"
+    fix, as_it_is = f"amp: {_precision(recipe.amp)}", before if isfinite(before) else None
+    return [cause("forward", WHOLE, one.fault, one.text, evidence, worst, as_it_is, fix)]
 
 
 def _in_pieces(context: Context) -> list[Cause]:
@@ -103,8 +102,8 @@ def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     """The whole batch in one pass, where the recipe has micro-batches: batch statistics are other ones then."""
     recipe = context.recipe
     whole = recipe.model_copy(update={"accumulate": 1})
-    runs = [or_none(partial(_outputs, context, whole, dtype)) for dtype in (torch.float64, torch.float32)]
-    if runs[0] is None or runs[1] is None:
+    runs = or_none(lambda: [_outputs(context, whole, dtype) for dtype in (torch.float64, torch.float32)])
+    if runs is None:
         return []
     every = list(context.mindspore.select("forward", PART))
     entries = [e for e in every if not e.nonfinite and e.key in runs[0] and e.key in runs[1]]
@@ -112,13 +111,10 @@ def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
         return []
     ratios = []
     for entry in entries:
-        subject = mindspore_values(context.traces, entry.key)
-        exact, single = (run[entry.key] for run in (runs[0], runs[1]))
-        if entry.sampled and exact.size > subject.size:
-            at = sample_positions(exact.size, subject.size)
-            exact, single = exact[at], single[at]
-        if exact.size != subject.size:
+        subject, size = context.mindspore_values(entry.key), runs[0][entry.key].size
+        if size < subject.size or (size > subject.size and not entry.sampled):
             return []
+        exact, single = (recorded(run[entry.key], subject.size) for run in runs)
         ratios.append(judge_prediction(subject, Prediction(exact, single), FLOOR).ratio)
     if max(ratios) > 2 * RATIO:
         return []
@@ -128,18 +124,18 @@ def _in_one(context: Context, wrong: Sequence[Finding]) -> list[Cause]:
     return [cause("forward", WHOLE, "bn-eval-accumulation", text, evidence, max(ratios), before)]
 
 
-def _others(amp: Amp | None) -> Iterator[tuple[str, str, Amp | None]]:
-    now = _said(amp)
-    if now != _said(None):
-        yield "amp-missing", f"the step computes in float32 where the recipe has {now}", None
-    for dtype in ("float16", "bfloat16"):
-        for level in ("O1", "O2", "O3"):
-            other = Amp(level=level, dtype=dtype)
-            if _said(other) != now:
-                yield "amp-black-list", f"the step computes in {_said(other)} where the recipe has {now}", other
+def _others(amp: Amp | None) -> Iterator[Hypothesis[Amp | None]]:
+    now = _precision(amp)
+    if now != _precision(None):
+        yield Hypothesis("amp-missing", f"the step computes in float32 where the recipe has {now}", None)
+    for dtype, level in itertools.product(("float16", "bfloat16"), ("O1", "O2", "O3")):
+        other = Amp.model_validate({"level": level, "dtype": dtype})
+        if _precision(other) != now:
+            text = f"the step computes in {_precision(other)} where the recipe has {now}"
+            yield Hypothesis("amp-black-list", text, other)
 
 
-def _said(amp: Amp | None) -> str:
+def _precision(amp: Amp | None) -> str:
     return "float32" if amp is None or amp.level == "O0" else f"{amp.dtype} at level {amp.level}"
 
 
@@ -153,20 +149,6 @@ def _outputs(context: Context, recipe: Recipe, dtype: torch.dtype) -> dict[Key, 
 
     TorchSide(recipe, context.model, dtype).forward(context.inputs.images[0], seen)
     return found
-
-
-def _ratios(context: Context, keys: list[Key], found: dict[Key, np.ndarray]) -> list[float]:
-    """How far each of MindSpore's outputs is from float64, in units of this precision's own distance."""
-    ratios = []
-    for key in keys:
-        if key not in found:
-            continue
-        exact = torch_values(context.traces, key)
-        single = found[key]
-        single = single if single.size == exact.size else single[sample_positions(single.size, exact.size)]
-        measure = judge_prediction(mindspore_values(context.traces, key), Prediction(exact, single), FLOOR)
-        ratios.append(measure.ratio if measure.verdict is not Verdict.FAIL else max(measure.ratio, 2 * RATIO))
-    return ratios
 
 
 def shorter(subject: ModuleSubject, verdict: ModuleVerdict, before: Outcome) -> Cause | None:
@@ -188,7 +170,7 @@ def shorter(subject: ModuleSubject, verdict: ModuleVerdict, before: Outcome) -> 
         f"{len(before.failing)} tensors are as far from float64 as torch's are with operands in {name}, to a factor of "
         f"{found[name]:.2g}"
     )
-    fix = f"{place(cell_of(verdict))}: {table.faults()[FAULT].fix}"
+    fix = f"{in_code(cell_of(verdict))}: {table.faults()[FAULT].fix}"
     return Cause("forward", verdict.name, FAULT, text, fix, evidence, None, before.worst)
 
 
@@ -199,15 +181,15 @@ def _unlike(subject: ModuleSubject, before: Outcome, exact: Tensors, short: Tens
     products = [name for name in before.failing if not name.rpartition(".")[0].endswith("bias")]
     worst = 1.0 if products else inf
     for name in products:
-        recorded = subject.expected.get(name)
-        if recorded is None or name not in exact or exact[name].shape != recorded.shape:
+        expected = subject.expected.get(name)
+        if expected is None or name not in exact or exact[name].shape != expected.shape:
             return inf
-        reference = recorded.taken_from(exact[name]).astype(np.float64)
-        of_torch = float(np.linalg.norm(recorded.taken_from(short[name]) - reference))
-        of_mindspore = float(np.linalg.norm(recorded.elements - reference))
+        reference = expected.taken_from(exact[name]).astype(np.float64)
+        of_torch = float(np.linalg.norm(expected.taken_from(short[name]) - reference))
+        of_mindspore = float(np.linalg.norm(expected.elements - reference))
         if not of_torch or not np.isfinite(of_mindspore):
             return inf
-        off = recorded.elements - reference
+        off = expected.elements - reference
         if abs(float(off @ reference)) > ALONG * of_mindspore * float(np.linalg.norm(reference)):
             return inf  # rounding points anywhere; this is a factor
         factor = max(of_mindspore / of_torch, of_torch / of_mindspore)

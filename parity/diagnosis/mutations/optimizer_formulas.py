@@ -1,6 +1,7 @@
 """torch's optimizers for one parameter, element by element, and the ways in which others compute them.
 
-The formulas are those of torch.optim's pages; a `switch` names one deviation. Element by element, so a stratified
+The formulas are those of torch.optim's pages; a `switch` names one deviation, and a formula
+ignores those of others. Element by element, so a stratified
 sample of a large parameter is enough. NumPy in the dtype that is asked for: float64 for what a hypothesis says
 exactly, float32 for its rounding.
 """
@@ -8,53 +9,18 @@ exactly, float32 for its rounding.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ..hypotheses import Prediction
+
 CLIP_EPS = 1e-6  # torch.nn.utils.clip_grad_norm_ divides by norm + 1e-6
 
-# what a switch deviates in; a formula ignores those of others
-SWITCHES = {
-    "SGD": (
-        "decoupled_decay",
-        "lr_in_velocity",
-        "dampened_first",
-        "decay_unscaled",
-        "decay_after_momentum",
-        "plain_nesterov",
-    ),
-    "Adam": (
-        "eps_before_correction",
-        "eps_inside_root",
-        "no_bias_correction",
-        "no_second_correction",
-        "decoupled_decay",
-        "square_starts_at_one",
-        "decay_unscaled",
-    ),
-    "AdamW": (
-        "eps_before_correction",
-        "eps_inside_root",
-        "no_bias_correction",
-        "no_second_correction",
-        "coupled_decay",
-        "square_starts_at_one",
-        "decay_unscaled",
-    ),
-    "RMSprop": (
-        "square_starts_at_one",
-        "eps_inside_root",
-        "lr_in_velocity",
-        "eps_inside_root lr_in_velocity",
-        "square_starts_at_one eps_inside_root lr_in_velocity",
-        "square_starts_at_one eps_inside_root",
-        "square_starts_at_one lr_in_velocity",
-        "decoupled_decay",
-    ),
-}
-
 State = dict[str, np.ndarray]
+# learning rate and weight decay of each update, and torch's other arguments
+Rates = tuple[list[float], list[float], dict[str, Any]]
 Update = Callable[[np.ndarray, np.ndarray, float, int, Mapping[str, Any], frozenset[str], State], np.ndarray]
 
 
@@ -83,6 +49,17 @@ def run(
         with np.errstate(all="ignore"):  # what a hypothesis makes of a weight need not be finite
             now = update(now, -g if args.get("maximize") else g, rate, step, given, switches, state)
     return np.subtract(now, start, dtype=np.float64), state
+
+
+def predictions(
+    kind: str, weight: np.ndarray, gradients: Sequence[np.ndarray], rates: Rates, switches: frozenset[str]
+) -> dict[str, Prediction]:
+    """The change ("") and the state, by torch's names, after these updates."""
+    runs = []
+    for dtype in (np.float64, np.float32):
+        change, state = run(kind, weight, gradients, *rates, switches, dtype)
+        runs.append({"": change, **state})
+    return {name: Prediction(runs[0][name], runs[1][name]) for name in runs[0]}
 
 
 def _decayed(
@@ -131,8 +108,9 @@ def _adam(
     args: Mapping[str, Any],
     how: frozenset[str],
     state: State,
-    decoupled: bool,
+    adamw: bool,
 ) -> np.ndarray:
+    decoupled = "coupled_decay" not in how if adamw else "decoupled_decay" in how
     t = w.dtype.type
     w, g = _decayed(w, g, rate, args["weight_decay"], decoupled, "decay_unscaled" in how)
     first, second = args["betas"]
@@ -154,18 +132,6 @@ def _adam(
     else:
         root = np.sqrt(v) / t(np.sqrt(two)) + t(eps)
     return np.asarray(w - t(rate / one) * (m / root))
-
-
-def _coupled_adam(
-    w: np.ndarray, g: np.ndarray, rate: float, step: int, args: Mapping[str, Any], how: frozenset[str], state: State
-) -> np.ndarray:
-    return _adam(w, g, rate, step, args, how, state, "decoupled_decay" in how)
-
-
-def _adamw(
-    w: np.ndarray, g: np.ndarray, rate: float, step: int, args: Mapping[str, Any], how: frozenset[str], state: State
-) -> np.ndarray:
-    return _adam(w, g, rate, step, args, how, state, "coupled_decay" not in how)
 
 
 def _rmsprop(
@@ -190,4 +156,9 @@ def _rmsprop(
     return np.asarray(w - (step_by if inside else t(rate) * step_by))
 
 
-_UPDATES: dict[str, Update] = {"SGD": _sgd, "Adam": _coupled_adam, "AdamW": _adamw, "RMSprop": _rmsprop}
+_UPDATES: dict[str, Update] = {
+    "SGD": _sgd,
+    "Adam": partial(_adam, adamw=False),
+    "AdamW": partial(_adam, adamw=True),
+    "RMSprop": _rmsprop,
+}

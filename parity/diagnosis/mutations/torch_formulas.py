@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .torch_layers import Mutate, Mutation, Values, arguments_of, as_given, instead
+from .torch_layers import Forward, Mutate, Mutation, Values, arguments_of, as_given, computing, instead
 
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "Identity": lambda x: x * 1.0,
@@ -47,7 +48,7 @@ def activation(module: nn.Module, values: Values) -> Iterator[Mutation]:
         function = ACTIVATIONS[name]
         if name.split()[0] == type(module).__name__:
             continue  # itself, or itself with an argument that another hypothesis sets
-        yield Mutation(name, lambda m, f=function: instead(m, f), tuple(arguments_of(module)))  # type: ignore[misc]
+        yield Mutation(name, partial(instead, forward=function), tuple(arguments_of(module)))
 
 
 def tie_gradients(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -57,18 +58,15 @@ def tie_gradients(module: nn.Module, values: Values) -> Iterator[Mutation]:
     slope = float(getattr(module, "negative_slope", 0.0))
     for below, above in (*values.get("shares", ()), ((1.0 + slope) / 2, (1.0 + slope) / 2), (0.0, 0.0), (1.0, 1.0)):
 
-        def apply(m: nn.Module, below: float = below, above: float = above) -> None:
-            original = m.forward
-
-            def forward(x: torch.Tensor) -> torch.Tensor:
-                y = original(x)
-                y = torch.where(x == low, y.detach() + below * (x - x.detach()), y)
-                return torch.where(x == high, y.detach() + above * (x - x.detach()), y)
-
-            instead(m, forward)
+        def forward(
+            m: nn.Module, original: Forward, x: torch.Tensor, below: float = below, above: float = above
+        ) -> torch.Tensor:
+            y = original(x)
+            y = torch.where(x == low, y.detach() + below * (x - x.detach()), y)
+            return torch.where(x == high, y.detach() + above * (x - x.detach()), y)
 
         at = f"{below:g} exactly at {low:g}" + (f" and {above:g} exactly at {high:g}" if high != low else "")
-        yield Mutation(f"a gradient of {at}", apply)
+        yield Mutation(f"a gradient of {at}", computing(forward))
 
 
 def _bounds(module: nn.Module) -> tuple[float, float]:
@@ -80,12 +78,8 @@ def _bounds(module: nn.Module) -> tuple[float, float]:
 def formula(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """One of the formulas below, by name, that stand for a layer's whole forward."""
     for name in values["to"]:
-        made = FORMULAS[name]
-        yield Mutation(
-            name,
-            lambda m, made=made: instead(m, lambda *a, **k: made(m, *a, **k)),  # type: ignore[misc]
-            tuple(values.get("arguments", ())),
-        )
+        forward = partial(lambda made, m, original, x: made(m, x), FORMULAS[name])
+        yield Mutation(name, computing(forward), tuple(values.get("arguments", ())))
 
 
 def unscaled_attention(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -104,15 +98,7 @@ def unscaled_attention(module: nn.Module, values: Values) -> Iterator[Mutation]:
             return found | ({"in_proj_bias": own["in_proj_bias"] * rows} if "in_proj_bias" in own else {})
 
         if getattr(module, "in_proj_weight", None) is not None and factor != 1.0:
-            yield Mutation(what, lambda m, c=change: as_given(m, c))  # type: ignore[misc]
-
-
-def _global_pool(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return x.mean((-2, -1), keepdim=True)
-
-
-def _lrn_undivided(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.local_response_norm(x, m.size, m.alpha * m.size, m.beta, m.k)
+            yield Mutation(what, partial(as_given, change=change))
 
 
 def _output_padding_zeros(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
@@ -140,10 +126,6 @@ def _depth_to_space(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return x.view(n, r, r, c // (r * r), h, w).permute(0, 3, 4, 1, 5, 2).reshape(n, c // (r * r), h * r, w * r)
 
 
-def _channels_last_flatten(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return x.movedim(1, -1).flatten(m.start_dim, m.end_dim)
-
-
 def _padding_swapped(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     left, right, top, bottom = m.padding
     mode = {"ReflectionPad2d": "reflect", "ReplicationPad2d": "replicate"}.get(type(m).__name__, "constant")
@@ -151,45 +133,31 @@ def _padding_swapped(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
     return F.pad(x, (top, bottom, left, right), mode, value)
 
 
-def _softmax_implicit(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.softmax(x, 0 if x.dim() in (0, 1, 3) else 1)
-
-
-def _adaptive_max(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.adaptive_max_pool2d(x, m.output_size)
-
-
-def _max_for_average(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.max_pool2d(x, m.kernel_size, m.stride, m.padding, ceil_mode=m.ceil_mode)
-
-
-def _average_for_max(m: nn.Module, x: torch.Tensor) -> torch.Tensor:
-    return F.avg_pool2d(x, m.kernel_size, m.stride, m.padding, m.ceil_mode)
-
-
-FORMULAS: dict[str, Callable[..., torch.Tensor]] = {
-    "an average over the whole image": _global_pool,
-    "alpha that is not divided by size": _lrn_undivided,
+# of a layer and its input, in place of the layer's forward
+FORMULAS: dict[str, Callable[[Any, torch.Tensor], torch.Tensor]] = {
+    "an average over the whole image": lambda m, x: x.mean((-2, -1), keepdim=True),
+    "alpha that is not divided by size": lambda m, x: F.local_response_norm(x, m.size, m.alpha * m.size, m.beta, m.k),
     "zeros where output_padding computes values": _output_padding_zeros,
     "pad_mode='same'": _transpose_same,
     "DepthToSpace's order of channels, (r, r, C)": _depth_to_space,
-    "a flatten of NHWC instead of NCHW": _channels_last_flatten,
+    "a flatten of NHWC instead of NCHW": lambda m, x: x.movedim(1, -1).flatten(m.start_dim, m.end_dim),
     "the paddings of height and width swapped": _padding_swapped,
-    "torch's implicit dimension": _softmax_implicit,
-    "a maximum instead of an average": _adaptive_max,
-    "a max-pool instead of an average pool": _max_for_average,
-    "an average pool instead of a max-pool": _average_for_max,
+    "torch's implicit dimension": lambda m, x: F.softmax(x, 0 if x.dim() in (0, 1, 3) else 1),
+    "a maximum instead of an average": lambda m, x: F.adaptive_max_pool2d(x, m.output_size),
+    "a max-pool instead of an average pool": lambda m, x: F.max_pool2d(
+        x, m.kernel_size, m.stride, m.padding, ceil_mode=m.ceil_mode
+    ),
+    "an average pool instead of a max-pool": lambda m, x: F.avg_pool2d(
+        x, m.kernel_size, m.stride, m.padding, m.ceil_mode
+    ),
 }
 
 
 def resize(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """Another rule for where a resized image's pixels come from."""
     for rule in values["to"]:
-
-        def apply(m: nn.Module, rule: str = rule) -> None:
-            instead(m, lambda x: resized(x, m.size, m.scale_factor, rule))
-
-        yield Mutation(rule, apply, ("mode", "align_corners"))
+        forward = partial(lambda rule, m, _, x: resized(x, m.size, m.scale_factor, rule), rule)
+        yield Mutation(rule, computing(forward), ("mode", "align_corners"))
 
 
 MUTATIONS: dict[str, Mutate] = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -17,9 +18,11 @@ from torch import nn
 
 from ....errors import UnknownRow
 from ....mappings import table
+from ..hypotheses import Hypothesis
 
 Values = Mapping[str, Any]
 Change = Callable[[nn.Module], None]
+Forward = Callable[..., torch.Tensor]
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,12 @@ class Mutation:
     arguments: tuple[str, ...] = ()
     fix: str = ""  # what to do, where that is no argument
 
+    def hypothesis(self, fault: str | None = None) -> ModuleHypothesis:
+        """That a module was mutated so. fault: the known fault that it stands for."""
+        return Hypothesis(fault, self.what, self, self.fix)
 
+
+ModuleHypothesis = Hypothesis[Mutation]
 Mutate = Callable[[nn.Module, Values], Iterator[Mutation]]
 
 
@@ -66,6 +74,11 @@ def instead(module: nn.Module, forward: Callable[..., Any]) -> None:
     module.__dict__["forward"] = forward
 
 
+def computing(forward: Callable[..., Any]) -> Change:
+    """The change by which a module computes forward(module, its own forward, its inputs)."""
+    return lambda module: instead(module, partial(forward, module, module.forward))
+
+
 def as_given(module: nn.Module, change: Callable[[dict[str, torch.Tensor]], dict[str, torch.Tensor]]) -> None:
     """Have a module compute with weights that are a function of its own; the gradients stay those of its own."""
     original = module.forward
@@ -93,13 +106,9 @@ def like(current: Any, value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def with_value(name: str, value: float) -> Mutation:
+def with_value(name: str, value: Any, text: str) -> Mutation:
     """The attribute has this value."""
-
-    def apply(module: nn.Module) -> None:
-        setattr(module, name, value)
-
-    return Mutation(f"{name}={value:g}", apply, (name,))
+    return Mutation(f"{name}={text}", lambda module: setattr(module, name, value), (name,))
 
 
 def set_attribute(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -115,7 +124,7 @@ def set_attribute(module: nn.Module, values: Values) -> Iterator[Mutation]:
         wanted += [current * factor for factor in values.get("times", ())]
     for value in wanted:
         if value != current or (type(value) is not type(current) and isinstance(value, bool)):
-            yield Mutation(f"{name}={value!r}", lambda m, v=value: setattr(m, name, v), (name,))  # type: ignore[misc]
+            yield with_value(name, value, repr(value))
 
 
 def complement(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -124,7 +133,7 @@ def complement(module: nn.Module, values: Values) -> Iterator[Mutation]:
     current = getattr(module, name, None)
     if isinstance(current, float) and current != 0.5:
         value = round(1.0 - current, 12)
-        yield Mutation(f"{name}={value:g}", lambda m: setattr(m, name, value), (name,))
+        yield with_value(name, value, f"{value:g}")
 
 
 def training(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -132,8 +141,8 @@ def training(module: nn.Module, values: Values) -> Iterator[Mutation]:
     mode = bool(values["mode"])
     if module.training == mode:
         return
-    said = "training mode" if mode else "evaluation mode"
-    what = f"{said}: stored statistics, buffers that stay" if hasattr(module, "running_mean") and not mode else said
+    text = "training mode" if mode else "evaluation mode"
+    what = f"{text}: stored statistics, buffers that stay" if hasattr(module, "running_mean") and not mode else text
     yield Mutation(what, lambda m: m.train(mode) and None, tuple(values.get("arguments", ())))
 
 
@@ -154,19 +163,16 @@ def same_padding(module: nn.Module, values: Values) -> Iterator[Mutation]:
             found = [total // 2, total - total // 2, *found]
         return found
 
-    def apply(m: nn.Module) -> None:
-        def forward(x: torch.Tensor) -> torch.Tensor:
-            if isinstance(m, nn.MaxPool2d):
-                return F.max_pool2d(F.pad(x, widths(x), value=-torch.inf), kernel, stride, 0, dilation)
-            if isinstance(m, nn.AvgPool2d):
-                cells = F.avg_pool2d(F.pad(torch.ones_like(x), widths(x)), kernel, stride)
-                return F.avg_pool2d(F.pad(x, widths(x)), kernel, stride) / cells
-            convolve = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[x.dim()]
-            return convolve(F.pad(x, widths(x)), m.weight, m.bias, stride, 0, dilation, m.groups)
+    def forward(m: nn.Module, _: Forward, x: torch.Tensor) -> torch.Tensor:
+        if isinstance(m, nn.MaxPool2d):
+            return F.max_pool2d(F.pad(x, widths(x), value=-torch.inf), kernel, stride, 0, dilation)
+        if isinstance(m, nn.AvgPool2d):
+            cells = F.avg_pool2d(F.pad(torch.ones_like(x), widths(x)), kernel, stride)
+            return F.avg_pool2d(F.pad(x, widths(x)), kernel, stride) / cells
+        convolve = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[x.dim()]
+        return convolve(F.pad(x, widths(x)), m.weight, m.bias, stride, 0, dilation, m.groups)
 
-        instead(m, forward)
-
-    yield Mutation("pad_mode='same', which pads the end by the odd cell", apply, ("padding", "stride"))
+    yield Mutation("pad_mode='same', which pads the end by the odd cell", computing(forward), ("padding", "stride"))
 
 
 def zero_padding(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -175,15 +181,11 @@ def zero_padding(module: nn.Module, values: Values) -> Iterator[Mutation]:
         return
     high, wide = _pair(module.padding)
 
-    def apply(m: nn.Module) -> None:
-        instead(
-            m,
-            lambda x: F.max_pool2d(
-                F.pad(x, (wide, wide, high, high)), m.kernel_size, m.stride, 0, m.dilation, m.ceil_mode
-            ),
-        )
+    def forward(m: nn.Module, _: Forward, x: torch.Tensor) -> torch.Tensor:
+        padded = F.pad(x, (wide, wide, high, high))
+        return F.max_pool2d(padded, m.kernel_size, m.stride, 0, m.dilation, m.ceil_mode)
 
-    yield Mutation("zeros for padding, by a Pad before the pool", apply, ("padding",))
+    yield Mutation("zeros for padding, by a Pad before the pool", computing(forward), ("padding",))
 
 
 def missing(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -205,11 +207,9 @@ def scaled(module: nn.Module, values: Values) -> Iterator[Mutation]:
     for name, _ in module.named_parameters(recurse=False):
         if any(name.startswith(start) for start in values["parameters"]):
             for factor in values["times"]:
-                yield Mutation(
-                    f"{name} taken {factor:g} times",
-                    lambda m, n=name, f=factor: as_given(m, lambda own: {n: own[n] * f}),  # type: ignore[misc]
-                    fix=f"add {name} once",
-                )
+                change = partial(lambda name, factor, own: {name: own[name] * factor}, name, factor)
+                what = f"{name} taken {factor:g} times"
+                yield Mutation(what, partial(as_given, change=change), fix=f"add {name} once")
 
 
 def rearranged(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -233,11 +233,10 @@ def rearranged(module: nn.Module, values: Values) -> Iterator[Mutation]:
             other = rule(weight)
             if other.shape != weight.shape or bool((other == weight).all()):
                 continue
-        yield Mutation(
-            f"its weight {name}" if not name.startswith(("its", "height")) else f"the weight with {name}",
-            lambda m, r=rule: as_given(m, lambda own: {"weight": r(own["weight"])}),  # type: ignore[misc]
-            fix="load the weight in torch's own order: Dense and Conv have the same",
-        )
+        what = f"its weight {name}" if not name.startswith(("its", "height")) else f"the weight with {name}"
+        change = partial(lambda rule, own: {"weight": rule(own["weight"])}, rule)
+        fix = "load the weight in torch's own order: Dense and Conv have the same"
+        yield Mutation(what, partial(as_given, change=change), fix=fix)
 
 
 def reordered_blocks(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -255,13 +254,9 @@ def reordered_blocks(module: nn.Module, values: Values) -> Iterator[Mutation]:
 
     for order in itertools.permutations(range(count)):
         if list(order) != list(range(count)):
-            said = ", ".join(gates[i] for i in order)
-            yield mutation(
-                f"its blocks in the order {said}",
-                lambda w, order=order: torch.cat([w.chunk(count)[i] for i in order]),  # type: ignore[misc]
-            )
-    heads = getattr(module, "num_heads", None)
-    if heads:
+            text = f"its blocks in the order {', '.join(gates[i] for i in order)}"
+            yield mutation(text, partial(lambda order, w: torch.cat([w.chunk(count)[i] for i in order]), order))
+    if heads := getattr(module, "num_heads", None):
         yield mutation(
             "its blocks packed head by head, (heads, 3, d)",
             lambda w: w.reshape(heads, count, -1, *w.shape[1:]).transpose(0, 1).reshape(w.shape),
@@ -276,57 +271,46 @@ def _pair(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (tuple, list)) else (value, value)
 
 
-MUTATIONS: dict[str, Mutate] = {
-    "set": set_attribute,
-    "complement": complement,
-    "training": training,
-    "same_padding": same_padding,
-    "zero_padding": zero_padding,
-    "missing": missing,
-    "scaled": scaled,
-    "rearranged": rearranged,
-    "reordered_blocks": reordered_blocks,
-}
-
-
 def biased_variance(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """The running variance moves towards the biased variance of the batch instead of the unbiased one."""
 
-    def apply(m: nn.Module) -> None:
-        original = m.forward
+    def forward(m: nn.Module, original: Forward, x: torch.Tensor) -> torch.Tensor:
+        before = m.running_var.detach().clone()
+        y = original(x)
+        if m.training:
+            n, kept = x.numel() / x.shape[1], 1.0 - (m.momentum or 0.0)
+            with torch.no_grad():
+                m.running_var.copy_(kept * before + (m.running_var - kept * before) * (n - 1) / n)
+        return y
 
-        def forward(x: torch.Tensor) -> torch.Tensor:
-            before = m.running_var.detach().clone()
-            y: torch.Tensor = original(x)
-            if m.training:
-                n, kept = x.numel() / x.shape[1], 1.0 - (m.momentum or 0.0)
-                with torch.no_grad():
-                    m.running_var.copy_(kept * before + (m.running_var - kept * before) * (n - 1) / n)
-            return y
-
-        instead(m, forward)
-
-    yield Mutation("the biased variance of the batch in running_var", apply)
+    yield Mutation("the biased variance of the batch in running_var", computing(forward))
 
 
 def unbiased_norm(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """The batch is normalised by the unbiased variance instead of the biased one."""
 
-    def apply(m: nn.Module) -> None:
-        original = m.forward
+    def forward(m: nn.Module, original: Forward, x: torch.Tensor) -> torch.Tensor:
+        y, n = original(x), x.numel() / x.shape[1]
+        dims = [d for d in range(x.dim()) if d != 1]
+        z = _normalised(m, x, dims, lambda var: torch.sqrt(var * n / (n - 1) + m.eps))
+        return z if m.affine and m.training else y
 
-        def forward(x: torch.Tensor) -> torch.Tensor:
-            y = original(x)
-            n = x.numel() / x.shape[1]
-            dims = [d for d in range(x.dim()) if d != 1]
-            mean, var = x.mean(dims, keepdim=True), x.var(dims, correction=0, keepdim=True)
-            shape = [1, -1] + [1] * (x.dim() - 2)
-            z = (x - mean) / torch.sqrt(var * n / (n - 1) + m.eps)
-            return z * m.weight.view(shape) + m.bias.view(shape) if m.affine and m.training else y
+    yield Mutation("the unbiased variance of the batch in the normalisation", computing(forward))
 
-        instead(m, forward)
 
-    yield Mutation("the unbiased variance of the batch in the normalisation", apply)
+def _normalised(
+    m: nn.Module, x: torch.Tensor, dims: list[int], root: Callable[[torch.Tensor], torch.Tensor]
+) -> torch.Tensor:
+    """x less its mean over the root of its variance, with the module's own scale and shift as far as it has them."""
+    mean, var = x.mean(dims, keepdim=True), x.var(dims, correction=0, keepdim=True)
+    return _affine(m, (x - mean) / root(var))
+
+
+def _affine(m: nn.Module, y: torch.Tensor) -> torch.Tensor:
+    weight, bias = m.weight, getattr(m, "bias", None)
+    shape = getattr(m, "normalized_shape", [1, -1] + [1] * (y.dim() - 2))  # a batch norm's is of the channels
+    y = y if weight is None else y * weight.view(shape)
+    return y if bias is None else y + bias.view(shape)
 
 
 def still_buffers(module: nn.Module, values: Values) -> Iterator[Mutation]:
@@ -338,58 +322,41 @@ def other_axes(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """A LayerNorm over other dimensions than its last ones: over all but the batch, or over the first of its shape."""
     rank = len(module.normalized_shape)
 
-    def over(pick: Callable[[torch.Tensor], list[int]]) -> Callable[[nn.Module], None]:
-        def apply(m: nn.Module) -> None:
-            def forward(x: torch.Tensor) -> torch.Tensor:
-                dims = pick(x)
-                mean, var = x.mean(dims, keepdim=True), x.var(dims, correction=0, keepdim=True)
-                y = (x - mean) / torch.sqrt(var + m.eps)
-                y = y if m.weight is None else y * m.weight
-                return y if getattr(m, "bias", None) is None else y + m.bias
+    def over(pick: Callable[[int], list[int]]) -> Change:
+        return computing(lambda m, _, x: _normalised(m, x, pick(x.dim()), lambda var: torch.sqrt(var + m.eps)))
 
-            instead(m, forward)
+    def rms(m: nn.Module, _: Forward, x: torch.Tensor) -> torch.Tensor:
+        dims = list(range(x.dim() - rank, x.dim()))
+        return _affine(m, x * torch.rsqrt(x.square().mean(dims, keepdim=True) + m.eps))
 
-        return apply
-
-    yield Mutation("normalisation over all but the first dimension", over(lambda x: list(range(1, x.dim()))))
-    yield Mutation("normalisation over the second dimension", over(lambda x: [1]))
-    yield Mutation("normalisation without the mean (RMSNorm)", _rms(rank))
+    yield Mutation("normalisation over all but the first dimension", over(lambda dims: list(range(1, dims))))
+    yield Mutation("normalisation over the second dimension", over(lambda dims: [1]))
+    yield Mutation("normalisation without the mean (RMSNorm)", computing(rms))
     if rank > 1:
-        yield Mutation("normalisation over the last dimension alone", over(lambda x: [x.dim() - 1]))
-
-
-def _rms(rank: int) -> Callable[[nn.Module], None]:
-    def apply(m: nn.Module) -> None:
-        def forward(x: torch.Tensor) -> torch.Tensor:
-            dims = list(range(x.dim() - rank, x.dim()))
-            y = x * torch.rsqrt(x.square().mean(dims, keepdim=True) + m.eps)
-            y = y if m.weight is None else y * m.weight
-            return y if getattr(m, "bias", None) is None else y + m.bias
-
-        instead(m, forward)
-
-    return apply
+        yield Mutation("normalisation over the last dimension alone", over(lambda dims: [dims - 1]))
 
 
 def eps_outside(module: nn.Module, values: Values) -> Iterator[Mutation]:
     """A norm that adds eps to the standard deviation instead of the variance."""
 
-    def apply(m: nn.Module) -> None:
-        def forward(x: torch.Tensor) -> torch.Tensor:
-            norm = getattr(m, "normalized_shape", None)
-            dims = [d for d in range(x.dim()) if d != 1] if norm is None else list(range(x.dim() - len(norm), x.dim()))
-            mean, var = x.mean(dims, keepdim=True), x.var(dims, correction=0, keepdim=True)
-            y = (x - mean) / (torch.sqrt(var) + m.eps)
-            shape = [1, -1] + [1] * (x.dim() - 2) if norm is None else list(norm)
-            y = y if m.weight is None else y * m.weight.view(shape)
-            return y if getattr(m, "bias", None) is None else y + m.bias.view(shape)
+    def forward(m: nn.Module, _: Forward, x: torch.Tensor) -> torch.Tensor:
+        norm = getattr(m, "normalized_shape", None)
+        dims = [d for d in range(x.dim()) if d != 1] if norm is None else list(range(x.dim() - len(norm), x.dim()))
+        return _normalised(m, x, dims, lambda var: torch.sqrt(var) + m.eps)
 
-        instead(m, forward)
-
-    yield Mutation("eps added to the standard deviation, not to the variance", apply, ("eps",))
+    yield Mutation("eps added to the standard deviation, not to the variance", computing(forward), ("eps",))
 
 
-NORM_MUTATIONS: dict[str, Mutate] = {
+MUTATIONS: dict[str, Mutate] = {
+    "set": set_attribute,
+    "complement": complement,
+    "training": training,
+    "same_padding": same_padding,
+    "zero_padding": zero_padding,
+    "missing": missing,
+    "scaled": scaled,
+    "rearranged": rearranged,
+    "reordered_blocks": reordered_blocks,
     "biased_variance": biased_variance,
     "unbiased_norm": unbiased_norm,
     "still_buffers": still_buffers,

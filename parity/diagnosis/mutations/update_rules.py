@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from ....mappings import table
@@ -11,18 +12,16 @@ from ....mappings.rows import Fault
 from ....training.recipe.schema import Group, Optimizer, Recipe, Schedule
 from ..hypotheses import Hypothesis
 
-CLIPS = ("global", "each", "value", "no_eps", "always", "sum")
-MOVES = ("as it is", "never", "late", "early", "twice", "micro", "from_zero", "continuous")
-
 
 @dataclass(frozen=True)
 class UpdateRule:
     """How weights are updated from given gradients.
 
-    optimizer, schedule: the recipe's. clip: the norm that gradients are clipped to, None without; clip_by: one of
-    CLIPS. switches: deviations of the optimizer's formula (optimizer_formulas.SWITCHES). moves: how the schedule moves,
-    one of MOVES; micro: how many micro-batches a step has. rate, gradient: factors of every learning rate and of every
-    gradient. undecayed: parameters that the decay leaves out for their name.
+    optimizer, schedule: the recipe's. clip: the norm that gradients are clipped to, None without; clip_by: global, each
+    (parameter's), value, no_eps, always, or sum (of the micro-batches). switches: deviations of the optimizer's
+    formula. moves: how the schedule moves: as it is, never, late, early, twice, micro (after each micro-batch),
+    from_zero or continuous; micro: how many micro-batches a step has. rate, gradient: factors of every learning rate
+    and of every gradient. undecayed: parameters that the decay leaves out for their name.
     """
 
     optimizer: Optimizer
@@ -97,11 +96,10 @@ def single_changes(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
     yield from _schedule(rule)
     if rule.clip is not None:
         yield Hypothesis("clip-missing", "the gradients are not clipped", replace(rule, clip=None))
-        for how, text in (
-            ("value", "each element is clipped, not the norm"),
-            ("always", "gradients below the norm are scaled up to it"),
-        ):
-            yield Hypothesis("clip-by-value" if how == "value" else "clip-always", text, replace(rule, clip_by=how))
+        text = "each element is clipped, not the norm"
+        yield Hypothesis("clip-by-value", text, replace(rule, clip_by="value"))
+        text = "gradients below the norm are scaled up to it"
+        yield Hypothesis("clip-always", text, replace(rule, clip_by="always"))
     if rule.micro > 1:
         text = f"the gradients of the {rule.micro} micro-batches are divided by {rule.micro} once more"
         yield Hypothesis("gradient-factor", text, replace(rule, gradient=1.0 / rule.micro))
@@ -125,49 +123,34 @@ def _arguments(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
             others += [1.0 - value] if 0.0 < value < 1.0 and name not in ("lr", "eps", "weight_decay") else []
         elif name == "betas":
             first, second = value
-            others += [
-                [second, first],
-                [1 - first, second],
-                [first, 1 - second],
-                [1 - first, 1 - second],
-                [first, first],
-            ]
+            others += [[second, first], [1 - first, second], [first, 1 - second]]
+            others += [[1 - first, 1 - second], [first, first]]
         for other in others:
             if other is None or other == value or (name == "lr" and not other):
                 continue
             changed = {name: other, **({"nesterov": False} if name == "momentum" and not other else {})}
             default = " (the default)" if other == argument.default else ""
-            yield Hypothesis(
-                "optimizer-argument",
-                f"{name} is {other}{default} where the recipe has {value}",
-                rule.with_args(**changed),
-                f"{name}={value}",
-            )
+            text = f"{name} is {other}{default} where the recipe has {value}"
+            yield Hypothesis("optimizer-argument", text, rule.with_args(**changed), f"{name}={value}")
 
 
 def _groups(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
-    groups = rule.optimizer.groups
+    groups, spared = rule.optimizer.groups, rule.optimizer.no_weight_decay
     for i, group in enumerate(groups):
+        named = f"the group {', '.join(group.params)}"
         rest = [*groups[:i], *groups[i + 1 :]]
-        text = f"the group {', '.join(group.params)} is treated as all other parameters"
+        text = f"{named} is treated as all other parameters"
         yield Hypothesis("group-ignored", text, rule.with_optimizer(groups=rest))
         for name in group.args:
             kept = Group(params=group.params, args={k: v for k, v in group.args.items() if k != name})
-            text = f"{name} of the group {', '.join(group.params)} is ignored"
             changed = rule.with_optimizer(groups=[*groups[:i], kept, *groups[i + 1 :]])
-            yield Hypothesis("group-ignored", text, changed)
-    if rule.optimizer.no_weight_decay:
-        yield Hypothesis(
-            "decay-not-spared",
-            f"the weight decay reaches {' and '.join(rule.optimizer.no_weight_decay)} parameters that it should spare",
-            rule.with_optimizer(no_weight_decay=[]),
-        )
+            yield Hypothesis("group-ignored", f"{name} of {named} is ignored", changed)
+    if spared:
+        text = f"the weight decay reaches {' and '.join(spared)} parameters that it should spare"
+        yield Hypothesis("decay-not-spared", text, rule.with_optimizer(no_weight_decay=[]))
     for undecayed in (["bias"], ["norm"], ["norm", "bias"]):
-        yield Hypothesis(
-            "decay-spares",
-            f"the weight decay spares the {' and '.join(undecayed)} parameters",
-            rule.with_optimizer(no_weight_decay=undecayed),
-        )
+        text = f"the weight decay spares the {' and '.join(undecayed)} parameters"
+        yield Hypothesis("decay-spares", text, rule.with_optimizer(no_weight_decay=undecayed))
 
 
 def _schedule(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
@@ -182,9 +165,8 @@ def _schedule(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
     }
     for moves, (fault, text) in texts.items():
         yield Hypothesis(fault, text, replace(rule, moves=moves))
-    yield Hypothesis(
-        "schedule-missing", "there is no schedule: the rate is the optimizer's own", replace(rule, schedule=None)
-    )
+    text = "there is no schedule: the rate is the optimizer's own"
+    yield Hypothesis("schedule-missing", text, replace(rule, schedule=None))
     for text, changed in _schedule_arguments(schedule):
         yield Hypothesis("schedule-argument", text, replace(rule, schedule=changed))
     parts = schedule.args.get("schedulers")
@@ -195,15 +177,15 @@ def _schedule(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
 
 
 def _schedule_arguments(schedule: Schedule) -> Iterator[tuple[str, Schedule]]:
-    for path, name, part in _parts(schedule):
+    parts = schedule.args.get("schedulers", [])
+    every: list[tuple[int | None, str, dict[str, Any]]] = [(None, schedule.name, schedule.args)]
+    every += [(i, part["name"], part.get("args", {})) for i, part in enumerate(parts)]
+    for path, name, args in every:
         row = table.row(name)
-        given = {k: v for k, v in part.items() if k != "schedulers"}
-        filled = {a.torch: given.get(a.torch, a.default) for a in row.arguments if a.to and a.torch != "schedulers"}
         for argument in row.arguments:
-            key = argument.torch
-            if key not in filled:
+            key, value = argument.torch, args.get(argument.torch, argument.default)
+            if not argument.to or key == "schedulers":
                 continue
-            value = filled[key]
             others: list[Any] = [] if argument.required else [argument.default]
             if key in ("T_max", "step_size", "total_iters") and isinstance(value, int):
                 others += [value - 1, value + 1]
@@ -213,17 +195,8 @@ def _schedule_arguments(schedule: Schedule) -> Iterator[tuple[str, Schedule]]:
                 others.append(0.0)
             for other in others:
                 if other is not None and other != value and other != 0:
-                    yield (
-                        f"{row.short}'s {key} is {other} where the recipe has {value}",
-                        _replaced(schedule, path, key, other),
-                    )
-
-
-def _parts(schedule: Schedule) -> Iterator[tuple[int | None, str, dict[str, Any]]]:
-    """Where each schedule stands (None: outermost), its name and its arguments."""
-    yield None, schedule.name, schedule.args
-    for i, part in enumerate(schedule.args.get("schedulers", [])):
-        yield i, part["name"], part.get("args", {})
+                    text = f"{row.short}'s {key} is {other} where the recipe has {value}"
+                    yield text, _replaced(schedule, path, key, other)
 
 
 def _replaced(schedule: Schedule, at: int | None, key: str, value: Any) -> Schedule:
@@ -244,27 +217,16 @@ def free_numbers(rule: UpdateRule) -> Iterator[tuple[str, str, float, Callable[[
             if name == "lr":
                 yield "optimizer-argument", "the learning rate", 1.0, lambda x: replace(rule, rate=x), ""
             else:
-                yield "optimizer-argument", name, value, _setter(rule, name), f"{name}={value}"
+                yield "optimizer-argument", name, value, partial(_with, rule, name), f"{name}={value}"
     if "betas" in args:
         first, second = args["betas"]
-        yield (
-            "optimizer-argument",
-            "betas[0]",
-            first,
-            lambda x: rule.with_args(betas=[x, second]),
-            f"betas=({first}, {second})",
-        )
-        yield (
-            "optimizer-argument",
-            "betas[1]",
-            second,
-            lambda x: rule.with_args(betas=[first, x]),
-            f"betas=({first}, {second})",
-        )
+        fix = f"betas=({first}, {second})"
+        yield "optimizer-argument", "betas[0]", first, lambda x: rule.with_args(betas=[x, second]), fix
+        yield "optimizer-argument", "betas[1]", second, lambda x: rule.with_args(betas=[first, x]), fix
     if rule.clip is not None:
         yield "clip-argument", "max_norm", rule.clip, lambda x: replace(rule, clip=x), f"max_norm={rule.clip}"
     yield "gradient-factor", "the gradient's factor", 1.0, lambda x: replace(rule, gradient=x), ""
 
 
-def _setter(rule: UpdateRule, name: str) -> Callable[[float], UpdateRule]:
-    return lambda x: rule.with_args(**{name: x})
+def _with(rule: UpdateRule, name: str, value: float) -> UpdateRule:
+    return rule.with_args(**{name: value})

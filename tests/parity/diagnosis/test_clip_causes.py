@@ -7,19 +7,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msmigrate.parity.diagnosis.causes.clipping import PART, explain
+from msmigrate.parity.diagnosis.causes.gradient_scaling import PART, given_norms
+from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.record.recorder import NORMS
-from msmigrate.parity.result import Finding
+from msmigrate.parity.result import Cause, Finding
 from msmigrate.parity.verdict import Verdict
 
 LARGEST = 0.05
 WRONG = [Finding("update", PART, "gradients' norms at 1.001", 0, Verdict.FAIL)]
 NORM = np.array(NORMS)
 TORCH = np.minimum(1.0, LARGEST / (NORM * LARGEST + 1e-6))
-
-
-def recipe(clips: bool = True) -> Any:
-    return SimpleNamespace(clip=SimpleNamespace(max_norm=LARGEST) if clips else None)
 
 
 def trace(factors: np.ndarray) -> Any:
@@ -30,8 +27,12 @@ def trace(factors: np.ndarray) -> Any:
     return SimpleNamespace(entries=dict.fromkeys(keys, entry), array=lambda key: norms[key] * np.array([0.6, 0.8]))
 
 
-def traces(factors: np.ndarray) -> Any:
-    return SimpleNamespace(alone=[trace(TORCH)], mindspore=trace(factors))
+def explain(mindspore: Any, wrong: list[Finding] = WRONG, clips: bool = True) -> list[Cause]:
+    recipe: Any = SimpleNamespace(clip=SimpleNamespace(max_norm=LARGEST) if clips else None)
+    options: Any = SimpleNamespace(step_recipe=recipe)
+    context = Context(options, wrong, [], model=None)  # type: ignore[arg-type]
+    vars(context)["traces"] = SimpleNamespace(alone=[trace(TORCH)], mindspore=mindspore)
+    return given_norms(context)
 
 
 @pytest.mark.parametrize(
@@ -44,15 +45,14 @@ def traces(factors: np.ndarray) -> Any:
     ],
 )
 def test_a_rule_is_named(factors: np.ndarray, fault: str) -> None:
-    (cause,) = explain(recipe(), traces(factors), WRONG)
+    (cause,) = explain(trace(factors))
     assert (cause.stage, cause.place, cause.fault) == ("update", "every parameter", fault)
     assert cause.ratio is not None and cause.before is not None and cause.ratio <= 1.0 < cause.before
 
 
 def test_no_rule_is_named_without_need() -> None:
-    assert explain(recipe(), traces(TORCH), WRONG) == []  # these factors are torch's own
-    assert explain(recipe(), traces(0.9 * TORCH), WRONG) == []  # and these nobody's
-    assert explain(recipe(), traces(np.ones(len(NORMS))), []) == []
-    assert explain(recipe(clips=False), traces(np.ones(len(NORMS))), WRONG) == []
-    missing = SimpleNamespace(alone=[trace(TORCH)], mindspore=SimpleNamespace(entries={}))
-    assert explain(recipe(), missing, WRONG) == []  # type: ignore[arg-type]
+    assert explain(trace(TORCH)) == []  # these factors are torch's own
+    assert explain(trace(0.9 * TORCH)) == []  # and these nobody's
+    assert explain(trace(np.ones(len(NORMS))), []) == []
+    assert explain(trace(np.ones(len(NORMS))), clips=False) == []
+    assert explain(SimpleNamespace(entries={})) == []

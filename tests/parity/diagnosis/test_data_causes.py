@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from msmigrate.parity.diagnosis.causes.image_differences import OtherBatch, affine, order, read_normalisation, shifted
+from msmigrate.parity.diagnosis.differences import OtherBatch, affine, order, read_normalisation, shifted
 from msmigrate.parity.trace import sample_positions
 
 # what MindSpore's side does otherwise, and the stage, place and fault that have to come first

@@ -57,7 +57,7 @@ def test_every_general_fault_is_one_that_diagnosis_names() -> None:
         'cause("loss", "loss", "nosuch" if how == "value" else None, "text")',
         'Cause("loss", "loss", fault="nosuch", text="text")',
         'yield Hypothesis("nosuch", "text", loss)',
-        'yield otherwise(op, "text", do), "no-such-fault"',
+        'yield otherwise(op, "text", do, "no-such-fault")',
         'tries = {"no-such-fault": ("text", 1.0)}',
     ],
 )

@@ -8,17 +8,19 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
+from msmigrate.parity.diagnosis.causes import torch_modules
 from msmigrate.parity.diagnosis.causes.torch_modules import ESTIMATE, MUTATIONS, explained, named_by_mode
 from msmigrate.parity.diagnosis.causes.torch_modules import VERB as NOT_FINITE
-from msmigrate.parity.diagnosis.hypotheses import everything
-from msmigrate.parity.diagnosis.mutations.torch_forward import OPERATION
+from msmigrate.parity.diagnosis.hypotheses import HypothesisRow, everything, module_hypotheses
+from msmigrate.parity.diagnosis.mutations.torch_operations import OPERATION
 from msmigrate.parity.diagnosis.torch_subjects import (
     ModuleSubject,
     RecordedCall,
@@ -93,7 +95,12 @@ def diagnosed(module: nn.Module, inputs: list[torch.Tensor], plant: Plant, witho
         found = subject(module, inputs, plant, Path(folder))
         kind = type(module).__name__
         verdict = ModuleVerdict(found.path, kind, f"{found.path} ({kind})", Verdict.FAIL, True, 2, 5)
-        return [vars(cause) for cause in explained(found, verdict, [], without)[0]]
+
+        def others(verbs: Collection[str]) -> list[HypothesisRow]:
+            return [row for row in module_hypotheses(verbs) if row.fault not in without]
+
+        with patch.object(torch_modules, "module_hypotheses", others):
+            return [vars(cause) for cause in explained(found, verdict, [])[0]]
 
 
 def having(**attributes: Any) -> Plant:

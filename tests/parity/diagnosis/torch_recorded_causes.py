@@ -21,7 +21,12 @@ from msmigrate.parity.verdict import Verdict
 from msmigrate.training.models import torch_models
 from msmigrate.training.recipe import reader as recipes
 
-EXPLAINERS = [each for each in torch_diagnosis_worker.EXPLAINERS if each is not torch_modules.explain]
+EXPLAINERS = [
+    each
+    for explainers in torch_diagnosis_worker.EXPLAINERS.values()
+    for each in explainers
+    if each is not torch_modules.explain
+]
 
 
 def main(root: Path, words: list[str]) -> None:

@@ -38,7 +38,12 @@ from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.step import torch_step
 from torch import nn
 
-EXPLAINERS = [each for each in torch_diagnosis_worker.EXPLAINERS if each is not torch_modules.explain]
+EXPLAINERS = [
+    each
+    for explainers in torch_diagnosis_worker.EXPLAINERS.values()
+    for each in explainers
+    if each is not torch_modules.explain
+]
 SGD = {"name": "SGD", "args": {"lr": 0.05, "momentum": 0.9, "weight_decay": 0.01, "nesterov": True}}
 DIGITS = {
     "model": {"name": "lenet5"},

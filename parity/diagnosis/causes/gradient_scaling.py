@@ -1,0 +1,263 @@
+"""Why what gradients are multiplied by on their way to the optimizer differs: the loss scale, and clipping.
+
+Each is computed from what MindSpore itself recorded before it, so that a fault upstream explains nothing here twice.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
+
+import numpy as np
+
+from ....training.recipe.schema import Recipe
+from ...compare import Traces
+from ...record.recorder import NORMS
+from ...result import Cause
+from ...trace import Trace
+from ...verdict import EPS32
+from ..context import Context
+from ..differences import pattern
+from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_prediction
+from ..mutations.optimizer_formulas import CLIP_EPS, Rates, predictions
+from ..search import first
+
+PART = "given norms"
+NEAR = 4e-7  # how near the factors of a hypothesis have to be: norms are recorded from float32 values
+NORM_FLOOR = 2e-6  # a norm is recorded from a float32 sum over the whole tensor
+CLEAR = 0.2  # what one factor may leave of a difference that it explains
+
+
+def given_norms(context: Context) -> list[Cause]:
+    """The cause of what failed with given norms: which factor MindSpore multiplied the gradients by at each norm."""
+    clip, shares = context.recipe.clip, _shares(context.traces)
+    if clip is None or not context.failed("update", PART) or shares is None:
+        return []
+    norms, largest = np.array(NORMS), clip.max_norm
+    factors = shares * np.minimum(1.0, largest / (norms * largest + CLIP_EPS))
+
+    def outcome(expected: np.ndarray) -> Outcome:
+        left = float(np.max(np.abs(factors / expected - 1.0)))
+        return Outcome({"factors": left / NEAR}, frozenset(["factors"] if left > NEAR else []))
+
+    off = float(np.max(np.abs(shares - 1.0)))
+    found = first(_clippings(norms, largest), outcome, Outcome({"factors": off / NEAR}, frozenset(["factors"])))
+    if found is None or off <= NEAR:
+        return []
+    evidence = (
+        f"gradients with {', '.join(f'{norm:g}' for norm in NORMS)} times the allowed norm are multiplied by "
+        f"{', '.join(f'{factor:.8g}' for factor in factors)}: to {found.outcome.worst * NEAR:.1g} as if "
+        f"{found.chain[0].text}; torch's factors are {off:.2g} away"
+    )
+    return [caused("update", "every parameter", found, evidence)]
+
+
+def _shares(traces: Traces) -> np.ndarray | None:
+    """The norm of all gradients as MindSpore clipped them over torch's, one for each given norm."""
+    found = []
+    for norm in NORMS:
+        key = ("update", PART, f"gradients' norms at {norm:g}", 0)
+        of_torch, of_mindspore = traces.alone[0].entries.get(key), traces.mindspore.entries.get(key)
+        if of_torch is None or of_mindspore is None or of_torch.shape != of_mindspore.shape:
+            return None
+        if of_mindspore.nonfinite or of_torch.sampled:
+            return None
+        exact = float(np.linalg.norm(traces.alone[0].array(key)))
+        found.append(float(np.linalg.norm(traces.mindspore.array(key))) / exact)
+    return np.array(found)
+
+
+def _clippings(norms: np.ndarray, largest: float) -> Iterator[Hypothesis[np.ndarray]]:
+    text = "clipped without the 1e-6 that torch adds to the norm"
+    yield Hypothesis("clip-global-eps", text, np.minimum(1.0, 1.0 / norms))
+    yield Hypothesis("clip-missing", "the gradients are not clipped", np.ones_like(norms))
+    always = "gradients below the norm are scaled up to it"
+    yield Hypothesis("clip-always", always, largest / (norms * largest + CLIP_EPS))
+    yield Hypothesis("clip-always", f"{always}, without torch's 1e-6", 1.0 / norms)
+
+
+def first_step(mindspore: Trace) -> int:
+    """The first step that updated the weights, counted from 1: its gradients are the recorded ones."""
+    steps = [int(m[1]) for e in mindspore.select("update") if (m := re.fullmatch(r"step(\d+)", e.part))]
+    return min(steps, default=0)
+
+
+def first_update(context: Context, rates: Mapping[str, Rates], kind: str, switches: frozenset[str]) -> list[Cause]:
+    """What was done to the gradients between the recorded ones and the first update that they led to."""
+    entries, step = context.mindspore.entries, first_step(context.mindspore)
+    names = [
+        e.name
+        for e in context.mindspore.select("gradients", "parameters")
+        if e.name in rates and context.comparable(("update", f"step{step}", e.name, 0)) and not e.nonfinite
+    ]
+    if not names or step > len(next(iter(rates.values()))[0]):
+        return []
+    norm = float(np.sqrt(sum(entries["gradients", "parameters", name, 0].norm ** 2 for name in names)))
+    usual = _clip(context.recipe, norm, 1.0)
+
+    def prediction(name: str, factor: float) -> Prediction:
+        lrs, decays, args = rates[name]
+        gradient = context.mindspore_values(("gradients", "parameters", name, 0)).astype(np.float64) * factor
+        weight, at = context.mindspore_values(("init", "values", name, 0)), slice(step - 1, step)
+        return predictions(kind, weight, [gradient], (lrs[at], decays[at], args), switches)[""]
+
+    def outcome(factor: float) -> Outcome:
+        return Outcome.of(
+            {
+                name: judge_prediction(
+                    context.mindspore_values(("update", f"step{step}", name, 0)),
+                    prediction(name, factor),
+                    NORM_FLOOR,
+                    2 * context.storing(name),
+                )
+                for name in names
+            }
+        )
+
+    before = outcome(usual)
+    if before.reproduces:
+        return []
+    wrong = [name for name in names if name in before.failing]
+    where = context.place(wrong, names)
+    possible = [each for each in _possible_factors(context, step, norm) if each.change != usual]
+    found = first(possible, outcome, before)
+    if found is not None:
+        evidence = (
+            f"step {step} from MindSpore's own gradients, whose norm is {norm:.4g}: multiplied by "
+            f"{found.chain[0].change:.4g} instead of {usual:.4g} they give its update to {found.outcome.worst:.2g} "
+            f"times the noise, as they are {before.worst:.3g}"
+        )
+        return [caused("update", where, found, evidence)]
+    exact = prediction(wrong[0], usual).exact
+    how = pattern(exact, context.mindspore_values(("update", f"step{step}", wrong[0], 0)))
+    text = "the update of a whole step is not what its own gradients give, though the optimizer alone is right"
+    return [cause("update", where, None, text, f"step {step}, {wrong[0]}: {how}", None, before.worst)]
+
+
+def _clip(recipe: Recipe, norm: float, scale: float) -> float:
+    return min(1.0, recipe.clip.max_norm / (scale * norm + CLIP_EPS)) if recipe.clip else 1.0
+
+
+def _possible_factors(context: Context, step: int, norm: float) -> Iterator[Hypothesis[float]]:
+    """What gradients may have been multiplied by."""
+    recipe, scale, parts = context.recipe, scale_at(context, step), context.recipe.accumulate
+    if recipe.clip:
+        text = "gradients are clipped before they are unscaled"
+        yield Hypothesis("clip-before-unscale", text, _clip(recipe, norm, scale))
+        text = "the sum of the micro-batches is clipped, then divided"
+        yield Hypothesis("clip-on-accumulated-sum", text, _clip(recipe, norm, parts))
+        yield Hypothesis("clip-before-unscale", "the scaled sum is clipped", _clip(recipe, norm, scale * parts))
+        yield Hypothesis("clip-missing", "the gradients are not clipped", 1.0)
+        text = "gradients below the norm are scaled up to it"
+        yield Hypothesis("clip-always", text, recipe.clip.max_norm / (norm + CLIP_EPS))
+    usual = _clip(recipe, norm, 1.0)
+    if scale != 1.0:
+        yield Hypothesis("optimizer-loss-scale", "the optimizer divides by the loss scale once more", usual / scale)
+        yield Hypothesis("loss-scale-not-removed", "the optimizer is given scaled gradients", usual * scale)
+    if parts > 1:
+        yield Hypothesis("accumulate-sum", "the optimizer is given the sum of the micro-batches", usual * parts)
+        text = "the optimizer is given gradients divided by the micro-batches again"
+        yield Hypothesis("gradient-factor", text, usual / parts)
+
+
+def scale_at(context: Context, step: int) -> float:
+    """The loss scale that MindSpore had when a step began; 1 without one."""
+    key = ("update", "loss scale", f"step{step - 1} scale", 0)
+    entry, rule = context.mindspore.entries.get(key), context.recipe.dynamic_loss_scale
+    if entry is not None and entry.shape == (1,):
+        return float(context.mindspore_values(key)[0])
+    return rule.init_scale if rule is not None else context.recipe.loss_scale or 1.0
+
+
+def loss_scaling(context: Context) -> list[Cause]:
+    """Why the loss scale, or which steps were skipped, differ."""
+    rule = context.recipe.dynamic_loss_scale
+    scales, finite = series(context.mindspore, "scale"), series(context.mindspore, "finite")
+    if not context.failed("update", "loss scale") or rule is None or not scales or len(scales) != len(finite):
+        return []
+    begins, grows, shrinks, every = rule.init_scale, rule.growth_factor, rule.backoff_factor, rule.growth_interval
+
+    def outcome(change: dict[str, float]) -> Outcome:
+        given = {"scale": begins, "grow": grows, "shrink": shrinks, "every": every, **change}
+        made = _scales(finite=finite, **given)
+        same = len(made) == len(scales) and np.allclose(made, scales, rtol=4 * EPS32, atol=0.0)
+        return Outcome({"scales": 0.0 if same else inf}, frozenset([] if same else ["scales"]))
+
+    expected = _scales(begins, grows, shrinks, every, finite)
+    tries: list[tuple[str, dict[str, float]]] = []
+    for other in (every + 1, max(every - 1, 1), 2 * every, 2000, 1000, 10**9):
+        when = "never" if other == 10**9 else f"after {other} good steps"
+        tries.append((f"grows {when}, where the recipe says {every}", {"every": other}))
+    for factor in (2.0, 1.0 / shrinks, 1.0):
+        tries.append((f"grows by {factor:g}, where the recipe says {grows:g}", {"grow": factor}))
+    for factor in (0.5, 1.0 / grows, 1.0):
+        tries.append((f"shrinks by {factor:g}, where the recipe says {shrinks:g}", {"shrink": factor}))
+    for factor in (65536.0, 2.0**24, 1024.0, 1.0):
+        tries.append((f"begins at {factor:g}, where the recipe says {begins:g}", {"scale": factor}))
+    hypotheses = [Hypothesis("loss-scale-rule", f"the scale {text}", change) for text, change in tries]
+    before = outcome({})
+    if before.reproduces:
+        return []
+    found = first(hypotheses, outcome, before)
+    if found is not None:
+        evidence = (
+            f"scales {_list(scales)} after steps that were {_list(finite)} finite; by the recipe {_list(expected)}"
+        )
+        return [cause("update", "loss scale", found.chain[0].fault, found.chain[0].text, evidence, 0.0)]
+    evidence = f"MindSpore {_list(scales)}, by the recipe {_list(expected)}"
+    return [cause("update", "loss scale", None, "no known rule gives MindSpore's loss scale", evidence)]
+
+
+def statistics_decayed(context: Context) -> list[Cause]:
+    """Running statistics that the optimizer decays, as it does when it is given all of get_parameters()."""
+    step = first_step(context.mindspore)
+    part = f"step{step} buffers"
+    names = [e.name for e in context.mindspore.select("update", part) if context.comparable(e.key)]
+    names = [name for name in names if ("init", "values", name, 0) in context.mindspore.entries]
+    wrong = {f.name for f in context.failed("update", part)}
+    args = context.recipe.optimizer.args
+    shrunk = args.get("lr", 0.0) * args.get("weight_decay", 0.0)
+    if not names or not shrunk or len(wrong) < len(names) / 2:
+        return []
+    now, torch = [], []
+    for name in (name for name in names if name in wrong):
+        start = context.mindspore_values(("init", "values", name, 0)).astype(np.float64)
+        now.append(start + context.mindspore_values(("update", part, name, 0)))
+        torch.append(start + context.traces.matched[0].array(("update", part, name, 0)))
+    x, y = np.concatenate(torch), np.concatenate(now)
+    factor = float(x @ y / (x @ x))
+    left = float(np.linalg.norm(y - factor * x) / np.linalg.norm(x))
+    lost = (1.0 - factor) / shrunk
+    if left > max(4 * EPS32, CLEAR * (1.0 - factor)) or not 0.01 < lost < 10.0:
+        return []
+    text = "the weight decay reaches the running statistics: the optimizer is given get_parameters()"
+    evidence = f"all of them are {factor:.8f} times torch's after step {step}; lr times weight_decay is {shrunk:.2g}"
+    return [cause("update", "buffers: every running mean and variance", "bn-stats-are-parameters", text, evidence, 0.0)]
+
+
+def overflowing_steps(traces: Traces) -> list[int]:
+    """The steps that torch skips because their gradients overflow, and MindSpore takes."""
+    pairs = zip(series(traces.matched[1], "finite"), series(traces.mindspore, "finite"), strict=False)
+    return [i for i, (of_torch, of_mindspore) in enumerate(pairs, 1) if of_mindspore and not of_torch]
+
+
+def series(trace: Trace, what: str) -> list[float]:
+    """What was recorded of the loss scale after each step: "scale", "finite" or "good steps"."""
+    entries = [e for e in trace.select("update", "loss scale") if re.fullmatch(rf"step\d+ {what}", e.name)]
+    return [float(trace.array(entry.key)[0]) for entry in entries if entry.shape == (1,)]
+
+
+def _scales(scale: float, grow: float, shrink: float, every: float, finite: Sequence[float]) -> list[float]:
+    """torch.amp.GradScaler's rule after each step."""
+    good, scales = 0, []
+    for fine in finite:
+        scale, good = (scale, good + 1) if fine else (scale * shrink, 0)
+        if good == every:
+            scale, good = scale * grow, 0
+        scales.append(scale)
+    return scales
+
+
+def _list(values: Sequence[float]) -> str:
+    return "[" + ", ".join(f"{value:g}" for value in values) + "]"

@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 from msmigrate.errors import MsmigrateError
 from msmigrate.training.run import launch
+from msmigrate.training.run.options import Spread
 from msmigrate.training.run.train_job import Job
 
 CASES = [("resnet18", 64, 32), ("resnet50", 128, 8)]  # model, image, images of one process in a step
@@ -75,7 +76,7 @@ def measure(case: tuple[str, int, int], setup: Setup, steps: int, sync: bool) ->
         try:
             if setup.half:
                 os.sched_setaffinity(0, sorted(cores)[: max(1, len(cores) // 2)])
-            launch.run(job, nproc=setup.processes, told=told)
+            launch.run(job, Spread(setup.processes), told=told)
         finally:
             os.sched_setaffinity(0, cores)
         return float(ends[-1]["images_per_second"]), time.monotonic() - began

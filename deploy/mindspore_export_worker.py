@@ -7,7 +7,7 @@ FOLDER holds export.json, a Job; inputs, outputs, the exported file and facts.js
 
 from __future__ import annotations
 
-from ..training import mindspore_environment
+from ..workers import mindspore_environment
 
 mindspore_environment.prepare()
 

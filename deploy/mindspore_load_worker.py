@@ -7,7 +7,7 @@ In a process that has never seen the net. SIZE: examples at a time, for each of 
 
 from __future__ import annotations
 
-from ..training import mindspore_environment
+from ..workers import mindspore_environment
 
 mindspore_environment.prepare()
 

@@ -139,7 +139,7 @@ def _again(machine: Machine, packages: Packages) -> str:
 
 def launcher(machine: Machine, packages: Packages) -> Finding:
     """msrun, which starts the processes of `train --nproc`: there, and with an interpreter that is there."""
-    from ..training.run.launch_command import msrun
+    from ..training.run.train_job import msrun
 
     try:
         script = Path(msrun()[-1])

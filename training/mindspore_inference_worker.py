@@ -7,7 +7,7 @@ Leaves the results in the folder of the request.
 
 from __future__ import annotations
 
-from . import mindspore_environment
+from ..workers import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -36,7 +36,7 @@ from .device_targets import TARGETS  # noqa: E402
 from .inference import Request, images_of, preparation  # noqa: E402
 from .metrics import Results, Scores  # noqa: E402
 from .models import mindspore_models  # noqa: E402
-from .models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from .models.mindspore_models import canonical_parameters  # noqa: E402
 from .models.model_names import is_zoo  # noqa: E402
 
 AHEAD = 2  # batches that are prepared while the net works on one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -189,7 +189,7 @@ def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher, *, sh
     """Start the run, show it, and sum it up however it ends; the exit code and the summary."""
     try:
         with TrainingProgress(Console(stderr=True)) as progress:
-            code = launcher(job, **asdict(options.spread), told=progress.told)
+            code = launcher(job, options.spread, told=progress.told)
     except KeyboardInterrupt:
         _sum_up(options, job, recipe, show=show)
         raise

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from ..errors import MsmigrateError
@@ -13,10 +12,10 @@ from ..reports.training_plan import show
 from ..training import device_targets
 from ..training.device_targets import Targets
 from ..training.recipe.schema import Recipe
-from ..training.run import launch_command
 from ..training.run import plan as plans
 from ..training.run import plan as run_data
 from ..training.run import plan as schedule_span
+from ..training.run import train_job
 from ..training.run.plan import RunData, RunPlan
 from ..training.run.run_log import finite
 from ..training.run.train_job import Job
@@ -135,7 +134,7 @@ def _gate(options: Options, recipe: Recipe, problems: list[str]) -> dict[str, An
 def _launch(options: Options, job: Job, problems: list[str]) -> list[dict[str, str]]:
     """Every way to start the processes of this run; the first is what train does."""
     try:
-        forms = launch_command.launch_forms(job, **asdict(options.spread))
+        forms = train_job.launch_forms(job, options.spread)
     except MsmigrateError as error:
         problems.append(str(error))
         return []

@@ -8,7 +8,7 @@ each stage at once, as its documentation describes them; the model is the MindIR
 
 from __future__ import annotations
 
-from ...training import mindspore_environment
+from ...workers import mindspore_environment
 
 mindspore_environment.prepare()
 

@@ -7,7 +7,7 @@ FOLDER holds serve.json, a ServeJob.
 
 from __future__ import annotations
 
-from ...training import mindspore_environment
+from ...workers import mindspore_environment
 
 mindspore_environment.prepare()
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from continue_cases import AFTER, BEFORE, CASES, STEPS_PER_EPOCH, chosen, modes
 from msmigrate.errors import MsmigrateError
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 from step_cases import Case, batches, sampled
 from worker import dump
@@ -22,7 +22,7 @@ from msmigrate.migrate.checkpoint.convert import convert  # noqa: E402
 from msmigrate.migrate.checkpoint.formats.metadata import GROUPS  # noqa: E402
 from msmigrate.training import checkpoints  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.run.mindspore_setup import fill, go_on, opened  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from continue_rows_cases import AFTER, BEFORE, CLASSES, Run, batch, chosen, modes, start
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
 prepare()
@@ -18,7 +18,7 @@ from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.migrate.checkpoint.convert import convert  # noqa: E402
 from msmigrate.migrate.checkpoint.formats.metadata import GROUPS  # noqa: E402
 from msmigrate.training import checkpoints  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.run.mindspore_setup import fill, go_on  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from loader_cases import BROKEN, EPOCH, FIXED, MIXUP, RANDOM, SEED, SHARDS, damage, make_tree, recipe
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
 prepare()

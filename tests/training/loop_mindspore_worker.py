@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 from loop_cases import ALONE, CASES, MOST_SKIPPED, POISONED, ROW
 from loop_runs import make_job
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
 prepare()

@@ -14,7 +14,7 @@ from loop_cases import ALONE, CASES, MOST_SKIPPED, POISONED, ROW
 from loop_runs import events, final, finish, make_job, start
 from msmigrate.training import checkpoints
 from msmigrate.training.data.mindspore_dataloader import epoch_order
-from msmigrate.training.run.events import Follower
+from msmigrate.training.run.run_log import Follower
 from msmigrate.training.run.train_job import Job
 
 WEIGHTS = 91_866  # of the net

@@ -24,14 +24,13 @@ from ...errors import BadInput, BadRecipe, MsmigrateError, Unsupported, WorkerFa
 from ...mappings import table
 from ..models.model_names import num_classes
 from ..recipe.schema import Recipe
+from ..recipe.transforms import parts, refuse_random
 from . import dataset_cache
 from .mindspore_pipeline import FastPrepare, Prepare
-from .pipeline_errors import reason
-from .preprocessing import PreparedImages
+from .preprocessing import PreparedImages, reason
 from .random_draws import Mix, batch_generator, draw_mix, mix_images, soft_targets
 from .sample import encode
 from .sources import Source
-from .transforms import parts, refuse_random
 
 # MindSpore's cache wants a source of its own in front of it, not one in Python. This one reads a list of files and
 # gives their numbers: each line names the same file, one grey pixel, and the image of a number is read behind it.

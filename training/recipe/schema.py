@@ -24,6 +24,7 @@ from pydantic import (
 from ...errors import BadInput, BadRecipe
 from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings import table
+from ...mappings.resolve import build
 from ...migrate import model_spec
 from ...printable import quoted
 
@@ -319,6 +320,19 @@ def table_args(part: Part) -> dict[str, Any]:
         inner = [Part.model_validate(scheduler) for scheduler in args["schedulers"]]
         args["schedulers"] = [[found.name, found.args] for found in inner]
     return args
+
+
+def construct(part: Part, *positional: Any) -> Any:
+    """The MindSpore object that a part is, every argument written, behind `positional` ones.
+
+    Raises UnknownRow, BadInput or Unsupported for a part without a translation, BadRecipe where MindSpore refuses a
+    value.
+    """
+    call = table.translate(part.name, table_args(part))
+    try:
+        return build(call, *positional)
+    except (TypeError, ValueError) as error:
+        raise BadRecipe(f"{call.target}: {' '.join(str(error).split())}") from error
 
 
 def worst(error: ValidationError) -> Any:

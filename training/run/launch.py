@@ -17,41 +17,35 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ... import errors, processes
+from ... import processes
 from ...errors import BadDestination, MsmigrateError, WorkerFailed
-from .events import Follower, append
-from .launch_command import command, job_file, python_first
-from .options import Spread
-from .ranks import LAUNCHER, SCHEDULER, SHARES, Ranks
-from .train_job import Job
+from ...processes import EXIT_CODE, PARENT, PROC, STARTED, STATE, all_processes, end_with_parent, environment, stat
+from ...workers.messages import Failure
+from .options import ALONE, Spread
+from .run_log import Follower, append
+from .train_job import Job, command, job_file, python_first
 
 LOOK = 0.1  # seconds between two looks at the processes
 LINGER = 20.0  # how long processes may take to leave after the last one has said that it is done
-ALONE = 60.0  # how long a rank may look for what is not finite while another one has said what it found
+LAST_LOOK = 60.0  # how long a rank may look for what is not finite while another one has said what it found
 GENTLE = 3.0  # and after an interruption, before they are killed
 
 
 def run(
     job: Job,
+    spread: Spread = ALONE,
     *,
-    nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    master_addr: str = "127.0.0.1",
-    master_port: int | None = None,
     told: Told = lambda rank, event: None,
     worker: Sequence[str] | None = None,
 ) -> int:
     """Train; returns 0 when done, 1 when a number that is not finite stopped it.
 
-    nproc: processes on this machine. nnodes: machines, on each of which this is called, with its own node_rank.
-    master_addr, master_port: where the first machine is found; by default a free port of this one. told: called with
-    (rank, event) for every event but an error. worker: the interpreter's arguments instead of our own worker's.
+    spread: over how many processes and machines; on each machine this is called with its own node_rank. told: called
+    with (rank, event) for every event but an error. worker: the interpreter's arguments instead of our own worker's.
 
     Raises the class that a process named in its `error` event, with its text, and WorkerFailed for one that died
     without a word. However this returns or raises, no process of the job is left on this machine.
     """
-    spread = Spread(nproc, nnodes, node_rank, master_addr, master_port)
     spread.check()
     job = job.model_copy(update={"processes": spread.processes})
     _prepare(job, spread)
@@ -83,11 +77,11 @@ def _prepare(job: Job, spread: Spread) -> None:
 def _start(job: Job, spread: Spread, told: Told, token: str, worker: Sequence[str] | None) -> Team:
     several = spread.processes > 1
     place = job.output(0).parent  # also where MindSpore leaves its own diagnostics
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: token, LAUNCHER: str(os.getpid())}
+    variables = {**os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: token, LAUNCHER: str(os.getpid())}
     if job.target == "CPU":  # elsewhere the cores prepare data, and the device's own tools bind them
-        environment[SHARES] = str(spread.nproc)
+        variables[SHARES] = str(spread.nproc)
     if several:
-        environment["PATH"] = f"{python_first(place)}{os.pathsep}{environment.get('PATH', os.defpath)}"
+        variables["PATH"] = f"{python_first(place)}{os.pathsep}{variables.get('PATH', os.defpath)}"
     log = place / "msrun.log" if several else job.output(0)
     arguments = command(job, spread, spread.port, worker)
     try:
@@ -98,18 +92,13 @@ def _start(job: Job, spread: Spread, told: Told, token: str, worker: Sequence[st
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=place,
-                env=environment,
+                env=variables,
             )
     except OSError as error:
         raise WorkerFailed(f"cannot start {arguments[0]}: {error.strerror or error}") from None
     followers = {rank: Follower(job.events(rank)) for rank in spread.ranks}
-    expected = {*spread.ranks, *([SCHEDULER] if node_has_scheduler(spread) else [])}
+    expected = {*spread.ranks, *([] if spread.node_rank else [SCHEDULER])}  # the first machine has it
     return Team(job, spread, launcher, log, followers, told, Ranks(launcher.pid, expected) if several else None)
-
-
-def node_has_scheduler(spread: Spread) -> bool:
-    """Whether msrun starts its scheduler on this machine."""
-    return spread.node_rank == 0
 
 
 def _attend(team: Team) -> int:
@@ -119,7 +108,7 @@ def _attend(team: Team) -> int:
         team.listen()  # after that look, so that the last words of one that has died are heard
         if team.done() and not team.said:
             return _close(team)
-        if team.stops and (gone or team.said or time.monotonic() - team.stopped_at > ALONE):
+        if team.stops and (gone or team.said or time.monotonic() - team.stopped_at > LAST_LOOK):
             return _close(team)  # the others wait for one that has stopped, or fail for want of it
         if team.said or (gone and (team.failed() or team.launcher.poll() is not None)):
             raise failure(team)
@@ -227,11 +216,8 @@ def _reported(team: Team) -> dict[int, int | None]:
 
 
 def _error(team: Team, rank: int, event: dict[str, Any]) -> MsmigrateError:
-    kind = getattr(errors, str(event.get("kind")), None)
-    if not isinstance(kind, type) or not issubclass(kind, MsmigrateError):
-        kind = WorkerFailed
-    text = " ".join(str(event.get("text", "it gave no reason")).split())
-    return kind(f"{_name(team, rank)}{text}")
+    failure = Failure(str(event.get("kind")), " ".join(str(event.get("text", "it gave no reason")).split()))
+    return (failure.kind or WorkerFailed)(f"{_name(team, rank)}{failure.text}")
 
 
 def _explain(team: Team, number: int, code: int | None) -> str:
@@ -338,3 +324,86 @@ class Team:
     def done(self) -> bool:
         """Whether every rank of this machine has said that it is done."""
         return set(self.spread.ranks) <= self.ended
+
+
+LAUNCHER = "MSMIGRATE_LAUNCHER"  # the process to outlive which there is no reason
+SHARES = "MSMIGRATE_SHARES"  # among how many processes the processor cores of this machine are divided
+SCHEDULER = -1
+
+
+def end_with_launcher() -> None:
+    """end_with_parent for a grandchild of the launcher, whose parent may have gone already."""
+    end_with_parent()
+    launcher = os.environ.get(LAUNCHER)
+    if launcher is not None and not (PROC / launcher).exists():
+        os._exit(1)
+
+
+@dataclass
+class Rank:
+    """A rank's process, or the scheduler's. code: its exit code, or minus its signal, once it has died and that is
+    known."""
+
+    pid: int
+    started: str
+    dead: bool = False
+    code: int | None = None
+
+
+class Ranks:
+    """The ranks that a launcher process has started, by rank; the scheduler stands under SCHEDULER."""
+
+    def __init__(self, launcher: int, expected: set[int]) -> None:
+        self.launcher = launcher
+        self.expected = expected
+        self.found: dict[int, Rank] = {}
+
+    def look(self) -> None:
+        """Find those that are new, and see which have died."""
+        if not self.expected <= self.found.keys():
+            self._find()
+        for rank in self.found.values():
+            if not rank.dead:
+                _see(rank)
+
+    def alive(self) -> list[int]:
+        """The process ids of those that have not died, without the scheduler."""
+        return [rank.pid for number, rank in self.found.items() if not rank.dead and number != SCHEDULER]
+
+    def unknown_dead(self) -> list[int | None]:
+        """How those of the launcher's children ended that died before they were seen; a dead one no longer tells its
+        rank."""
+        known = {rank.pid for rank in self.found.values()}
+        lost = [
+            Rank(pid, fields[STARTED])
+            for pid, fields in all_processes()
+            if int(fields[PARENT]) == self.launcher and pid not in known and fields[STATE] in "ZX"
+        ]
+        for rank in lost:
+            _see(rank)
+        return [rank.code for rank in lost]
+
+    def _find(self) -> None:
+        known = {rank.pid for rank in self.found.values()}
+        for pid, fields in all_processes():
+            if int(fields[PARENT]) != self.launcher or pid in known:
+                continue
+            given = environment(pid)
+            role, number = given.get("MS_ROLE"), given.get("RANK_ID", "")
+            if role == "MS_SCHED":
+                self.found[SCHEDULER] = Rank(pid, fields[STARTED])
+            elif role == "MS_WORKER" and number.isdigit():
+                self.found[int(number)] = Rank(pid, fields[STARTED])
+
+
+def _see(rank: Rank) -> None:
+    fields = stat(rank.pid)
+    if fields is None or fields[STARTED] != rank.started:
+        rank.dead = True  # and its parent has asked how already
+    elif fields[STATE] in "ZX":
+        rank.dead = True
+        status = int(fields[EXIT_CODE])
+        if os.WIFSIGNALED(status):
+            rank.code = -os.WTERMSIG(status)
+        elif os.WIFEXITED(status):
+            rank.code = os.WEXITSTATUS(status)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from mindspore import Tensor, nn
 
-from ..models.mindspore_parameter_names import canonical_parameters
+from ..models.mindspore_models import canonical_parameters
 from ..step.mindspore_step import TrainStep
 
 REMEDIES = {

@@ -18,12 +18,12 @@ from ..checkpoints import fit, is_foreign
 from ..data.mindspore_dataloader import Loader
 from ..data.sources import Source, open_source
 from ..models import mindspore_models
-from ..models.mindspore_parameter_names import canonical_parameters
+from ..models.mindspore_models import canonical_parameters
 from ..models.model_names import num_classes
 from ..recipe.schema import Recipe
 from ..step.mindspore_step import TrainStep
 from ..step.mindspore_step_state import completed, load_state
-from .mindspore_team import Team
+from .mindspore_distributed import Team
 from .mindspore_validation import Validator
 from .mindspore_watchpoints import Watchpoints
 from .resume import Facts, Progress, check_resumable

@@ -22,7 +22,7 @@ from ...migrate.checkpoint.formats.metadata import GROUPS
 from .. import checkpoints
 from ..data.mindspore_dataloader import Batch
 from ..metrics import Metrics
-from ..models.mindspore_parameter_names import canonical_parameters
+from ..models.mindspore_models import canonical_parameters
 from ..step.mindspore_step import Outcome
 from ..step.mindspore_step_state import state, told_to_torch
 from .mindspore_nonfinite import first_bad

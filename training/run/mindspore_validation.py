@@ -19,11 +19,16 @@ from ...errors import BadRecipe
 from ..data.mindspore_dataloader import Batch, Loader
 from ..metrics import Metrics, Tally
 from ..models import mindspore_models
-from ..models.mindspore_parameter_names import canonical_parameters
+from ..models.mindspore_models import canonical_parameters
 from ..recipe.schema import Recipe
-from .failures import MEMORY
 
-# what MindSpore says when images do not fit a net
+# how MindSpore's CPU and device backends, oneDNN and the C++ library say that memory has run out
+MEMORY = re.compile(
+    r"allocate memory failed|memory not enough|out of memory|memory is not enough|malloc device memory failed"
+    r"|device memory .*insufficient|could not create a memory object|std::bad_alloc|cannot allocate memory",
+    re.IGNORECASE,
+)
+# and what MindSpore says when images do not fit a net
 SHAPES = re.compile(r"shape|C_in|channel|dimension|rank of", re.IGNORECASE)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import numpy as np
 from mindspore import Tensor, nn
 
-from ..models.mindspore_parameter_names import canonical_parameters
+from ..models.mindspore_models import canonical_parameters
 from ..recipe.schema import Watch
 from ..step.mindspore_step import Outcome, TrainStep
 

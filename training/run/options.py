@@ -65,6 +65,9 @@ class Spread:
             return int(free.getsockname()[1])
 
 
+ALONE = Spread()
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(Spread):
     """What train is asked for. Raises BadInput for a value out of range, and for two that do not go together."""

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadInput, BadRecipe
+from ...workers.mindspore_environment import INSTRUCTION_SET, LOG_LEVEL
 from ..data.sources import Source, open_source
 from ..device_targets import Targets, free_memory
-from ..mindspore_environment import INSTRUCTION_SET, LOG_LEVEL
 from ..models import model_names
 from ..recipe.schema import Recipe, Schedule
 from .train_job import Job

@@ -111,7 +111,7 @@ def check_onnx(file: Path, folder: Path, worker: Worker) -> None:
     """Raise BadInput where an ONNX file is missing, or not valid, and WorkerFailed where the check dies of it."""
     if (why := unreadable(file)) is not None:
         raise BadInput(why)
-    call("the onnx process", [*worker("onnx_given_worker"), str(file)], folder / "check.log")
+    call("the onnx process", [*worker("onnx_check_worker"), str(file)], folder / "check.log")
 
 
 def write(net: Path, form: str, files: dict[str, Path], folder: Path, said: Said, *, force: bool) -> dict[str, Any]:

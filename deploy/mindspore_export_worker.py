@@ -1,8 +1,9 @@
-"""The worker: build the net and its inputs, run it, write the file; where a refused operator stands.
+"""The worker: build the net and its inputs, run it, write the file; where a refused operator stands; load the file.
 
-    python -m msmigrate.deploy.mindspore_export_worker FOLDER
+    python -m msmigrate.deploy.mindspore_export_worker FOLDER [SIZE…]
 
-FOLDER holds export.json, a Job; inputs, outputs, the exported file and facts.json go there.
+FOLDER holds export.json, a Job; inputs, outputs, the exported file and facts.json go there. With SIZE the MindIR that
+is there is loaded and run on its export's inputs, so many examples at a time, for each of which outputs are left.
 """
 
 from __future__ import annotations
@@ -32,7 +33,20 @@ from ..training.inference import images_of, preparation  # noqa: E402
 from ..training.mindspore_inference_worker import NO_KEY, batches, loaded, use  # noqa: E402
 from ..training.models.model_names import num_classes  # noqa: E402
 from ..workers.worker import answer, progress  # noqa: E402
-from .job import FACTS, INPUTS, MINDIR, MORE, OTHER, REQUEST, Job, in_batches, read_key, save, shape_of  # noqa: E402
+from .job import (  # noqa: E402
+    EXPORTED,
+    FACTS,
+    INPUTS,
+    MINDIR,
+    MORE,
+    OTHER,
+    REQUEST,
+    Job,
+    in_batches,
+    load,
+    save,
+    shape_of,
+)
 from .mindspore_lowering import FOR_DYNAMIC, FOR_ONNX, functions_for_onnx, rewrite  # noqa: E402
 from .onnx_graph import StandIns  # noqa: E402
 from .output_files import ONNX_WHOLE, beside, graph_of  # noqa: E402
@@ -83,7 +97,7 @@ def export(job: Job, folder: Path) -> None:
 
 def _run(net: nn.Cell, arrays: list[np.ndarray]) -> list[np.ndarray]:
     try:
-        return [output.asnumpy() for output in flat(net(*map(Tensor, arrays)), Tensor)]
+        return run(net, arrays)
     except (RuntimeError, TypeError, ValueError) as error:
         shapes = " and ".join("×".join(map(str, array.shape)) for array in arrays)
         raise BadInput(f"the net does not run on {shapes}: {first_line(error)}") from None
@@ -109,11 +123,6 @@ def _moved(net: nn.Cell, inputs: list[np.ndarray], batch: int, seed: int) -> lis
 
 def _off(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return (array * (1.0 + EPS * random.uniform(-1.0, 1.0, array.shape))).astype(np.float32)
-
-
-def main(folder: Path) -> None:
-    """Carry out the job in a folder."""
-    export(Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8")), folder)
 
 
 EXAMPLES = 4  # at least so many are run
@@ -257,9 +266,7 @@ def _mindir(net: nn.Cell, job: Job, given: list[Tensor], folder: Path) -> Path:
     file = folder / f"{job.stem}.mindir"
     if job.dynamic:
         given = [Tensor(shape=[None, *one.shape[1:]], dtype=one.dtype) for one in given]
-    options: dict[str, Any] = {}
-    if job.key_file is not None:
-        options = {"enc_key": read_key(job.key_file, job.enc_mode), "enc_mode": job.enc_mode}
+    options = job.key("enc")
     _try(
         lambda: mindspore.export(net, *given, file_name=str(file), file_format="MINDIR", **options),
         lambda error: Unsupported(
@@ -309,5 +316,48 @@ def _cannot(net: nn.Cell, given: list[Tensor], folder: Path, error: Exception) -
     )
 
 
+def load_and_run(job: Job, folder: Path, sizes: list[int]) -> None:
+    """Run a MindIR as anyone would, in batches of each size; raises Unsupported where it does not load or run."""
+    progress("loading the MindIR")
+    use("CPU", 0)
+    file, inputs = str(folder / f"{job.stem}.mindir"), load(folder / INPUTS)
+    options = job.key("dec")
+    if options and _loads(file):
+        raise Unsupported("the encrypted MindIR loads without its key")
+    net = nn.GraphCell(mindspore.load(file, **options))
+    for size in sizes:
+        progress(f"running the MindIR on batches of {size}")
+        try:
+            outputs = in_batches(lambda arrays: run(net, arrays), inputs, size)
+        except (RuntimeError, TypeError, ValueError) as error:
+            dynamic = " (--dynamic)" if job.dynamic else ""
+            raise Unsupported(
+                f"the MindIR was written and does not run on batches of {size}{dynamic}: {first_line(error)}"
+            ) from None
+        save(folder / EXPORTED.format(size), outputs)
+
+
+def run(net: nn.Cell, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The outputs for one batch."""
+    return [output.asnumpy() for output in flat(net(*map(Tensor, arrays)), Tensor)]
+
+
+def _loads(file: str) -> bool:
+    try:
+        mindspore.load(file)
+    except (RuntimeError, ValueError):
+        return False
+    return True
+
+
+def main(folder: Path, sizes: list[int]) -> None:
+    """Carry out the job in a folder, or load what is there and run it in batches of these sizes."""
+    job = Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8"))
+    if sizes:
+        load_and_run(job, folder, sizes)
+    else:
+        export(job, folder)
+
+
 if __name__ == "__main__":
-    answer(lambda: main(Path(sys.argv[1])))
+    answer(lambda: main(Path(sys.argv[1]), [int(size) for size in sys.argv[2:]]))

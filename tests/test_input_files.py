@@ -189,7 +189,7 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "the machine's own": "doctor/machine doctor/packages doctor/frameworks training/device_targets "
     "processes temporary migrate/analyze/onnx_worker",
     "left by a process of msmigrate's in a folder of its own": "deploy/lite deploy/mindspore_export_worker "
-    "deploy/mindspore_load_worker deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
+    "deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
     "parity/job deploy/output_files training/metrics "
     "training/mindspore_inference_worker training/run/train_job training/run/launch",
     "checked before this process was started": "deploy/serving/mindspore_server_worker",

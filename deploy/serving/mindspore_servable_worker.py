@@ -35,8 +35,11 @@ from ...training.mindspore_inference_worker import (  # noqa: E402
 )
 from ...workers.worker import answer, progress  # noqa: E402
 from ..job import FACTS, REQUEST, Job  # noqa: E402
-from ..mindspore_export_worker import MADE_UP, encoded  # noqa: E402
-from ..mindspore_load_worker import run  # noqa: E402
+from ..mindspore_export_worker import (  # noqa: E402
+    MADE_UP,
+    encoded,
+    run,
+)
 from .servable import CLASSES, CONFIG, MODEL  # noqa: E402
 
 SQUARE = (500, 500)

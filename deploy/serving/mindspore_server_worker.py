@@ -37,19 +37,18 @@ from ...training.mindspore_inference_worker import (  # noqa: E402
 )
 from ...workers.messages import Event  # noqa: E402
 from ...workers.worker import answer, progress, send  # noqa: E402
-from ..job import FILE, ServeJob, read_key, shape_of  # noqa: E402  # noqa: E402
+from ..job import FILE, ServeJob, shape_of  # noqa: E402  # noqa: E402
 from ..mindspore_export_worker import (  # noqa: E402
     first_line,
+    run,
     size_of_images,
 )
-from ..mindspore_load_worker import run  # noqa: E402
 from .batching import (  # noqa: E402
     Batches,
     Split,
     sizes_up_to,
 )
-from .rest_app import Method, application  # noqa: E402
-from .rest_connections import Connection, most_connections  # noqa: E402
+from .rest_app import Connection, Method, application, most_connections  # noqa: E402  # noqa: E402
 from .rest_values import array_of, image_of  # noqa: E402
 
 THREADS = 4  # that decode and prepare images
@@ -80,9 +79,7 @@ class Net:
         if job.mindir is None:
             self.net: nn.Cell = loaded(job.job.request)
         else:
-            options: dict[str, Any] = {}
-            if job.job.key_file is not None:
-                options = {"dec_key": read_key(job.job.key_file, job.job.enc_mode), "dec_mode": job.job.enc_mode}
+            options = job.job.key("dec")
             try:
                 self.net = nn.GraphCell(mindspore.load(str(job.mindir), **options))
             except (RuntimeError, ValueError) as error:

@@ -20,8 +20,8 @@ from typing import Any
 
 import yaml
 from msmigrate.errors import MsmigrateError
+from msmigrate.training.options import Spread
 from msmigrate.training.run import launch
-from msmigrate.training.run.options import Spread
 from msmigrate.training.run.train_job import Job
 
 CASES = [("resnet18", 64, 32), ("resnet50", 128, 8)]  # model, image, images of one process in a step

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from ..errors import Ambiguous, BadInput, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import convert
-from ..training import inference as requests
-from ..training import inference as subjects
-from ..training.inference import NetOptions, Request, Subject, image_files
+from ..training import inference
+from ..training.inference import Subject, image_files
 from ..training.models import model_names
 from ..training.models.converted_models import torch_spec
 from ..training.recipe.schema import Model
@@ -72,24 +71,14 @@ def settle(asked: ExportOptions, folder: Path) -> Net:
 def subject_of(asked: NetChoice, folder: Path) -> Subject:
     """What the checkpoint is, and how images are prepared for it."""
     shapes = [shape_of(text)[0] for text in asked.shapes]
-    side = (shapes[0][-1] if len(shapes[0]) == 4 else subjects.SIDE) if shapes else None
+    side = (shapes[0][-1] if len(shapes[0]) == 4 else inference.SIDE) if shapes else None
     hint = "add --input SHAPE, or --recipe FILE"
-    options = NetOptions(asked.model, asked.recipe, asked.trust_source, asked.ema, asked.torch, side, hint)
-    return subjects.subject(asked.checkpoint, options, folder)
+    return inference.subject(asked, folder, torch_model=asked.torch, side=side, hint=hint)
 
 
 def job_of(asked: NetChoice, subject: Subject, images: Sequence[str] = ()) -> Job:
     """What the MindSpore process has to load and to run. images: those that it runs on; none: on drawn numbers."""
-    request = Request(
-        recipe=subject.recipe,
-        weights=subject.weights,
-        shown=str(asked.checkpoint),
-        net=subject.net,
-        ema=asked.ema,
-        images=list(images) or None,
-        mode=requests.own_mode(subject.recipe),
-        target="CPU",
-    )
+    request = subject.request(images=list(images) or None, mode=inference.own_mode(subject.recipe), target="CPU")
     encryption: Any = {"key_file": asked.key_file, "enc_mode": asked.encryption}
     return Job(request=request, shapes=list(asked.shapes), **encryption)
 

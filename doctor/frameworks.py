@@ -13,6 +13,7 @@ from ..errors import MsmigrateError
 from ..migrate.model_spec import ask_worker
 from ..training import device_targets
 from ..training.device_targets import Targets
+from ..training.options import TARGETS
 from .finding import OK, PROBLEM, WARNING, Finding
 from .machine import Machine, python_on_path
 from .packages import Packages
@@ -80,7 +81,7 @@ def _mindspore(
         yield Finding("mindspore starts", WARNING, f"{answer.version} is imported, {installed} installed", change)
     else:
         yield Finding("mindspore starts", OK, f"{answer.version} is imported")
-    for name in device_targets.TARGETS:
+    for name in TARGETS:
         yield _target(name, answer, machine, wanted, again)
 
 

@@ -73,8 +73,9 @@ from msmigrate.reports.terminal import Console
 from msmigrate.training import checkpoints
 from msmigrate.training.data import image_folder, sources
 from msmigrate.training.data.sample import Sample, decode
-from msmigrate.training.inference import NetOptions, class_file, subject
+from msmigrate.training.inference import class_file, subject
 from msmigrate.training.models.converted_models import maker
+from msmigrate.training.options import NetOptions
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.run import run_log
 from msmigrate.workflows import parity_gate
@@ -389,7 +390,7 @@ def read_source_file(path: Path) -> None:
 
 
 def read_trained(path: Path) -> None:
-    subject(path, NetOptions(), path.parent)
+    subject(NetOptions(checkpoint=path), path.parent)
 
 
 def read_log(path: Path) -> None:
@@ -454,7 +455,7 @@ KINDS: dict[str, Kind] = {
         "key", lambda: [b"0123456789abcdef" * 2, b"0" * 16, b"1x3x224x224:int64"], bytes_damaged, read_key_file
     ),
     "checkpoint of train": Kind(
-        "x.ckpt", trained_seeds, trained, lambda path: subject(path, NetOptions(), path.parent)
+        "x.ckpt", trained_seeds, trained, lambda path: subject(NetOptions(checkpoint=path), path.parent)
     ),
 }
 CHECKPOINTS = tuple(fuzz_inputs.FORMATS)

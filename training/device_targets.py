@@ -12,6 +12,7 @@ from typing import Any
 from ..errors import Unsupported, WorkerFailed
 from ..temporary import temporary_folder
 from ..workers.parent import Silent, Stopped, call
+from .options import TARGETS
 
 CGROUP = Path("/sys/fs/cgroup")
 FILES = ("max", "current", "stat")
@@ -35,7 +36,6 @@ def free_memory() -> int | None:
     return min(found, default=None)
 
 
-TARGETS = ("Ascend", "GPU", "CPU")  # the first that can be used is the default
 PROBE = (sys.executable, "-m", "msmigrate.training.mindspore_probe_worker")
 REMEDY = {
     "Ascend": "install the Ascend driver and CANN, source CANN's set_env.sh",

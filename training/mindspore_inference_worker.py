@@ -32,12 +32,12 @@ from .checkpoints import EMA, fit, read  # noqa: E402
 from .data.mindspore_pipeline import Prepare as PrepareInMindSpore  # noqa: E402
 from .data.preprocessing import Prepare, PreparedImages  # noqa: E402
 from .data.sources import Source  # noqa: E402
-from .device_targets import TARGETS  # noqa: E402
 from .inference import Request, images_of, preparation  # noqa: E402
 from .metrics import Results, Scores  # noqa: E402
 from .models import mindspore_models  # noqa: E402
 from .models.mindspore_models import canonical_parameters  # noqa: E402
 from .models.model_names import is_zoo  # noqa: E402
+from .options import TARGETS  # noqa: E402
 
 AHEAD = 2  # batches that are prepared while the net works on one
 NO_KEY = np.zeros(3, dtype=np.int64)  # nothing is drawn

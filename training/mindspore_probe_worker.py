@@ -26,9 +26,9 @@ from ..errors import BadInput, BadRecipe  # noqa: E402
 from ..workers.worker import answer  # noqa: E402
 from .data import mindspore_pipeline  # noqa: E402
 from .data.sources import open_source  # noqa: E402
-from .device_targets import TARGETS  # noqa: E402
 from .models import mindspore_models, model_names  # noqa: E402
 from .models.mindspore_models import canonical_parameters  # noqa: E402
+from .options import TARGETS  # noqa: E402
 from .recipe import reader as recipes  # noqa: E402
 from .recipe.schema import Recipe  # noqa: E402
 from .step.mindspore_step import TrainStep  # noqa: E402

@@ -13,8 +13,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 from msmigrate.parity.verdict import uncertain
+from msmigrate.training.options import Spread
 from msmigrate.training.run import launch
-from msmigrate.training.run.options import Spread
 from msmigrate.training.run.train_job import Job
 
 HERE = Path(__file__).parent

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from msmigrate import errors, processes
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, WorkerFailed
+from msmigrate.training.options import Spread
 from msmigrate.training.run import launch, train_job
-from msmigrate.training.run.options import Spread
 from msmigrate.training.run.run_log import Follower
 from msmigrate.training.run.train_job import Job
 
@@ -215,7 +215,7 @@ def parent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subproces
     code = f"""
 from pathlib import Path
 from msmigrate.training.run import launch
-from msmigrate.training.run.options import Spread
+from msmigrate.training.options import Spread
 from msmigrate.training.run.run_log import Follower
 from msmigrate.training.run.train_job import Job
 job = Job(recipe=Path("none.yaml"), folder=Path({str(tmp_path)!r}), gate={{"0": ["child", "wait"]}})

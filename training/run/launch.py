@@ -21,7 +21,7 @@ from ... import processes
 from ...errors import BadDestination, MsmigrateError, WorkerFailed
 from ...processes import EXIT_CODE, PARENT, PROC, STARTED, STATE, all_processes, end_with_parent, environment, stat
 from ...workers.messages import Failure
-from .options import ALONE, Spread
+from ..options import ALONE, Spread
 from .run_log import Follower, append
 from .train_job import Job, command, job_file, python_first
 

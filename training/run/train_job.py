@@ -12,8 +12,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ...errors import BadDestination, WorkerFailed
+from ..options import ALONE, SEVERAL_MACHINES_PORT, Spread
 from ..recipe.schema import Amp, Recipe, Strict
-from .options import ALONE, SEVERAL_MACHINES_PORT, Spread
 
 
 class Job(Strict):

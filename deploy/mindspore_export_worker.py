@@ -27,6 +27,7 @@ from PIL import Image  # noqa: E402
 
 from ..errors import BadInput, BadRecipe, Unsupported  # noqa: E402
 from ..parity.align.model_structure import flat  # noqa: E402
+from ..printable import few  # noqa: E402
 from ..training.data.mindspore_pipeline import Prepare  # noqa: E402
 from ..training.data.sources import open_source  # noqa: E402
 from ..training.inference import images_of, preparation  # noqa: E402
@@ -309,7 +310,7 @@ def _cannot(net: nn.Cell, given: list[Tensor], folder: Path, error: Exception) -
     if operator is None:
         return Unsupported(f"MindSpore cannot export this net as onnx: {first_line(error)}")
     at = of_operator(net, given, operator, folder)
-    where = f" ({', '.join(at[:3])}{f' and {len(at) - 3} more' if len(at) > 3 else ''})" if at else ""
+    where = f" ({few(at)})" if at else ""
     return Unsupported(
         f"MindSpore's ONNX exporter has no converter for {operator}{where}, and msmigrate knows no equal form; "
         "--format mindir takes it"

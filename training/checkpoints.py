@@ -27,6 +27,7 @@ from ..atomic_files import atomic_file
 from ..errors import BadCheckpoint
 from ..input_files import json_value, open_regular
 from ..migrate.checkpoint.formats.ckpt import CRC_MARK, TENSOR_TYPES, Value, begins, entries, header, pieces
+from ..printable import few
 from .models.model_names import num_classes
 from .recipe.schema import Recipe
 
@@ -68,7 +69,7 @@ def fit(
     extra = [name for name in held if name not in wanted]
     if missing or extra:
         parts = [f"it lacks {_named(missing, extra)}"] if missing else []
-        parts += [f"the net has no {_few(extra)}"] if extra else []
+        parts += [f"the net has no {few(extra)}"] if extra else []
         raise BadCheckpoint(f"{path} does not hold the weights of the recipe's {model}: {'; '.join(parts)}")
     for name, (shape, dtype) in wanted.items():
         found = held[name]
@@ -99,11 +100,7 @@ def _named(missing: list[str], extra: Iterable[str]) -> str:
     """The first missing names, the very first with the closest name that is there instead."""
     near = difflib.get_close_matches(missing[0], list(extra), n=1, cutoff=0.5)
     first = f"{missing[0]} (it has {near[0]})" if near else missing[0]
-    return ", ".join([first, *missing[1:3]]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return few([first, *missing[1:]])
 
 
 RUN = "msmigrate.run"

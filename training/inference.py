@@ -21,6 +21,7 @@ from ..input_files import read_text
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import convert
 from ..migrate.checkpoint.stored_source import OPTION, StoredSource, stored_source, trusted
+from ..printable import few
 from ..workers.messages import OnMessage, ignore
 from ..workers.parent import call
 from . import device_targets
@@ -488,13 +489,9 @@ def _refuse_unknown(classes: Sequence[str], subject: Subject, named: str) -> Non
     unknown = [name for name in classes if name not in subject.classes]
     if unknown:
         raise BadInput(
-            f"{named} has classes that {subject.checkpoint} was not trained on: {_few(unknown)}; "
-            f"it knows {_few(subject.classes)}"
+            f"{named} has classes that {subject.checkpoint} was not trained on: {few(unknown, 5)}; "
+            f"it knows {few(subject.classes, 5)}"
         )
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 MOST_NAMES = 1 << 24  # bytes of a file of class names

@@ -23,7 +23,7 @@ from msmigrate.migrate.checkpoint.formats.metadata import GROUPS  # noqa: E402
 from msmigrate.training import checkpoints  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
-from msmigrate.training.run.mindspore_setup import fill, go_on, opened  # noqa: E402
+from msmigrate.training.run.mindspore_setup import go_on, opened  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
 from msmigrate.training.step.mindspore_step_state import told_to_torch  # noqa: E402
@@ -35,7 +35,7 @@ def started(case: Case, path: Path, mode: str) -> tuple[TrainStep, Any, list[str
     mindspore.set_seed(5)
     net = smooth(mindspore_models.build(case.model)).set_train()
     found = opened(path, path.parent, case.recipe)
-    fill(net, found, path, case.recipe)
+    mindspore_models.load_weights(net, found.weights, str(path), case.recipe)
     step = TrainStep(case.recipe, net, mode)
     progress, notes = go_on(step, found, path, STEPS_PER_EPOCH)
     return step, progress, notes

@@ -18,7 +18,7 @@ from ...errors import BadInput, BadRecipe
 from ...input_files import read_text
 from ..recipe.check import SYNTHETIC, check_source, synthetic_size
 from ..recipe.reader import expanded
-from ..recipe.schema import IN_FOLDERS
+from ..recipe.schema import IN_FOLDERS, Data
 from .image_folder import ImageFolder, class_names
 from .sample import Sample, encode, in_steps, picks
 
@@ -316,6 +316,50 @@ def open_source(source: str, num_classes: int, *, training: bool) -> Source:
             f"{opened.name}: {count} classes, and the model has only {num_classes}: give it num_classes: {count}"
         )
     return opened
+
+
+def open_sources(data: Data, num_classes: int) -> tuple[Source, Source | None]:
+    """The images to train on, and those to validate on, if there are any.
+
+    Raises what open_source raises; BadInput for a source without images, a label that is no class of the model (its
+    loss would read outside the logits), and validation images of other classes.
+    """
+    training = open_source(data.source, num_classes, training=True)
+    _check_labels(data.source, training, num_classes)
+    if len(training.classes) < 2:
+        raise BadInput(f"{training.name} has 1 class; telling images apart wants at least two")
+    if data.validation is None:
+        return training, None
+    validation = open_source(data.validation, num_classes, training=False)
+    _check_labels(data.validation, validation, num_classes)
+    if tuple(validation.classes) != tuple(training.classes):
+        raise BadInput(_other_classes(training, validation))
+    return training, validation
+
+
+def _check_labels(name: str, source: Source, classes: int) -> None:
+    labels = np.asarray(source.labels)
+    if not labels.size:
+        raise BadInput(f"{name} has no images")
+    outside = np.flatnonzero((labels < 0) | (labels >= classes))
+    if len(outside):
+        raise BadInput(
+            f"{name}: image {outside[0]} has label {labels[outside[0]]}, and the model's {classes} classes are 0 to "
+            f"{classes - 1} ({len(outside)} of {len(labels)} labels are outside): set model.args.num_classes, or mend "
+            "the labels"
+        )
+
+
+def _other_classes(training: Source, validation: Source) -> str:
+    """A label is a place among the sorted names: with other names, accuracy would be measured on the wrong classes."""
+    missing, more = set(training.classes) - set(validation.classes), set(validation.classes) - set(training.classes)
+    what = f"has no class {min(missing)!r}" if missing else f"has a class {min(more)!r} that training has not"
+    if not missing and not more:
+        what = "has the classes in another order"
+    return (
+        f"{validation.name} {what} ({len(validation.classes)} classes, training {len(training.classes)}): labels would "
+        "mean other classes; give both the same class folders"
+    )
 
 
 def check_place(source: str) -> None:

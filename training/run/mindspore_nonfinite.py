@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from mindspore import Tensor, nn
 
+from ...printable import few
 from ..models.mindspore_models import canonical_parameters
 from ..step.mindspore_step import TrainStep
 
@@ -75,8 +76,7 @@ class FirstBad:
         said = f"{found.words} {'hold' if found.kind in ('images', 'labels') else 'holds'} {_count(found)}"
         if found.rows and indices is not None and found.kind in ("images", "labels"):
             numbers = [str(int(indices[row])) for row in found.rows if row < len(indices)]
-            more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
-            said += f" (image {', '.join(numbers[:5])}{more} of the source)"
+            said += f" (image {few(numbers, 5)} of the source)"
         if self.before is not None:
             said += f"; before it, {self.before.words} was finite, {self.before.low:.4g} to {self.before.high:.4g}"
         if self.weight is not None and found.kind not in ("images", "labels", "weight"):

@@ -1,7 +1,7 @@
 """An export from beginning to end, and whether the file computes what the net does; what has to be run on Ascend (AIR).
 
 Judged as parity-step judges (parity/verdict.py). With the torch model at hand, its float64 run is the reference and its
-float32 runs are the noise, for the net and for the file. The file is also held against the net itself, where the same
+float32 runs are the noise, for the net and for the file. The file is also compared with the net itself, where the same
 noise counts; without a torch model the noise is what the net's outputs move when its weights and inputs are off by
 float32's own rounding. Where the net gives the same for every example, as one whose last layer is all zeros does, there
 is nothing to compare, and no verdict.
@@ -23,6 +23,7 @@ from ..errors import Unsupported
 from ..migrate import model_spec
 from ..parity.verdict import Measure, Verdict, judge
 from ..training.models import model_names
+from ..training.models.converted_models import torch_spec
 from ..training.recipe import reader as recipes
 from ..workers.messages import OnMessage, ignore
 from ..workers.parent import call
@@ -39,7 +40,7 @@ SAYS_NOTHING = (
 
 @dataclass(frozen=True)
 class Comparison:
-    """One output of `subject` held against that of `against`; batch: examples at a time in the file, 0 for the net."""
+    """One output of `subject` compared with that of `against`; batch: examples at a time in the file, 0 for the net."""
 
     subject: str
     against: str
@@ -124,18 +125,17 @@ PYTHON = (
 )
 
 
-def only_on_ascend(asked: ExportOptions) -> Unsupported:
+def only_on_ascend(options: ExportOptions) -> Unsupported:
     """The error, with the commands for the Ascend machine. Raises BadInput and BadRecipe for what names no model."""
     steps = []
-    weights = str(asked.checkpoint)
-    if asked.checkpoint.suffix != ".ckpt":
-        weights = f"{asked.checkpoint.stem}.ckpt"
-        steps.append(shlex.join(["msmigrate", "convert-ckpt", str(asked.checkpoint), weights]))
-    name, args = _model(asked)
+    weights = str(options.checkpoint)
+    if options.checkpoint.suffix != ".ckpt":
+        weights = f"{options.checkpoint.stem}.ckpt"
+        steps.append(shlex.join(["msmigrate", "convert-ckpt", str(options.checkpoint), weights]))
+    name, args = _model(options)
     if model_names.is_zoo(name):
         own = name.partition(":")[2]
-        inner = ", ".join(f"{key}={value!r}" for key, value in args.items())
-        spec = f"{name}({inner})" if inner else name
+        spec = torch_spec(name, args)
         steps.append(shlex.join(["msmigrate", "convert-model", spec, "-o", f"{own}_ms.py", "--no-proof"]))
         make = f"from {own}_ms import {own} as make; net = make()"
     elif ":" in name:
@@ -144,8 +144,9 @@ def only_on_ascend(asked: ExportOptions) -> Unsupported:
     else:
         inner = "".join(f", {key}={value!r}" for key, value in args.items())
         make = f"from msmigrate.training.models.mindspore_models import build; net = build({name!r}{inner})"
-    shapes = [_with_batch(text, asked.batch) for text in asked.shapes] or [(asked.batch or 1, 3, 224, 224)]
-    steps.append(shlex.join(["python", "-c", PYTHON.format(make=make, weights=weights, shapes=shapes, out=asked.out)]))
+    shapes = [_with_batch(text, options.batch) for text in options.shapes] or [(options.batch or 1, 3, 224, 224)]
+    code = PYTHON.format(make=make, weights=weights, shapes=shapes, out=options.out)
+    steps.append(shlex.join(["python", "-c", code]))
     return Unsupported(
         "MindSpore exports AIR with an Ascend backend only, and nothing else runs it, so it cannot be verified here. "
         f"On the Ascend machine: {' && '.join(steps)}   (MindSpore deprecates AIR: --format lite is verified, and "
@@ -153,14 +154,14 @@ def only_on_ascend(asked: ExportOptions) -> Unsupported:
     )
 
 
-def _model(asked: ExportOptions) -> tuple[str, dict[str, object]]:
-    if asked.recipe is not None:
-        model = recipes.load(asked.recipe).model
+def _model(options: ExportOptions) -> tuple[str, dict[str, object]]:
+    if options.recipe is not None:
+        model = recipes.load(options.recipe).model
         return model.name, model.args
-    if asked.model is None:
+    if options.model is None:
         return "resnet50", {}
-    plain = asked.model.partition("(")[0]
-    spec = model_spec.parse(asked.model if ":" in plain else f"msmigrate:{asked.model}")
+    plain = options.model.partition("(")[0]
+    spec = model_spec.parse(options.model if ":" in plain else f"msmigrate:{options.model}")
     return (spec.name if spec.place == "msmigrate" else f"{spec.place}:{spec.name}"), spec.kwargs
 
 
@@ -196,19 +197,19 @@ class Exported:
         return all(one.passed for one in self.comparisons)
 
 
-def export(asked: ExportOptions, folder: Path, on_message: OnMessage = ignore, worker: Worker = module) -> Exported:
+def export(options: ExportOptions, folder: Path, on_message: OnMessage = ignore, worker: Worker = module) -> Exported:
     """Export a checkpoint into a folder of the caller's, and run what was written; nothing is judged by its existence.
 
     Raises what settling raises, Unsupported for what cannot be exported or
     does not run, and WorkerFailed.
     """
-    net = settle(asked, folder)
+    net = settle(options, folder)
     (folder / REQUEST).write_text(net.job.model_dump_json(), encoding="utf-8")
     place = str(folder)
     call("the MindSpore process", [*worker("mindspore_export_worker"), place], folder / "export.log", on_message)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     batch = int(facts["batch"])
-    sizes = [batch, batch + MORE] if asked.dynamic else [batch]
+    sizes = [batch, batch + MORE] if options.dynamic else [batch]
     if net.torch is not None:
         words = [*worker("torch_reference_worker"), place, net.torch, str(batch)]
         call("the torch process", words, folder / "torch.log", on_message)
@@ -217,7 +218,7 @@ def export(asked: ExportOptions, folder: Path, on_message: OnMessage = ignore, w
         words = [*worker("mindspore_export_worker"), place, *shown]
         call("the MindSpore process", words, folder / "check.log", on_message)
     else:
-        words = [*worker("onnx_check_worker"), place, str(int(asked.dynamic)), *shown]
+        words = [*worker("onnx_check_worker"), place, str(int(options.dynamic)), *shown]
         call("the onnxruntime process", words, folder / "check.log", on_message)
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     return Exported(folder / facts["file"], net, facts, sizes, compare(folder, sizes, torch=net.torch is not None))

@@ -41,7 +41,7 @@ class Job(Strict):
     stem: str = "model"
 
     def key(self, way: Literal["enc", "dec"]) -> dict[str, Any]:
-        """What MindSpore's export (enc) and load (dec) are told of the key; nothing without one. Raises BadInput."""
+        """What MindSpore's export (enc) and load (dec) take of the key; nothing without one. Raises BadInput."""
         if self.key_file is None:
             return {}
         return {f"{way}_key": read_key(self.key_file, self.enc_mode), f"{way}_mode": self.enc_mode}

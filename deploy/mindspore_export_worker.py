@@ -135,21 +135,21 @@ def inputs_of(job: Job) -> tuple[list[np.ndarray], int, str]:
 
     Raises BadInput where nothing says which inputs the net takes, and what preparing images raises.
     """
-    told = [shape_of(text) for text in job.shapes]
+    shapes = [shape_of(text) for text in job.shapes]
     if job.request.images is not None:
         images = prepared(job)
-        if told and told[0][0][1:] != images.shape[1:]:
+        if shapes and shapes[0][0][1:] != images.shape[1:]:
             raise BadInput(f"--input {job.shapes[0]}: the images are prepared as {_words(images.shape[1:])}")
-        batch = job.batch or (told[0][0][0] if told else 1)
+        batch = job.batch or (shapes[0][0][0] if shapes else 1)
         short = -len(images) % batch
         arrays = [np.concatenate([images, np.repeat(images[-1:], short, axis=0)])]
         return arrays, batch, f"{len(images)} image{'s' * (len(images) > 1)}"
-    if not told:
-        told = [((1, *size_of_images(job)), "float32")]
-    batch = job.batch or told[0][0][0]
+    if not shapes:
+        shapes = [((1, *size_of_images(job)), "float32")]
+    batch = job.batch or shapes[0][0][0]
     count = batch * -(-EXAMPLES // batch)
     random = np.random.default_rng(0)
-    arrays = [_drawn(random, (count, *shape[1:]), dtype) for shape, dtype in told]
+    arrays = [_drawn(random, (count, *shape[1:]), dtype) for shape, dtype in shapes]
     return (
         arrays,
         batch,
@@ -215,7 +215,7 @@ def operator_in(text: str) -> str | None:
 
 
 def of_operator(net: nn.Cell, given: list[Tensor], operator: str, folder: Path) -> list[str]:
-    """The modules in which an operator stands, as `features.0: HSwish`; empty where that cannot be told."""
+    """The modules in which an operator stands, as `features.0: HSwish`; empty where MindSpore does not say."""
     from mindspore.train import mind_ir_pb2
 
     file = folder / "places.mindir"
@@ -298,11 +298,11 @@ def _onnx(net: nn.Cell, job: Job, given: list[Tensor], folder: Path) -> Path:
     return file
 
 
-def _try(export: Callable[[], None], told: Callable[[Exception], Unsupported]) -> None:
+def _try(export: Callable[[], None], refusal: Callable[[Exception], Unsupported]) -> None:
     try:
         export()
     except (RuntimeError, TypeError, ValueError, AttributeError) as error:
-        raise told(error) from None
+        raise refusal(error) from None
 
 
 def _cannot(net: nn.Cell, given: list[Tensor], folder: Path, error: Exception) -> Unsupported:

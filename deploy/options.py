@@ -20,7 +20,7 @@ class NetChoice(NetOptions):
 
     torch: Annotated[
         str | None,
-        Option("The torch model of a FILE.py:FUNCTION, to be held against.", metavar="SPEC", reads="torch model"),
+        Option("The torch model of a FILE.py:FUNCTION, to compare with.", metavar="SPEC", reads="torch model"),
     ] = None
     shapes: Annotated[
         tuple[str, ...], Option("1x3x224x224 or 1x16:int64, for each input.", flag="input", metavar="SHAPE")

@@ -81,8 +81,8 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
     net = mindspore_models.of_recipe(recipe.model)
     # in float32: which precisions a target has, and this may be another machine, is not the question here
     step = TrainStep(recipe.model_copy(update={"amp": None}), net)
-    held = canonical_parameters(net)
-    trained = [one.parameter for one in held if one.parameter.requires_grad]
+    parameters = canonical_parameters(net)
+    trained = [one.parameter for one in parameters if one.parameter.requires_grad]
     state = state_of(step)
     image, source = _one_image(recipe, recipe.seed if seed is None else seed)
     activations = None
@@ -99,7 +99,7 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
         "image": list(image.shape[1:]) if activations is not None else None,
         "image_of": source,
         "parameters": sum(parameter.size for parameter in trained),
-        "weights_bytes": sum(one.parameter.nbytes for one in held),
+        "weights_bytes": sum(one.parameter.nbytes for one in parameters),
         "gradient_bytes": sum(parameter.nbytes for parameter in trained),
         "optimizer_bytes": sum(array.nbytes for name, array in state.items() if name.startswith("optimizer.")),
         "ema_bytes": sum(array.nbytes for name, array in state.items() if name.startswith("ema.")),

@@ -29,7 +29,7 @@ def stats(folder: Path, resize: int | None, on_corrupt: Literal["fail", "skip", 
     if on_corrupt == "list":
         return list_corrupt(folder, as_json)
     with counted("decoding") as told:
-        found = measure(folder, resize=resize, on_corrupt=on_corrupt, told=told)
+        found = measure(folder, resize=resize, on_corrupt=on_corrupt, on_progress=told)
     if as_json:
         print_json(statistics_json(folder, resize, found))
     else:

@@ -189,7 +189,7 @@ def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher, *, sh
     """Start the run, show it, and sum it up however it ends; the exit code and the summary."""
     try:
         with TrainingProgress(Console(stderr=True)) as progress:
-            code = launcher(job, options.spread, told=progress.told)
+            code = launcher(job, options.spread, on_event=progress.told)
     except KeyboardInterrupt:
         _sum_up(options, job, recipe, show=show)
         raise

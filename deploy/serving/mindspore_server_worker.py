@@ -75,7 +75,7 @@ class Net:
         use("CPU", 0)
         job = self.job
         sizes = sizes_up_to(job.batch)
-        told = [shape_of(text) for text in job.job.shapes]
+        inputs = [shape_of(text) for text in job.job.shapes]
         if job.mindir is None:
             self.net: nn.Cell = loaded(job.job.request)
         else:
@@ -84,13 +84,13 @@ class Net:
                 self.net = nn.GraphCell(mindspore.load(str(job.mindir), **options))
             except (RuntimeError, ValueError) as error:
                 raise BadInput(f"{job.mindir} cannot be loaded: {_lacks(job.mindir) or first_line(error)}") from None
-            if not told and not options:
-                told, sizes = _inputs(job.mindir, sizes)
-        if not told and job.images:
-            told = [((1, *size_of_images(job.job)), "float32")]
-        if not told:
+            if not inputs and not options:
+                inputs, sizes = _inputs(job.mindir, sizes)
+        if not inputs and job.images:
+            inputs = [((1, *size_of_images(job.job)), "float32")]
+        if not inputs:
             raise BadInput("nothing says which inputs the net takes: add --input SHAPE")
-        self.shapes, self.dtypes = [shape[1:] for shape, _ in told], [dtype for _, dtype in told]
+        self.shapes, self.dtypes = [shape[1:] for shape, _ in inputs], [dtype for _, dtype in inputs]
         self.split = Split({size: self._compiled(size) for size in sizes})
 
     def _compiled(self, size: int) -> float:

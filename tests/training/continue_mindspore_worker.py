@@ -26,7 +26,7 @@ from msmigrate.training.models.mindspore_models import canonical_parameters  # n
 from msmigrate.training.run.mindspore_setup import go_on, opened  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
-from msmigrate.training.step.mindspore_step_state import told_to_torch  # noqa: E402
+from msmigrate.training.step.mindspore_step_state import torch_groups  # noqa: E402
 from step_mindspore_worker import smooth, start  # noqa: E402
 
 
@@ -59,7 +59,7 @@ def kept(found: dict[str, np.ndarray], folder: Path, name: str, case: Case) -> N
     for index, batch in enumerate(batches(case)):
         if index == BEFORE:
             weights = {each.parameter.name: each.parameter.asnumpy() for each in canonical_parameters(step.net)}
-            state = {**weights, **mindspore_step_state.state(step), GROUPS: told_to_torch(step)}
+            state = {**weights, **mindspore_step_state.state(step), GROUPS: torch_groups(step)}
             checkpoints.write(folder / f"{name}.kept.ckpt", state, {"step": index})
         if index < BEFORE + AFTER:
             step.train(Tensor(batch.images), Tensor(batch.labels.astype(np.int32)))

@@ -22,7 +22,7 @@ from msmigrate.training.models.mindspore_models import canonical_parameters, loa
 from msmigrate.training.run.mindspore_setup import go_on  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
-from msmigrate.training.step.mindspore_step_state import told_to_torch  # noqa: E402
+from msmigrate.training.step.mindspore_step_state import torch_groups  # noqa: E402
 
 
 class Net(nn.Cell):
@@ -54,7 +54,7 @@ def keep(step: TrainStep, path: Path) -> None:
     weights = {held.parameter.name: held.parameter.asnumpy() for held in canonical_parameters(step.net)}
     own = path.with_suffix(".ckpt")
     checkpoints.write(
-        own, {**weights, **mindspore_step_state.state(step), GROUPS: told_to_torch(step)}, {"step": step.steps}
+        own, {**weights, **mindspore_step_state.state(step), GROUPS: torch_groups(step)}, {"step": step.steps}
     )
     convert(own, path, training=True)
 

@@ -46,7 +46,7 @@ class Ran:
         self.seen.append(time.monotonic())
 
     def run(self, nproc: int = 1) -> int:
-        return launch.run(self.job, Spread(nproc), told=self.told, worker=WORKER)
+        return launch.run(self.job, Spread(nproc), on_event=self.told, worker=WORKER)
 
     def fails(self, kind: type[Exception], nproc: int = 1) -> str:
         """The text of its error; the job has to be over soon, and to leave nobody."""
@@ -140,7 +140,7 @@ def test_told_may_raise(tmp_path):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        launch.run(ran.job, told=told, worker=WORKER)
+        launch.run(ran.job, on_event=told, worker=WORKER)
     ran.left_nobody()
 
 

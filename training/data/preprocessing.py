@@ -145,5 +145,5 @@ def reason(error: Exception) -> str:
     """
     lines = str(error).strip().splitlines() or [type(error).__name__]
     raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|BadRecipe): ", line)]
-    told = [line.removeprefix("[ERROR] ") for line in lines if line.startswith("[ERROR]")]
-    return (raised[-1] if raised else (told or lines)[0]).removeprefix(f"{BadRecipe.__module__}.BadRecipe: ")
+    printed = [line.removeprefix("[ERROR] ") for line in lines if line.startswith("[ERROR]")]
+    return (raised[-1] if raised else (printed or lines)[0]).removeprefix(f"{BadRecipe.__module__}.BadRecipe: ")

@@ -336,7 +336,7 @@ def load_weights(net: nn.Cell, tensors: Mapping[str, np.ndarray], shown: str, re
     shown: what the user calls the file. prefix: EMA for the moving average, which has torch's names. Raises
     BadCheckpoint where they do not fit.
     """
-    held = {f"{prefix}{c.name}" if prefix else c.parameter.name: c.parameter for c in canonical_parameters(net)}
-    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
+    parameters = {f"{prefix}{c.name}" if prefix else c.parameter.name: c.parameter for c in canonical_parameters(net)}
+    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in parameters.items()}
     for name, array in fit(shown, tensors, wanted, recipe).items():
-        held[name].set_data(Tensor(np.array(array)))  # a copy that MindSpore may own
+        parameters[name].set_data(Tensor(np.array(array)))  # a copy that MindSpore may own

@@ -35,13 +35,13 @@ def run(
     job: Job,
     spread: Spread = ALONE,
     *,
-    told: Told = lambda rank, event: None,
+    on_event: OnEvent = lambda rank, event: None,
     worker: Sequence[str] | None = None,
 ) -> int:
     """Train; returns 0 when done, 1 when a number that is not finite stopped it.
 
-    spread: over how many processes and machines; on each machine this is called with its own node_rank. told: called
-    with (rank, event) for every event but an error. worker: the interpreter's arguments instead of our own worker's.
+    spread: over how many processes and machines; on each machine this is called with its own node_rank. on_event:
+    called with (rank, event) for all but errors. worker: the interpreter's arguments instead of our own worker's.
 
     Raises the class that a process named in its `error` event, with its text, and WorkerFailed for one that died
     without a word. However this returns or raises, no process of the job is left on this machine.
@@ -50,7 +50,7 @@ def run(
     job = job.model_copy(update={"processes": spread.processes})
     _prepare(job, spread)
     token = uuid.uuid4().hex
-    team = _start(job, spread, told, token, worker)
+    team = _start(job, spread, on_event, token, worker)
     try:
         return _attend(team)
     except KeyboardInterrupt:
@@ -74,7 +74,7 @@ def _prepare(job: Job, spread: Spread) -> None:
         raise BadDestination(f"{job.folder}: the run cannot be kept here: {error.strerror or error}") from None
 
 
-def _start(job: Job, spread: Spread, told: Told, token: str, worker: Sequence[str] | None) -> Team:
+def _start(job: Job, spread: Spread, on_event: OnEvent, token: str, worker: Sequence[str] | None) -> Team:
     several = spread.processes > 1
     place = job.output(0).parent  # also where MindSpore leaves its own diagnostics
     variables = {**os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: token, LAUNCHER: str(os.getpid())}
@@ -98,7 +98,7 @@ def _start(job: Job, spread: Spread, told: Told, token: str, worker: Sequence[st
         raise WorkerFailed(f"cannot start {arguments[0]}: {error.strerror or error}") from None
     followers = {rank: Follower(job.events(rank)) for rank in spread.ranks}
     expected = {*spread.ranks, *([] if spread.node_rank else [SCHEDULER])}  # the first machine has it
-    return Team(job, spread, launcher, log, followers, told, Ranks(launcher.pid, expected) if several else None)
+    return Team(job, spread, launcher, log, followers, on_event, Ranks(launcher.pid, expected) if several else None)
 
 
 def _attend(team: Team) -> int:
@@ -127,7 +127,7 @@ def _close(team: Team) -> int:
             break
         time.sleep(LOOK)
     team.listen()
-    team.tell_stop()
+    team.pass_on_stop()
     return 1 if team.stops else 0
 
 
@@ -156,7 +156,7 @@ ERROR_LINE = re.compile(r"^\[(ERROR|CRITICAL)\]|^(\w+\.)*\w*(Error|Exception|Int
 
 
 def failure(team: Team) -> MsmigrateError:
-    """The error of the process that failed first, as far as can be told."""
+    """The error of the process that failed first, as far as is known."""
     died = set(team.failed())
     began = time.monotonic()
     while not team.said or (_lonely(team) and not _silent(team)):
@@ -167,7 +167,7 @@ def failure(team: Team) -> MsmigrateError:
     silent = _silent(team)
     first = min(team.said, key=lambda rank: float(team.said[rank].get("time", 0)), default=None)
     culprit = next((number for number in (*_reported(team), *sorted(died), *sorted(silent)) if number in silent), None)
-    # a rank that lost its neighbour says so; the neighbour's death is what has to be told
+    # a rank that lost its neighbour says so; the neighbour's death is the cause
     if first is not None and (culprit is None or not LONELY.search(str(team.said[first].get("text")))):
         return _error(team, first, team.said[first])
     if culprit is not None:
@@ -258,7 +258,7 @@ def _read(log: Path) -> str:
         return ""
 
 
-Told = Callable[[int, dict[str, Any]], None]  # (rank, event)
+OnEvent = Callable[[int, dict[str, Any]], None]  # (rank, event)
 
 
 @dataclass
@@ -270,7 +270,7 @@ class Team:
     launcher: subprocess.Popen[bytes]
     log: Path
     followers: dict[int, Follower]
-    told: Told
+    on_event: OnEvent
     ranks: Ranks | None = None
     ended: set[int] = field(default_factory=set)
     stops: dict[int, dict[str, Any]] = field(default_factory=dict)  # rank -> why it stopped training
@@ -289,11 +289,11 @@ class Team:
                 if event["event"] == "stopped":
                     self.stopped_at = self.stopped_at or time.monotonic()
                     self.stops.setdefault(rank, event)
-                    continue  # of all of them one is told
-                self.told(rank, event)
+                    continue  # of all of them one is passed on
+                self.on_event(rank, event)
 
-    def tell_stop(self) -> None:
-        """Tell why training stopped: by the rank that names the tensor, for to the others only the mean of gradients
+    def pass_on_stop(self) -> None:
+        """Pass on why training stopped, from the rank that names the tensor: for the others only the mean of gradients
         is not finite. It goes into the run's log too, where rank 0 did not know."""
         if not self.stops:
             return
@@ -303,7 +303,7 @@ class Team:
             event = {**event, "rank": rank, "text": f"rank {rank}: {event.get('text', '')}"}
             if 0 in self.spread.ranks:
                 append(self.job.log, event)
-        self.told(rank, event)
+        self.on_event(rank, event)
 
     def dead(self) -> dict[int, int | None]:
         """Rank -> how it ended (exit code, minus signal, None: not known), of those that ended before they were

@@ -109,7 +109,7 @@ class Team:
         return np.array(self.mean([float(value) for value in values])) * self.size
 
     def farewell(self) -> None:
-        """Wait until every process is here and has been told so; to be called before a process of several ends.
+        """Wait until every process is here and knows it; to be called before a process of several ends.
 
         A process that has its result may be gone while its neighbour still waits for the last part to be taken, and
         that neighbour's AllReduce then fails: seen on the CPU.

@@ -138,9 +138,9 @@ def first_bad(step: TrainStep, images: Tensor, labels: Tensor) -> FirstBad | Non
     search = Search()
     search.see("images", "images", images.asnumpy())
     search.see("labels", "labels", labels.asnumpy())
-    for held in canonical_parameters(step.net):
-        if held.parameter.requires_grad:  # running statistics take no part in a training step's forward pass
-            search.see(held.name, "weight", held.parameter.asnumpy())
+    for each in canonical_parameters(step.net):
+        if each.parameter.requires_grad:  # running statistics take no part in a training step's forward pass
+            search.see(each.name, "weight", each.parameter.asnumpy())
     parts = step.recipe.accumulate
     size = images.shape[0] // parts
     for part in range(parts):

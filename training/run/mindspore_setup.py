@@ -97,12 +97,12 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     seed = recipe.seed if job.seed is None else job.seed
     classes = num_classes(recipe.model.name, recipe.model.args)
     source, validation = open_sources(recipe.data, classes)
-    loader = Loader(source, recipe, training=True, rank=team.rank, world=team.size, seed=seed, warned=log.warn)
+    loader = Loader(source, recipe, training=True, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
     validator = None
     mindspore.set_seed(seed)
     net = mindspore_models.of_recipe(recipe.model)
     if validation is not None:
-        tested = Loader(validation, recipe, training=False, rank=team.rank, world=team.size, seed=seed, warned=log.warn)
+        tested = Loader(validation, recipe, training=False, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
         alone = team.size == 1
         validator = Validator(recipe, tested, job.mode, None if alone else team.share, None if alone else team.total)
     if recipe.sync_batchnorm:

@@ -58,7 +58,7 @@ class Validator:
         self.loader = loader
         self.net = mindspore_models.of_recipe(recipe.model).set_train(False)
         self.seconds = 0.0
-        self._held = {held.name: held.parameter for held in canonical_parameters(self.net)}
+        self._parameters = {each.name: each.parameter for each in canonical_parameters(self.net)}
         self._forward = mindspore.jit(self._logits) if mode == "graph" else self._logits
         self._share, self._total = share, total
 
@@ -79,7 +79,7 @@ class Validator:
     def measure(self, weights: Mapping[str, Tensor]) -> Metrics:
         """The metrics of weights and buffers by state_dict name; they are copied and left as they are."""
         began = time.perf_counter()
-        for name, parameter in self._held.items():
+        for name, parameter in self._parameters.items():
             parameter.copy_(weights[name])  # a graph that is compiled never sees what set_data puts in place
         if self._share is not None:
             self._share(self.net)

@@ -63,7 +63,7 @@ class Watchpoints:
             return hook
 
         buffers = [c.parameter for c in canonical_parameters(self.step.net) if not c.parameter.requires_grad]
-        held = [buffer.asnumpy().copy() for buffer in buffers]
+        before = [buffer.asnumpy().copy() for buffer in buffers]
         handles = [cell.register_forward_hook(hook_for(name)) for name, cell in self._relus.items()]
         size = images.shape[0] // self.step.recipe.accumulate
         try:
@@ -72,7 +72,7 @@ class Watchpoints:
         finally:
             for handle in handles:
                 handle.remove()
-            for buffer, values in zip(buffers, held, strict=True):
+            for buffer, values in zip(buffers, before, strict=True):
                 buffer.copy_(Tensor(values))  # a compiled graph never sees what set_data puts in place
         return zeros
 

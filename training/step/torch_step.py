@@ -137,8 +137,8 @@ class TrainStep:
     def unscaled(self) -> dict[str, torch.Tensor]:
         """State_dict name -> gradient that the backward pass left, without the loss scale; without one, what the
         parameter itself holds."""
-        held = {name: p.grad.detach() for name, p in self.parameters.items() if p.grad is not None}
-        return held if self.scaler is None else {name: grad * (1.0 / self.loss_scale) for name, grad in held.items()}
+        grads = {name: p.grad.detach() for name, p in self.parameters.items() if p.grad is not None}
+        return grads if self.scaler is None else {name: grad * (1.0 / self.loss_scale) for name, grad in grads.items()}
 
     def apply(self, grads: dict[str, torch.Tensor]) -> bool | None:
         """Clip the unscaled gradients, update weights, loss scale and average, and move the schedule on.

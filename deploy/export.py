@@ -204,7 +204,7 @@ def export(options: ExportOptions, folder: Path, on_message: OnMessage = ignore,
     does not run, and WorkerFailed.
     """
     net = settle(options, folder)
-    (folder / REQUEST).write_text(net.job.model_dump_json(), encoding="utf-8")
+    net.job.write(folder / REQUEST)
     place = str(folder)
     call("the MindSpore process", [*worker("mindspore_export_worker"), place], folder / "export.log", on_message)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))

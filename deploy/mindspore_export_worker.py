@@ -353,7 +353,7 @@ def _loads(file: str) -> bool:
 
 def main(folder: Path, sizes: list[int]) -> None:
     """Carry out the job in a folder, or load what is there and run it in batches of these sizes."""
-    job = Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8"))
+    job = Job.read(folder / REQUEST)
     if sizes:
         load_and_run(job, folder, sizes)
     else:

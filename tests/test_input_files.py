@@ -191,7 +191,7 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "left by a process of msmigrate's in a folder of its own": "deploy/lite deploy/mindspore_export_worker "
     "deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
     "parity/job deploy/output_files training/metrics "
-    "training/mindspore_inference_worker training/run/train_job training/run/launch",
+    "training/recipe/schema training/run/launch",
     "checked before this process was started": "deploy/serving/mindspore_server_worker",
     "Python has imported it, or would": "migrate/source/source_files migrate/source/observe/torch_observe_worker "
     "migrate/model_spec",

@@ -125,7 +125,7 @@ def infer(request: Request, folder: Path, on_message: OnMessage = ignore, worker
     """
     if request.target not in (None, "CPU"):
         device_targets.ask().check(str(request.target), request.recipe.train.device_id)
-    (folder / REQUEST).write_text(request.model_dump_json(), encoding="utf-8")
+    request.write(folder / REQUEST)
     call("the MindSpore process", [*worker, str(folder / REQUEST)], folder / LOG, on_message)
     return Results.read(folder)
 

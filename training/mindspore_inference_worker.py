@@ -221,7 +221,7 @@ def logits(net: nn.Cell, images: np.ndarray, size: int) -> np.ndarray:
 
 def main(request_file: Path) -> None:
     """Carry out one request and leave its results where it lies."""
-    request = Request.model_validate_json(request_file.read_text(encoding="utf-8"))
+    request = Request.read(request_file)
     carry_out(request).write(request_file.parent)
 
 

@@ -97,7 +97,7 @@ def check(folder: Path, servable: Path) -> None:
     """Hold every method against the export's own preparation and the net's own outputs. Raises WorkerFailed."""
     progress("running the servable's methods")
     use("CPU", 0)
-    job = Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8"))
+    job = Job.read(folder / REQUEST)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     classes = json.loads((servable / CLASSES).read_text(encoding="utf-8"))
     register = load_config(servable, facts["batch"])

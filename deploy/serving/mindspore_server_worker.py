@@ -257,10 +257,5 @@ def serve(job: ServeJob) -> None:
     send(Event("stopped", {"instances": batches.instances, "batches": batches.batches}))
 
 
-def main(folder: Path) -> None:
-    """Serve the job in a folder."""
-    serve(ServeJob.model_validate_json((folder / FILE).read_text(encoding="utf-8")))
-
-
 if __name__ == "__main__":
-    answer(lambda: main(Path(sys.argv[1])))
+    answer(lambda: serve(ServeJob.read(Path(sys.argv[1]) / FILE)))

@@ -72,9 +72,9 @@ def measure(
     """Decode all images below `folder` as training does, to RGB, and sum up their channels.
 
     resize: the length of the shorter side that every image is brought to first, as torchvision's Resize does.
-    on_progress: called with the images done and all of them. on_corrupt: 'skip' leaves the images that cannot be decoded
-    out and lists them. Raises BadInput where there is no image, none that can be decoded, or, with 'fail', for the first
-    one that cannot be.
+    on_progress: called with the images done and all of them. on_corrupt: 'skip' leaves out the images that cannot be
+    decoded and lists them. Raises BadInput where there is no image, none that can be decoded, or, with 'fail', for the
+    first one that cannot be.
     """
     files = _files(folder)
     total = np.zeros(CHANNELS * (LARGEST + 1), np.int64)

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -28,11 +28,22 @@ from ...mappings.resolve import build
 from ...migrate import model_spec
 from ...printable import quoted
 
+StrictT = TypeVar("StrictT", bound="Strict")
+
 
 class Strict(BaseModel):
     """Nothing unknown, nothing converted, nothing infinite, nothing changed afterwards."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    def write(self, file: Path) -> None:
+        """Store a job for the processes that do it."""
+        file.write_text(self.model_dump_json(indent=2), encoding="utf-8")
+
+    @classmethod
+    def read(cls: type[StrictT], file: Path) -> StrictT:
+        """Read what write() stored."""
+        return cls.model_validate_json(file.read_text(encoding="utf-8"))
 
 
 class Part(Strict):

@@ -103,8 +103,7 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     net = mindspore_models.of_recipe(recipe.model)
     if validation is not None:
         tested = Loader(validation, recipe, training=False, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
-        alone = team.size == 1
-        validator = Validator(recipe, tested, job.mode, None if alone else team.share, None if alone else team.total)
+        validator = Validator(recipe, tested, job.mode, team)
     if recipe.sync_batchnorm:
         net = team.with_shared_statistics(net)
     facts = Facts(

@@ -64,15 +64,6 @@ class Job(Strict):
         """Where the stdout and stderr of this rank go."""
         return self.folder / "ranks" / f"rank_{rank}.log"
 
-    def write(self, file: Path) -> None:
-        """Store the job for the processes that do it."""
-        file.write_text(self.model_dump_json(indent=2), encoding="utf-8")
-
-    @classmethod
-    def read(cls, file: Path) -> Job:
-        """Read what write() stored."""
-        return cls.model_validate_json(file.read_text(encoding="utf-8"))
-
 
 WORKER = ("-m", "msmigrate.training.run.mindspore_worker")
 JOB_FILE = "JOB.json"

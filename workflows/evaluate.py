@@ -72,12 +72,12 @@ def evaluate(
     return _evaluated(chosen, worker)
 
 
-def run(worker: Sequence[str] = WORKER, **options: Any) -> int:
+def run(checkpoint: Path, *, worker: Sequence[str] = WORKER, **options: Any) -> int:
     """Evaluate a checkpoint and print its report, or write it as JSON; returns the exit code, which is 0.
 
     options: those of EvalOptions.
     """
-    chosen = EvalOptions(**options)
+    chosen = EvalOptions(checkpoint=checkpoint, **options)
     found = _evaluated(chosen, worker)
     if chosen.as_json:
         echo(json_line(found.as_dict()))

@@ -75,13 +75,13 @@ def predict(
     )
 
 
-def run(images: Sequence[Path], worker: Sequence[str] = WORKER, **options: Any) -> int:
+def run(checkpoint: Path, images: Sequence[Path], *, worker: Sequence[str] = WORKER, **options: Any) -> int:
     """Predict the images and print their likeliest classes; returns the exit code.
 
     An image that cannot be read or decoded is told on stderr and does not keep the others from being predicted; the
     exit code is then 2, and 0 where every image was predicted. options: those of PredictOptions.
     """
-    chosen = PredictOptions(images=tuple(map(str, images)), **options)
+    chosen = PredictOptions(checkpoint=checkpoint, images=tuple(map(str, images)), **options)
     found = _predicted(chosen, worker)
     if chosen.as_json:
         echo(json_line(found.as_dict()))

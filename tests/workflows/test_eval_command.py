@@ -25,7 +25,7 @@ OWN_FILES = {"report.json", "predictions.json", "confusion.png"}
 
 
 def evaluate(checkpoint: Path, **options: Any) -> int:
-    return eval_command.run(checkpoint=checkpoint, **{"as_json": True, **options})
+    return eval_command.run(checkpoint, **{"as_json": True, **options})
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from trained_digits import RECIPE, WORDS, Trained
 
 
 def predict(checkpoint: Path, *images: Path, **options: Any) -> int:
-    return predict_command.run(images, checkpoint=checkpoint, **{"as_json": True, **options})
+    return predict_command.run(checkpoint, images, **{"as_json": True, **options})
 
 
 def files(trained: Trained) -> list[Path]:

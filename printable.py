@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -34,6 +34,11 @@ def shortened(text: str, most: int = LONGEST) -> str:
     """The text; of one that is longer than `most` letters, the beginning and the end."""
     end = min(150, most // 3)
     return text if len(text) <= most else f"{text[: most - end - 3]} … {text[-end:]}"
+
+
+def few(names: Sequence[str], most: int = 3) -> str:
+    """The first of several names, and how many more there are."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def quoted(value: Any, most: int = 80) -> str:

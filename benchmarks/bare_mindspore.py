@@ -6,7 +6,7 @@ Import, model, the starting weights that bare_torch.py left in FOLDER, an evalua
 import sys
 from pathlib import Path
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()

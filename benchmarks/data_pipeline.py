@@ -21,7 +21,7 @@ import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from msmigrate.training.data.datasets import crops
+from msmigrate.training.data.sources import crops
 
 CLASSES = 8
 TRANSFORMS = [
@@ -47,7 +47,7 @@ def report(epoch, count, epochs):
 OURS = (
     """
 import json, resource, sys, time
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 prepare()
 from msmigrate.training.data.sources import open_source

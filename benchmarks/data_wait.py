@@ -18,7 +18,7 @@ from pathlib import Path
 
 import yaml
 from data_pipeline import CLASSES, TRANSFORMS  # type: ignore[import-not-found]
-from msmigrate.training.data.datasets import crops
+from msmigrate.training.data.sources import crops
 
 
 def main() -> None:

@@ -9,7 +9,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 

@@ -11,7 +11,7 @@ import argparse
 import statistics
 import time
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 

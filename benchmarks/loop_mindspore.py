@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Literal
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()

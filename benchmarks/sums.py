@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 
 from msmigrate.parity.record.kernels import kernels
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()

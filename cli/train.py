@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from ..training.run.options import TrainOptions
-from .inputs import EXPORTED_MODEL, FILE_OR_FOLDER, IMAGES, NET, READ_FIRST, READABLE
+from ..training.options import EvalOptions, PredictOptions, TrainOptions
+from .inputs import IMAGES, NET, READ_FIRST, READABLE
 from .options import mappings_option, options_of
 
-FILE = click.Path(path_type=Path)
-TARGETS = click.Choice(["Ascend", "GPU", "CPU"], case_sensitive=False)
+OF_NET = {  # in the words of eval and predict
+    "recipe": "Model and transforms.  [default: what CKPT was trained with]",
+    "model": "Which net CKPT is of, as for export.  [default: what CKPT says]",
+}
 
 
 @click.command("train")
@@ -41,20 +42,9 @@ def train(**options: Any) -> None:
 @click.command("eval")
 @click.argument("checkpoint", metavar="CKPT", type=NET)
 @click.argument("data", metavar="DATA", required=False, type=IMAGES)
-@click.option("--recipe", type=READABLE, help="Model and transforms.  [default: what CKPT was trained with]")
-@click.option(
-    "--model",
-    metavar="MODEL",
-    type=EXPORTED_MODEL,
-    help="Which net CKPT is of, as for export.  [default: what CKPT says]",
-)
-@click.option("--trust-source", metavar="FILE@sha256:…", help="Import the source that CKPT names; inspect shows it.")
-@click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
-@click.option("--batch", type=click.IntRange(1), help="[default: the recipe's eval_batch]")
-@click.option("--target", type=TARGETS, help="[default: what is there]")
+@options_of(EvalOptions, "recipe", "model", "trust_source", "ema", "batch", "target", **OF_NET)
 @mappings_option
-@click.option("--out", metavar="DIR", type=FILE, help="Write report.json, predictions.json, confusion.png here.")
-@click.option("--json", "as_json", is_flag=True, help="Print the report as JSON.")
+@options_of(EvalOptions, "out", "as_json")
 def evaluate(**options: Any) -> None:
     """Measure CKPT on labelled images: top-1, top-5, loss, a report per class and a confusion matrix.
 
@@ -76,26 +66,9 @@ def evaluate(**options: Any) -> None:
 @click.command("predict")
 @click.argument("checkpoint", metavar="CKPT", type=NET)
 @click.argument("images", metavar="IMAGE|DIR", nargs=-1, required=True, type=READ_FIRST)
-@click.option("--recipe", type=READABLE, help="Model and transforms.  [default: what CKPT was trained with]")
-@click.option(
-    "--model",
-    metavar="MODEL",
-    type=EXPORTED_MODEL,
-    help="Which net CKPT is of, as for export.  [default: what CKPT says]",
-)
-@click.option("--trust-source", metavar="FILE@sha256:…", help="Import the source that CKPT names; inspect shows it.")
-@click.option(
-    "--classes",
-    metavar="FILE|DIR",
-    type=FILE_OR_FOLDER,
-    help="Class names: one a line, or a tree of class folders.",
-)
-@click.option("--ema", is_flag=True, help="The moving average in the checkpoint instead of its weights.")
+@options_of(PredictOptions, "recipe", "model", "trust_source", "classes", "ema", **OF_NET)
 @mappings_option
-@click.option("--top", type=click.IntRange(1), default=5, show_default=True, help="How many classes to list.")
-@click.option("--batch", type=click.IntRange(1), help="[default: the recipe's eval_batch]")
-@click.option("--target", type=TARGETS, help="[default: what is there]")
-@click.option("--json", "as_json", is_flag=True, help="Print the predictions as JSON.")
+@options_of(PredictOptions, "top", "batch", "target", "as_json")
 def predict(**options: Any) -> None:
     """Print the classes that CKPT sees in images, with their probabilities.
 

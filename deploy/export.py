@@ -1,4 +1,11 @@
-"""An export from beginning to end; what has to be run on Ascend (AIR)."""
+"""An export from beginning to end, and whether the file computes what the net does; what has to be run on Ascend (AIR).
+
+Judged as parity-step judges (parity/verdict.py). With the torch model at hand, its float64 run is the reference and its
+float32 runs are the noise, for the net and for the file. The file is also compared with the net itself, where the same
+noise counts; without a torch model the noise is what the net's outputs move when its weights and inputs are off by
+float32's own rounding. Where the net gives the same for every example, as one whose last layer is all zeros does, there
+is nothing to compare, and no verdict.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +13,110 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..errors import Unsupported
 from ..migrate import model_spec
+from ..parity.verdict import Measure, Verdict, judge
 from ..training.models import model_names
+from ..training.models.converted_models import torch_spec
 from ..training.recipe import reader as recipes
 from ..workers.messages import OnMessage, ignore
 from ..workers.parent import call
-from .compare_outputs import Comparison, compare
-from .job import FACTS, MINDIR, MORE, REQUEST, shape_of
+from .job import EXPORTED, FACTS, INPUTS, MINDIR, MORE, REQUEST, TORCH32, TORCH32_OTHER, TORCH64, load, shape_of
 from .options import ExportOptions
 from .source_model import Net, settle
+
+NET, FILE, TORCH = "MindSpore", "the file", "torch"
+SAYS_NOTHING = (
+    "the net gives the same whatever it is given, so there is nothing to compare (is a layer all zeros, as a new "
+    "transformer's head is? a trained checkpoint or other --images tell more)"
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One output of `subject` compared with that of `against`; batch: examples at a time in the file, 0 for the net."""
+
+    subject: str
+    against: str
+    output: int
+    batch: int
+    shape: tuple[int, ...]
+    measure: Measure
+
+    @property
+    def passed(self) -> bool:
+        """Whether it is the same but for rounding; where torch itself is too noisy, that is not known."""
+        return self.measure.verdict is Verdict.PASS
+
+
+def compare(folder: Path, sizes: Sequence[int], *, torch: bool) -> list[Comparison]:
+    """Every comparison of an export; the file's outputs are in the folder for each size of batches."""
+    net = load(folder / "net.npz")
+    found = []
+    if torch:
+        exact, *runs = (load(folder / name) for name in (TORCH64, TORCH32, TORCH32_OTHER))
+        noise = [[run - each for run, each in zip(one, exact, strict=True)] for one in runs]
+        found += _against(NET, TORCH, 0, net, exact, runs)
+    else:
+        moved = [load(folder / f"moved{i}.npz") for i in range(2)]
+        noise = [[run.astype(np.float64) - each for run, each in zip(one, net, strict=True)] for one in moved]
+    near = [[each + by for each, by in zip(net, one, strict=True)] for one in noise] if _fits(net, noise) else [net]
+    for size in sizes:
+        outputs = load(folder / EXPORTED.format(size))
+        found += _against(FILE, NET, size, outputs, net, near)
+        if torch:
+            found += _against(FILE, TORCH, size, outputs, exact, runs)
+    if _says_nothing(load(folder / INPUTS), net):
+        found = [_without_verdict(one) if one.passed else one for one in found]
+    return found
+
+
+def _says_nothing(inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> bool:
+    """Whether every output is the same for all examples, though their inputs are not; of one example, one number."""
+    differ = any(bool((array != array[:1]).any()) for array in inputs)
+    if differ:
+        return all(array.ndim and len(array) == len(inputs[0]) and not (array != array[:1]).any() for array in outputs)
+    return all(array.size > 1 and not (array != array.flat[0]).any() for array in outputs)
+
+
+def _without_verdict(one: Comparison) -> Comparison:
+    return replace(one, measure=replace(one.measure, verdict=Verdict.NONE, why=SAYS_NOTHING))
+
+
+def _fits(net: Sequence[np.ndarray], noise: Sequence[Sequence[np.ndarray]]) -> bool:
+    """Whether torch's outputs are as many and as large as the net's; where not, the comparison with torch says so."""
+    return all([a.shape for a in one] == [b.shape for b in net] for one in noise)
+
+
+def _against(
+    subject: str,
+    against: str,
+    batch: int,
+    outputs: Sequence[np.ndarray],
+    reference: Sequence[np.ndarray],
+    runs: Sequence[Sequence[np.ndarray]],
+) -> list[Comparison]:
+    found = []
+    for index in range(max(len(outputs), len(reference))):
+        have = [list(arrays[index].shape) if index < len(arrays) else None for arrays in (outputs, reference)]
+        if have[0] != have[1]:
+            words = [f"shape {shape}" if shape is not None else "no such output" for shape in have]
+            why = f"{subject} has {words[0]} and {against} {words[1]}"
+            measure = Measure(Verdict.FAIL, np.inf, 0.0, 0.0, 0.0, 0.0, why)
+        else:
+            noisy = [run[index].reshape(-1).astype(np.float64) for run in runs]
+            flat = (array[index].reshape(-1).astype(np.float64) for array in (reference, outputs))
+            exact, got = flat
+            measure = judge(exact, noisy, got)
+        found.append(Comparison(subject, against, index, batch, tuple(have[0] or ()), measure))
+    return found
+
 
 PYTHON = (
     "import mindspore as ms; ms.set_device('Ascend'); {make}; net.set_train(False); "
@@ -28,18 +125,17 @@ PYTHON = (
 )
 
 
-def only_on_ascend(asked: ExportOptions) -> Unsupported:
+def only_on_ascend(options: ExportOptions) -> Unsupported:
     """The error, with the commands for the Ascend machine. Raises BadInput and BadRecipe for what names no model."""
     steps = []
-    weights = str(asked.checkpoint)
-    if asked.checkpoint.suffix != ".ckpt":
-        weights = f"{asked.checkpoint.stem}.ckpt"
-        steps.append(shlex.join(["msmigrate", "convert-ckpt", str(asked.checkpoint), weights]))
-    name, args = _model(asked)
+    weights = str(options.checkpoint)
+    if options.checkpoint.suffix != ".ckpt":
+        weights = f"{options.checkpoint.stem}.ckpt"
+        steps.append(shlex.join(["msmigrate", "convert-ckpt", str(options.checkpoint), weights]))
+    name, args = _model(options)
     if model_names.is_zoo(name):
         own = name.partition(":")[2]
-        inner = ", ".join(f"{key}={value!r}" for key, value in args.items())
-        spec = f"{name}({inner})" if inner else name
+        spec = torch_spec(name, args)
         steps.append(shlex.join(["msmigrate", "convert-model", spec, "-o", f"{own}_ms.py", "--no-proof"]))
         make = f"from {own}_ms import {own} as make; net = make()"
     elif ":" in name:
@@ -48,8 +144,9 @@ def only_on_ascend(asked: ExportOptions) -> Unsupported:
     else:
         inner = "".join(f", {key}={value!r}" for key, value in args.items())
         make = f"from msmigrate.training.models.mindspore_models import build; net = build({name!r}{inner})"
-    shapes = [_with_batch(text, asked.batch) for text in asked.shapes] or [(asked.batch or 1, 3, 224, 224)]
-    steps.append(shlex.join(["python", "-c", PYTHON.format(make=make, weights=weights, shapes=shapes, out=asked.out)]))
+    shapes = [_with_batch(text, options.batch) for text in options.shapes] or [(options.batch or 1, 3, 224, 224)]
+    code = PYTHON.format(make=make, weights=weights, shapes=shapes, out=options.out)
+    steps.append(shlex.join(["python", "-c", code]))
     return Unsupported(
         "MindSpore exports AIR with an Ascend backend only, and nothing else runs it, so it cannot be verified here. "
         f"On the Ascend machine: {' && '.join(steps)}   (MindSpore deprecates AIR: --format lite is verified, and "
@@ -57,14 +154,14 @@ def only_on_ascend(asked: ExportOptions) -> Unsupported:
     )
 
 
-def _model(asked: ExportOptions) -> tuple[str, dict[str, object]]:
-    if asked.recipe is not None:
-        model = recipes.load(asked.recipe).model
+def _model(options: ExportOptions) -> tuple[str, dict[str, object]]:
+    if options.recipe is not None:
+        model = recipes.load(options.recipe).model
         return model.name, model.args
-    if asked.model is None:
+    if options.model is None:
         return "resnet50", {}
-    plain = asked.model.partition("(")[0]
-    spec = model_spec.parse(asked.model if ":" in plain else f"msmigrate:{asked.model}")
+    plain = options.model.partition("(")[0]
+    spec = model_spec.parse(options.model if ":" in plain else f"msmigrate:{options.model}")
     return (spec.name if spec.place == "msmigrate" else f"{spec.place}:{spec.name}"), spec.kwargs
 
 
@@ -100,28 +197,28 @@ class Exported:
         return all(one.passed for one in self.comparisons)
 
 
-def export(asked: ExportOptions, folder: Path, on_message: OnMessage = ignore, worker: Worker = module) -> Exported:
+def export(options: ExportOptions, folder: Path, on_message: OnMessage = ignore, worker: Worker = module) -> Exported:
     """Export a checkpoint into a folder of the caller's, and run what was written; nothing is judged by its existence.
 
     Raises what settling raises, Unsupported for what cannot be exported or
     does not run, and WorkerFailed.
     """
-    net = settle(asked, folder)
-    (folder / REQUEST).write_text(net.job.model_dump_json(), encoding="utf-8")
+    net = settle(options, folder)
+    net.job.write(folder / REQUEST)
     place = str(folder)
     call("the MindSpore process", [*worker("mindspore_export_worker"), place], folder / "export.log", on_message)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     batch = int(facts["batch"])
-    sizes = [batch, batch + MORE] if asked.dynamic else [batch]
+    sizes = [batch, batch + MORE] if options.dynamic else [batch]
     if net.torch is not None:
         words = [*worker("torch_reference_worker"), place, net.torch, str(batch)]
         call("the torch process", words, folder / "torch.log", on_message)
     shown = [str(size) for size in sizes]
-    if net.job.form == MINDIR:
-        words = [*worker("mindspore_load_worker"), place, *shown]
+    if net.job.form == MINDIR:  # in a process that has never seen the net
+        words = [*worker("mindspore_export_worker"), place, *shown]
         call("the MindSpore process", words, folder / "check.log", on_message)
     else:
-        words = [*worker("onnx_check_worker"), place, str(int(asked.dynamic)), *shown]
+        words = [*worker("onnx_check_worker"), place, str(int(options.dynamic)), *shown]
         call("the onnxruntime process", words, folder / "check.log", on_message)
         facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     return Exported(folder / facts["file"], net, facts, sizes, compare(folder, sizes, torch=net.torch is not None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, NonNegativeInt, PositiveInt
@@ -39,6 +39,12 @@ class Job(Strict):
     key_file: Path | None = Field(default=None, strict=False)
     enc_mode: Literal["AES-GCM", "AES-CBC", "SM4-CBC"] = "AES-GCM"
     stem: str = "model"
+
+    def key(self, way: Literal["enc", "dec"]) -> dict[str, Any]:
+        """What MindSpore's export (enc) and load (dec) take of the key; nothing without one. Raises BadInput."""
+        if self.key_file is None:
+            return {}
+        return {f"{way}_key": read_key(self.key_file, self.enc_mode), f"{way}_mode": self.enc_mode}
 
 
 def read_key(path: Path, mode: str) -> bytes:

@@ -53,10 +53,10 @@ def shown(call: list[str]) -> str:
 
 def description(call: list[str], version: str | None) -> str:
     """The text of the file that keeps the call; version: what the converter says it is, None where it was not run."""
-    told: dict[str, Any] = {"command": call, "shell": shown(call), "run": version is not None}
+    record: dict[str, Any] = {"command": call, "shell": shown(call), "run": version is not None}
     if version is not None:
-        told["said"] = version
-    return json.dumps(told, indent=1) + "\n"
+        record["said"] = version
+    return json.dumps(record, indent=1) + "\n"
 
 
 def installed() -> str | None:
@@ -111,11 +111,11 @@ def check_onnx(file: Path, folder: Path, worker: Worker) -> None:
     """Raise BadInput where an ONNX file is missing, or not valid, and WorkerFailed where the check dies of it."""
     if (why := unreadable(file)) is not None:
         raise BadInput(why)
-    call("the onnx process", [*worker("onnx_given_worker"), str(file)], folder / "check.log")
+    call("the onnx process", [*worker("onnx_check_worker"), str(file)], folder / "check.log")
 
 
 def write(net: Path, form: str, files: dict[str, Path], folder: Path, said: Said, *, force: bool) -> dict[str, Any]:
-    """Convert, and put everything in place when all went well; returns what is told of it.
+    """Convert, and put everything in place when all went well; returns what is reported of it.
 
     net: the verified file. Raises WorkerFailed where the converter fails, and then nothing is left.
     """

@@ -1,13 +1,14 @@
-"""The worker: build the net and its inputs, run it, write the file; where a refused operator stands.
+"""The worker: build the net and its inputs, run it, write the file; where a refused operator stands; load the file.
 
-    python -m msmigrate.deploy.mindspore_export_worker FOLDER
+    python -m msmigrate.deploy.mindspore_export_worker FOLDER [SIZE…]
 
-FOLDER holds export.json, a Job; inputs, outputs, the exported file and facts.json go there.
+FOLDER holds export.json, a Job; inputs, outputs, the exported file and facts.json go there. With SIZE the MindIR that
+is there is loaded and run on its export's inputs, so many examples at a time, for each of which outputs are left.
 """
 
 from __future__ import annotations
 
-from ..training import mindspore_environment
+from ..workers import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -26,13 +27,27 @@ from PIL import Image  # noqa: E402
 
 from ..errors import BadInput, BadRecipe, Unsupported  # noqa: E402
 from ..parity.align.model_structure import flat  # noqa: E402
+from ..printable import few  # noqa: E402
 from ..training.data.mindspore_pipeline import Prepare  # noqa: E402
 from ..training.data.sources import open_source  # noqa: E402
 from ..training.inference import images_of, preparation  # noqa: E402
 from ..training.mindspore_inference_worker import NO_KEY, batches, loaded, use  # noqa: E402
 from ..training.models.model_names import num_classes  # noqa: E402
 from ..workers.worker import answer, progress  # noqa: E402
-from .job import FACTS, INPUTS, MINDIR, MORE, OTHER, REQUEST, Job, in_batches, read_key, save, shape_of  # noqa: E402
+from .job import (  # noqa: E402
+    EXPORTED,
+    FACTS,
+    INPUTS,
+    MINDIR,
+    MORE,
+    OTHER,
+    REQUEST,
+    Job,
+    in_batches,
+    load,
+    save,
+    shape_of,
+)
 from .mindspore_lowering import FOR_DYNAMIC, FOR_ONNX, functions_for_onnx, rewrite  # noqa: E402
 from .onnx_graph import StandIns  # noqa: E402
 from .output_files import ONNX_WHOLE, beside, graph_of  # noqa: E402
@@ -83,7 +98,7 @@ def export(job: Job, folder: Path) -> None:
 
 def _run(net: nn.Cell, arrays: list[np.ndarray]) -> list[np.ndarray]:
     try:
-        return [output.asnumpy() for output in flat(net(*map(Tensor, arrays)), Tensor)]
+        return run(net, arrays)
     except (RuntimeError, TypeError, ValueError) as error:
         shapes = " and ".join("×".join(map(str, array.shape)) for array in arrays)
         raise BadInput(f"the net does not run on {shapes}: {first_line(error)}") from None
@@ -111,11 +126,6 @@ def _off(array: np.ndarray, random: np.random.Generator) -> np.ndarray:
     return (array * (1.0 + EPS * random.uniform(-1.0, 1.0, array.shape))).astype(np.float32)
 
 
-def main(folder: Path) -> None:
-    """Carry out the job in a folder."""
-    export(Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8")), folder)
-
-
 EXAMPLES = 4  # at least so many are run
 MADE_UP = ((480, 640), (333, 517))  # sizes of two images: what is made of both alike is the size that a net takes
 
@@ -125,21 +135,21 @@ def inputs_of(job: Job) -> tuple[list[np.ndarray], int, str]:
 
     Raises BadInput where nothing says which inputs the net takes, and what preparing images raises.
     """
-    told = [shape_of(text) for text in job.shapes]
+    shapes = [shape_of(text) for text in job.shapes]
     if job.request.images is not None:
         images = prepared(job)
-        if told and told[0][0][1:] != images.shape[1:]:
+        if shapes and shapes[0][0][1:] != images.shape[1:]:
             raise BadInput(f"--input {job.shapes[0]}: the images are prepared as {_words(images.shape[1:])}")
-        batch = job.batch or (told[0][0][0] if told else 1)
+        batch = job.batch or (shapes[0][0][0] if shapes else 1)
         short = -len(images) % batch
         arrays = [np.concatenate([images, np.repeat(images[-1:], short, axis=0)])]
         return arrays, batch, f"{len(images)} image{'s' * (len(images) > 1)}"
-    if not told:
-        told = [((1, *size_of_images(job)), "float32")]
-    batch = job.batch or told[0][0][0]
+    if not shapes:
+        shapes = [((1, *size_of_images(job)), "float32")]
+    batch = job.batch or shapes[0][0][0]
     count = batch * -(-EXAMPLES // batch)
     random = np.random.default_rng(0)
-    arrays = [_drawn(random, (count, *shape[1:]), dtype) for shape, dtype in told]
+    arrays = [_drawn(random, (count, *shape[1:]), dtype) for shape, dtype in shapes]
     return (
         arrays,
         batch,
@@ -205,7 +215,7 @@ def operator_in(text: str) -> str | None:
 
 
 def of_operator(net: nn.Cell, given: list[Tensor], operator: str, folder: Path) -> list[str]:
-    """The modules in which an operator stands, as `features.0: HSwish`; empty where that cannot be told."""
+    """The modules in which an operator stands, as `features.0: HSwish`; empty where MindSpore does not say."""
     from mindspore.train import mind_ir_pb2
 
     file = folder / "places.mindir"
@@ -257,9 +267,7 @@ def _mindir(net: nn.Cell, job: Job, given: list[Tensor], folder: Path) -> Path:
     file = folder / f"{job.stem}.mindir"
     if job.dynamic:
         given = [Tensor(shape=[None, *one.shape[1:]], dtype=one.dtype) for one in given]
-    options: dict[str, Any] = {}
-    if job.key_file is not None:
-        options = {"enc_key": read_key(job.key_file, job.enc_mode), "enc_mode": job.enc_mode}
+    options = job.key("enc")
     _try(
         lambda: mindspore.export(net, *given, file_name=str(file), file_format="MINDIR", **options),
         lambda error: Unsupported(
@@ -290,11 +298,11 @@ def _onnx(net: nn.Cell, job: Job, given: list[Tensor], folder: Path) -> Path:
     return file
 
 
-def _try(export: Callable[[], None], told: Callable[[Exception], Unsupported]) -> None:
+def _try(export: Callable[[], None], refusal: Callable[[Exception], Unsupported]) -> None:
     try:
         export()
     except (RuntimeError, TypeError, ValueError, AttributeError) as error:
-        raise told(error) from None
+        raise refusal(error) from None
 
 
 def _cannot(net: nn.Cell, given: list[Tensor], folder: Path, error: Exception) -> Unsupported:
@@ -302,12 +310,55 @@ def _cannot(net: nn.Cell, given: list[Tensor], folder: Path, error: Exception) -
     if operator is None:
         return Unsupported(f"MindSpore cannot export this net as onnx: {first_line(error)}")
     at = of_operator(net, given, operator, folder)
-    where = f" ({', '.join(at[:3])}{f' and {len(at) - 3} more' if len(at) > 3 else ''})" if at else ""
+    where = f" ({few(at)})" if at else ""
     return Unsupported(
         f"MindSpore's ONNX exporter has no converter for {operator}{where}, and msmigrate knows no equal form; "
         "--format mindir takes it"
     )
 
 
+def load_and_run(job: Job, folder: Path, sizes: list[int]) -> None:
+    """Run a MindIR as anyone would, in batches of each size; raises Unsupported where it does not load or run."""
+    progress("loading the MindIR")
+    use("CPU", 0)
+    file, inputs = str(folder / f"{job.stem}.mindir"), load(folder / INPUTS)
+    options = job.key("dec")
+    if options and _loads(file):
+        raise Unsupported("the encrypted MindIR loads without its key")
+    net = nn.GraphCell(mindspore.load(file, **options))
+    for size in sizes:
+        progress(f"running the MindIR on batches of {size}")
+        try:
+            outputs = in_batches(lambda arrays: run(net, arrays), inputs, size)
+        except (RuntimeError, TypeError, ValueError) as error:
+            dynamic = " (--dynamic)" if job.dynamic else ""
+            raise Unsupported(
+                f"the MindIR was written and does not run on batches of {size}{dynamic}: {first_line(error)}"
+            ) from None
+        save(folder / EXPORTED.format(size), outputs)
+
+
+def run(net: nn.Cell, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """The outputs for one batch."""
+    return [output.asnumpy() for output in flat(net(*map(Tensor, arrays)), Tensor)]
+
+
+def _loads(file: str) -> bool:
+    try:
+        mindspore.load(file)
+    except (RuntimeError, ValueError):
+        return False
+    return True
+
+
+def main(folder: Path, sizes: list[int]) -> None:
+    """Carry out the job in a folder, or load what is there and run it in batches of these sizes."""
+    job = Job.read(folder / REQUEST)
+    if sizes:
+        load_and_run(job, folder, sizes)
+    else:
+        export(job, folder)
+
+
 if __name__ == "__main__":
-    answer(lambda: main(Path(sys.argv[1])))
+    answer(lambda: main(Path(sys.argv[1]), [int(size) for size in sys.argv[2:]]))

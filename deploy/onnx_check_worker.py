@@ -1,6 +1,7 @@
-"""Finish an exported ONNX file, check it, and run it in onnxruntime.
+"""Finish an exported ONNX file, check it, and run it in onnxruntime; or check one that the user brings.
 
     python -m msmigrate.deploy.onnx_check_worker FOLDER DYNAMIC SIZE…
+    python -m msmigrate.deploy.onnx_check_worker FILE
 
 Operators that the exporter lacks are put in for their stand-ins, and with DYNAMIC 1 the batch becomes a symbol. SIZE:
 examples at a time, for each of which outputs are left in the folder. Neither framework is imported.
@@ -17,7 +18,7 @@ import numpy as np
 import onnx
 import onnxruntime
 
-from ..errors import Unsupported
+from ..errors import BadInput, Unsupported
 from ..workers.worker import answer, progress
 from .job import EXPORTED, FACTS, INPUTS, MORE, OTHER, in_batches, load, save
 from .onnx_graph import open_batch, put_in, put_right
@@ -78,5 +79,21 @@ def _said(error: Exception) -> str:
     return " ".join(str(error).split())[:300]
 
 
+def check_given(file: Path) -> None:
+    """Raise BadInput where a file is no valid ONNX model."""
+    try:
+        onnx.checker.check_model(str(file), full_check=True)
+    except Exception as error:  # protobuf, the checker and shape inference have their own
+        raise BadInput(f"{file} is no valid ONNX model: {_said(error) or type(error).__name__}") from None
+
+
+def main(place: Path, *words: str) -> None:
+    """Finish what is in a folder, or check a file."""
+    if words:
+        check(place, words[0] == "1", [int(size) for size in words[1:]])
+    else:
+        check_given(place)
+
+
 if __name__ == "__main__":
-    answer(lambda: check(Path(sys.argv[1]), sys.argv[2] == "1", [int(size) for size in sys.argv[3:]]))
+    answer(lambda: main(Path(sys.argv[1]), *sys.argv[2:]))

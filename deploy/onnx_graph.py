@@ -203,14 +203,10 @@ def put_in(model: Any, stand_ins: Sequence[Sequence[Any]]) -> None:
 
     Raises WorkerFailed where one is not there, or not as it was put into the net.
     """
-    from onnx import helper, numpy_helper
+    from onnx import helper
 
     graph = model.graph
-    numbers = {one.name: numpy_helper.to_array(one) for one in graph.initializer}
-    for node in graph.node:
-        if node.op_type == "Constant":
-            numbers[node.output[0]] = numpy_helper.to_array(node.attribute[0].t)
-    marks = {name: mark for name, value in numbers.items() if (mark := _mark(value)) is not None}
+    marks = {name: mark for name, value in _numbers(graph).items() if (mark := _mark(value)) is not None}
     found = set()
     for node in [node for node in graph.node if node.op_type == "Mul" and marks.keys() & set(node.input)]:
         name = next(name for name in node.input if name in marks)

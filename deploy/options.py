@@ -7,30 +7,21 @@ from pathlib import Path
 from typing import Annotated
 
 from ..errors import BadInput
-from ..option_fields import Option, check
+from ..option_fields import Option
+from ..training.options import NetOptions
 
 FORMS = ("mindir", "onnx", "lite", "serving", "air")
 ENC_MODES = ("AES-GCM", "AES-CBC", "SM4-CBC")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetChoice:
-    """Which net: a checkpoint or a MindIR, the model that it is of, and the inputs that it takes."""
+class NetChoice(NetOptions):
+    """Which net, and the inputs that it takes; the checkpoint may be a MindIR."""
 
-    checkpoint: Path
-    model: Annotated[
-        str | None,
-        Option("Which net CKPT is of, see below.  [default: what CKPT says]", metavar="MODEL", reads="exported model"),
-    ] = None
-    recipe: Annotated[Path | None, Option("Model and transforms, instead of --model.", reads="file")] = None
-    trust_source: Annotated[
-        str | None, Option("Import the source that CKPT names; inspect shows it.", metavar="FILE@sha256:…")
-    ] = None
     torch: Annotated[
         str | None,
-        Option("The torch model of a FILE.py:FUNCTION, to be held against.", metavar="SPEC", reads="torch model"),
+        Option("The torch model of a FILE.py:FUNCTION, to compare with.", metavar="SPEC", reads="torch model"),
     ] = None
-    ema: Annotated[bool, Option("The moving average in the checkpoint instead of its weights.")] = False
     shapes: Annotated[
         tuple[str, ...], Option("1x3x224x224 or 1x16:int64, for each input.", flag="input", metavar="SHAPE")
     ] = ()
@@ -42,9 +33,6 @@ class NetChoice:
         Path | None, Option("Encrypt the MindIR with the key in this file.", metavar="FILE", reads="key")
     ] = None
     enc_mode: Annotated[str | None, Option("[default: AES-GCM]", choices=ENC_MODES)] = None
-
-    def __post_init__(self) -> None:
-        check(self)
 
     @property
     def encryption(self) -> str:

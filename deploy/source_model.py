@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 from ..errors import Ambiguous, BadInput, MsmigrateError
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import convert
-from ..training import inference as requests
-from ..training import inference as subjects
-from ..training.inference import NetOptions, Request, Subject, image_files
+from ..training import inference
+from ..training.inference import Subject, image_files
 from ..training.models import model_names
 from ..training.models.converted_models import torch_spec
 from ..training.recipe.schema import Model
@@ -24,7 +23,7 @@ MOST_IMAGES = 32
 
 
 class Net(NamedTuple):
-    """The job of the MindSpore process, and the torch model it is held against.
+    """The job of the MindSpore process, and the torch model it is compared with.
 
     torch: its name, None where there is none or torch is not installed. state: its weights. notes: what a reader of the
     verdict has to know.
@@ -37,61 +36,51 @@ class Net(NamedTuple):
     notes: list[str]
 
 
-def settle(asked: ExportOptions, folder: Path) -> Net:
+def settle(options: ExportOptions, folder: Path) -> Net:
     """Settle what is exported; a torch checkpoint is converted into `folder`, and so are weights for the torch model.
 
     Raises what reading the checkpoint and the recipe raises, and BadInput for options that do not fit together.
     """
     notes: list[str] = []
-    if asked.torch is not None:
-        model_spec.parse(asked.torch)
-    subject = subject_of(asked, folder)
-    if subject.assumed and asked.form == "serving":
+    if options.torch is not None:
+        model_spec.parse(options.torch)
+    subject = subject_of(options, folder)
+    if subject.assumed and options.form == "serving":
         raise BadInput("--format serving prepares images as a recipe says: give --recipe FILE in place of --model")
-    if subject.assumed and asked.images is not None:
+    if subject.assumed and options.images is not None:
         notes.append("images were prepared as for torchvision's classifiers; --recipe FILE says otherwise")
-    if subject.foreign is not None and asked.torch is None:
+    if subject.foreign is not None and options.torch is None:
         notes.append(
-            f"nothing was held against torch: the checkpoint says that its model has {subject.foreign}; --torch SPEC"
+            f"nothing was compared with torch: the checkpoint says that its model has {subject.foreign}; --torch SPEC"
         )
-    if asked.torch is not None and subject.net is None:
+    if options.torch is not None and subject.net is None:
         raise BadInput("--torch names the torch model of a Cell of your own; that of a recipe's model is known")
-    torch = asked.torch if subject.net is not None else _spec(subject.recipe.model)
+    torch = options.torch if subject.net is not None else _spec(subject.recipe.model)
     if torch is not None and find_spec("torch") is None:
-        notes.append("torch is not installed, so nothing was held against it")
+        notes.append("torch is not installed, so nothing was compared with it")
         torch = None
-    state = _state(asked, subject, torch, folder, notes) if torch is not None else None
-    images = image_files([asked.images])[:MOST_IMAGES] if asked.images is not None else []
+    state = _state(options, subject, torch, folder, notes) if torch is not None else None
+    images = image_files([options.images])[:MOST_IMAGES] if options.images is not None else []
     if len(images) == MOST_IMAGES:
         notes.append(f"of the images, the first {MOST_IMAGES} were run")
-    made = {"form": asked.net_form, "batch": asked.batch, "dynamic": asked.dynamic, "stem": stem_for(asked.out)}
-    job = job_of(asked, subject, images).model_copy(update={**made, "noise": state is None})
+    made = {"form": options.net_form, "batch": options.batch, "dynamic": options.dynamic, "stem": stem_for(options.out)}
+    job = job_of(options, subject, images).model_copy(update={**made, "noise": state is None})
     return Net(job, subject, torch if state is not None else None, state, notes)
 
 
-def subject_of(asked: NetChoice, folder: Path) -> Subject:
+def subject_of(options: NetChoice, folder: Path) -> Subject:
     """What the checkpoint is, and how images are prepared for it."""
-    shapes = [shape_of(text)[0] for text in asked.shapes]
-    side = (shapes[0][-1] if len(shapes[0]) == 4 else subjects.SIDE) if shapes else None
+    shapes = [shape_of(text)[0] for text in options.shapes]
+    side = (shapes[0][-1] if len(shapes[0]) == 4 else inference.SIDE) if shapes else None
     hint = "add --input SHAPE, or --recipe FILE"
-    options = NetOptions(asked.model, asked.recipe, asked.trust_source, asked.ema, asked.torch, side, hint)
-    return subjects.subject(asked.checkpoint, options, folder)
+    return inference.subject(options, folder, torch_model=options.torch, side=side, hint=hint)
 
 
-def job_of(asked: NetChoice, subject: Subject, images: Sequence[str] = ()) -> Job:
+def job_of(options: NetChoice, subject: Subject, images: Sequence[str] = ()) -> Job:
     """What the MindSpore process has to load and to run. images: those that it runs on; none: on drawn numbers."""
-    request = Request(
-        recipe=subject.recipe,
-        weights=subject.weights,
-        shown=str(asked.checkpoint),
-        net=subject.net,
-        ema=asked.ema,
-        images=list(images) or None,
-        mode=requests.own_mode(subject.recipe),
-        target="CPU",
-    )
-    encryption: Any = {"key_file": asked.key_file, "enc_mode": asked.encryption}
-    return Job(request=request, shapes=list(asked.shapes), **encryption)
+    request = subject.request(images=list(images) or None, mode=inference.own_mode(subject.recipe), target="CPU")
+    encryption: Any = {"key_file": options.key_file, "enc_mode": options.encryption}
+    return Job(request=request, shapes=list(options.shapes), **encryption)
 
 
 def _spec(model: Model) -> str:
@@ -99,14 +88,14 @@ def _spec(model: Model) -> str:
     return torch_spec(model.name if model_names.is_zoo(model.name) else f"msmigrate:{model.name}", model.args)
 
 
-def _state(asked: ExportOptions, subject: Subject, torch: str, folder: Path, notes: list[str]) -> Path | None:
+def _state(options: ExportOptions, subject: Subject, torch: str, folder: Path, notes: list[str]) -> Path | None:
     """The weights as a state dict for the torch model: the user's own file, rewritten so that nothing in it can run,
     or the MindSpore checkpoint converted back."""
-    if asked.ema:
-        notes.append("nothing was held against torch: the moving average is the MindSpore run's own")
+    if options.ema:
+        notes.append("nothing was compared with torch: the moving average is the MindSpore run's own")
         return None
     state = folder / "torch.pth"
-    source = asked.checkpoint if subject.torch else subject.weights
+    source = options.checkpoint if subject.torch else subject.weights
     model = None if torch.startswith("msmigrate:") else torch
     try:
         try:
@@ -115,8 +104,8 @@ def _state(asked: ExportOptions, subject: Subject, torch: str, folder: Path, not
             convert(source, state, to="torch", model=model)
     except MsmigrateError as error:
         state.unlink(missing_ok=True)
-        if asked.torch is not None:
+        if options.torch is not None:
             raise
-        notes.append(f"nothing was held against torch: {error}")
+        notes.append(f"nothing was compared with torch: {error}")
         return None
     return state

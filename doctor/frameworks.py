@@ -13,6 +13,7 @@ from ..errors import MsmigrateError
 from ..migrate.model_spec import ask_worker
 from ..training import device_targets
 from ..training.device_targets import Targets
+from ..training.options import TARGETS
 from .machine import OK, PROBLEM, WARNING, Finding, Machine, python_on_path
 from .packages import Packages
 
@@ -79,7 +80,7 @@ def _mindspore(
         yield Finding("mindspore starts", WARNING, f"{answer.version} is imported, {installed} installed", change)
     else:
         yield Finding("mindspore starts", OK, f"{answer.version} is imported")
-    for name in device_targets.TARGETS:
+    for name in TARGETS:
         yield _target(name, answer, machine, wanted, again)
 
 
@@ -137,7 +138,7 @@ def _again(machine: Machine, packages: Packages) -> str:
 
 def launcher(machine: Machine, packages: Packages) -> Finding:
     """msrun, which starts the processes of `train --nproc`: there, and with an interpreter that is there."""
-    from ..training.run.launch_command import msrun
+    from ..training.run.train_job import msrun
 
     try:
         script = Path(msrun()[-1])

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..deploy.compare_outputs import FILE, Comparison
-from ..deploy.export import Exported
+from ..deploy.export import FILE, Comparison, Exported
 from ..parity.verdict import Verdict
 
 MOST = 5  # replaced layers that are named

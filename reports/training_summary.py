@@ -17,9 +17,9 @@ from rich.text import Text
 from ..atomic_files import atomic_file
 from ..errors import BadDestination
 from ..training.checkpoints import BEST
+from ..training.options import Spread
 from ..training.recipe.schema import Recipe
 from ..training.recipe.stored import enough
-from ..training.run.options import Spread
 from ..training.run.run_log import History, json_text
 from ..training.run.train_job import Job
 from .formatting import clock_text, percent

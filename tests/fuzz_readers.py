@@ -71,10 +71,11 @@ from msmigrate.reports.parity_junit import junit
 from msmigrate.reports.parity_markdown import markdown
 from msmigrate.reports.terminal import Console
 from msmigrate.training import checkpoints
-from msmigrate.training.data import datasets, image_folder
+from msmigrate.training.data import image_folder, sources
 from msmigrate.training.data.sample import Sample, decode
-from msmigrate.training.inference import NetOptions, class_file, subject
+from msmigrate.training.inference import class_file, subject
 from msmigrate.training.models.converted_models import maker
+from msmigrate.training.options import NetOptions
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.run import run_log
 from msmigrate.workflows import parity_gate
@@ -371,7 +372,7 @@ def read_classes(path: Path) -> None:
 
 
 def read_cifar(path: Path) -> None:
-    labels = datasets._labels(path, datasets.PIXELS + 1, datasets.CIFAR10)
+    labels = sources._labels(path, sources.PIXELS + 1, sources.CIFAR10)
     assert len(labels) < 1_000_000
 
 
@@ -389,7 +390,7 @@ def read_source_file(path: Path) -> None:
 
 
 def read_trained(path: Path) -> None:
-    subject(path, NetOptions(), path.parent)
+    subject(NetOptions(checkpoint=path), path.parent)
 
 
 def read_log(path: Path) -> None:
@@ -449,12 +450,12 @@ KINDS: dict[str, Kind] = {
     "source": Kind("net.py", source_seeds, script_damaged, read_source_file),
     "request": Kind("request", rest_seeds, rest_damaged, read_request, opens=False),
     "class list": Kind("classes.txt", class_seeds, bytes_damaged, read_classes),
-    "CIFAR": Kind("data.bin", lambda: [bytes(2 * (datasets.PIXELS + 1))], bytes_damaged, read_cifar, opens=False),
+    "CIFAR": Kind("data.bin", lambda: [bytes(2 * (sources.PIXELS + 1))], bytes_damaged, read_cifar, opens=False),
     "key": Kind(
         "key", lambda: [b"0123456789abcdef" * 2, b"0" * 16, b"1x3x224x224:int64"], bytes_damaged, read_key_file
     ),
     "checkpoint of train": Kind(
-        "x.ckpt", trained_seeds, trained, lambda path: subject(path, NetOptions(), path.parent)
+        "x.ckpt", trained_seeds, trained, lambda path: subject(NetOptions(checkpoint=path), path.parent)
     ),
 }
 CHECKPOINTS = tuple(fuzz_inputs.FORMATS)

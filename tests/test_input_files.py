@@ -33,7 +33,7 @@ from msmigrate.parity.run import read_causes
 from msmigrate.parity.trace import Trace
 from msmigrate.training import checkpoints, code_digest
 from msmigrate.training.checkpoints import is_foreign
-from msmigrate.training.data import datasets, image_folder
+from msmigrate.training.data import image_folder, sources
 from msmigrate.training.inference import class_file
 from msmigrate.training.models.converted_models import maker
 from msmigrate.training.recipe import reader, schema
@@ -58,7 +58,7 @@ READERS: dict[str, Reader] = {
     "batch.npz": lambda path: read_batches(path, 1),
     "batch.safetensors": lambda path: read_batches(path, 1),
     "classes.txt": class_file,
-    "fine_label_names.txt": lambda path: datasets._class_names(path, datasets.CIFAR100),
+    "fine_label_names.txt": lambda path: sources._class_names(path, sources.CIFAR100),
     "train.py": read_script_file,
     "model.onnx": read_onnx,
     "model.onnx, by name": lambda path: analyze(str(path), mode="graph", target="CPU"),
@@ -185,13 +185,13 @@ def test_json_that_means_no_small_tree_of_data_is_refused(content: bytes, says: 
 OWN = {  # what else the package opens for reading: nothing that a user, or a file of the user's, names
     "installed with msmigrate": "cli/docs_pages "
     "mappings/row_reader migrate/source/emit/imports reports/html/parity_page "
-    "reports/html/page training/data/datasets training/code_digest",
+    "reports/html/page training/data/sources training/code_digest",
     "the machine's own": "doctor/machine doctor/packages doctor/frameworks training/device_targets "
     "processes temporary migrate/analyze/onnx_worker",
     "left by a process of msmigrate's in a folder of its own": "deploy/lite deploy/mindspore_export_worker "
-    "deploy/mindspore_load_worker deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
+    "deploy/serving/mindspore_servable_worker deploy/onnx_check_worker deploy/export "
     "parity/job deploy/output_files training/metrics "
-    "training/mindspore_inference_worker training/run/train_job training/run/launch",
+    "training/recipe/schema training/run/launch",
     "checked before this process was started": "deploy/serving/mindspore_server_worker",
     "Python has imported it, or would": "migrate/source/source_files migrate/source/observe/torch_observe_worker "
     "migrate/model_spec",

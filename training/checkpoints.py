@@ -1,4 +1,4 @@
-"""A run's checkpoints: written, verified, read, retained; their weights held against the net that they are for.
+"""A run's checkpoints: written, verified, read, retained; their weights compared with what a net wants.
 
 A checkpoint is one MindSpore `.ckpt` (see migrate/checkpoint/formats/ckpt.py) that ends in MindSpore's own checksum,
 so that `mindspore.load_checkpoint(crc_check=True)` reads it too. It holds
@@ -27,6 +27,7 @@ from ..atomic_files import atomic_file
 from ..errors import BadCheckpoint
 from ..input_files import json_value, open_regular
 from ..migrate.checkpoint.formats.ckpt import CRC_MARK, TENSOR_TYPES, Value, begins, entries, header, pieces
+from ..printable import few
 from .models.model_names import num_classes
 from .recipe.schema import Recipe
 
@@ -63,15 +64,15 @@ def fit(
     model = recipe.model.name
     classes = num_classes(model, recipe.model.args)
     averages = bool(wanted) and all(name.startswith(EMA) for name in wanted)
-    held = {n: array for n, array in tensors.items() if (n.startswith(EMA) if averages else not n.startswith(BESIDE))}
-    missing = [name for name in wanted if name not in held]
-    extra = [name for name in held if name not in wanted]
+    stored = {n: array for n, array in tensors.items() if (n.startswith(EMA) if averages else not n.startswith(BESIDE))}
+    missing = [name for name in wanted if name not in stored]
+    extra = [name for name in stored if name not in wanted]
     if missing or extra:
         parts = [f"it lacks {_named(missing, extra)}"] if missing else []
-        parts += [f"the net has no {_few(extra)}"] if extra else []
+        parts += [f"the net has no {few(extra)}"] if extra else []
         raise BadCheckpoint(f"{path} does not hold the weights of the recipe's {model}: {'; '.join(parts)}")
     for name, (shape, dtype) in wanted.items():
-        found = held[name]
+        found = stored[name]
         if found.shape != shape:
             last = name in list(wanted)[-2:]  # weight and bias of the classifier, which goes by the classes
             raise BadCheckpoint(_other_shape(path, name, found.shape, shape, classes if last else 0, model))
@@ -79,7 +80,7 @@ def fit(
             raise BadCheckpoint(f"{path}: {name} is {found.dtype} and the recipe's {model} wants {dtype}")
         if not np.isfinite(found).all():
             raise BadCheckpoint(f"{path}: {name} holds numbers that are not finite; its training has diverged")
-    return {name: held[name] for name in wanted}
+    return {name: stored[name] for name in wanted}
 
 
 def _other_shape(path: str, name: str, found: Shape, wanted: Shape, classes: int, model: str) -> str:
@@ -99,11 +100,7 @@ def _named(missing: list[str], extra: Iterable[str]) -> str:
     """The first missing names, the very first with the closest name that is there instead."""
     near = difflib.get_close_matches(missing[0], list(extra), n=1, cutoff=0.5)
     first = f"{missing[0]} (it has {near[0]})" if near else missing[0]
-    return ", ".join([first, *missing[1:3]]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return few([first, *missing[1:]])
 
 
 RUN = "msmigrate.run"
@@ -254,7 +251,7 @@ def _run(stored: np.ndarray, path: Path) -> dict[str, Any]:
 def newest(folder: Path, warn: Callable[[str], None]) -> tuple[Path, Checkpoint] | None:
     """The sound checkpoint of the most steps in a run's checkpoint folder; None when there is no checkpoint at all.
 
-    `warn` is told of every damaged one that is passed over. best.ckpt is taken when no other is left. Raises
+    `warn` is called for every damaged one that is passed over. best.ckpt is taken when no other is left. Raises
     BadCheckpoint when there are checkpoints and all of them are damaged.
     """
     why = ""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import errors, processes
-from ..errors import MsmigrateError, Unsupported, WorkerFailed
+from ..errors import Unsupported, WorkerFailed
+from ..temporary import temporary_folder
+from ..workers.parent import Silent, Stopped, call
+from .options import TARGETS
 
 CGROUP = Path("/sys/fs/cgroup")
 FILES = ("max", "current", "stat")
@@ -36,7 +36,6 @@ def free_memory() -> int | None:
     return min(found, default=None)
 
 
-TARGETS = ("Ascend", "GPU", "CPU")  # the first that can be used is the default
 PROBE = (sys.executable, "-m", "msmigrate.training.mindspore_probe_worker")
 REMEDY = {
     "Ascend": "install the Ascend driver and CANN, source CANN's set_env.sh",
@@ -91,36 +90,29 @@ class Targets:
 
 
 def ask(arguments: Sequence[str] = (), probe: Sequence[str] = PROBE, seconds: float | None = None) -> Targets:
-    """Run the probe, for so many seconds at most; `arguments` are those of mindspore_probe.
+    """Run the probe, for so many seconds at most; `arguments` are those of mindspore_probe_worker.
 
     Takes as long as importing MindSpore. Raises WorkerFailed with MindSpore's last words when it does not come up, and
     the probe's own error otherwise.
     """
-    command = [*probe, *arguments]
-    try:
-        done = processes.run(command, seconds)
-    except subprocess.TimeoutExpired:
-        raise WorkerFailed(f"MindSpore does not start: it was stopped after {seconds:g} s") from None
-    except OSError as error:
-        raise WorkerFailed(f"cannot start {probe[0]}: {error.strerror or error}") from None
-    try:
-        answer = json.loads(done.stdout.splitlines()[-1])
-        if "error" in answer:
-            kind = getattr(errors, str(answer.get("kind")), None)
-            if not isinstance(kind, type) or not issubclass(kind, MsmigrateError):
-                kind = WorkerFailed
-            raise kind(str(answer["error"]))
-        devices = {str(target): int(count) for target, count in answer["devices"].items()}
-        said = {str(target): str(words) for target, words in answer["missing"].items()}
-        missing = {target: _missing(target, words, done.stderr) for target, words in said.items()}
-        return Targets(str(answer["version"]), devices, missing, answer.get("net"))
-    except (IndexError, ValueError, KeyError, TypeError, AttributeError):
-        raise WorkerFailed(f"MindSpore does not start: {_last_words(done)}") from None
+    with temporary_folder("targets") as folder:
+        log = folder / "probe.log"
+        try:
+            answer = call("the MindSpore process", [*probe, *arguments], log, timeout=seconds)
+        except Silent:
+            raise WorkerFailed(f"MindSpore does not start: it was stopped after {seconds:g} s") from None
+        except Stopped as error:
+            raise WorkerFailed(f"MindSpore does not start: {error.how}") from None
+        except OSError as error:
+            raise WorkerFailed(f"cannot start {probe[0]}: {error.strerror or error}") from None
+        printed = log.read_text(encoding="utf-8", errors="replace")
+    missing = {target: _missing(target, words, printed) for target, words in answer["missing"].items()}
+    return Targets(answer["version"], answer["devices"], missing, answer.get("net"))
 
 
-def _missing(target: str, words: str, stderr: str) -> str:
+def _missing(target: str, words: str, printed: str) -> str:
     """The libraries that MindSpore did not find, by name; else its first sentence."""
-    found = [name for name in LIBRARY.findall(words + "\n" + stderr) if _belongs(name, target)]
+    found = [name for name in LIBRARY.findall(words + "\n" + printed) if _belongs(name, target)]
     if found:
         names = list(dict.fromkeys(found))
         return f"{' and '.join(names)} {'are' if len(names) > 1 else 'is'} not found"
@@ -131,9 +123,3 @@ def _missing(target: str, words: str, stderr: str) -> str:
 def _belongs(library: str, target: str) -> bool:
     """MindSpore tells of every target's libraries when it tells of one."""
     return not library.startswith("libmindspore") and any(part in library for part in OF_TARGET.get(target, ()))
-
-
-def _last_words(done: subprocess.CompletedProcess[str]) -> str:
-    lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-    ending = f"killed by signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
-    return lines[-1][:500] if lines else ending

@@ -21,6 +21,7 @@ from ..input_files import read_text
 from ..migrate import model_spec
 from ..migrate.checkpoint.convert import convert
 from ..migrate.checkpoint.stored_source import OPTION, StoredSource, stored_source, trusted
+from ..printable import few
 from ..workers.messages import OnMessage, ignore
 from ..workers.parent import call
 from . import device_targets
@@ -34,6 +35,7 @@ from .metrics import Results
 from .models import model_names
 from .models.converted_models import maker, torch_spec
 from .models.model_names import num_classes
+from .options import NetOptions
 from .recipe import check, schema
 from .recipe import reader as recipes
 from .recipe import stored as stored_recipe
@@ -123,7 +125,7 @@ def infer(request: Request, folder: Path, on_message: OnMessage = ignore, worker
     """
     if request.target not in (None, "CPU"):
         device_targets.ask().check(str(request.target), request.recipe.train.device_id)
-    (folder / REQUEST).write_text(request.model_dump_json(), encoding="utf-8")
+    request.write(folder / REQUEST)
     call("the MindSpore process", [*worker, str(folder / REQUEST)], folder / LOG, on_message)
     return Results.read(folder)
 
@@ -232,10 +234,10 @@ class Subject(NamedTuple):
     says how to use it, the names of its classes in label order (None: it does not say), and where it stands in its
     training run (None: it is of none).
 
-    torch: whether it was converted. averaged: whether it holds a moving average too. net: `FILE.py:FUNCTION` that makes
-    the Cell, where the user names one in place of the recipe's model. stored: whether the recipe is the checkpoint's
-    own. assumed: whether nothing said how images are prepared. foreign: an argument of its torch model, with which that
-    is built only where the user says so.
+    torch: whether it was converted. ema: whether its moving average is taken. averaged: whether it holds one. net:
+    `FILE.py:FUNCTION` that makes the Cell, where the user names one in place of the recipe's model. stored: whether the
+    recipe is the checkpoint's own. assumed: whether nothing said how images are prepared. foreign: an argument of its
+    torch model, with which that is built only where the user says so.
     """
 
     checkpoint: Path
@@ -244,6 +246,7 @@ class Subject(NamedTuple):
     classes: tuple[str, ...] | None
     run: dict[str, Any] | None
     torch: bool
+    ema: bool = False
     averaged: bool = False
     net: str | None = None
     stored: bool = False
@@ -266,37 +269,41 @@ class Subject(NamedTuple):
         noted = (self.run or {}).get("recipe_digest") if self.stored else None
         return noted if isinstance(noted, str) and noted.isalnum() and len(noted) == 16 else self.recipe.digest
 
+    def request(self, **images: Any) -> Request:
+        """The worker's job for this net, with what is said there of the images."""
+        return Request(
+            recipe=self.recipe,
+            weights=self.weights,
+            shown=str(self.checkpoint),
+            net=self.net,
+            ema=self.ema,
+            **images,
+        )
+
     def names(self, known: Sequence[str] | None = None) -> list[str]:
         """A name for every class of the model; those that `known` (or the checkpoint) does not name get a number."""
         names = list(known if known is not None else self.classes or ())[: self.num_classes]
         return names + [f"class {index}" for index in range(len(names), self.num_classes)]
 
 
-class NetOptions(NamedTuple):
-    """What the user says of the net.
-
-    model: a model that a recipe may name, `torchvision:NAME(…)`, or `FILE.py:FUNCTION` that makes a MindSpore Cell.
-    trust: `FILE@sha256:DIGEST` of a source that the checkpoint names. torch: the torch model of a Cell. side: of the
-    images, where nothing says how they are prepared; None: a model of which nobody knows it has to be said otherwise,
-    for which hint has the words.
-    """
-
-    model: str | None = None
-    recipe: Path | None = None
-    trust: str | None = None
-    ema: bool = False
-    torch: str | None = None
-    side: int | None = None
-    hint: str = "add --recipe FILE"
-
-
-def subject(checkpoint: Path, options: NetOptions, folder: Path) -> Subject:
+def subject(
+    options: NetOptions,
+    folder: Path,
+    *,
+    torch_model: str | None = None,
+    side: int | None = None,
+    hint: str = "add --recipe FILE",
+) -> Subject:
     """Settle what a checkpoint is and how it is used; a torch checkpoint is converted into `folder`.
+
+    torch_model: of a Cell. side: of the images, where nothing says how they are prepared; None: a model of which nobody
+    knows it has to be said otherwise, for which hint has the words.
 
     Raises BadCheckpoint, Ambiguous or Unsupported for a file that cannot be used, BadRecipe for a recipe that cannot,
     BadInput where nothing says which model this is, and NotTrusted where the checkpoint alone does and what it names
     is not harmless.
     """
+    checkpoint = options.checkpoint
     if options.model is not None and options.recipe is not None:
         raise BadInput("--model or --recipe, not both: a recipe names its model")
     net = options.model if options.model is not None and not _is_recipes(options.model) else None
@@ -305,8 +312,8 @@ def subject(checkpoint: Path, options: NetOptions, folder: Path) -> Subject:
         model_spec.parse(net)
     if checkpoint.is_dir() and net is None:
         inside = checkpoint / "checkpoints" / "best.ckpt"
-        hint = inside if inside.exists() else "a file in it"
-        raise BadCheckpoint(f"{checkpoint} is a folder; a checkpoint is a file: name {hint}")
+        file = inside if inside.exists() else "a file in it"
+        raise BadCheckpoint(f"{checkpoint} is a folder; a checkpoint is a file: name {file}")
     given = recipes.load(options.recipe) if options.recipe is not None else None
     torch = checkpoint.is_dir() or is_foreign(checkpoint)
     if torch:
@@ -314,7 +321,7 @@ def subject(checkpoint: Path, options: NetOptions, folder: Path) -> Subject:
             raise BadInput(f"{checkpoint} is a torch checkpoint; --ema takes the moving average that msmigrate keeps")
         weights = folder / "converted.ckpt"
         if net is not None:
-            convert(checkpoint, weights, to="mindspore", into=net, model=options.torch)
+            convert(checkpoint, weights, to="mindspore", into=net, model=torch_model)
         else:
             _convert(checkpoint, weights, given.model if given is not None else named)
         stored = Checkpoint({}, None)
@@ -325,17 +332,19 @@ def subject(checkpoint: Path, options: NetOptions, folder: Path) -> Subject:
     classes, run = _classes(checkpoint, stored), stored.run
     recipe, foreign = given, None
     if recipe is None and run is not None:
-        recipe, net, foreign = _stored(checkpoint, run, named, net, options, folder)
-    elif options.trust is not None:
+        recipe, net, foreign = _stored(run, named, net, options, folder)
+    elif options.trust_source is not None:
         raise BadInput(f"{OPTION} is for the source that a checkpoint names, and {checkpoint} is not needed for that")
     assumed = recipe is None
     if recipe is None:
         if options.model is None:
             raise BadInput(f"{checkpoint} does not say which model it is of: add --model NAME or --recipe FILE")
-        recipe = _assumed(named or Model(name=options.model), options)
+        recipe = _assumed(named or Model(name=options.model), side, hint)
     preparation(recipe)  # or refuse it now
     own = given is None and run is not None
-    found = Subject(checkpoint, weights, recipe, classes, run, torch, bool(stored.ema), net, own, assumed, foreign)
+    found = Subject(
+        checkpoint, weights, recipe, classes, run, torch, options.ema, bool(stored.ema), net, own, assumed, foreign
+    )
     if classes is not None and len(classes) > found.num_classes:
         raise BadInput(
             f"{checkpoint} was trained on {len(classes)} classes and the recipe's {recipe.model.name} has "
@@ -379,16 +388,16 @@ def _convert(checkpoint: Path, weights: Path, model: Model | None) -> None:
 
 
 def _stored(
-    checkpoint: Path, run: dict[str, Any], named: Model | None, net: str | None, options: NetOptions, folder: Path
+    run: dict[str, Any], named: Model | None, net: str | None, options: NetOptions, folder: Path
 ) -> tuple[Recipe, str | None, str | None]:
     """The recipe that a checkpoint of ours carries, the Cell that stands for its model, and an argument of its torch
     model that only the user may say, where there is one.
 
     Raises NotTrusted for a source that only the checkpoint names, and for such an argument where it would be needed.
     """
-    tree = run.get("recipe")
+    checkpoint, tree = options.checkpoint, run.get("recipe")
     if net is not None or named is not None:
-        if options.trust is not None:
+        if options.trust_source is not None:
             raise BadInput(f"--model names the source of the net, and so does {OPTION}: leave one out")
         # a Cell of the user's stands for itself: the name is only what it is called
         recipe = stored_recipe.read(checkpoint, tree, named or Model(name=model_names.NAMES[0]))
@@ -396,7 +405,7 @@ def _stored(
     recipe = stored_recipe.read(checkpoint, tree, None)
     foreign, source = stored_recipe.foreign_argument(recipe.model), stored_source(run)
     if source is None:
-        if options.trust is not None:
+        if options.trust_source is not None:
             raise BadInput(f"{OPTION} is for the source that a checkpoint names, and {checkpoint} names none")
         if foreign is not None:
             spec = stored_recipe.spelled(recipe.model)
@@ -405,12 +414,12 @@ def _stored(
                 ("--model", spec) if spec is not None else (),
             )
         return recipe, None, None
-    if options.trust is None:
+    if options.trust_source is None:
         otherwise = f"--model FILE.py:{recipe.model.name.rpartition(':')[2]} names a file yourself"
         if source.trusting is None:
             raise NotTrusted(f"{_wants(checkpoint, source)}: {otherwise}")
         raise NotTrusted(f"{_wants(checkpoint, source)}: {otherwise}; if you trust that one", source.trusting)
-    file = trusted(options.trust, folder)
+    file = trusted(options.trust_source, folder)
     if foreign is not None:  # the file needs no arguments, and the torch model is not built
         net = f"{file}:{maker(file, recipe.model.name)}"
         return _called(recipe, recipe.model.name, tree, run), net, foreign
@@ -443,14 +452,14 @@ def _classes(checkpoint: Path, stored: Checkpoint) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _assumed(model: Model, options: NetOptions) -> Recipe:
+def _assumed(model: Model, side: int | None, hint: str) -> Recipe:
     """A recipe for a model of which nothing says how its images are prepared: as for torchvision's classifiers,
-    resized, cropped to `options.side`, and normalized as ImageNet's are."""
+    resized, cropped to `side`, and normalized as ImageNet's are."""
     if model.name in GREY:
-        if options.side is None:
-            raise BadInput(f"--model {model.name} does not say which images it takes: {options.hint}")
+        if side is None:
+            raise BadInput(f"--model {model.name} does not say which images it takes: {hint}")
         return Recipe(model=model, data=Data(), optimizer=Optimizer(name="SGD"))
-    side = options.side or SIDE
+    side = side or SIDE
     parts = [
         Part(name="Resize", args={"size": round(side * LARGER)}),
         Part(name="CenterCrop", args={"size": side}),
@@ -480,13 +489,9 @@ def _refuse_unknown(classes: Sequence[str], subject: Subject, named: str) -> Non
     unknown = [name for name in classes if name not in subject.classes]
     if unknown:
         raise BadInput(
-            f"{named} has classes that {subject.checkpoint} was not trained on: {_few(unknown)}; "
-            f"it knows {_few(subject.classes)}"
+            f"{named} has classes that {subject.checkpoint} was not trained on: {few(unknown, 5)}; "
+            f"it knows {few(subject.classes, 5)}"
         )
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
 MOST_NAMES = 1 << 24  # bytes of a file of class names

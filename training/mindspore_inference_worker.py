@@ -7,7 +7,7 @@ Leaves the results in the folder of the request.
 
 from __future__ import annotations
 
-from . import mindspore_environment
+from ..workers import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -28,16 +28,15 @@ from mindspore.nn.utils import no_init_parameters  # noqa: E402
 from ..errors import BadInput, BadRecipe, Unsupported, WorkerFailed  # noqa: E402
 from ..migrate.model_spec import function, parse, place_of  # noqa: E402
 from ..workers.worker import progress, run  # noqa: E402
-from .checkpoints import EMA, fit, read  # noqa: E402
+from .checkpoints import EMA, read  # noqa: E402
 from .data.mindspore_pipeline import Prepare as PrepareInMindSpore  # noqa: E402
 from .data.preprocessing import Prepare, PreparedImages  # noqa: E402
 from .data.sources import Source  # noqa: E402
-from .device_targets import TARGETS  # noqa: E402
 from .inference import Request, images_of, preparation  # noqa: E402
 from .metrics import Results, Scores  # noqa: E402
 from .models import mindspore_models  # noqa: E402
-from .models.mindspore_parameter_names import canonical_parameters  # noqa: E402
 from .models.model_names import is_zoo  # noqa: E402
+from .options import TARGETS  # noqa: E402
 
 AHEAD = 2  # batches that are prepared while the net works on one
 NO_KEY = np.zeros(3, dtype=np.int64)  # nothing is drawn
@@ -199,10 +198,8 @@ def made(request: Request) -> nn.Cell:
 
 def fill(net: nn.Cell, request: Request) -> nn.Cell:
     """The net with the weights of the checkpoint, or their moving average, in evaluation mode."""
-    held = {f"{EMA}{c.name}" if request.ema else c.parameter.name: c.parameter for c in canonical_parameters(net)}
-    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
-    for name, array in fit(request.shown, read(request.weights).tensors, wanted, request.recipe).items():
-        held[name].set_data(Tensor(np.array(array)))  # a copy that MindSpore may own
+    tensors = read(request.weights).tensors
+    mindspore_models.load_weights(net, tensors, request.shown, request.recipe, EMA if request.ema else "")
     return net.set_train(False)
 
 
@@ -224,7 +221,7 @@ def logits(net: nn.Cell, images: np.ndarray, size: int) -> np.ndarray:
 
 def main(request_file: Path) -> None:
     """Carry out one request and leave its results where it lies."""
-    request = Request.model_validate_json(request_file.read_text(encoding="utf-8"))
+    request = Request.read(request_file)
     carry_out(request).write(request_file.parent)
 
 

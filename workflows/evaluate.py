@@ -11,19 +11,18 @@ from typing import Any
 
 from ..atomic_files import atomic_file
 from ..errors import BadDestination
-from ..option_fields import as_path
+from ..option_fields import as_path, values_of
 from ..printable import echo, json_line
 from ..reports.evaluation import About, evaluation_json, picture, show
 from ..reports.progress import images_counted
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
-from ..training import inference as requests
-from ..training import inference as subjects
-from ..training import metrics
-from ..training.inference import WORKER, NetOptions, Request, Subject, Target, infer
+from ..training import inference, metrics
+from ..training.inference import WORKER, Request, Subject, infer
 from ..training.metrics import Evaluation, Results, predictions
+from ..training.options import EvalOptions
 from ..training.recipe.schema import FOLDER
-from .live_models import model_name
+from .live_models import with_model
 from .results import Result, console_text
 
 REPORT, PREDICTIONS, CONFUSION = FILES = ("report.json", "predictions.json", "confusion.png")
@@ -53,85 +52,67 @@ class EvaluationResult(Result):
 
 
 def evaluate(
-    checkpoint: str | Path,
-    data: str | None = None,
-    *,
-    recipe: str | Path | None = None,
-    ema: bool = False,
-    batch: int | None = None,
-    target: Target | None = None,
-    out: str | Path | None = None,
-    model: Any = None,
-    trust_source: str | None = None,
-    worker: Sequence[str] = WORKER,
+    checkpoint: str | Path, data: str | None = None, *, worker: Sequence[str] = WORKER, **options: Any
 ) -> EvaluationResult:
     """Evaluate a checkpoint on every image once; `eval`.
 
     checkpoint: of `train`, of MindSpore or of torch.
     data: a folder of images, or a source that recipes name; the recipe's own validation images by default.
-    recipe: of a checkpoint that has none.
-    ema: the moving average of the weights.
-    batch: images at once.
-    target: the device, "CPU", "Ascend" or "GPU"; the best that is there by default.
-    out: a folder that gets report.json, predictions.json and confusion.png; those three of an earlier evaluation are
-        replaced.
-    model: the MindSpore net, by name or as the function that builds it, of a checkpoint without a recipe.
-    trust_source: the source file that the checkpoint's recipe names, with its digest, as `inspect` shows it.
     worker: the command that runs the net.
+    options: those of the command, with underscores: recipe, of a checkpoint that has none; model, the MindSpore net by
+        name or as the function that builds it; trust_source, the source file that the checkpoint's recipe names, with
+        its digest, as `inspect` shows it; ema, the moving average of the weights; batch, images at once; target, the
+        device; out, a folder that gets report.json, predictions.json and confusion.png, in the place of those three of
+        an earlier evaluation.
 
     Raises BadCheckpoint, BadInput, BadDestination and WorkerFailed.
     """
-    place = as_path(out, "out")
-    if place is not None:
-        _refuse_unwritable(place)
+    values = values_of(EvalOptions, options, "evaluate", ("checkpoint", "data", "as_json"))
+    chosen = EvalOptions(**with_model(values), checkpoint=as_path(checkpoint, "checkpoint"), data=data)
+    return _evaluated(chosen, worker)
+
+
+def run(checkpoint: Path, *, worker: Sequence[str] = WORKER, **options: Any) -> int:
+    """Evaluate a checkpoint and print its report, or write it as JSON; returns the exit code, which is 0.
+
+    options: those of EvalOptions.
+    """
+    chosen = EvalOptions(checkpoint=checkpoint, **options)
+    found = _evaluated(chosen, worker)
+    if chosen.as_json:
+        echo(json_line(found.as_dict()))
+    else:
+        show(found.about, found.evaluation, Console())
+        if chosen.out is not None:
+            echo(f"Written to {chosen.out}: {', '.join(FILES)}")
+    return 0
+
+
+def _evaluated(options: EvalOptions, worker: Sequence[str]) -> EvaluationResult:
+    """The evaluation that the options describe."""
+    if options.out is not None:
+        _refuse_unwritable(options.out)
     with temporary_folder("eval") as folder:
-        options = NetOptions(
-            model=None if model is None else model_name(model, "model"),
-            recipe=as_path(recipe, "recipe"),
-            trust=trust_source,
-            ema=ema,
-        )
-        subject = subjects.subject(as_path(checkpoint, "checkpoint"), options, folder)
-        named = requests.source_named(data, subject.recipe, stored=subject.stored)
-        classes, numbers = subjects.labelled(subject, named)
-        request = Request(
-            recipe=subject.recipe,
-            weights=subject.weights,
-            shown=str(checkpoint),
-            net=subject.net,
-            ema=ema,
+        subject = inference.subject(options, folder)
+        named = inference.source_named(options.data, subject.recipe, stored=subject.stored)
+        classes, numbers = inference.labelled(subject, named)
+        request = subject.request(
             source=named,
             classes=numbers,
-            mode=requests.mode_of(named, subject.recipe),
-            batch=batch or requests.batch_of(subject.recipe),
-            target=target,
+            mode=inference.mode_of(named, subject.recipe),
+            batch=options.batch or inference.batch_of(subject.recipe),
+            target=options.device,
             top=TOP,
             on_corrupt=subject.recipe.data.on_corrupt,
         )
         with images_counted() as on_message:
             results = infer(request, folder, on_message, worker)
     names = subject.names(None if subject.classes else classes)
-    found = EvaluationResult(
-        _about(subject, request, named, classes, results), metrics.evaluate(results, names), results
-    )
-    if place is not None:
-        _write(place, found.about, found.evaluation, results, names)
+    about = _about(subject, request, named, classes, results)
+    found = EvaluationResult(about, metrics.evaluate(results, names), results)
+    if options.out is not None:
+        _write(options.out, about, found.evaluation, results, names)
     return found
-
-
-def run(checkpoint: Path, data: str | None, out: Path | None, as_json: bool, **options: Any) -> int:
-    """Evaluate a checkpoint and print its report, or write it as JSON; returns the exit code, which is 0.
-
-    options: those of `evaluate`.
-    """
-    found = evaluate(checkpoint, data, out=out, **options)
-    if as_json:
-        echo(json_line(found.as_dict()))
-    else:
-        show(found.about, found.evaluation, Console())
-        if out is not None:
-            echo(f"Written to {out}: {', '.join(FILES)}")
-    return 0
 
 
 def _about(subject: Subject, request: Request, named: str, of_source: Sequence[str], results: Results) -> About:

@@ -26,7 +26,7 @@ from ..reports.export import lines as compared_lines
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..workers.messages import Message, Progress
-from .live_models import model_name
+from .live_models import with_model
 from .results import Result
 
 MISMATCH = 1
@@ -67,10 +67,8 @@ def export(checkpoint: str | Path, out: str | Path, form: str = FORMS[0], **opti
     does not compute the same is not written, and the result is false.
     """
     values = values_of(ExportOptions, options, "export", ("checkpoint", "out", "form", "as_json"))
-    if values.get("model") is not None:
-        values["model"] = model_name(values["model"], "model")
     values |= {"checkpoint": as_path(checkpoint, "checkpoint"), "out": as_path(out, "out"), "form": form}
-    return _exported(ExportOptions(**values))
+    return _exported(ExportOptions(**with_model(values)))
 
 
 def run(checkpoint: Path, out: Path, form: str = FORMS[0], worker: Worker = module, **options: Any) -> int:

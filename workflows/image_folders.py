@@ -29,7 +29,7 @@ def stats(folder: Path, resize: int | None, on_corrupt: Literal["fail", "skip", 
     if on_corrupt == "list":
         return list_corrupt(folder, as_json)
     with counted("decoding") as on_progress:
-        found = measure(folder, resize=resize, on_corrupt=on_corrupt, told=on_progress)
+        found = measure(folder, resize=resize, on_corrupt=on_corrupt, on_progress=on_progress)
     if as_json:
         print_json(statistics_json(folder, resize, found))
     else:

@@ -43,3 +43,8 @@ def model_name(given: Any, argument: str) -> str:
     if given.__module__ != "__main__" and "." in given.__module__:
         return f"{given.__module__}:{name}"  # its file may import its neighbours relatively
     return f"{Path(file).absolute()}:{name}"
+
+
+def with_model(values: dict[str, Any]) -> dict[str, Any]:
+    """The options of a function, a model that is given as what builds it under its name. Raises BadInput."""
+    return values if values.get("model") is None else {**values, "model": model_name(values["model"], "model")}

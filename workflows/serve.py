@@ -61,7 +61,7 @@ def run(model_file: Path, worker: Worker = module, **options: Any) -> int:
             most_bytes=int(chosen.max_request * 1e6),
             most_waiting=chosen.max_waiting,
         )
-        (folder / FILE).write_text(served.model_dump_json(), encoding="utf-8")
+        served.write(folder / FILE)
         _follow([*worker("serving.mindspore_server_worker"), str(folder)], folder / "server.log", name, chosen.host)
     return 0
 

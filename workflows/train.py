@@ -6,7 +6,7 @@ With --dry-run all that can be known of the run is planned and printed, and noth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from ..training.checkpoints import is_foreign
 from ..training.device_targets import Targets
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Recipe
-from ..training.run import launch, launch_command, plan
+from ..training.run import launch, plan, train_job
 from ..training.run.plan import RunData, RunPlan
 from ..training.run.run_log import finite, read
 from ..training.run.train_job import Job
@@ -191,7 +191,7 @@ def _train(options: Options, job: Job, recipe: Recipe, launcher: Launcher, *, sh
     """Start the run, show it, and sum it up however it ends; the exit code and the summary."""
     try:
         with TrainingProgress(Console(stderr=True)) as progress:
-            code = launcher(job, **asdict(options.spread), told=progress.show)
+            code = launcher(job, options.spread, on_event=progress.show)
     except KeyboardInterrupt:
         _sum_up(options, job, recipe, show=show)
         raise
@@ -354,7 +354,7 @@ def _planned_gate(options: Options, recipe: Recipe, problems: list[str]) -> dict
 def _planned_launch(options: Options, job: Job, problems: list[str]) -> list[dict[str, str]]:
     """Every way to start the processes of this run; the first is what train does."""
     try:
-        forms = launch_command.launch_forms(job, **asdict(options.spread))
+        forms = train_job.launch_forms(job, options.spread)
     except MsmigrateError as error:
         problems.append(str(error))
         return []

@@ -14,13 +14,12 @@ from typing import Any
 
 from ..errors import BadDestination, NotTrusted
 from ..training import checkpoints
+from ..training.options import TrainOptions
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Amp, Recipe
 from ..training.recipe.stored import foreign_argument
-from ..training.run.launch_command import JOB_FILE
-from ..training.run.options import TrainOptions
 from ..training.run.run_log import read
-from ..training.run.train_job import Job
+from ..training.run.train_job import JOB_FILE, Job
 
 RUNS = Path("runs")
 LOG = "log.jsonl"

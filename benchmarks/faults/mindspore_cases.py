@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -29,7 +29,7 @@ from msmigrate.parity.initial_distributions import FIRST_SEED  # noqa: E402
 from msmigrate.parity.job import ParityJob, recipe_of  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.recipe import reader as recipes  # noqa: E402
 from msmigrate.training.step import mindspore_step  # noqa: E402
 from msmigrate.workers.worker import wait_for  # noqa: E402

@@ -8,7 +8,7 @@ from unittest.mock import patch
 
 from mindspore_injectors import Places, injector
 from msmigrate.optim.lr_scheduler import Schedule
-from msmigrate.training.step import mindspore_ema
+from msmigrate.training.step import mindspore_step
 from msmigrate.training.step.mindspore_step import TrainStep
 
 # The schedule
@@ -56,4 +56,4 @@ def schedule(places: Places, how: str) -> Any:
 @injector
 def average(places: Places) -> Any:
     """mindcv's moving average, with its own ramp of the decay."""
-    return patch.object(mindspore_ema, "decay", lambda rule, update: rule.decay * (1.0 - exp(-update / 2000.0)))
+    return patch.object(mindspore_step, "decay", lambda rule, update: rule.decay * (1.0 - exp(-update / 2000.0)))

@@ -9,7 +9,7 @@ import numpy as np
 from mindspore import Tensor
 from mindspore.common.initializer import HeNormal, HeUniform, Normal, initializer
 from mindspore_injectors import Places, built, cell, early_injector, injector, loaded, pick
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters
+from msmigrate.training.models.mindspore_models import canonical_parameters
 
 
 def _values(places: Places, choose: Callable[[Any], bool], change: Callable[[np.ndarray], np.ndarray]) -> Any:

@@ -8,7 +8,7 @@ each stage at once, as its documentation describes them; the model is the MindIR
 
 from __future__ import annotations
 
-from ...training import mindspore_environment
+from ...workers import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -35,8 +35,11 @@ from ...training.mindspore_inference_worker import (  # noqa: E402
 )
 from ...workers.worker import answer, progress  # noqa: E402
 from ..job import FACTS, REQUEST, Job  # noqa: E402
-from ..mindspore_export_worker import MADE_UP, encoded  # noqa: E402
-from ..mindspore_load_worker import run  # noqa: E402
+from ..mindspore_export_worker import (  # noqa: E402
+    MADE_UP,
+    encoded,
+    run,
+)
 from .servable import CLASSES, CONFIG, MODEL  # noqa: E402
 
 SQUARE = (500, 500)
@@ -94,7 +97,7 @@ def check(folder: Path, servable: Path) -> None:
     """Hold every method against the export's own preparation and the net's own outputs. Raises WorkerFailed."""
     progress("running the servable's methods")
     use("CPU", 0)
-    job = Job.model_validate_json((folder / REQUEST).read_text(encoding="utf-8"))
+    job = Job.read(folder / REQUEST)
     facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
     classes = json.loads((servable / CLASSES).read_text(encoding="utf-8"))
     register = load_config(servable, facts["batch"])

@@ -7,7 +7,7 @@ FOLDER holds serve.json, a ServeJob.
 
 from __future__ import annotations
 
-from ...training import mindspore_environment
+from ...workers import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -37,19 +37,18 @@ from ...training.mindspore_inference_worker import (  # noqa: E402
 )
 from ...workers.messages import Event  # noqa: E402
 from ...workers.worker import answer, progress, send  # noqa: E402
-from ..job import FILE, ServeJob, read_key, shape_of  # noqa: E402  # noqa: E402
+from ..job import FILE, ServeJob, shape_of  # noqa: E402  # noqa: E402
 from ..mindspore_export_worker import (  # noqa: E402
     first_line,
+    run,
     size_of_images,
 )
-from ..mindspore_load_worker import run  # noqa: E402
 from .batching import (  # noqa: E402
     Batches,
     Split,
     sizes_up_to,
 )
-from .rest_app import Method, application  # noqa: E402
-from .rest_connections import Connection, most_connections  # noqa: E402
+from .rest_app import Connection, Method, application, most_connections  # noqa: E402  # noqa: E402
 from .rest_values import array_of, image_of  # noqa: E402
 
 THREADS = 4  # that decode and prepare images
@@ -76,24 +75,22 @@ class Net:
         use("CPU", 0)
         job = self.job
         sizes = sizes_up_to(job.batch)
-        told = [shape_of(text) for text in job.job.shapes]
+        inputs = [shape_of(text) for text in job.job.shapes]
         if job.mindir is None:
             self.net: nn.Cell = loaded(job.job.request)
         else:
-            options: dict[str, Any] = {}
-            if job.job.key_file is not None:
-                options = {"dec_key": read_key(job.job.key_file, job.job.enc_mode), "dec_mode": job.job.enc_mode}
+            options = job.job.key("dec")
             try:
                 self.net = nn.GraphCell(mindspore.load(str(job.mindir), **options))
             except (RuntimeError, ValueError) as error:
                 raise BadInput(f"{job.mindir} cannot be loaded: {_lacks(job.mindir) or first_line(error)}") from None
-            if not told and not options:
-                told, sizes = _inputs(job.mindir, sizes)
-        if not told and job.images:
-            told = [((1, *size_of_images(job.job)), "float32")]
-        if not told:
+            if not inputs and not options:
+                inputs, sizes = _inputs(job.mindir, sizes)
+        if not inputs and job.images:
+            inputs = [((1, *size_of_images(job.job)), "float32")]
+        if not inputs:
             raise BadInput("nothing says which inputs the net takes: add --input SHAPE")
-        self.shapes, self.dtypes = [shape[1:] for shape, _ in told], [dtype for _, dtype in told]
+        self.shapes, self.dtypes = [shape[1:] for shape, _ in inputs], [dtype for _, dtype in inputs]
         self.split = Split({size: self._compiled(size) for size in sizes})
 
     def _compiled(self, size: int) -> float:
@@ -260,10 +257,5 @@ def serve(job: ServeJob) -> None:
     send(Event("stopped", {"instances": batches.instances, "batches": batches.batches}))
 
 
-def main(folder: Path) -> None:
-    """Serve the job in a folder."""
-    serve(ServeJob.model_validate_json((folder / FILE).read_text(encoding="utf-8")))
-
-
 if __name__ == "__main__":
-    answer(lambda: main(Path(sys.argv[1])))
+    answer(lambda: serve(ServeJob.read(Path(sys.argv[1]) / FILE)))

@@ -159,7 +159,7 @@ def place_servable(
     *,
     force: bool,
 ) -> dict[str, Any]:
-    """Write the servable, run it, and put it in place; returns what is told of it.
+    """Write the servable, run it, and put it in place; returns what is reported of it.
 
     Raises BadInput for a net that is no classifier, Unsupported for one too large, and WorkerFailed where the servable
     does not do what the net does.

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 from ...errors import BadInput, BadTrace, Unsupported
 from ...migrate.model_spec import function, parse
 from ...training.models import mindspore_models
-from ...training.models.mindspore_parameter_names import Canonical
+from ...training.models.mindspore_models import Canonical
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_step import StepResult, TrainStep
 from ...workers.worker import ready, wait_for

@@ -12,7 +12,7 @@ import numpy as np
 from mindspore import Tensor, nn, ops
 
 from ...mappings import table
-from ...training.models.mindspore_parameter_names import canonical_parameters
+from ...training.models.mindspore_models import canonical_parameters
 from ...training.recipe.schema import Recipe
 from ...training.step.mindspore_step import TrainStep
 from ...training.step.mindspore_step_state import completed, load_state, optimizer_state

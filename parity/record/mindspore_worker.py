@@ -7,7 +7,7 @@ The job's folder holds start.ckpt and inputs.safetensors, or gets them while thi
 
 from __future__ import annotations
 
-from ...training import mindspore_environment
+from ...workers import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -26,7 +26,7 @@ from mindspore import nn  # noqa: E402
 from ...training.data import mindspore_pipeline, random_draws  # noqa: E402
 from ...training.data.mindspore_pipeline import FastPrepare, grey_level  # noqa: E402
 from ...training.models import mindspore_models  # noqa: E402
-from ...training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from ...training.models.mindspore_models import canonical_parameters  # noqa: E402
 from ...training.recipe.schema import Recipe  # noqa: E402
 from ...workers.messages import State  # noqa: E402
 from ...workers.worker import (  # noqa: E402

@@ -20,7 +20,7 @@ from mindspore import dtype as mstype
 
 from ...mappings import table
 from ...mappings.shape_verbs import SHAPES
-from ...training.models.mindspore_parameter_names import Canonical
+from ...training.models.mindspore_models import Canonical
 from ..narrowing import WHOLE, Narrowing
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
 from ..record.mindspore_kinks import function_choices

@@ -13,7 +13,7 @@ from msmigrate.deploy.options import ExportOptions, ServeOptions
 from msmigrate.errors import BadInput
 from msmigrate.option_fields import check, options_in
 from msmigrate.parity.options import ParityOptions
-from msmigrate.training.run.options import TrainOptions
+from msmigrate.training.options import TrainOptions
 
 BY_WORD = {"checkpoint", "recipe", "out"}  # arguments, and what a command says of its own
 COMMANDS: list[tuple[click.Command, type[Any], set[str]]] = [

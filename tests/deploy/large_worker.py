@@ -14,8 +14,8 @@ if __name__ == "__main__":
     output_files.ONNX_WHOLE = 100
     module = importlib.import_module(f"msmigrate.deploy.{name}")
     if name == "onnx_check_worker":
-        worker.answer(lambda: module.check(Path(folder), rest[0] == "1", [int(size) for size in rest[1:]]))
+        worker.answer(lambda: module.main(Path(folder), *rest))
     import mindspore.train.serialization
 
     mindspore.train.serialization.TOTAL_SAVE = 0.1  # KB
-    worker.answer(lambda: module.main(Path(folder), *([[int(size) for size in rest]] if rest else [])))
+    worker.answer(lambda: module.main(Path(folder), [int(size) for size in rest]))

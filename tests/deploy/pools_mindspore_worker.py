@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 from msmigrate.workers.worker import leave
 
 mindspore_environment.prepare()

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 import pytest
 import uvicorn
-from msmigrate.deploy.serving import rest_connections
+from msmigrate.deploy.serving import rest_app
 from msmigrate.deploy.serving.batching import Batches, Split
-from msmigrate.deploy.serving.rest_app import Method, application
-from msmigrate.deploy.serving.rest_connections import Connection
+from msmigrate.deploy.serving.rest_app import Connection, Method, application
 from msmigrate.deploy.serving.rest_values import array_of, bytes_of, instances_of, plain
 from msmigrate.errors import BadInput
 
@@ -241,7 +240,7 @@ def test_the_stop_answers_what_it_has_begun() -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[Service]:
     monkeypatch.setattr(Connection, "patience", 0.5)
-    monkeypatch.setattr(rest_connections, "LOOK", 0.05)
+    monkeypatch.setattr(rest_app, "LOOK", 0.05)
     made = Service(large=2_000_000)
     yield made
     made.net.hold.set()
@@ -348,7 +347,7 @@ def test_one_that_is_waited_for_makes_room_for_another(service: Service, monkeyp
 FEW_DESCRIPTORS = """if True:
     import resource, sys
     import uvicorn
-    from msmigrate.deploy.serving.rest_connections import Connection, most_connections
+    from msmigrate.deploy.serving.rest_app import Connection, most_connections
     resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
     async def app(scope, receive, send):
         if scope["type"] == "http":

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from msmigrate.deploy.compare_outputs import FILE, NET, compare
+from msmigrate.deploy.export import FILE, NET, compare
 from msmigrate.deploy.job import EXPORTED, INPUTS, TORCH32, TORCH32_OTHER, TORCH64, in_batches, load, save
 from msmigrate.parity.verdict import Verdict
 

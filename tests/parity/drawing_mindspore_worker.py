@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 

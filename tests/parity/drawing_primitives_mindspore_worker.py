@@ -8,7 +8,7 @@ import os
 import re
 from pathlib import Path
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 

@@ -4,7 +4,7 @@ import json
 import os
 from typing import Any
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 

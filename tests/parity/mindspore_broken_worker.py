@@ -2,7 +2,7 @@
 
 import sys
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 

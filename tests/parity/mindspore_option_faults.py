@@ -7,7 +7,7 @@ from unittest.mock import patch
 
 from mindspore import Tensor
 from msmigrate.training.recipe.schema import decay
-from msmigrate.training.step import mindspore_amp, mindspore_ema, mindspore_step
+from msmigrate.training.step import mindspore_amp, mindspore_step
 from msmigrate.training.step.mindspore_amp import LossScale
 from msmigrate.training.step.mindspore_step import TrainStep
 
@@ -56,7 +56,7 @@ def scale_grows_late() -> Any:
 
 def decay_slight(factor: float = 1.001) -> Any:
     """The average takes a thousandth more of each weight."""
-    return patch.object(mindspore_ema, "decay", lambda rule, update: 1.0 - factor * (1.0 - decay(rule, update)))
+    return patch.object(mindspore_step, "decay", lambda rule, update: 1.0 - factor * (1.0 - decay(rule, update)))
 
 
 def schedule_by_step_too() -> Any:

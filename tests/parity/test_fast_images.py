@@ -10,8 +10,8 @@ import pytest
 from msmigrate.errors import BadTrace
 from msmigrate.parity import compare, run_folder
 from msmigrate.parity.verdict import Verdict
-from msmigrate.training.data.datasets import crops
 from msmigrate.training.data.sample import decode
+from msmigrate.training.data.sources import crops
 from PIL import Image
 
 LEVEL = 1 / 255

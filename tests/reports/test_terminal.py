@@ -93,8 +93,7 @@ PRINTS = {  # and to whom
     "reports/mapping_table.py": "what the console has made",
     "deploy/serving/rest_app.py": "the server's own log",
     "migrate/checkpoint/pattern_worker.py": "the process that asked",
-    "training/run/mindspore_rank_worker.py": "the rank's own log",
-    "training/run/mindspore_worker.py": "the worker's own log",
+    "training/run/mindspore_worker.py": "the rank's own log",
     "cli/docs_pages.py": "a page of the checkout",
 }
 

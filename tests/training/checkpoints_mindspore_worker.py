@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
 prepare()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from msmigrate.training.data.sources import open_source
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
 prepare()

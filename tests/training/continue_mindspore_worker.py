@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from continue_cases import AFTER, BEFORE, CASES, STEPS_PER_EPOCH, chosen, modes
 from msmigrate.errors import MsmigrateError
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 from step_cases import Case, batches, sampled
 from worker import dump
@@ -22,11 +22,11 @@ from msmigrate.migrate.checkpoint.convert import convert  # noqa: E402
 from msmigrate.migrate.checkpoint.formats.metadata import GROUPS  # noqa: E402
 from msmigrate.training import checkpoints  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
-from msmigrate.training.run.mindspore_setup import fill, go_on, opened  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
+from msmigrate.training.run.mindspore_setup import go_on, opened  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
-from msmigrate.training.step.mindspore_step_state import told_to_torch  # noqa: E402
+from msmigrate.training.step.mindspore_step_state import torch_groups  # noqa: E402
 from step_mindspore_worker import smooth, start  # noqa: E402
 
 
@@ -35,7 +35,7 @@ def started(case: Case, path: Path, mode: str) -> tuple[TrainStep, Any, list[str
     mindspore.set_seed(5)
     net = smooth(mindspore_models.build(case.model)).set_train()
     found = opened(path, path.parent, case.recipe)
-    fill(net, found, path, case.recipe)
+    mindspore_models.load_weights(net, found.weights, str(path), case.recipe)
     step = TrainStep(case.recipe, net, mode)
     progress, notes = go_on(step, found, path, STEPS_PER_EPOCH)
     return step, progress, notes
@@ -59,7 +59,7 @@ def kept(found: dict[str, np.ndarray], folder: Path, name: str, case: Case) -> N
     for index, batch in enumerate(batches(case)):
         if index == BEFORE:
             weights = {each.parameter.name: each.parameter.asnumpy() for each in canonical_parameters(step.net)}
-            state = {**weights, **mindspore_step_state.state(step), GROUPS: told_to_torch(step)}
+            state = {**weights, **mindspore_step_state.state(step), GROUPS: torch_groups(step)}
             checkpoints.write(folder / f"{name}.kept.ckpt", state, {"step": index})
         if index < BEFORE + AFTER:
             step.train(Tensor(batch.images), Tensor(batch.labels.astype(np.int32)))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from continue_rows_cases import AFTER, BEFORE, CLASSES, Run, batch, chosen, modes, start
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
 prepare()
@@ -18,11 +18,11 @@ from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.migrate.checkpoint.convert import convert  # noqa: E402
 from msmigrate.migrate.checkpoint.formats.metadata import GROUPS  # noqa: E402
 from msmigrate.training import checkpoints  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
-from msmigrate.training.run.mindspore_setup import fill, go_on  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters, load_weights  # noqa: E402
+from msmigrate.training.run.mindspore_setup import go_on  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
-from msmigrate.training.step.mindspore_step_state import told_to_torch  # noqa: E402
+from msmigrate.training.step.mindspore_step_state import torch_groups  # noqa: E402
 
 
 class Net(nn.Cell):
@@ -54,7 +54,7 @@ def keep(step: TrainStep, path: Path) -> None:
     weights = {held.parameter.name: held.parameter.asnumpy() for held in canonical_parameters(step.net)}
     own = path.with_suffix(".ckpt")
     checkpoints.write(
-        own, {**weights, **mindspore_step_state.state(step), GROUPS: told_to_torch(step)}, {"step": step.steps}
+        own, {**weights, **mindspore_step_state.state(step), GROUPS: torch_groups(step)}, {"step": step.steps}
     )
     convert(own, path, training=True)
 
@@ -82,7 +82,7 @@ def main(folder: Path) -> None:
         convert(path, folder / f"{name}.again.pth", training=True)
         for mode in modes(name):
             net, kept = Net(), checkpoints.read(path)
-            fill(net, kept, path, run.recipe)
+            load_weights(net, kept.weights, str(path), run.recipe)
             step = TrainStep(run.recipe, net.set_train(), mode)
             _, facts["notes"][name] = go_on(step, kept, path, BEFORE)
             go(step, BEFORE + AFTER, arrays, f"{name}/{mode}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 from loader_cases import damage, make_tree, recipe
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 
 prepare()
 

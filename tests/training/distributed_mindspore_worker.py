@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from msmigrate.training.mindspore_environment import prepare
-from msmigrate.training.run import mindspore_rank_worker
+from msmigrate.training.run import mindspore_worker
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
-mindspore_rank_worker.begin()  # the scheduler stays here
+mindspore_worker.begin()  # the scheduler stays here
 prepare()
 
 import mindspore  # noqa: E402
@@ -19,9 +19,9 @@ import numpy as np  # noqa: E402
 from distributed_cases import CASES, LAYER_STEPS, LAYERS, SMALL, joined, layer_input, modes, share, shares  # noqa: E402
 from mindspore import Parameter, Tensor, nn  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
-from msmigrate.training.run import mindspore_distributed as distributed  # noqa: E402
-from msmigrate.training.run.events import EventFile  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
+from msmigrate.training.run.mindspore_distributed import Team  # noqa: E402
+from msmigrate.training.run.run_log import EventFile  # noqa: E402
 from msmigrate.training.run.train_job import Job  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import TrainStep  # noqa: E402
@@ -59,25 +59,25 @@ def start(name: str, seed: float = 0.0) -> nn.Cell:
     return net.set_train()
 
 
-def train(name: str, mode: str, world: distributed.World, alone: bool) -> Arrays:
+def train(name: str, mode: str, world: Team, alone: bool) -> Arrays:
     """Take the case's steps: this rank's share, or the whole batch by itself."""
     case = CASES[name]
     if alone:
         net = start(name)
     else:
         net = start(name, seed=float(world.rank))
-        distributed.broadcast(net, world)
+        world.share(net)
         if case.recipe.sync_batchnorm:
-            net = distributed.sync_batch_norm(net, world)
+            net = world.with_shared_statistics(net)
     step = TrainStep(case.recipe, net, mode)
     if not alone:
-        step.reduce = distributed.gradient_reducer(step.weights, world)
+        step.reduce = world.reducer(step.weights)
     found: Arrays = {}
     for index, (images, labels) in enumerate(shares(case)):
         rank = None if alone else world.rank
         result = step(Tensor(joined(images, rank)), Tensor(joined(labels, rank).astype(np.int32)))
         loss = float(result.loss.asnumpy())
-        found[f"{index}/loss"] = np.float64(loss if alone else distributed.mean_over_ranks([loss], world)[0])
+        found[f"{index}/loss"] = np.float64(loss if alone else world.mean([loss])[0])
         named = {f"grads/{name}": grad for name, grad in result.grads.items()}
         named |= {f"weights/{held.name}": held.parameter for held in canonical_parameters(net)}
         momentum = mindspore_step_state.optimizer_state(step)["momentum_buffer"]
@@ -96,7 +96,7 @@ def weighted(layer: nn.Cell, upstream: Tensor) -> Callable[[Tensor], tuple[Tenso
     return forward
 
 
-def layers(world: distributed.World, compiled: bool) -> Arrays:
+def layers(world: Team, compiled: bool) -> Arrays:
     """BatchNorms over both processes: output, gradients and statistics, in training and then in evaluation."""
     found: Arrays = {}
     for name in LAYERS:
@@ -105,7 +105,7 @@ def layers(world: distributed.World, compiled: bool) -> Arrays:
         layer = kind(x.shape[1], eps=1e-5, momentum=0.9).set_train()
         paths = [path for path, _ in layer.cells_and_names()]
         layer.gamma.set_data(Tensor(np.linspace(0.5, 2, x.shape[1]), mindspore.float32))
-        distributed.sync_batch_norm(layer, world)
+        world.with_shared_statistics(layer)
         assert [path for path, _ in layer.cells_and_names()] == paths
         weights = mindspore.ParameterTuple([layer.gamma, layer.beta])
         compute = mindspore.value_and_grad(weighted(layer, upstream), 0, weights, has_aux=True)
@@ -119,17 +119,17 @@ def layers(world: distributed.World, compiled: bool) -> Arrays:
     return found
 
 
-def collectives(world: distributed.World) -> Arrays:
+def collectives(world: Team) -> Arrays:
     """What the ranks do together, on numbers that show it."""
     net = nn.SequentialCell([nn.Dense(3, 2), nn.BatchNorm1d(2)])
     for number, parameter in enumerate(net.get_parameters()):
         parameter.set_data(Tensor(np.full(parameter.shape, number + 10 * world.rank, np.float32)))
     net.insert_param_to_cell("count", Parameter(Tensor(7 + world.rank, mindspore.int64), requires_grad=False))
-    distributed.broadcast(net, world)
+    world.share(net)
     found = {f"broadcast/{p.name}": p.asnumpy() for p in net.get_parameters()}
     wide = Parameter(Tensor(np.zeros(3, np.float32)), name="wide")
     narrow = Parameter(Tensor(np.zeros(2, np.float16)), name="narrow")
-    reducer = distributed.gradient_reducer([wide, narrow], world)
+    reducer = world.reducer([wide, narrow])
     assert reducer is not None
     grads = (Tensor(np.float32([1, 2, 3]) * (1 + world.rank)), Tensor(np.float16([60000, 1]) * (world.rank or 1)))
 
@@ -140,10 +140,9 @@ def collectives(world: distributed.World) -> Arrays:
     for way, reduce in (("pynative", reducer), ("jit", compiled)):
         found |= {f"reduce/{way}/{index}": grad.asnumpy() for index, grad in enumerate(reduce(grads))}
     values = [16777215.0, 1e-9, 0.1 + world.rank, -3.0 * world.rank, float("nan"), float("inf"), 1e300]
-    found["mean"] = np.array(distributed.mean_over_ranks(values, world))
-    found["nothing"] = np.array(distributed.mean_over_ranks([], world))
+    found["mean"] = np.array(world.mean(values))
+    found["nothing"] = np.array(world.mean([]))
     found["cores"] = np.array(sorted(os.sched_getaffinity(0)))
-    distributed.barrier(world)
     return found
 
 
@@ -153,7 +152,7 @@ def main(job_file: Path) -> None:
     quick = job.gate["extent"] == "quick"
     mindspore.set_device("CPU")
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-    world = distributed.init(job)
+    world = Team(job)
     events = EventFile(job.events(world.rank))
     found: Arrays = {f"collectives/{name}": array for name, array in collectives(world).items()}
     for compiled in (False, True):
@@ -168,7 +167,7 @@ def main(job_file: Path) -> None:
             found |= {f"{name}/alone/{key}": array for key, array in alone.items()}
     np.savez(job.folder / f"rank_{world.rank}.npz", **found)
     events.say("end", steps=0)
-    distributed.farewell(world)
+    world.farewell()
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from msmigrate.training.run.ranks import end_with_launcher
+from msmigrate.training.run.launch import end_with_launcher
 
 FOREVER = 120
 

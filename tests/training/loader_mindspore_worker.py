@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from loader_cases import BROKEN, EPOCH, FIXED, MIXUP, RANDOM, SEED, SHARDS, damage, make_tree, recipe
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
 prepare()
@@ -81,7 +81,7 @@ keys = [(SEED, EPOCH, int(index)) for index in arrays["whole/1/indices"]]
 arrays["parity/images"], arrays["parity/labels"] = mindspore_pipeline.batch(samples, RANDOM, keys)
 
 told_workers: list[str] = []
-Loader(source, recipe(workers=999), training=True, warned=told_workers.append)
+Loader(source, recipe(workers=999), training=True, warn=told_workers.append)
 keep("many", Loader(source, recipe(workers=999), training=True).epoch(EPOCH, 4))
 facts["workers"] = told_workers
 
@@ -128,12 +128,12 @@ broken = open_source(f"folder:{FOLDER / 'damaged'}", 3, training=True)
 facts["damaged"] = damage(broken.files)
 told: dict[str, list[str]] = {"training": [], "evaluation": []}
 refused("damaged", lambda: Loader(broken, recipe(), training=True))
-skipping = Loader(broken, recipe(on_corrupt="skip"), training=True, warned=told["training"].append)
+skipping = Loader(broken, recipe(on_corrupt="skip"), training=True, warn=told["training"].append)
 keep("skipped", skipping.epoch(EPOCH))
 keep("skipped middle", skipping.epoch(EPOCH, 3))
 keep(
     "skipped evaluation",
-    Loader(broken, recipe(on_corrupt="skip", eval_batch=9), training=False, warned=told["evaluation"].append).epoch(0),
+    Loader(broken, recipe(on_corrupt="skip", eval_batch=9), training=False, warn=told["evaluation"].append).epoch(0),
 )
 for file in broken.files:
     Path(file).write_bytes(b"no image")

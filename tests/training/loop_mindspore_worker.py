@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 from loop_cases import ALONE, CASES, MOST_SKIPPED, POISONED, ROW
 from loop_runs import make_job
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 
 prepare()
@@ -24,7 +24,7 @@ from msmigrate.training.data import (  # noqa: E402
     sources,
 )
 from msmigrate.training.models import mindspore_models  # noqa: E402
-from msmigrate.training.run import mindspore_setup, mindspore_training_loop, mindspore_worker  # noqa: E402
+from msmigrate.training.run import mindspore_training_loop, mindspore_worker  # noqa: E402
 from msmigrate.training.step import mindspore_step  # noqa: E402
 
 
@@ -56,7 +56,7 @@ def bad_labels() -> Iterator[None]:
         source.labels[[7, 9]] = 10, -1
         return source
 
-    with mock.patch.object(mindspore_setup, "open_source", open_source):
+    with mock.patch.object(sources, "open_source", open_source):
         yield
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.training import checkpoints
-from msmigrate.training.run.events import Follower
+from msmigrate.training.run.run_log import Follower
 from msmigrate.training.run.train_job import Job
 
 # Digits of 8 x 8, cropped at random and mixed: an epoch of the 1437 has 44 steps of 32.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from msmigrate.errors import MsmigrateError
 from msmigrate.training.data.sources import samples
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 from worker import CASES, LARGEST_DRAW, damaged_batches, dump, keys_for
 

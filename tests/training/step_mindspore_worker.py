@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from msmigrate.errors import BadRecipe
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 from step_cases import CASES, RATE_STEPS, RATES, VARIANTS, Case, Found, batches, sampled, weight
 from step_refused import REFUSED
@@ -19,7 +19,7 @@ prepare()
 from mindspore import Parameter, Tensor, nn  # noqa: E402
 from mindspore.experimental import optim  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.recipe.schema import Part  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_step import Outcome, StepResult, TrainStep, build_schedule  # noqa: E402

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from msmigrate.errors import MsmigrateError
-from msmigrate.training.mindspore_environment import prepare
+from msmigrate.workers.mindspore_environment import prepare
 from msmigrate.workers.worker import leave
 from step_cases import COSINE, Case, batches
 from step_mindspore_worker import start
@@ -21,7 +21,7 @@ prepare()
 import mindspore  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 from mindspore.graph import api  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.step import mindspore_step_state  # noqa: E402
 from msmigrate.training.step.mindspore_amp import LossScale  # noqa: E402
 from msmigrate.training.step.mindspore_step import (  # noqa: E402

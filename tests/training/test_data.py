@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from msmigrate.errors import BadInput, BadRecipe
-from msmigrate.training.data.datasets import crops
 from msmigrate.training.data.sample import decode, encode
-from msmigrate.training.data.sources import samples
+from msmigrate.training.data.sources import crops, samples
 from PIL import Image
 
 CASES = json.loads(Path(__file__).with_name("cases.json").read_text(encoding="utf-8"))

@@ -13,6 +13,7 @@ from types import ModuleType
 import numpy as np
 import pytest
 from msmigrate.parity.verdict import uncertain
+from msmigrate.training.options import Spread
 from msmigrate.training.run import launch
 from msmigrate.training.run.train_job import Job
 
@@ -71,7 +72,7 @@ def sides(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     try:
         job = Job(recipe=Path("none"), folder=folders[1], gate={"extent": extent})
         worker = (str(HERE / "distributed_mindspore_worker.py"),)
-        assert launch.run(job, nproc=cases.WORLD, worker=worker) == 0
+        assert launch.run(job, Spread(cases.WORLD), worker=worker) == 0
         assert torch.wait(timeout=600) == 0, errors.read_text(encoding="utf-8")
     finally:
         torch.kill()

@@ -97,7 +97,7 @@ def test_every_image_is_counted_where_it_lies(tmp_path, monkeypatch):
     write(tmp_path, {name: noise(place, width=3 + place) for place, name in enumerate(names)})
     (tmp_path / "b" / "notes.txt").write_text("not an image")
     told = []
-    found = measure(tmp_path, told=lambda done, total: told.append((done, total)))
+    found = measure(tmp_path, on_progress=lambda done, total: told.append((done, total)))
     assert found.folders == {"a": 3, "b": 5, "empty": 0, ".": 1}
     assert (found.images, found.width, found.height) == (9, (3, 11), (7, 7))
     assert told == [(done, 9) for done in range(1, 10)]

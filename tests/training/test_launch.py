@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from msmigrate import errors, processes
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, WorkerFailed
-from msmigrate.training.run import launch, launch_command
-from msmigrate.training.run.events import Follower
-from msmigrate.training.run.options import Spread
+from msmigrate.training.options import Spread
+from msmigrate.training.run import launch, train_job
+from msmigrate.training.run.run_log import Follower
 from msmigrate.training.run.train_job import Job
 
 WORKER = (str(Path(__file__).with_name("launch_worker.py")),)
@@ -46,7 +46,7 @@ class Ran:
         self.seen.append(time.monotonic())
 
     def run(self, nproc: int = 1) -> int:
-        return launch.run(self.job, nproc=nproc, told=self.told, worker=WORKER)
+        return launch.run(self.job, Spread(nproc), on_event=self.told, worker=WORKER)
 
     def fails(self, kind: type[Exception], nproc: int = 1) -> str:
         """The text of its error; the job has to be over soon, and to leave nobody."""
@@ -75,7 +75,7 @@ def test_one_process_runs_to_its_end(tmp_path):
     assert ran.run() == 0
     assert [(rank, event["event"]) for rank, event in ran.events] == [(0, "note"), (0, "end")]
     assert "now: end" in ran.job.output(0).read_text()
-    assert Job.read(launch_command.job_file(ran.job)) == ran.job
+    assert Job.read(train_job.job_file(ran.job)) == ran.job
     ran.left_nobody()
 
 
@@ -140,7 +140,7 @@ def test_told_may_raise(tmp_path):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        launch.run(ran.job, told=told, worker=WORKER)
+        launch.run(ran.job, on_event=told, worker=WORKER)
     ran.left_nobody()
 
 
@@ -215,11 +215,12 @@ def parent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[subproces
     code = f"""
 from pathlib import Path
 from msmigrate.training.run import launch
-from msmigrate.training.run.events import Follower
+from msmigrate.training.options import Spread
+from msmigrate.training.run.run_log import Follower
 from msmigrate.training.run.train_job import Job
 job = Job(recipe=Path("none.yaml"), folder=Path({str(tmp_path)!r}), gate={{"0": ["child", "wait"]}})
 try:
-    launch.run(job, nproc={request.param}, worker={WORKER!r})
+    launch.run(job, Spread({request.param}), worker={WORKER!r})
 except KeyboardInterrupt:
     print("interrupted", flush=True)
 """
@@ -253,7 +254,7 @@ def test_a_free_port_is_free():
     ports = {Spread(nproc=2).port for _ in range(5)}
     assert all(1024 < port < 65536 for port in ports)
     assert Spread(nproc=2, master_port=4711).port == 4711
-    assert Spread(nproc=2, nnodes=2).port == launch_command.SEVERAL_MACHINES_PORT
+    assert Spread(nproc=2, nnodes=2).port == train_job.SEVERAL_MACHINES_PORT
 
 
 @pytest.mark.parametrize(
@@ -266,16 +267,16 @@ def test_a_free_port_is_free():
 )
 def test_spreads_that_nobody_can_start(tmp_path, spread, said):
     with pytest.raises(BadInput, match=said):
-        launch.run(Job(recipe=Path("none.yaml"), folder=tmp_path), **spread)
+        launch.run(Job(recipe=Path("none.yaml"), folder=tmp_path), Spread(**spread))
     assert not list(tmp_path.iterdir())
 
 
 def test_the_command_of_one_machine_of_several(tmp_path):
     job = Job(recipe=Path("r.yaml"), folder=tmp_path)
     spread = Spread(nproc=8, nnodes=2, node_rank=1, master_addr="10.0.0.1", master_port=9000)
-    found = launch_command.command(job, spread, spread.port)
+    found = train_job.command(job, spread, spread.port)
     start = found.index("python")
-    assert found[start:] == ["python", "-m", "msmigrate.training.run.mindspore_rank_worker", str(tmp_path / "JOB.json")]
+    assert found[start:] == ["python", "-m", "msmigrate.training.run.mindspore_worker", str(tmp_path / "JOB.json")]
     options = dict(option[2:].split("=", 1) for option in found[:start] if option.startswith("--"))
     assert options == {
         "worker_num": "16",
@@ -295,10 +296,10 @@ def test_the_command_of_one_machine_of_several(tmp_path):
 def test_forms_that_are_shown(tmp_path):
     folder = tmp_path / "with space"
     job = Job(recipe=Path("r.yaml"), folder=folder, target="Ascend")
-    alone = launch_command.launch_forms(job)
+    alone = train_job.launch_forms(job)
     assert [title for title, _ in alone] == ["one process"]
     assert shlex.split(alone[0][1])[1:] == ["-m", "msmigrate.training.run.mindspore_worker", str(folder / "JOB.json")]
-    forms = dict(launch_command.launch_forms(job, nproc=4, nnodes=2, node_rank=1, master_addr="10.0.0.1"))
+    forms = dict(train_job.launch_forms(job, Spread(nproc=4, nnodes=2, node_rank=1, master_addr="10.0.0.1")))
     assert list(forms) == ["msrun", "mpirun", "rank table"]
     assert "-n 8 -H 10.0.0.1:4,MACHINE1:4 " in forms["mpirun"]
     assert "for ((i = 4; i <= 7; i++)); do" in forms["rank table"]
@@ -308,7 +309,7 @@ def test_forms_that_are_shown(tmp_path):
         assert checked.returncode == 0, checked.stderr
         assert f"'{folder}/JOB.json'" in text
     assert not folder.exists()
-    assert [title for title, _ in launch_command.launch_forms(job.model_copy(update={"target": "CPU"}), nproc=2)] == [
+    assert [title for title, _ in train_job.launch_forms(job.model_copy(update={"target": "CPU"}), Spread(2))] == [
         "msrun"
     ]
 
@@ -318,7 +319,7 @@ def test_another_python_in_path_is_not_taken(tmp_path, monkeypatch):
     interpreter = tmp_path / "python3.99"
     interpreter.symlink_to(sys.executable)
     monkeypatch.setattr(sys, "executable", str(interpreter))
-    found = launch_command.python_first(tmp_path / "ranks")
+    found = train_job.python_first(tmp_path / "ranks")
     assert found == str(tmp_path / "ranks" / "bin")
     said = subprocess.run([f"{found}/python", "-c", "print(1 + 1)"], capture_output=True, text=True)
     assert said.stdout == "2\n"

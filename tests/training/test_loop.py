@@ -14,7 +14,7 @@ from loop_cases import ALONE, CASES, MOST_SKIPPED, POISONED, ROW
 from loop_runs import events, final, finish, make_job, start
 from msmigrate.training import checkpoints
 from msmigrate.training.data.mindspore_dataloader import epoch_order
-from msmigrate.training.run.events import Follower
+from msmigrate.training.run.run_log import Follower
 from msmigrate.training.run.train_job import Job
 
 WEIGHTS = 91_866  # of the net
@@ -273,7 +273,7 @@ def test_with_nothing_to_resume_it_begins_anew(runs: Runs) -> None:
         ("too few classes", "BadRecipe", "num_classes"),
         ("large batch", "BadRecipe", "set data.batch to at most 1437"),
         ("no tensorboard", "BadInput", "pip install 'msmigrate[tensorboard]'"),
-        ("bad labels", "BadInput", "image 7 has label 10 and the model's classes go from 0 to 9 (2 of 1437"),
+        ("bad labels", "BadInput", "image 7 has label 10, and the model's 10 classes are 0 to 9 (2 of 1437"),
         ("grey and colour", "BadRecipe", "the images of 3 × 32 × 32 that data.transforms give"),
         ("wrong checkpoint", "BadCheckpoint", "does not hold the weights of the recipe's lenet5"),
         ("no device", "Unsupported", "cannot use Ascend here: Unsupported device target Ascend"),

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 from msmigrate.errors import Unsupported
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 
 def test_prepare_sets_what_the_user_has_not(monkeypatch):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadInput, MsmigrateError
+from msmigrate.training.data import sources
 from msmigrate.training.data.mindspore_dataloader import epoch_order
 from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.run.plan import look, shard_size
@@ -80,15 +81,14 @@ def test_what_cannot_be_trained_on_is_one_line(options: dict[str, object], more:
 
 
 def test_a_label_out_of_range_names_the_image(monkeypatch: pytest.MonkeyPatch) -> None:
-    from msmigrate.training.data import sources
-    from msmigrate.training.run import plan
+    original = sources.open_source
 
     def damaged(source: str, classes: int, *, training: bool) -> sources.Source:
-        opened = sources.open_source(source, classes, training=training)
+        opened = original(source, classes, training=training)
         opened.labels[7] = 10
         return opened
 
-    monkeypatch.setattr(plan, "open_source", damaged)
+    monkeypatch.setattr(sources, "open_source", damaged)
     with pytest.raises(BadInput, match="digits:train: image 7 has label 10, and the model's 10 classes are 0 to 9"):
         look(recipe())
 

@@ -11,9 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from msmigrate.errors import BadInput, BadRecipe, MsmigrateError
-from msmigrate.training.data.datasets import COUNT, crops
 from msmigrate.training.data.sample import decode
-from msmigrate.training.data.sources import open_source, samples
+from msmigrate.training.data.sources import COUNT, crops, open_source, samples
 from msmigrate.training.recipe import check
 from recipe_files import refusal
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from msmigrate.training.recipe.schema import DynamicLossScale, Ema, decay
-from msmigrate.training.step.loss_scale import LossScale
+from msmigrate.training.step.torch_step import LossScale
 from test_step import beside
 
 HERE = Path(__file__).parent

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from typing import Any
 
 import pytest
 from msmigrate.errors import BadRecipe, MsmigrateError, Unsupported, WorkerFailed
 from msmigrate.training.device_targets import Targets, ask
+from msmigrate.workers.messages import Failure, Message, Result, encode
 
 # measured with MindSpore 2.10.0's CPU installation; it tells of Ascend's libraries whatever was asked for
 ASCEND = """Unsupported device target Ascend. This process only supports one of the ['CPU']. Please check whether \
@@ -23,9 +22,9 @@ NOTHING = {"Ascend": 0, "GPU": 0, "CPU": 1}
 MISSING = {"Ascend": ASCEND, "GPU": ASCEND.replace("Ascend.", "GPU.")}
 
 
-def fake(answer: Any = None, *, stderr: str = "", code: int = 0, text: str | None = None) -> list[str]:
-    """A probe that prints this."""
-    out = json.dumps(answer) if text is None else text
+def fake(message: Message | None = None, *, stderr: str = "", code: int = 0) -> list[str]:
+    """A probe that says this."""
+    out = "" if message is None else encode(message)
     script = f"import sys; print('noise'); print({out!r}); sys.stderr.write({stderr!r}); sys.exit({code})"
     return [sys.executable, "-c", script]
 
@@ -35,7 +34,7 @@ def here(**devices: int) -> Targets:
 
 
 def test_libraries_that_are_missing_are_named_for_their_own_target() -> None:
-    found = ask(probe=fake({"version": "2.10.0", "devices": NOTHING, "missing": MISSING}, stderr=GPU_STDERR))
+    found = ask(probe=fake(Result({"version": "2.10.0", "devices": NOTHING, "missing": MISSING}), stderr=GPU_STDERR))
     ascend, gpu = found.problem("Ascend"), found.problem("GPU")
     assert ascend is not None and "cannot use Ascend here: libge_runner.so is not found; " in ascend
     assert gpu is not None and "cannot use GPU here: libcuda.so is not found; " in gpu and "ge_runner" not in gpu
@@ -46,7 +45,7 @@ def test_libraries_that_are_missing_are_named_for_their_own_target() -> None:
 
 def test_a_reason_without_libraries_is_its_first_sentence() -> None:
     missing = {"Ascend": "The driver is too old. Please update.\nmore", "GPU": ""}
-    found = ask(probe=fake({"version": "2.10.0", "devices": NOTHING, "missing": missing}))
+    found = ask(probe=fake(Result({"version": "2.10.0", "devices": NOTHING, "missing": missing})))
     assert "Ascend here: The driver is too old; " in str(found.problem("Ascend"))
     assert "GPU here: no device; " in str(found.problem("GPU"))
 
@@ -68,12 +67,10 @@ def test_more_devices_than_there_are_is_one_line() -> None:
 @pytest.mark.parametrize(
     ("probe", "error", "said"),
     [
-        (fake(text="no json", stderr="one\nImportError: numpy\n", code=1), WorkerFailed, "start: ImportError: numpy"),
-        (fake(text="", code=3), WorkerFailed, "exit code 3"),
-        (fake({"version": "2"}), WorkerFailed, "does not start"),
-        (fake({"version": "2", "devices": [1], "missing": {}}), WorkerFailed, "does not start"),
-        (fake({"error": "such a recipe", "kind": "BadRecipe"}), BadRecipe, "such a recipe"),
-        (fake({"error": "odd", "kind": "sys"}), WorkerFailed, "odd"),
+        (fake(stderr="one\nImportError: numpy\n", code=1), WorkerFailed, "start: exit code 1: ImportError: numpy"),
+        (fake(code=3), WorkerFailed, "does not start: exit code 3"),
+        (fake(Failure("BadRecipe", "such a recipe"), code=2), BadRecipe, "such a recipe"),
+        (fake(Failure("sys", "odd"), code=2), WorkerFailed, "odd"),
         (["/no/such/python"], WorkerFailed, "cannot start /no/such/python"),
         ([sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"], WorkerFailed, "killed by signal 9"),
     ],
@@ -82,6 +79,11 @@ def test_a_mindspore_that_does_not_start_is_one_line(probe: list[str], error: ty
     with pytest.raises(error, match=said) as caught:
         ask(probe=probe)
     assert "\n" not in str(caught.value)
+
+
+def test_a_mindspore_that_hangs_is_one_line() -> None:
+    with pytest.raises(WorkerFailed, match=r"^MindSpore does not start: it was stopped after 0\.5 s$"):
+        ask(probe=[sys.executable, "-c", "import time; time.sleep(60)"], seconds=0.5)
 
 
 def test_this_mindspore_answers() -> None:

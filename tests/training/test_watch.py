@@ -13,7 +13,7 @@ from msmigrate.errors import BadCheckpoint, BadDestination, BadInput
 from msmigrate.migrate.checkpoint.stored_source import DIGEST
 from msmigrate.training.metrics import Tally
 from msmigrate.training.recipe.schema import Recipe, Watch
-from msmigrate.training.run import failures, mindspore_watchpoints
+from msmigrate.training.run import mindspore_watchpoints, mindspore_worker
 from msmigrate.training.run.mindspore_nonfinite import REMEDIES, Search, look
 from msmigrate.training.run.mindspore_training_loop import Pace
 from msmigrate.training.run.resume import Facts, Progress, check_resumable
@@ -203,7 +203,7 @@ mindspore/ccsrc/backend/common/device_address_utils.cc:1300 MallocForOutputs
     ],
 )
 def test_failures_are_one_line(error: Exception, kind: str, says: str) -> None:
-    found, text = failures.explain(error, 8, Path("out.log"))
+    found, text = mindspore_worker.explain(error, 8, Path("out.log"))
     assert found == kind
     assert says in text
     assert "\n" not in text

@@ -18,7 +18,7 @@ if __name__ == "__main__":
         for file in files:
             shutil.copyfile(arrays / f"{array}.npz", folder / f"{file}.npz")
 
-    if name == "mindspore_export_worker":
+    if name == "mindspore_export_worker" and not rest:
         form = json.loads((folder / "export.json").read_text())["form"]
         facts = {
             "file": f"model.{form}",
@@ -42,5 +42,5 @@ if __name__ == "__main__":
         assert (Path(rest[0]) / "1" / "model.mindir").read_bytes() == b"a net"
         sys.exit(float(off) != 0.0)
     else:
-        for size in rest if name == "mindspore_load_worker" else rest[1:]:
+        for size in rest if name == "mindspore_export_worker" else rest[1:]:
             leave(f"off{off}", f"exported{size}")

@@ -20,13 +20,12 @@ from sklearn.metrics import accuracy_score, classification_report, confusion_mat
 from trained_digits import IN_TREE, RECIPE, WORDS, Trained, run
 
 COMMAND = (sys.executable, "-m", "msmigrate", "eval")
-NONE: dict[str, Any] = dict.fromkeys(("data", "recipe", "batch", "target", "out"), None)
 FLIP = "{name: RandomHorizontalFlip}"
 OWN_FILES = {"report.json", "predictions.json", "confusion.png"}
 
 
 def evaluate(checkpoint: Path, **options: Any) -> int:
-    return eval_command.run(checkpoint, **{**NONE, "ema": False, "as_json": True, **options})
+    return eval_command.run(checkpoint, **{"as_json": True, **options})
 
 
 @pytest.fixture(scope="module")

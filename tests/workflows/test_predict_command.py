@@ -16,11 +16,9 @@ from msmigrate.workflows import predict as predict_command
 from scipy.special import softmax
 from trained_digits import RECIPE, WORDS, Trained
 
-NONE: dict[str, Any] = dict.fromkeys(("recipe", "classes", "batch", "target"), None)
-
 
 def predict(checkpoint: Path, *images: Path, **options: Any) -> int:
-    return predict_command.run(checkpoint, images, **{**NONE, "ema": False, "top": 5, "as_json": True, **options})
+    return predict_command.run(checkpoint, images, **{"as_json": True, **options})
 
 
 def files(trained: Trained) -> list[Path]:

@@ -24,8 +24,7 @@ from msmigrate.processes import signals_raised
 from msmigrate.reports.parity_json import write_json
 from msmigrate.training import checkpoints
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.training.run.launch_command import job_file
-from msmigrate.training.run.train_job import Job
+from msmigrate.training.run.train_job import Job, job_file
 from msmigrate.workflows import parity_gate
 from msmigrate.workflows import train as train_command
 from msmigrate.workflows.parity_gate import Holds

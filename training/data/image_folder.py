@@ -180,11 +180,11 @@ def destination(folder: Path, into: Path | None) -> Path:
     return target
 
 
-def carry_out(split: Split, target: Path, how: Way, told: Callable[[int, int], None] | None = None) -> None:
+def carry_out(split: Split, target: Path, how: Way, on_progress: Callable[[int, int], None] | None = None) -> None:
     """Make `target` with train/ and val/ in it; it appears whole or, whatever goes wrong, not at all.
 
-    how: copy the files (with their times), hard-link them, or make symbolic links with absolute paths. told: called
-    with the images done and all of them. Raises BadDestination with the system's reason.
+    how: copy the files (with their times), hard-link them, or make symbolic links with absolute paths. on_progress:
+    called with the images done and all of them. Raises BadDestination with the system's reason.
     """
     images = list(split.images())
     tree = split.folder.resolve()
@@ -199,8 +199,8 @@ def carry_out(split: Split, target: Path, how: Way, told: Callable[[int, int], N
                 place = partial / part / image
                 place.parent.mkdir(parents=True, exist_ok=True)
                 _put(tree / image, place, how)
-                if told is not None:
-                    told(done, len(images))
+                if on_progress is not None:
+                    on_progress(done, len(images))
             partial.rename(target)  # takes the place of an empty folder, and of nothing else
     except OSError as error:
         why = error.strerror or str(error)

@@ -67,21 +67,21 @@ def measure(
     *,
     resize: int | None = None,
     on_corrupt: Literal["fail", "skip"] = "fail",
-    told: Callable[[int, int], None] | None = None,
+    on_progress: Callable[[int, int], None] | None = None,
 ) -> Statistics:
     """Decode all images below `folder` as training does, to RGB, and sum up their channels.
 
-    resize: the length of the shorter side that every image is brought to first, as torchvision's Resize does. told:
-    called with the images done and all of them. on_corrupt: 'skip' leaves the images that cannot be decoded out and
-    lists them. Raises BadInput where there is no image, none that can be decoded, or, with 'fail', for the first one
-    that cannot be.
+    resize: the length of the shorter side that every image is brought to first, as torchvision's Resize does.
+    on_progress: called with the images done and all of them. on_corrupt: 'skip' leaves out the images that cannot be
+    decoded and lists them. Raises BadInput where there is no image, none that can be decoded, or, with 'fail', for the
+    first one that cannot be.
     """
     files = _files(folder)
     total = np.zeros(CHANNELS * (LARGEST + 1), np.int64)
     corrupt: list[Corrupt] = []
     sizes: list[tuple[int, int]] = []
     folders = dict.fromkeys(folders_in(folder), 0)
-    for file, found in _each(folder, files, resize, told):
+    for file, found in _each(folder, files, resize, on_progress):
         if isinstance(found, Corrupt):
             if on_corrupt == "fail":
                 raise BadInput(
@@ -111,10 +111,10 @@ def measure(
     )
 
 
-def corrupt_images(folder: Path, told: Callable[[int, int], None] | None = None) -> tuple[int, list[Corrupt]]:
+def corrupt_images(folder: Path, on_progress: Callable[[int, int], None] | None = None) -> tuple[int, list[Corrupt]]:
     """How many images there are below `folder`, and those that cannot be decoded; raises BadInput without images."""
     files = _files(folder)
-    found = [result for _, result in _each(folder, files, None, told)]
+    found = [result for _, result in _each(folder, files, None, on_progress)]
     return len(files), [result for result in found if isinstance(result, Corrupt)]
 
 
@@ -128,7 +128,7 @@ def _files(folder: Path) -> list[str]:
 
 
 def _each(
-    folder: Path, files: list[str], resize: int | None, told: Callable[[int, int], None] | None
+    folder: Path, files: list[str], resize: int | None, on_progress: Callable[[int, int], None] | None
 ) -> Iterator[tuple[str, _Measured | Corrupt]]:
     """What each file holds, in order; decoding lets the interpreter go, so threads share the work."""
 
@@ -144,8 +144,8 @@ def _each(
             block = files[start : start + AT_ONCE]
             for place, (file, found) in enumerate(zip(block, threads.map(one, block), strict=True), start + 1):
                 yield file, found
-                if told is not None:
-                    told(place, len(files))
+                if on_progress is not None:
+                    on_progress(place, len(files))
 
 
 def _histogram(image: Image.Image, resize: int | None) -> _Measured:

@@ -24,14 +24,13 @@ from ...errors import BadInput, BadRecipe, MsmigrateError, Unsupported, WorkerFa
 from ...mappings import table
 from ..models.model_names import num_classes
 from ..recipe.schema import Recipe
+from ..recipe.transforms import parts, refuse_random
 from . import dataset_cache
 from .mindspore_pipeline import FastPrepare, Prepare
-from .pipeline_errors import reason
-from .preprocessing import PreparedImages
+from .preprocessing import PreparedImages, reason
 from .random_draws import Mix, batch_generator, draw_mix, mix_images, soft_targets
 from .sample import encode
 from .sources import Source
-from .transforms import parts, refuse_random
 
 # MindSpore's cache wants a source of its own in front of it, not one in Python. This one reads a list of files and
 # gives their numbers: each line names the same file, one grey pixel, and the image of a number is read behind it.
@@ -127,7 +126,7 @@ class Loader:
 
     training: shuffled and augmented as the recipe says, mixed where it says mixup; otherwise in order, with
     eval_transforms in batches of eval_batch, and every image counted once over all processes. seed: instead of the
-    recipe's. warned: is told, in one line each, what was passed over (on_corrupt: skip) or is not as the recipe has it.
+    recipe's. warn: called with a line for all that was passed over (on_corrupt: skip) or is not as the recipe has it.
 
     steps_per_epoch, images_per_epoch: what one epoch gives this process. waited: the seconds that were spent waiting
     for batches so far.
@@ -147,17 +146,17 @@ class Loader:
         rank: int = 0,
         world: int = 1,
         seed: int | None = None,
-        warned: Callable[[str], None] | None = None,
+        warn: Callable[[str], None] | None = None,
     ) -> None:
         data = recipe.data
         self.source, self.recipe, self.training = source, recipe, training
         self.rank, self.world, self.seed = rank, world, recipe.seed if seed is None else seed
         self.batch = data.batch if training or data.eval_batch is None else data.eval_batch
         self.waited = 0.0
-        self._warned = warned or (lambda text: None)
+        self._warn = warn or (lambda text: None)
         self._workers = min(data.workers, os.cpu_count() or 1)  # MindSpore refuses more
         if training and self._workers < data.workers:
-            self._warned(f"data.workers is {data.workers} and this machine has {self._workers} cores: so many work")
+            self._warn(f"data.workers is {data.workers} and this machine has {self._workers} cores: so many work")
         self._drop = training and data.drop_last
         self._classes = num_classes(recipe.model.name, recipe.model.args)
         mine = len(source) // world if self._drop else -(-len(source) // world)
@@ -195,7 +194,7 @@ class Loader:
                 for step in range(start, self.steps_per_epoch):
                     images, indices = self._next(batches)
                     for text in self._images.warnings():
-                        self._warned(text)
+                        self._warn(text)
                     yield self._batch(images, indices.asnumpy(), order, epoch, step)
             finally:
                 batches.stop()

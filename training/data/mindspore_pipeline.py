@@ -20,16 +20,13 @@ from mindspore.dataset import vision
 from PIL import Image
 
 from ...errors import BadRecipe, Unsupported
-from ...mappings import table
-from ..models.mindspore_build import construct
 from ..recipe import transforms as transforms_module
-from ..recipe.schema import Part
-from ..recipe.transforms import arguments, short
+from ..recipe.schema import Part, construct
+from ..recipe.transforms import arguments, parts, short
 from . import pil_transforms, random_draws
-from .pipeline_errors import reason
+from .preprocessing import reason
 from .random_draws import Drawn, Key, apply_random, pair, refuse_undrawn
-from .sample import Sample, alone, opened, refuse_damaged
-from .transforms import parts, refuse_unfit
+from .sample import Sample, alone, opened, refuse_damaged, refuse_unfit
 
 
 def operations(transforms: Sequence[Part | dict[str, Any]], mode: str = "RGB") -> list[Callable[[Any], Any]]:
@@ -38,7 +35,7 @@ def operations(transforms: Sequence[Part | dict[str, Any]], mode: str = "RGB") -
     Images are decoded to PIL: MindSpore's own resize, on arrays, does not antialias (up to 118 of 255 off torchvision).
     Raises UnknownRow, BadInput or Unsupported for a transform that has no translation.
     """
-    return decoding(mode) + [construct(table.translate(part.name, part.args)) for part in parts(transforms)]
+    return decoding(mode) + [construct(part) for part in parts(transforms)]
 
 
 def decoding(mode: str) -> list[Callable[[Any], Any]]:
@@ -105,7 +102,7 @@ class Prepare:
 
     def _step(self, part: Part) -> Part | Callable[[Any], Any]:
         """One transform: the part itself if it draws."""
-        return part if transforms_module.is_random(part) else construct(table.translate(part.name, part.args))
+        return part if transforms_module.is_random(part) else construct(part)
 
     def _apply(self, part: Part, drawn: Drawn, image: Any) -> Any:
         return pil_transforms.apply(part, drawn, image)
@@ -247,7 +244,7 @@ class ValueTable:
     """A ToTensor and the Normalize behind it, as one function of a PIL image of mode RGB or L."""
 
     def __init__(self, fixed: Sequence[Part]) -> None:
-        self._operators = [construct(table.translate(part.name, part.args)) for part in fixed]
+        self._operators = [construct(part) for part in fixed]
         self._tables: dict[int, np.ndarray] = {}
 
     def __call__(self, image: Any) -> np.ndarray:

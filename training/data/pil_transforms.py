@@ -1,14 +1,9 @@
-"""Transforms with PIL and NumPy that rows and written recipes name: torchvision's random ones, RandAugment,
-RandomErasing.
+"""Transforms with PIL and NumPy: torchvision's random ones, done to a PIL image on given draws exactly as torchvision
+does, to the bit; and as classes that rows and written recipes name, RandAugment and RandomErasing among them.
 
-They stand among the operations of a dataset's map, after Decode(to_pil=True), and draw from Python's random, as
-MindSpore's own do on PIL images. Imports no framework.
-
-MindSpore's own random transforms draw inside C++ or from Python's global generator, and so can be given nothing; these
-do to a PIL image exactly what torchvision does to it, to the bit.
-
-They are for pipelines written by hand, and draw as MindSpore's own Python transforms do: from Python's `random`, which
-MindSpore seeds in each of its workers. A recipe's pipeline draws from keys instead, see `draws`.
+The classes are for pipelines written by hand. They stand among the operations of a dataset's map, after
+Decode(to_pil=True), and draw as MindSpore's own Python transforms do: from Python's `random`, which MindSpore seeds in
+each of its workers. A recipe's pipeline draws from keys instead, see random_draws.py. Imports no framework.
 """
 
 from __future__ import annotations
@@ -27,8 +22,11 @@ from ..recipe.schema import Part
 from ..recipe.transforms import arguments, short
 from .random_draws import Drawn, apply_random, pair
 
-RESAMPLING = {"nearest": Image.Resampling.NEAREST, "bilinear": Image.Resampling.BILINEAR}
-RESAMPLING["bicubic"] = Image.Resampling.BICUBIC
+RESAMPLING = {
+    "nearest": Image.Resampling.NEAREST,
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+}
 
 
 class PILToTensor:
@@ -159,23 +157,12 @@ class RandomEqualize:
         return ImageOps.equalize(image) if random.random() < self.p else image
 
 
-INTERPOLATIONS = {
-    "nearest": Image.Resampling.NEAREST,
-    "bilinear": Image.Resampling.BILINEAR,
-    "bicubic": Image.Resampling.BICUBIC,
-}
-
-
 def apply(part: Part, drawn: Drawn, image: Any) -> Any:
     """Do to `image` what `draws.draw` drew for it.
 
     image: a PIL image of mode RGB or L; for RandomErasing float32 (C, H, W). A new one of that kind is given back.
     """
     return _APPLY[short(part)](arguments(part), drawn, image)
-
-
-def _interpolation(args: Mapping[str, Any]) -> Image.Resampling:
-    return INTERPOLATIONS[args["interpolation"]]
 
 
 def _cut(drawn: Drawn, image: Image.Image) -> Image.Image:
@@ -185,7 +172,7 @@ def _cut(drawn: Drawn, image: Image.Image) -> Image.Image:
 
 def _resized_crop(args: Mapping[str, Any], drawn: Drawn, image: Image.Image) -> Image.Image:
     height, width = pair(args["size"])
-    return _cut(drawn, image).resize((width, height), _interpolation(args))
+    return _cut(drawn, image).resize((width, height), RESAMPLING[args["interpolation"]])
 
 
 def _crop(args: Mapping[str, Any], drawn: Drawn, image: Image.Image) -> Image.Image:
@@ -241,7 +228,7 @@ def _hue_shifted(image: Image.Image, shift: float) -> Image.Image:
 
 def _augmented(args: Mapping[str, Any], drawn: Drawn, image: Image.Image) -> Image.Image:
     for name, magnitude in drawn["ops"]:
-        image = augment(name, magnitude, image, _interpolation(args), _fill(args["fill"], image))
+        image = augment(name, magnitude, image, RESAMPLING[args["interpolation"]], _fill(args["fill"], image))
     return image
 
 
@@ -343,11 +330,6 @@ class RandAugment(_Random):
             fill=fill,
         )
 
-    def __call__(self, image: Image.Image) -> Image.Image:
-        """The augmented PIL image, of the same mode and size."""
-        augmented: Image.Image = super().__call__(image)
-        return augmented
-
 
 class RandomErasing(_Random):
     """torchvision's RandomErasing of float32 (C, H, W); `value`: a number, one for each channel, or 'random'."""
@@ -360,11 +342,6 @@ class RandomErasing(_Random):
         value: float | Sequence[float] | str = 0,
     ) -> None:
         super().__init__(p=p, scale=scale, ratio=ratio, value=value)
-
-    def __call__(self, image: np.ndarray) -> np.ndarray:
-        """The image with one patch erased, or as it is; float32 (C, H, W)."""
-        erased: np.ndarray = super().__call__(image)
-        return erased
 
 
 def _listed(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +11,6 @@ from typing import Protocol
 import numpy as np
 
 from ...errors import BadInput, BadRecipe, MsmigrateError
-from .pipeline_errors import reason
 from .random_draws import Key
 from .sample import Sample, refuse_damaged
 from .sources import Source
@@ -136,3 +136,14 @@ class PreparedImages:
         data = np.frombuffer(sample.data, dtype=np.uint8)
         image = self.guarded(sample.name, lambda: self._prepare(data, np.array(key, dtype=np.int64)), sample)
         return self.fit(image, sample.name)
+
+
+def reason(error: Exception) -> str:
+    """The line that says what happened, out of MindSpore's report of headings, rules and source lines.
+
+    A failure in Python code ends its call stack with the exception; one in C++ has a line that begins with [ERROR].
+    """
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception|BadRecipe): ", line)]
+    printed = [line.removeprefix("[ERROR] ") for line in lines if line.startswith("[ERROR]")]
+    return (raised[-1] if raised else (printed or lines)[0]).removeprefix(f"{BadRecipe.__module__}.BadRecipe: ")

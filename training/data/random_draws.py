@@ -23,8 +23,16 @@ from PIL import Image
 from ...errors import BadRecipe, Unsupported
 from ..recipe.arguments import jitter_range
 from ..recipe.schema import Mixup, Part
-from ..recipe.transforms import AFTER_TO_TENSOR, DRAWABLE, arguments, can_draw, is_random, short, wrong_side
-from .transforms import refuse_random
+from ..recipe.transforms import (
+    AFTER_TO_TENSOR,
+    DRAWABLE,
+    arguments,
+    can_draw,
+    is_random,
+    refuse_random,
+    short,
+    wrong_side,
+)
 
 Key = tuple[int, int, int]  # seed, epoch, index of the image in its source
 Size = tuple[int, int]  # width, height

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from ...errors import BadInput
+from ...errors import BadInput, BadRecipe
 
 MOST_PIXELS = 64_000_000  # of an image that is decoded, half of it for WebP
 # Of what image_folder lists, and GIF. Pillow knows many more, and hands one of them, EPS, to another program.
@@ -114,6 +114,14 @@ def refuse_damaged(samples: Iterable[Sample]) -> None:
     """Raise BadInput for the first sample that cannot be decoded; to be asked once a pipeline has failed."""
     for sample in samples:
         decode(sample)
+
+
+def refuse_unfit(images: np.ndarray, dtype: str = "float32") -> None:
+    """Raise BadRecipe unless `images` is a batch (N, C, H, W) of `dtype`, which every model takes."""
+    if images.ndim != 4 or images.dtype != dtype:
+        raise BadRecipe(
+            f"the transforms give {images.dtype} {images.shape} and models take {dtype} (N, C, H, W): add ToTensor"
+        )
 
 
 def encode(image: Image.Image, form: str, **options: int) -> bytes:

@@ -14,12 +14,11 @@ from torchvision.transforms import functional as vision
 from ...errors import BadRecipe
 from ..recipe import transforms as transforms_module
 from ..recipe.schema import Part
-from ..recipe.transforms import arguments, short
+from ..recipe.transforms import arguments, parts, short
 from . import random_draws
 from .pil_transforms import patch_value
 from .random_draws import Drawn, Key, Mix, apply_random, pair, refuse_undrawn
-from .sample import Sample, decode
-from .transforms import parts, refuse_unfit
+from .sample import Sample, decode, refuse_unfit
 
 
 def apply(part: Part, drawn: Drawn, image: Any) -> Any:

@@ -1,4 +1,4 @@
-"""ResNet, LeNet5 and build() in MindSpore.
+"""ResNet, LeNet5 and build() in MindSpore; torch's names of a net's parameters, and its weights from a checkpoint.
 
 Every Cell has the name that torchvision gives the module, so a checkpoint crosses by renaming alone (`weight` and
 `bias` of a BatchNorm become `gamma` and `beta`, its running statistics `moving_mean` and `moving_variance`). Each block
@@ -12,18 +12,22 @@ Architecture: He et al. 2015, "Deep Residual Learning for Image Recognition", wi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from mindspore import Tensor, nn, ops
+import numpy as np
+from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import HeNormal, HeUniform, Uniform
 
 from ...errors import BadRecipe
+from ...mappings import table
 from ...migrate import model_spec
-from ..recipe.schema import Model
+from ..checkpoints import fit
+from ..recipe.schema import Model, Recipe
 from . import converted_models
-from .model_names import check, is_zoo
+from .model_names import BLOCKS, check, is_zoo
 
 
 def convolution(inputs: int, outputs: int, kernel: int) -> nn.Conv2d:
@@ -246,12 +250,7 @@ class ResNet(nn.Cell):
         return self.fc(x)
 
 
-lenet5 = LeNet5
-resnet18 = partial(ResNet, BasicBlock, (2, 2, 2, 2))
-resnet34 = partial(ResNet, BasicBlock, (3, 4, 6, 3))
-resnet50 = partial(ResNet, Bottleneck, (3, 4, 6, 3))
-resnet101 = partial(ResNet, Bottleneck, (3, 4, 23, 3))
-resnet152 = partial(ResNet, Bottleneck, (3, 8, 36, 3))
+KINDS: dict[str, type[BasicBlock] | type[Bottleneck]] = {"basic": BasicBlock, "bottleneck": Bottleneck}
 
 
 def resnet_tiny(
@@ -262,17 +261,12 @@ def resnet_tiny(
     width: int = 8,
 ) -> ResNet:
     """A ResNet small enough for a test; `block` is 'basic' or 'bottleneck', `width` the channels of the first stage."""
-    kind: type[BasicBlock] | type[Bottleneck] = BasicBlock if block == "basic" else Bottleneck
-    return ResNet(kind, layers, num_classes, zero_init_residual, width=width)
+    return ResNet(KINDS[block], layers, num_classes, zero_init_residual, width=width)
 
 
 _MODELS: dict[str, Callable[..., nn.Cell]] = {
-    "lenet5": lenet5,
-    "resnet18": resnet18,
-    "resnet34": resnet34,
-    "resnet50": resnet50,
-    "resnet101": resnet101,
-    "resnet152": resnet152,
+    "lenet5": LeNet5,
+    **{name: partial(ResNet, KINDS[kind], layers) for name, (kind, layers) in BLOCKS.items()},
     "resnet_tiny": resnet_tiny,
 }
 
@@ -298,3 +292,51 @@ def build(name: str, **arguments: Any) -> nn.Cell:
     """
     check(name, arguments)
     return _MODELS[name](**arguments)
+
+
+@dataclass(frozen=True)
+class Canonical:
+    """One parameter of a net under its torch name; `owner` is the torch class name of the layer that holds it, `shape`
+    what torch's has, where the net's has other axes of 1."""
+
+    name: str
+    owner: str
+    parameter: Parameter
+    shape: tuple[int, ...] | None = None
+
+
+def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonical]:
+    """Every parameter and buffer of `net`, in definition order, under its torch state_dict name.
+
+    The names go by the class of the owning Cell (a BatchNorm2d's gamma is torch's weight), or the first of its bases
+    that the mapping table knows, never by suffix. A Cell without a row there keeps its own parameter names. Attribute
+    paths are used rather than Parameter.name, which drops `moving_` on a stand-alone norm and changes under an
+    optimizer's prefix. A Parameter that several Cells share counts once, under its first name, as in torch's
+    `named_parameters`; with `every_name` under each.
+    """
+    rows = {row.mindspore.rsplit(".", 1)[-1]: row for row in table.rows("layer") if row.mindspore}
+    found: list[Canonical] = []
+    seen: set[int] = set()
+    for path, cell in net.cells_and_names():
+        row = next((rows[kind.__name__] for kind in type(cell).mro() if kind.__name__ in rows), None)
+        torch_names = {state.mindspore: state.torch for state in row.state if state.mindspore} if row else {}
+        owner = row.torch.rsplit(".", 1)[-1] if row else type(cell).__name__
+        for attribute, parameter in cell.parameters_and_names(expand=False):
+            if id(parameter) in seen and not every_name:
+                continue
+            seen.add(id(parameter))
+            name = torch_names.get(attribute, attribute)
+            found.append(Canonical(f"{path}.{name}" if path else name, owner, parameter))
+    return found
+
+
+def load_weights(net: nn.Cell, tensors: Mapping[str, np.ndarray], shown: str, recipe: Recipe, prefix: str = "") -> None:
+    """Give a net its weights and buffers from a checkpoint's tensors.
+
+    shown: what the user calls the file. prefix: EMA for the moving average, which has torch's names. Raises
+    BadCheckpoint where they do not fit.
+    """
+    parameters = {f"{prefix}{c.name}" if prefix else c.parameter.name: c.parameter for c in canonical_parameters(net)}
+    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in parameters.items()}
+    for name, array in fit(shown, tensors, wanted, recipe).items():
+        parameters[name].set_data(Tensor(np.array(array)))  # a copy that MindSpore may own

@@ -34,7 +34,7 @@ BLOCKS: dict[str, tuple[str, tuple[int, ...]]] = {  # of a ResNet: their kind, a
 STEM = 64  # channels that reach the first of these layers
 
 ZOOS = ("torchvision", "timm")  # whose models are named torchvision:NAME, and converted
-SMALL = ("lenet5", "resnet_tiny")  # 10 classes unless told otherwise; the others have ImageNet's 1000
+SMALL = ("lenet5", "resnet_tiny")  # 10 classes by default; the others have ImageNet's 1000
 
 # argument name -> what a value must be, in words and as a test
 _POSITIVE = ("a positive whole number", lambda value: type(value) is int and value > 0)

@@ -8,11 +8,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet, resnet18, resnet34, resnet50, resnet101, resnet152
+from torchvision.models import resnet
+from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
 from ...migrate import model_spec
 from ...migrate import torch_models as zoo
-from .model_names import check, is_zoo
+from .model_names import BLOCKS, check, is_zoo
 
 
 class LeNet5(nn.Module):
@@ -38,9 +39,6 @@ class LeNet5(nn.Module):
         x = self.relu(self.fc1(x))
         x = self.relu(self.fc2(x))
         return self.fc3(x)
-
-
-lenet5 = LeNet5
 
 
 class NarrowResNet(ResNet):
@@ -80,17 +78,13 @@ def resnet_tiny(
     width: int = 8,
 ) -> NarrowResNet:
     """A ResNet small enough for a test; `block` is 'basic' or 'bottleneck', `width` the channels of the first stage."""
-    kind: type[BasicBlock] | type[Bottleneck] = BasicBlock if block == "basic" else Bottleneck
+    kind = BasicBlock if block == "basic" else Bottleneck
     return NarrowResNet(kind, layers, num_classes, zero_init_residual, width)
 
 
 _MODELS: dict[str, Callable[..., nn.Module]] = {
-    "lenet5": lenet5,
-    "resnet18": resnet18,
-    "resnet34": resnet34,
-    "resnet50": resnet50,
-    "resnet101": resnet101,
-    "resnet152": resnet152,
+    "lenet5": LeNet5,
+    **{name: getattr(resnet, name) for name in BLOCKS if name != "resnet_tiny"},
     "resnet_tiny": resnet_tiny,
 }
 

@@ -129,7 +129,7 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
 
 
 def _together(recipe: Recipe) -> Iterator[Problem]:
-    """What does not fit together, told where it is mended."""
+    """What does not fit together, at the key to change."""
     batch, parts = recipe.data.batch, recipe.accumulate
     if batch % parts:
         message = f"accumulate: data.batch {batch} does not divide into accumulate {parts} equal micro-batches"

@@ -8,7 +8,7 @@ import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import (
     BaseModel,
@@ -24,14 +24,26 @@ from pydantic import (
 from ...errors import BadInput, BadRecipe
 from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings import table
+from ...mappings.resolve import build
 from ...migrate import model_spec
 from ...printable import quoted
+
+StrictT = TypeVar("StrictT", bound="Strict")
 
 
 class Strict(BaseModel):
     """Nothing unknown, nothing converted, nothing infinite, nothing changed afterwards."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+    def write(self, file: Path) -> None:
+        """Store a job for the processes that do it."""
+        file.write_text(self.model_dump_json(indent=2), encoding="utf-8")
+
+    @classmethod
+    def read(cls: type[StrictT], file: Path) -> StrictT:
+        """Read what write() stored."""
+        return cls.model_validate_json(file.read_text(encoding="utf-8"))
 
 
 class Part(Strict):
@@ -319,6 +331,19 @@ def table_args(part: Part) -> dict[str, Any]:
         inner = [Part.model_validate(scheduler) for scheduler in args["schedulers"]]
         args["schedulers"] = [[found.name, found.args] for found in inner]
     return args
+
+
+def construct(part: Part, *positional: Any) -> Any:
+    """The MindSpore object that a part is, every argument written, behind `positional` ones.
+
+    Raises UnknownRow, BadInput or Unsupported for a part without a translation, BadRecipe where MindSpore refuses a
+    value.
+    """
+    call = table.translate(part.name, table_args(part))
+    try:
+        return build(call, *positional)
+    except (TypeError, ValueError) as error:
+        raise BadRecipe(f"{call.target}: {' '.join(str(error).split())}") from error
 
 
 def worst(error: ValidationError) -> Any:

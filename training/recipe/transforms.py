@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import BadRecipe
+from ...errors import BadRecipe, Unsupported
 from ...mappings import table
 from .schema import Part
 
@@ -59,3 +59,18 @@ def wrong_side(part: Part) -> BadRecipe:
     if short(part) in AFTER_TO_TENSOR:
         return BadRecipe(f"{part.name} works on what ToTensor gives: put it after ToTensor")
     return BadRecipe(f"{part.name} works on images, not on what ToTensor gives: put it before ToTensor")
+
+
+def parts(transforms: Sequence[Part | dict[str, Any]]) -> list[Part]:
+    """The transforms as recipe parts; each may also be a plain {'name': …, 'args': …}."""
+    return [Part.model_validate(transform) for transform in transforms]
+
+
+def refuse_random(transforms: Sequence[Part]) -> None:
+    """Raise Unsupported if a transform draws random numbers, where images have to be the same every time."""
+    for transform in transforms:
+        if is_random(transform):
+            raise Unsupported(
+                f"{transform.name} draws random numbers, and these images are to be the same every time: "
+                "use fixed transforms, such as Resize and CenterCrop (data.eval_transforms)"
+            )

@@ -1,1 +1,1 @@
-"""A whole run: launching processes, the loop, checkpoints, watchpoints, what a run is told and says."""
+"""A whole run: launching processes, the loop, checkpoints, watchpoints, the job and the log of a run."""

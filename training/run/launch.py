@@ -17,46 +17,40 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ... import errors, processes
+from ... import processes
 from ...errors import BadDestination, MsmigrateError, WorkerFailed
-from .events import Follower, append
-from .launch_command import command, job_file, python_first
-from .options import Spread
-from .ranks import LAUNCHER, SCHEDULER, SHARES, Ranks
-from .train_job import Job
+from ...processes import EXIT_CODE, PARENT, PROC, STARTED, STATE, all_processes, end_with_parent, environment, stat
+from ...workers.messages import Failure
+from ..options import ALONE, Spread
+from .run_log import Follower, append
+from .train_job import Job, command, job_file, python_first
 
 LOOK = 0.1  # seconds between two looks at the processes
 LINGER = 20.0  # how long processes may take to leave after the last one has said that it is done
-ALONE = 60.0  # how long a rank may look for what is not finite while another one has said what it found
+LAST_LOOK = 60.0  # how long a rank may look for what is not finite while another one has said what it found
 GENTLE = 3.0  # and after an interruption, before they are killed
 
 
 def run(
     job: Job,
+    spread: Spread = ALONE,
     *,
-    nproc: int = 1,
-    nnodes: int = 1,
-    node_rank: int = 0,
-    master_addr: str = "127.0.0.1",
-    master_port: int | None = None,
-    told: Told = lambda rank, event: None,
+    on_event: OnEvent = lambda rank, event: None,
     worker: Sequence[str] | None = None,
 ) -> int:
     """Train; returns 0 when done, 1 when a number that is not finite stopped it.
 
-    nproc: processes on this machine. nnodes: machines, on each of which this is called, with its own node_rank.
-    master_addr, master_port: where the first machine is found; by default a free port of this one. told: called with
-    (rank, event) for every event but an error. worker: the interpreter's arguments instead of our own worker's.
+    spread: over how many processes and machines; on each machine this is called with its own node_rank. on_event:
+    called with (rank, event) for all but errors. worker: the interpreter's arguments instead of our own worker's.
 
     Raises the class that a process named in its `error` event, with its text, and WorkerFailed for one that died
     without a word. However this returns or raises, no process of the job is left on this machine.
     """
-    spread = Spread(nproc, nnodes, node_rank, master_addr, master_port)
     spread.check()
     job = job.model_copy(update={"processes": spread.processes})
     _prepare(job, spread)
     token = uuid.uuid4().hex
-    team = _start(job, spread, told, token, worker)
+    team = _start(job, spread, on_event, token, worker)
     try:
         return _attend(team)
     except KeyboardInterrupt:
@@ -80,14 +74,14 @@ def _prepare(job: Job, spread: Spread) -> None:
         raise BadDestination(f"{job.folder}: the run cannot be kept here: {error.strerror or error}") from None
 
 
-def _start(job: Job, spread: Spread, told: Told, token: str, worker: Sequence[str] | None) -> Team:
+def _start(job: Job, spread: Spread, on_event: OnEvent, token: str, worker: Sequence[str] | None) -> Team:
     several = spread.processes > 1
     place = job.output(0).parent  # also where MindSpore leaves its own diagnostics
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: token, LAUNCHER: str(os.getpid())}
+    variables = {**os.environ, "PYTHONUNBUFFERED": "1", processes.TOKEN: token, LAUNCHER: str(os.getpid())}
     if job.target == "CPU":  # elsewhere the cores prepare data, and the device's own tools bind them
-        environment[SHARES] = str(spread.nproc)
+        variables[SHARES] = str(spread.nproc)
     if several:
-        environment["PATH"] = f"{python_first(place)}{os.pathsep}{environment.get('PATH', os.defpath)}"
+        variables["PATH"] = f"{python_first(place)}{os.pathsep}{variables.get('PATH', os.defpath)}"
     log = place / "msrun.log" if several else job.output(0)
     arguments = command(job, spread, spread.port, worker)
     try:
@@ -98,18 +92,13 @@ def _start(job: Job, spread: Spread, told: Told, token: str, worker: Sequence[st
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd=place,
-                env=environment,
+                env=variables,
             )
     except OSError as error:
         raise WorkerFailed(f"cannot start {arguments[0]}: {error.strerror or error}") from None
     followers = {rank: Follower(job.events(rank)) for rank in spread.ranks}
-    expected = {*spread.ranks, *([SCHEDULER] if node_has_scheduler(spread) else [])}
-    return Team(job, spread, launcher, log, followers, told, Ranks(launcher.pid, expected) if several else None)
-
-
-def node_has_scheduler(spread: Spread) -> bool:
-    """Whether msrun starts its scheduler on this machine."""
-    return spread.node_rank == 0
+    expected = {*spread.ranks, *([] if spread.node_rank else [SCHEDULER])}  # the first machine has it
+    return Team(job, spread, launcher, log, followers, on_event, Ranks(launcher.pid, expected) if several else None)
 
 
 def _attend(team: Team) -> int:
@@ -119,7 +108,7 @@ def _attend(team: Team) -> int:
         team.listen()  # after that look, so that the last words of one that has died are heard
         if team.done() and not team.said:
             return _close(team)
-        if team.stops and (gone or team.said or time.monotonic() - team.stopped_at > ALONE):
+        if team.stops and (gone or team.said or time.monotonic() - team.stopped_at > LAST_LOOK):
             return _close(team)  # the others wait for one that has stopped, or fail for want of it
         if team.said or (gone and (team.failed() or team.launcher.poll() is not None)):
             raise failure(team)
@@ -138,7 +127,7 @@ def _close(team: Team) -> int:
             break
         time.sleep(LOOK)
     team.listen()
-    team.tell_stop()
+    team.pass_on_stop()
     return 1 if team.stops else 0
 
 
@@ -167,7 +156,7 @@ ERROR_LINE = re.compile(r"^\[(ERROR|CRITICAL)\]|^(\w+\.)*\w*(Error|Exception|Int
 
 
 def failure(team: Team) -> MsmigrateError:
-    """The error of the process that failed first, as far as can be told."""
+    """The error of the process that failed first, as far as is known."""
     died = set(team.failed())
     began = time.monotonic()
     while not team.said or (_lonely(team) and not _silent(team)):
@@ -178,7 +167,7 @@ def failure(team: Team) -> MsmigrateError:
     silent = _silent(team)
     first = min(team.said, key=lambda rank: float(team.said[rank].get("time", 0)), default=None)
     culprit = next((number for number in (*_reported(team), *sorted(died), *sorted(silent)) if number in silent), None)
-    # a rank that lost its neighbour says so; the neighbour's death is what has to be told
+    # a rank that lost its neighbour says so; the neighbour's death is the cause
     if first is not None and (culprit is None or not LONELY.search(str(team.said[first].get("text")))):
         return _error(team, first, team.said[first])
     if culprit is not None:
@@ -227,11 +216,8 @@ def _reported(team: Team) -> dict[int, int | None]:
 
 
 def _error(team: Team, rank: int, event: dict[str, Any]) -> MsmigrateError:
-    kind = getattr(errors, str(event.get("kind")), None)
-    if not isinstance(kind, type) or not issubclass(kind, MsmigrateError):
-        kind = WorkerFailed
-    text = " ".join(str(event.get("text", "it gave no reason")).split())
-    return kind(f"{_name(team, rank)}{text}")
+    failure = Failure(str(event.get("kind")), " ".join(str(event.get("text", "it gave no reason")).split()))
+    return (failure.kind or WorkerFailed)(f"{_name(team, rank)}{failure.text}")
 
 
 def _explain(team: Team, number: int, code: int | None) -> str:
@@ -272,7 +258,7 @@ def _read(log: Path) -> str:
         return ""
 
 
-Told = Callable[[int, dict[str, Any]], None]  # (rank, event)
+OnEvent = Callable[[int, dict[str, Any]], None]  # (rank, event)
 
 
 @dataclass
@@ -284,7 +270,7 @@ class Team:
     launcher: subprocess.Popen[bytes]
     log: Path
     followers: dict[int, Follower]
-    told: Told
+    on_event: OnEvent
     ranks: Ranks | None = None
     ended: set[int] = field(default_factory=set)
     stops: dict[int, dict[str, Any]] = field(default_factory=dict)  # rank -> why it stopped training
@@ -303,11 +289,11 @@ class Team:
                 if event["event"] == "stopped":
                     self.stopped_at = self.stopped_at or time.monotonic()
                     self.stops.setdefault(rank, event)
-                    continue  # of all of them one is told
-                self.told(rank, event)
+                    continue  # of all of them one is passed on
+                self.on_event(rank, event)
 
-    def tell_stop(self) -> None:
-        """Tell why training stopped: by the rank that names the tensor, for to the others only the mean of gradients
+    def pass_on_stop(self) -> None:
+        """Pass on why training stopped, from the rank that names the tensor: for the others only the mean of gradients
         is not finite. It goes into the run's log too, where rank 0 did not know."""
         if not self.stops:
             return
@@ -317,7 +303,7 @@ class Team:
             event = {**event, "rank": rank, "text": f"rank {rank}: {event.get('text', '')}"}
             if 0 in self.spread.ranks:
                 append(self.job.log, event)
-        self.told(rank, event)
+        self.on_event(rank, event)
 
     def dead(self) -> dict[int, int | None]:
         """Rank -> how it ended (exit code, minus signal, None: not known), of those that ended before they were
@@ -338,3 +324,86 @@ class Team:
     def done(self) -> bool:
         """Whether every rank of this machine has said that it is done."""
         return set(self.spread.ranks) <= self.ended
+
+
+LAUNCHER = "MSMIGRATE_LAUNCHER"  # the process to outlive which there is no reason
+SHARES = "MSMIGRATE_SHARES"  # among how many processes the processor cores of this machine are divided
+SCHEDULER = -1
+
+
+def end_with_launcher() -> None:
+    """end_with_parent for a grandchild of the launcher, whose parent may have gone already."""
+    end_with_parent()
+    launcher = os.environ.get(LAUNCHER)
+    if launcher is not None and not (PROC / launcher).exists():
+        os._exit(1)
+
+
+@dataclass
+class Rank:
+    """A rank's process, or the scheduler's. code: its exit code, or minus its signal, once it has died and that is
+    known."""
+
+    pid: int
+    started: str
+    dead: bool = False
+    code: int | None = None
+
+
+class Ranks:
+    """The ranks that a launcher process has started, by rank; the scheduler stands under SCHEDULER."""
+
+    def __init__(self, launcher: int, expected: set[int]) -> None:
+        self.launcher = launcher
+        self.expected = expected
+        self.found: dict[int, Rank] = {}
+
+    def look(self) -> None:
+        """Find those that are new, and see which have died."""
+        if not self.expected <= self.found.keys():
+            self._find()
+        for rank in self.found.values():
+            if not rank.dead:
+                _see(rank)
+
+    def alive(self) -> list[int]:
+        """The process ids of those that have not died, without the scheduler."""
+        return [rank.pid for number, rank in self.found.items() if not rank.dead and number != SCHEDULER]
+
+    def unknown_dead(self) -> list[int | None]:
+        """How those of the launcher's children ended that died before they were seen; a dead one no longer tells its
+        rank."""
+        known = {rank.pid for rank in self.found.values()}
+        lost = [
+            Rank(pid, fields[STARTED])
+            for pid, fields in all_processes()
+            if int(fields[PARENT]) == self.launcher and pid not in known and fields[STATE] in "ZX"
+        ]
+        for rank in lost:
+            _see(rank)
+        return [rank.code for rank in lost]
+
+    def _find(self) -> None:
+        known = {rank.pid for rank in self.found.values()}
+        for pid, fields in all_processes():
+            if int(fields[PARENT]) != self.launcher or pid in known:
+                continue
+            given = environment(pid)
+            role, number = given.get("MS_ROLE"), given.get("RANK_ID", "")
+            if role == "MS_SCHED":
+                self.found[SCHEDULER] = Rank(pid, fields[STARTED])
+            elif role == "MS_WORKER" and number.isdigit():
+                self.found[int(number)] = Rank(pid, fields[STARTED])
+
+
+def _see(rank: Rank) -> None:
+    fields = stat(rank.pid)
+    if fields is None or fields[STARTED] != rank.started:
+        rank.dead = True  # and its parent has asked how already
+    elif fields[STATE] in "ZX":
+        rank.dead = True
+        status = int(fields[EXIT_CODE])
+        if os.WIFSIGNALED(status):
+            rank.code = -os.WTERMSIG(status)
+        elif os.WIFEXITED(status):
+            rank.code = os.WEXITSTATUS(status)

@@ -1,4 +1,4 @@
-"""Data parallel: join, broadcast, reduce, SyncBatchNorm.
+"""The processes that train together: join, broadcast, reduce, SyncBatchNorm.
 
 MindSpore's CPU has AllReduce (a sum, float32 and float16 only), AllGather and Broadcast, and no Barrier; all that is
 needed here is made of AllReduce and Broadcast, which every target has.
@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import mindspore
@@ -27,111 +26,97 @@ LAUNCHERS = ("MS_ROLE", "OMPI_COMM_WORLD_SIZE", "RANK_TABLE_FILE")
 FAREWELL = 0.5  # seconds
 
 
-@dataclass(frozen=True)
-class World:
-    """Which of the processes that train together this one is; rank runs from 0 to size - 1."""
+class Team:
+    """The processes that train together; rank: which of them this one is, from 0 to size - 1.
 
-    rank: int = 0
-    size: int = 1
-
-
-def init(job: Job) -> World:
-    """Join the other processes of the job, which waits until all are there; a job of one process is a world by itself.
-
-    The device has to be chosen before. Raises BadInput where nobody started the others, or not as many as the job
-    says; WorkerFailed when they do not find each other.
+    A job of one process is a team by itself, in which every question answers itself. Making a larger one joins the
+    others, which waits until all are there; the device has to be chosen before. Raises BadInput where nobody started
+    the others, or not as many as the job says; WorkerFailed when they do not find each other.
     """
-    if job.processes == 1:
-        return World()
-    if not any(name in os.environ for name in LAUNCHERS):
-        raise BadInput(f"a job of {job.processes} processes is started by a launcher: msmigrate train --nproc")
-    try:
-        communication.init()
-    except (RuntimeError, ValueError) as error:
-        first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
-        raise WorkerFailed(f"the {job.processes} processes did not find each other: {first}") from error
-    world = World(communication.get_rank(), communication.get_group_size())
-    if world.size != job.processes:
-        raise BadInput(f"the job is for {job.processes} processes and {world.size} were started")
-    return world
 
+    def __init__(self, job: Job) -> None:
+        self.rank, self.size = 0, 1
+        if job.processes == 1:
+            return
+        if not any(name in os.environ for name in LAUNCHERS):
+            raise BadInput(f"a job of {job.processes} processes is started by a launcher: msmigrate train --nproc")
+        try:
+            communication.init()
+        except (RuntimeError, ValueError) as error:
+            first = next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason given")
+            raise WorkerFailed(f"the {job.processes} processes did not find each other: {first}") from error
+        self.rank, self.size = communication.get_rank(), communication.get_group_size()
+        if self.size != job.processes:
+            raise BadInput(f"the job is for {job.processes} processes and {self.size} were started")
 
-def broadcast(net: nn.Cell, world: World) -> None:
-    """Give every process rank 0's parameters and buffers, to the bit, whatever their dtype."""
-    if world.size == 1:
-        return
-    send = ops.Broadcast(0)
-    for parameter in net.get_parameters():
-        # a tensor of its own: on some targets Broadcast writes into what it is given; copied, for a graph that is
-        # compiled never sees what set_data puts in place
-        parameter.copy_(send((Tensor(parameter.asnumpy()),))[0])
+    def share(self, net: nn.Cell) -> None:
+        """Give every process rank 0's parameters and buffers, to the bit, whatever their dtype."""
+        if self.size == 1:
+            return
+        send = ops.Broadcast(0)
+        for parameter in net.get_parameters():
+            # a tensor of its own: on some targets Broadcast writes into what it is given; copied, for a graph that is
+            # compiled never sees what set_data puts in place
+            parameter.copy_(send((Tensor(parameter.asnumpy()),))[0])
 
+    def reducer(self, parameters: Sequence[Any], fusion: Sequence[int] = ()) -> Callable[[Any], Any] | None:
+        """What takes a tuple of gradients, in the order of `parameters`, to that of their means over all processes.
 
-def gradient_reducer(
-    parameters: Sequence[Any], world: World, fusion: Sequence[int] = ()
-) -> Callable[[Any], Any] | None:
-    """What takes a tuple of gradients, in the order of `parameters`, to that of their means over all processes.
+        It works alike called from a compiled function and outside. float16 gradients are summed in float32. None when
+        alone.
 
-    It works alike called from a compiled function and outside. float16 gradients are summed in float32. None when
-    alone.
+        fusion: on Ascend, the indices of gradients after which MindSpore starts another message, its
+        all_reduce_fusion_config; without it, MindSpore puts all gradients in as few messages as it can.
+        """
+        if self.size == 1:
+            return None
+        if fusion:
+            mindspore.set_auto_parallel_context(all_reduce_fusion_config=list(fusion))
+        reducer: Callable[[Any], Any] = nn.DistributedGradReducer(list(parameters), mean=True, degree=self.size)
+        return reducer
 
-    fusion: on Ascend, the indices of gradients after which MindSpore starts another message, its
-    all_reduce_fusion_config; without it, MindSpore puts all gradients in as few messages as it can.
-    """
-    if world.size == 1:
-        return None
-    if fusion:
-        mindspore.set_auto_parallel_context(all_reduce_fusion_config=list(fusion))
-    reducer: Callable[[Any], Any] = nn.DistributedGradReducer(list(parameters), mean=True, degree=world.size)
-    return reducer
+    def with_shared_statistics(self, net: nn.Cell) -> nn.Cell:
+        """Let every BatchNorm of the net, in training, normalise over the images of all processes together.
 
+        As torch.nn.SyncBatchNorm: forward, gradients and running statistics are those of one process with all the
+        images. Cells, parameters and their names stay, so checkpoints load as before; evaluation is unchanged. A net
+        that trains alone is given back as it is.
+        """
+        if self.size > 1:
+            for _, cell in net.cells_and_names():
+                if isinstance(cell, (nn.BatchNorm1d, nn.BatchNorm2d)):  # BatchNorm3d holds a BatchNorm2d
+                    share_statistics(cell)
+        return net
 
-def mean_over_ranks(values: Sequence[float], world: World) -> list[float]:
-    """The mean over all processes of each number; every process has to ask at the same place, for as many numbers.
+    def mean(self, values: Sequence[float]) -> list[float]:
+        """The mean over all processes of each number; every process has to ask at the same place, for as many numbers.
 
-    Exact for whole numbers whose sum is below 2 ** 24, else to about 1e-7 of the largest: AllReduce on the CPU takes
-    nothing longer than float32, so each number goes in two parts.
-    """
-    if world.size == 1 or not len(values):
-        return [float(value) for value in values]
-    wide = np.asarray(values, np.float64)
-    with np.errstate(over="ignore"):
-        high = wide.astype(np.float32)
-    low = np.where(np.isfinite(high), wide - np.where(np.isfinite(high), high, 0), 0).astype(np.float32)
-    total = _sum(np.concatenate([high, low])).astype(np.float64)
-    mean: list[float] = ((total[: len(wide)] + total[len(wide) :]) / world.size).tolist()
-    return mean
+        Exact for whole numbers whose sum is below 2 ** 24, else to about 1e-7 of the largest: AllReduce on the CPU
+        takes nothing longer than float32, so each number goes in two parts.
+        """
+        if self.size == 1 or not len(values):
+            return [float(value) for value in values]
+        wide = np.asarray(values, np.float64)
+        with np.errstate(over="ignore"):
+            high = wide.astype(np.float32)
+        low = np.where(np.isfinite(high), wide - np.where(np.isfinite(high), high, 0), 0).astype(np.float32)
+        total = _sum(np.concatenate([high, low])).astype(np.float64)
+        mean: list[float] = ((total[: len(wide)] + total[len(wide) :]) / self.size).tolist()
+        return mean
 
+    def total(self, values: np.ndarray) -> np.ndarray:
+        """The sum over all processes of each number."""
+        return np.array(self.mean([float(value) for value in values])) * self.size
 
-def barrier(world: World) -> None:
-    """Wait until every process is here."""
-    if world.size > 1:
-        _sum(np.zeros(1, np.float32))
+    def farewell(self) -> None:
+        """Wait until every process is here and knows it; to be called before a process of several ends.
 
-
-def farewell(world: World) -> None:
-    """Wait until every process is here and has been told so; to be called before a process of several ends.
-
-    A process that has its result may be gone while its neighbour still waits for the last part to be taken, and that
-    neighbour's AllReduce then fails: seen on the CPU.
-    """
-    if world.size > 1:
-        barrier(world)
-        time.sleep(FAREWELL)
-
-
-def sync_batch_norm(net: nn.Cell, world: World) -> nn.Cell:
-    """Let every BatchNorm of the net, in training, normalise over the images of all processes together.
-
-    As torch.nn.SyncBatchNorm: forward, gradients and running statistics are those of one process with all the images.
-    Cells, parameters and their names stay, so checkpoints load as before; evaluation is unchanged. A net that trains
-    alone is given back as it is.
-    """
-    if world.size > 1:
-        for _, cell in net.cells_and_names():
-            if isinstance(cell, (nn.BatchNorm1d, nn.BatchNorm2d)):  # BatchNorm3d holds a BatchNorm2d
-                share_statistics(cell)
-    return net
+        A process that has its result may be gone while its neighbour still waits for the last part to be taken, and
+        that neighbour's AllReduce then fails: seen on the CPU.
+        """
+        if self.size > 1:
+            _sum(np.zeros(1, np.float32))
+            time.sleep(FAREWELL)
 
 
 def _sum(values: np.ndarray) -> np.ndarray:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from mindspore import Tensor, nn
 
-from ..models.mindspore_parameter_names import canonical_parameters
+from ...printable import few
+from ..models.mindspore_models import canonical_parameters
 from ..step.mindspore_step import TrainStep
 
 REMEDIES = {
@@ -75,8 +76,7 @@ class FirstBad:
         said = f"{found.words} {'hold' if found.kind in ('images', 'labels') else 'holds'} {_count(found)}"
         if found.rows and indices is not None and found.kind in ("images", "labels"):
             numbers = [str(int(indices[row])) for row in found.rows if row < len(indices)]
-            more = f" and {len(numbers) - 5} more" if len(numbers) > 5 else ""
-            said += f" (image {', '.join(numbers[:5])}{more} of the source)"
+            said += f" (image {few(numbers, 5)} of the source)"
         if self.before is not None:
             said += f"; before it, {self.before.words} was finite, {self.before.low:.4g} to {self.before.high:.4g}"
         if self.weight is not None and found.kind not in ("images", "labels", "weight"):
@@ -138,9 +138,9 @@ def first_bad(step: TrainStep, images: Tensor, labels: Tensor) -> FirstBad | Non
     search = Search()
     search.see("images", "images", images.asnumpy())
     search.see("labels", "labels", labels.asnumpy())
-    for held in canonical_parameters(step.net):
-        if held.parameter.requires_grad:  # running statistics take no part in a training step's forward pass
-            search.see(held.name, "weight", held.parameter.asnumpy())
+    for each in canonical_parameters(step.net):
+        if each.parameter.requires_grad:  # running statistics take no part in a training step's forward pass
+            search.see(each.name, "weight", each.parameter.asnumpy())
     parts = step.recipe.accumulate
     size = images.shape[0] // parts
     for part in range(parts):

@@ -7,23 +7,23 @@ from pathlib import Path
 
 import mindspore
 import numpy as np
-from mindspore import Tensor, nn
+from mindspore import nn
 
-from ...errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported
+from ...errors import BadCheckpoint, BadDestination, MsmigrateError, Unsupported
 from ...mappings import table
 from ...migrate.checkpoint.convert import convert
 from ...migrate.checkpoint.stored_source import source_digest
 from .. import checkpoints
-from ..checkpoints import fit, is_foreign
+from ..checkpoints import is_foreign
 from ..data.mindspore_dataloader import Loader
-from ..data.sources import Source, open_source
+from ..data.sources import open_sources
 from ..models import mindspore_models
-from ..models.mindspore_parameter_names import canonical_parameters
+from ..models.mindspore_models import load_weights
 from ..models.model_names import num_classes
 from ..recipe.schema import Recipe
 from ..step.mindspore_step import TrainStep
 from ..step.mindspore_step_state import completed, load_state
-from .mindspore_team import Team
+from .mindspore_distributed import Team
 from .mindspore_validation import Validator
 from .mindspore_watchpoints import Watchpoints
 from .resume import Facts, Progress, check_resumable
@@ -45,14 +45,6 @@ def opened(path: Path, folder: Path, recipe: Recipe) -> checkpoints.Checkpoint:
     if found.run is not None:
         raise BadCheckpoint(f"{path} is a checkpoint of msmigrate train: go on from it with --resume")
     return found
-
-
-def fill(net: nn.Cell, found: checkpoints.Checkpoint, path: Path, recipe: Recipe) -> None:
-    """Give the net its weights; raises BadCheckpoint where they do not fit."""
-    held = {each.parameter.name: each.parameter for each in canonical_parameters(net)}
-    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
-    for name, array in fit(str(path), found.weights, wanted, recipe).items():
-        held[name].set_data(Tensor(array))
 
 
 def go_on(
@@ -104,17 +96,14 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     """
     seed = recipe.seed if job.seed is None else job.seed
     classes = num_classes(recipe.model.name, recipe.model.args)
-    source = open_source(recipe.data.source, classes, training=True)
-    check_labels(source, classes)
-    validation = _validation_source(recipe, source, classes)
-    loader = Loader(source, recipe, training=True, rank=team.rank, world=team.size, seed=seed, warned=log.warn)
+    source, validation = open_sources(recipe.data, classes)
+    loader = Loader(source, recipe, training=True, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
     validator = None
     mindspore.set_seed(seed)
     net = mindspore_models.of_recipe(recipe.model)
     if validation is not None:
-        tested = Loader(validation, recipe, training=False, rank=team.rank, world=team.size, seed=seed, warned=log.warn)
-        alone = team.size == 1
-        validator = Validator(recipe, tested, job.mode, None if alone else team.share, None if alone else team.total)
+        tested = Loader(validation, recipe, training=False, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
+        validator = Validator(recipe, tested, job.mode, team)
     if recipe.sync_batchnorm:
         net = team.with_shared_statistics(net)
     facts = Facts(
@@ -134,11 +123,11 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     if found is None and job.start is not None:
         start = opened(job.start, job.folder, recipe)
     if start is not None and job.start is not None:
-        fill(net, start, job.start, recipe)
+        load_weights(net, start.weights, str(job.start), recipe)
     elif found is None and recipe.model.checkpoint is not None and team.rank == 0:
         load_start(net, recipe, job.folder)
     elif found is not None:
-        _fill(net, found[1].weights, str(found[0]), recipe)
+        load_weights(net, found[1].weights, str(found[0]), recipe)
     if found is None:
         team.share(net)
     look = recipe.train.finite if team.size == 1 else "gradients"  # the mean of which every process sees alike
@@ -165,39 +154,6 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     if recipe.train.tensorboard and team.rank == 0:
         scalars = Scalars(job.folder / "tensorboard", progress.step)
     return Run(job, recipe, facts, progress, team, log, net, step, loader, validator, watch, scalars)
-
-
-def check_labels(source: Source, classes: int) -> None:
-    """Raise BadInput where a label is no class of the model: MindSpore's loss would read outside its logits."""
-    outside = np.flatnonzero((source.labels < 0) | (source.labels >= classes))
-    if len(outside):
-        raise BadInput(
-            f"{source.name}: image {outside[0]} has label {source.labels[outside[0]]} and the model's classes go from "
-            f"0 to {classes - 1} ({len(outside)} of {len(source)} labels are outside): set model.args.num_classes"
-        )
-    if len(source.classes) < 2:
-        raise BadInput(f"{source.name} has {len(source.classes)} class; telling images apart wants at least two")
-
-
-def _validation_source(recipe: Recipe, training: Source, classes: int) -> Source | None:
-    """The images to validate on, whose classes have to be the training images', or None."""
-    if recipe.data.validation is None:
-        return None
-    source = open_source(recipe.data.validation, classes, training=False)
-    check_labels(source, classes)
-    if tuple(source.classes) != tuple(training.classes):
-        missing = sorted(set(training.classes) - set(source.classes))
-        extra = sorted(set(source.classes) - set(training.classes))
-        lacks = f"lacks {_few(missing)}" if missing else f"has {_few(extra)} besides" if extra else "orders them anew"
-        raise BadInput(
-            f"{source.name} has {len(source.classes)} classes, {training.name} {len(training.classes)}: the former "
-            f"{lacks}, and labels would not mean the same; give both the same class folders"
-        )
-    return source
-
-
-def _few(names: list[str]) -> str:
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _where_it_stands(job: Job, facts: Facts, team: Team, log: RunLog) -> tuple[Path, checkpoints.Checkpoint] | None:
@@ -244,11 +200,4 @@ def load_start(net: nn.Cell, recipe: Recipe, folder: Path) -> None:
     if is_foreign(given):
         stored = folder / "start.ckpt"
         convert(given, stored, to="mindspore", force=True)
-    _fill(net, checkpoints.read(stored).weights, str(given), recipe)
-
-
-def _fill(net: nn.Cell, weights: dict[str, np.ndarray], shown: str, recipe: Recipe) -> None:
-    held = {each.parameter.name: each.parameter for each in canonical_parameters(net)}
-    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in held.items()}
-    for name, array in fit(shown, weights, wanted, recipe).items():
-        held[name].set_data(Tensor(array))
+    load_weights(net, checkpoints.read(stored).weights, str(given), recipe)

@@ -22,9 +22,9 @@ from ...migrate.checkpoint.formats.metadata import GROUPS
 from .. import checkpoints
 from ..data.mindspore_dataloader import Batch
 from ..metrics import Metrics
-from ..models.mindspore_parameter_names import canonical_parameters
+from ..models.mindspore_models import canonical_parameters
 from ..step.mindspore_step import Outcome
-from ..step.mindspore_step_state import state, told_to_torch
+from ..step.mindspore_step_state import state, torch_groups
 from .mindspore_nonfinite import first_bad
 from .mindspore_setup import Run
 from .mindspore_validation import refuse_misfit
@@ -53,8 +53,8 @@ class Keeper:
         run = self.run
         if run.team.rank != 0:
             return
-        weights = {held.parameter.name: held.parameter.asnumpy() for held in canonical_parameters(run.net)}
-        tensors: dict[str, np.ndarray] = {**weights, **state(run.step), GROUPS: told_to_torch(run.step)}
+        weights = {each.parameter.name: each.parameter.asnumpy() for each in canonical_parameters(run.net)}
+        tensors: dict[str, np.ndarray] = {**weights, **state(run.step), GROUPS: torch_groups(run.step)}
         checkpoints.write(path, tensors, {**run.facts.record(), **run.progress.record()})
         run.log.say("checkpoint", path=str(path), step=run.progress.step, best=best)
 
@@ -251,7 +251,7 @@ class Loop:
         """Measure weights and moving average; whether they are the best so far."""
         run, at = self.run, self.at
         assert run.validator is not None
-        named = {held.name: held.parameter for held in canonical_parameters(run.net)}
+        named = {each.name: each.parameter for each in canonical_parameters(run.net)}
         metrics = run.validator.measure(named)
         average = run.validator.measure(run.step.ema()) if run.step.average is not None else None
         at.validated = at.step

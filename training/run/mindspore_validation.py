@@ -8,22 +8,28 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import mindspore
 import numpy as np
-from mindspore import Tensor, nn
+from mindspore import Tensor
 
 from ...errors import BadRecipe
 from ..data.mindspore_dataloader import Batch, Loader
 from ..metrics import Metrics, Tally
 from ..models import mindspore_models
-from ..models.mindspore_parameter_names import canonical_parameters
+from ..models.mindspore_models import canonical_parameters
 from ..recipe.schema import Recipe
-from .failures import MEMORY
+from .mindspore_distributed import Team
 
-# what MindSpore says when images do not fit a net
+# how MindSpore's CPU and device backends, oneDNN and the C++ library say that memory has run out
+MEMORY = re.compile(
+    r"allocate memory failed|memory not enough|out of memory|memory is not enough|malloc device memory failed"
+    r"|device memory .*insufficient|could not create a memory object|std::bad_alloc|cannot allocate memory",
+    re.IGNORECASE,
+)
+# and what MindSpore says when images do not fit a net
 SHAPES = re.compile(r"shape|C_in|channel|dimension|rank of", re.IGNORECASE)
 
 
@@ -38,24 +44,16 @@ def refuse_misfit(error: Exception, images: Tensor, given: str) -> None:
 class Validator:
     """Measures weights on all images of a validation loader.
 
-    mode: "graph" compiles the forward pass. share: makes the net equal to rank 0's over all processes (None: there is
-    one). total: from this process's sums to those over all processes. seconds: that the last measurement took.
+    mode: "graph" compiles the forward pass. team: whose processes measure rank 0's weights, each on its share of the
+    images. seconds: that the last measurement took.
     """
 
-    def __init__(
-        self,
-        recipe: Recipe,
-        loader: Loader,
-        mode: str,
-        share: Callable[[nn.Cell], None] | None = None,
-        total: Callable[[np.ndarray], np.ndarray] | None = None,
-    ) -> None:
-        self.loader = loader
+    def __init__(self, recipe: Recipe, loader: Loader, mode: str, team: Team) -> None:
+        self.loader, self.team = loader, team
         self.net = mindspore_models.of_recipe(recipe.model).set_train(False)
         self.seconds = 0.0
-        self._held = {held.name: held.parameter for held in canonical_parameters(self.net)}
+        self._parameters = {each.name: each.parameter for each in canonical_parameters(self.net)}
         self._forward = mindspore.jit(self._logits) if mode == "graph" else self._logits
-        self._share, self._total = share, total
 
     def rehearse(self) -> None:
         """Compile, and run one batch, so that what cannot be validated fails before training begins.
@@ -74,15 +72,13 @@ class Validator:
     def measure(self, weights: Mapping[str, Tensor]) -> Metrics:
         """The metrics of weights and buffers by state_dict name; they are copied and left as they are."""
         began = time.perf_counter()
-        for name, parameter in self._held.items():
+        for name, parameter in self._parameters.items():
             parameter.copy_(weights[name])  # a graph that is compiled never sees what set_data puts in place
-        if self._share is not None:
-            self._share(self.net)
+        self.team.share(self.net)
         tally = Tally()
         for batch, logits in self._outputs():
             tally.add(logits.asnumpy()[: batch.count], batch.classes[: batch.count])
-        if self._total is not None:
-            tally.sums = self._total(tally.sums)
+        tally.sums = self.team.total(tally.sums)
         self.seconds = time.perf_counter() - began
         return tally.metrics()
 

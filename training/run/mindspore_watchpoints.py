@@ -5,12 +5,13 @@ Each finding is one line that names the worst tensors with their numbers, howeve
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from mindspore import Tensor, nn
 
-from ..models.mindspore_parameter_names import canonical_parameters
+from ...printable import few
+from ..models.mindspore_models import canonical_parameters
 from ..recipe.schema import Watch
 from ..step.mindspore_step import Outcome, TrainStep
 
@@ -62,7 +63,7 @@ class Watchpoints:
             return hook
 
         buffers = [c.parameter for c in canonical_parameters(self.step.net) if not c.parameter.requires_grad]
-        held = [buffer.asnumpy().copy() for buffer in buffers]
+        before = [buffer.asnumpy().copy() for buffer in buffers]
         handles = [cell.register_forward_hook(hook_for(name)) for name, cell in self._relus.items()]
         size = images.shape[0] // self.step.recipe.accumulate
         try:
@@ -71,7 +72,7 @@ class Watchpoints:
         finally:
             for handle in handles:
                 handle.remove()
-            for buffer, values in zip(buffers, held, strict=True):
+            for buffer, values in zip(buffers, before, strict=True):
                 buffer.copy_(Tensor(values))  # a compiled graph never sees what set_data puts in place
         return zeros
 
@@ -86,20 +87,18 @@ SMALLEST = 1e-3
 
 def gradients(watch: Watch, grads: Arrays) -> list[str]:
     """Overflow, vanishing and exploding gradients; grads: by state_dict name, unscaled and before clipping."""
-    found = {
-        name: int(grad.size - np.isfinite(grad).sum()) for name, grad in grads.items() if not np.isfinite(grad).all()
-    }
-    said = _say("not finite: gradient of", found, lambda n: f"{found[n]:,} of {grads[n].size:,} values", found)
-    largest = {name: float(np.abs(grad).max()) for name, grad in grads.items() if name not in found and grad.size}
+    bad = {name: int(grad.size - np.isfinite(grad).sum()) for name, grad in grads.items()}
+    bad = {name: count for name, count in bad.items() if count}
+    said = _say("not finite: gradient of", bad, lambda name: f"{bad[name]:,} of {grads[name].size:,} values")
+    largest = {name: float(np.abs(grad).max()) for name, grad in grads.items() if name not in bad and grad.size}
     if watch.vanishing is not None:
-        small = {name: value for name, value in largest.items() if value < watch.vanishing}
-        order = {name: -value for name, value in small.items()}
-        bound = f"below {watch.vanishing:g}"
-        said += _say(f"vanishing ({bound}): gradient of", order, lambda n: f"at most {small[n]:.3g}", small)
+        small = {name: -value for name, value in largest.items() if value < watch.vanishing}
+        what = f"vanishing (below {watch.vanishing:g}): gradient of"
+        said += _say(what, small, lambda name: f"at most {largest[name]:.3g}")
     if watch.exploding is not None:
         large = {name: value for name, value in largest.items() if value > watch.exploding}
-        bound = f"above {watch.exploding:g}"
-        said += _say(f"exploding ({bound}): gradient of", large, lambda n: f"up to {large[n]:.3g}", large)
+        what = f"exploding (above {watch.exploding:g}): gradient of"
+        said += _say(what, large, lambda name: f"up to {largest[name]:.3g}")
     return said
 
 
@@ -112,12 +111,12 @@ def weights(watch: Watch, before: Arrays, after: Arrays, rate: float) -> list[st
     said: list[str] = []
     if watch.unchanged:
         same = {name: 0.0 for name in after if np.array_equal(before[name], after[name], equal_nan=True)}
-        said += _say(f"unchanged by an update at learning rate {rate:.3g}:", same, None, same)
+        said += _say(f"unchanged by an update at learning rate {rate:.3g}:", same)
     if watch.large_change is not None:
         shares = {name: _share(before[name], after[name]) for name in after if after[name].ndim > 1}
         large = {name: share for name, share in shares.items() if not share <= watch.large_change}
-        bound = f"more than {watch.large_change:.3g} of its norm"
-        said += _say(f"large change ({bound}):", large, lambda n: f"{large[n]:.3g}", large)
+        what = f"large change (more than {watch.large_change:.3g} of its norm):"
+        said += _say(what, large, lambda name: f"{large[name]:.3g}")
     return said
 
 
@@ -125,7 +124,7 @@ def relus(watch: Watch, zeros: Mapping[str, float]) -> list[str]:
     """Dead ReLUs; zeros: name -> the share of its outputs that are zero."""
     assert watch.dead_relu is not None
     dead = {name: share for name, share in zeros.items() if share >= watch.dead_relu}
-    return _say(f"dead ReLU (zero for at least {watch.dead_relu:.3g}):", dead, lambda n: f"{dead[n]:.4g}", dead)
+    return _say(f"dead ReLU (zero for at least {watch.dead_relu:.3g}):", dead, lambda name: f"{dead[name]:.4g}")
 
 
 def _share(before: np.ndarray, after: np.ndarray) -> float:
@@ -134,11 +133,10 @@ def _share(before: np.ndarray, after: np.ndarray) -> float:
     return float(np.linalg.norm(after - old)) / norm
 
 
-def _say(what: str, order: Mapping[str, float], number: object, found: Mapping[str, object]) -> list[str]:
-    """One line for all the tensors found, the largest of `order` first; number: what is said of one by name."""
+def _say(what: str, found: Mapping[str, float], number: Callable[[str], str] | None = None) -> list[str]:
+    """One line for all the tensors found, that of the largest number first; number: what is said of one by name."""
     if not found:
         return []
-    names = sorted(found, key=lambda name: -order[name])
-    shown = [f"{name} ({number(name)})" if callable(number) else name for name in names[:NAMED]]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return [f"{what} {', '.join(shown)}{more}"]
+    names = sorted(found, key=lambda name: -found[name])
+    shown = [name if number is None else f"{name} ({number(name)})" for name in names]
+    return [f"{what} {few(shown, NAMED)}"]

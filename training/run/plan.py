@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BadInput, BadRecipe
-from ..data.sources import Source, open_source
+from ...errors import BadRecipe
+from ...workers.mindspore_environment import INSTRUCTION_SET, LOG_LEVEL
+from ..data.sources import Source, open_sources
 from ..device_targets import Targets, free_memory
-from ..mindspore_environment import INSTRUCTION_SET, LOG_LEVEL
 from ..models import model_names
 from ..recipe.schema import Recipe, Schedule
 from .train_job import Job
@@ -49,13 +49,9 @@ def look(recipe: Recipe, processes: int = 1) -> RunData:
     the model has, a label out of range, a validation set of other classes, and a batch larger than a process's shard.
     """
     classes = model_names.num_classes(recipe.model.name, recipe.model.args)
-    training = open_source(recipe.data.source, classes, training=True)
-    facts = _facts(recipe.data.source, training, classes)
-    validation = None
-    if recipe.data.validation is not None:
-        held_out = open_source(recipe.data.validation, classes, training=False)
-        validation = _facts(recipe.data.validation, held_out, classes)
-        _refuse_other_classes(training, held_out)
+    training, held_out = open_sources(recipe.data, classes)
+    facts = _facts(recipe.data.source, training)
+    validation = None if held_out is None else _facts(str(recipe.data.validation), held_out)
     shard = shard_size(facts.images, processes, recipe.data.drop_last)
     batch = recipe.data.batch
     steps = shard // batch if recipe.data.drop_last else -(-shard // batch)
@@ -74,34 +70,9 @@ def shard_size(images: int, processes: int, drop_last: bool) -> int:
     return images // processes if drop_last else -(-images // processes)
 
 
-def _facts(name: str, source: Source, classes: int) -> SourceFacts:
-    labels = np.asarray(source.labels)
-    if not len(source) or not labels.size:
-        raise BadInput(f"{name} has no images")
-    low, high = int(labels.min()), int(labels.max())
-    if low < 0 or high >= classes:
-        at = int(np.argmax(labels >= classes) if high >= classes else np.argmax(labels < 0))
-        raise BadInput(
-            f"{name}: image {at} has label {labels[at]}, and the model's {classes} classes are 0 to {classes - 1}: set "
-            "the model's num_classes, or mend the labels"
-        )
-    counts = np.bincount(labels, minlength=len(source.classes))
+def _facts(name: str, source: Source) -> SourceFacts:
+    counts = np.bincount(source.labels, minlength=len(source.classes))
     return SourceFacts(name, len(source), len(source.classes), int(counts.min()), int(counts.max()))
-
-
-def _refuse_other_classes(training: Source, validation: Source) -> None:
-    """A label is a place among the sorted names: with other names, accuracy would be measured on the wrong classes."""
-    ours, theirs = training.classes, validation.classes
-    if ours == theirs:
-        return
-    missing, more = (sorted(set(a) - set(b)) for a, b in ((ours, theirs), (theirs, ours)))
-    what = f"has no class {missing[0]!r}" if missing else f"has a class {more[0]!r} that training has not"
-    if not missing and not more:
-        what = "has the classes in another order"
-    raise BadInput(
-        f"{validation.name} {what} ({len(theirs)} classes, training {len(ours)}): labels would mean other classes; "
-        "give both the same ones"
-    )
 
 
 def _warnings(facts: SourceFacts, classes: int, recipe: Recipe) -> list[str]:

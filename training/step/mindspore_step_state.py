@@ -1,4 +1,4 @@
-"""What a step remembers: saved, loaded, completed from a torch training checkpoint, told to torch.
+"""What a step remembers: saved, loaded, completed from a torch training checkpoint, written for torch.
 
 Torch holds only the state that its optimizer uses, and no count that it does not need; MindSpore holds every slot. What
 torch does not hold stays as it is before the first step.
@@ -37,13 +37,13 @@ def completed(
     whole = state(step)
     steps = _steps(step, given, steps_per_epoch)
     _optimizer(step, given, whole, steps, notes)
-    epoch, finished = _told(given).get("epoch"), steps // steps_per_epoch
+    epoch, finished = _groups_in(given).get("epoch"), steps // steps_per_epoch
     if isinstance(epoch, int) and epoch not in (finished, finished - 1):  # scripts keep the one that is next, or ended
         notes.append(
             f"the file is of epoch {epoch}, and its {steps} steps are {finished} epochs of this run's "
             f"{steps_per_epoch} steps: it goes by the steps"
         )
-    _average(step, given, whole, notes)
+    _average(given, whole, notes)
     if step.scaler is not None and step.recipe.dynamic_loss_scale is not None:
         if SCALE in given:
             whole[SCALE] = given[SCALE].astype(np.float32).reshape(whole[SCALE].shape)
@@ -85,12 +85,12 @@ def _optimizer(
     step: TrainStep, given: Mapping[str, np.ndarray], whole: dict[str, np.ndarray], steps: int, notes: list[str]
 ) -> None:
     row = table.row(step.recipe.optimizer.name)
-    before = _told(given)
+    before = _groups_in(given)
     kind = before.get("optimizer")
     if kind is not None and kind != row.torch:
         raise BadCheckpoint(f"the file's optimizer is {kind}, the recipe's {row.torch}: another optimizer's state")
-    held = {name.split(".", 2)[1] for name in given if name.startswith("optimizer.")}
-    foreign = held - {item.torch for item in row.state}
+    keys = {name.split(".", 2)[1] for name in given if name.startswith("optimizer.")}
+    foreign = keys - {item.torch for item in row.state}
     if foreign:
         raise BadCheckpoint(
             f"the file holds {', '.join(sorted(foreign))}, which {row.short} does not: another optimizer's"
@@ -126,19 +126,19 @@ def _optimizer(
     _compare_groups(step, before, notes)
 
 
-def _average(step: TrainStep, given: Mapping[str, np.ndarray], whole: dict[str, np.ndarray], notes: list[str]) -> None:
-    held = {name for name in given if name.startswith("ema.")}
+def _average(given: Mapping[str, np.ndarray], whole: dict[str, np.ndarray], notes: list[str]) -> None:
+    stored = {name for name in given if name.startswith("ema.")}
     wanted = {name for name in whole if name.startswith("ema.")}
-    if held and not wanted:
+    if stored and not wanted:
         notes.append("the file's moving average is left out: the recipe has no ema")
-    elif wanted and not held:
+    elif wanted and not stored:
         notes.append("the file has no moving average: it starts as a copy of the weights")
-    elif wanted - held:
-        raise BadCheckpoint(f"the file's moving average lacks {min(wanted - held).removeprefix('ema.')}")
-    whole.update({name: given[name] for name in wanted & held})
+    elif wanted - stored:
+        raise BadCheckpoint(f"the file's moving average lacks {min(wanted - stored).removeprefix('ema.')}")
+    whole.update({name: given[name] for name in wanted & stored})
 
 
-def _told(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
+def _groups_in(given: Mapping[str, np.ndarray]) -> dict[str, Any]:
     """What the file says of its optimizer and the parameter groups; empty where it says nothing."""
     if GROUPS not in given:
         return {}
@@ -157,22 +157,22 @@ def _compare_groups(step: TrainStep, before: Mapping[str, Any], notes: list[str]
         return
     then, now = (
         {name: group for group in groups for name in group["params"]}
-        for groups in (before["param_groups"], json.loads(told_to_torch(step).tobytes())["param_groups"])
+        for groups in (before["param_groups"], json.loads(torch_groups(step).tobytes())["param_groups"])
     )
     # the rate is the schedule's
     compared = [a.torch for a in table.row(step.recipe.optimizer.name).arguments if a.to and a.torch != "lr"]
-    told: dict[str, list[str]] = {}
+    differences: dict[str, list[str]] = {}
     for name in step.names:
         if name not in then:
-            told.setdefault("is not in the file's optimizer", []).append(name)
+            differences.setdefault("is not in the file's optimizer", []).append(name)
             continue
         for key in compared:
             if key in then[name] and not _same(then[name][key], now[name].get(key)):
                 was, says = then[name][key], now[name].get(key)
-                told.setdefault(f"was trained with {key} {was}, the recipe says {says}", []).append(name)
+                differences.setdefault(f"was trained with {key} {was}, the recipe says {says}", []).append(name)
     notes += [
         f"{names[0]}{f' and {len(names) - 1} others' if len(names) > 1 else ''}: it {text}"
-        for text, names in told.items()
+        for text, names in differences.items()
     ]
 
 
@@ -184,27 +184,27 @@ def _same(before: Any, now: Any) -> bool:
     return bool(before == now)
 
 
-def told_to_torch(step: TrainStep) -> np.ndarray:
+def torch_groups(step: TrainStep) -> np.ndarray:
     """uint8: JSON of what torch's `load_state_dict` takes besides tensors.
 
     `optimizer`: torch's class. `param_groups`: each with all options, the rate in force as `lr`, and the names of its
     parameters. `scaler`: with a dynamic loss scale, its rule.
     """
     row = table.row(step.recipe.optimizer.name)
-    told: dict[str, Any] = {"optimizer": row.torch, "param_groups": []}
-    for index, held in enumerate(step.optimizer.param_groups):
-        names = [name for name in step.names if step.group(name) is held]
+    found: dict[str, Any] = {"optimizer": row.torch, "param_groups": []}
+    for index, group in enumerate(step.optimizer.param_groups):
+        names = [name for name in step.names if step.group(name) is group]
         given = {**step.recipe.optimizer.args, **step.group_args[index]}
         options = {key: _plain(value) for key, value in table.arguments(row.torch, given).items() if key != "params"}
-        rates = {"lr": float(held["lr"])}
+        rates = {"lr": float(group["lr"])}
         if step.schedule is not None:
             rates["initial_lr"] = step.schedule.base_rates[index]
             rates["lr"] = step.schedule.rates[index]
-        told["param_groups"].append({**options, **rates, "params": names})
+        found["param_groups"].append({**options, **rates, "params": names})
     rule = step.recipe.dynamic_loss_scale
     if rule is not None:
-        told["scaler"] = {key: getattr(rule, key) for key in ("growth_factor", "backoff_factor", "growth_interval")}
-    return np.frombuffer(json.dumps(told, allow_nan=False).encode(), np.uint8)
+        found["scaler"] = {key: getattr(rule, key) for key in ("growth_factor", "backoff_factor", "growth_interval")}
+    return np.frombuffer(json.dumps(found, allow_nan=False).encode(), np.uint8)
 
 
 def _plain(value: Any) -> Any:
@@ -225,10 +225,10 @@ def optimizer_state(step: TrainStep) -> dict[str, dict[str, Tensor]]:
     for item in table.row(step.recipe.optimizer.name).state:
         if item.torch is None or item.mindspore is None:
             continue
-        held = getattr(step.optimizer, item.mindspore)
-        if isinstance(held, Tensor):  # one step counter for every parameter, where torch keeps one for each
-            held = [held] * len(step.names)
-        named = {n: t for n, t in zip(step.names, held, strict=True) if uses(step, item, n)}
+        slots = getattr(step.optimizer, item.mindspore)
+        if isinstance(slots, Tensor):  # one step counter for every parameter, where torch keeps one for each
+            slots = [slots] * len(step.names)
+        named = {n: t for n, t in zip(step.names, slots, strict=True) if uses(step, item, n)}
         if any(t.asnumpy().any() for t in named.values()):
             state[item.torch] = named
     return state
@@ -241,7 +241,7 @@ def state(step: TrainStep) -> dict[str, np.ndarray]:
     optimizer.KEY where one tensor serves all. ema.NAME: the moving average. msmigrate.…: steps taken (int64), epoch of
     the schedule (int64), loss scale (float32) and growth tracker (int32).
     """
-    found = {name: parameter.asnumpy().copy() for name, parameter in _held(step)}
+    found = {name: parameter.asnumpy().copy() for name, parameter in _parameters(step)}
     return {**found, **{name: np.array(number, np.int64) for name, number in _counts(step).items()}}
 
 
@@ -251,15 +251,15 @@ def load_state(step: TrainStep, tensors: Mapping[str, np.ndarray]) -> None:
     Raises BadCheckpoint, and changes nothing, when a tensor is missing, unknown, or of another shape or dtype: the
     state is of another recipe.
     """
-    held, counts = dict(_held(step)), _counts(step)
+    parameters, counts = dict(_parameters(step)), _counts(step)
     given = {name: array for name, array in tensors.items() if name.startswith(OURS) and name not in NOT_OURS}
-    expected = [*held, *counts]
+    expected = [*parameters, *counts]
     for name in expected:
         if name not in given:
             raise BadCheckpoint(f"the training state has no {name}: it was saved under another recipe")
     for name, array in given.items():
-        if name in held:
-            shape, dtype = held[name].shape, held[name].asnumpy().dtype
+        if name in parameters:
+            shape, dtype = parameters[name].shape, parameters[name].asnumpy().dtype
         elif name in counts:
             shape, dtype = (), np.dtype(np.int64)
         else:
@@ -270,24 +270,24 @@ def load_state(step: TrainStep, tensors: Mapping[str, np.ndarray]) -> None:
             )
     if min((int(given[name]) for name in counts), default=0) < 0:
         raise BadCheckpoint("the training state counts fewer than no steps: it is damaged")
-    for name, parameter in held.items():
+    for name, parameter in parameters.items():
         # copy_, for a compiled graph never sees what set_data puts in place; and ascontiguousarray would give a scalar
         # a dimension
         parameter.copy_(Tensor(np.array(given[name], order="C")))
     step.restore_counts(int(given[STEPS]), int(given[EPOCH]) if EPOCH in counts else 0)
 
 
-def _held(step: TrainStep) -> Iterator[tuple[str, Parameter]]:
+def _parameters(step: TrainStep) -> Iterator[tuple[str, Parameter]]:
     """Name in the state -> the parameter that holds it."""
     for item in table.row(step.recipe.optimizer.name).state:
         if item.mindspore is None:
             continue
         key = f"optimizer.{item.torch or item.mindspore}"
-        held = getattr(step.optimizer, item.mindspore)
-        if isinstance(held, Tensor):
-            yield key, held
+        slots = getattr(step.optimizer, item.mindspore)
+        if isinstance(slots, Tensor):
+            yield key, slots
         else:
-            for name, parameter in zip(step.names, held, strict=True):
+            for name, parameter in zip(step.names, slots, strict=True):
                 yield f"{key}.{name}", parameter
     if step.average is not None:
         for name, parameter in step.average.tensors().items():

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
 from ...errors import BadInput, BadRecipe
 from ...mappings import table
 from ...mappings.resolve import resolve
-from ..recipe.schema import Amp, Ema, Part, Recipe, decay, table_args
-from .loss_scale import LossScale
+from ..recipe.schema import Amp, DynamicLossScale, Ema, Part, Recipe, decay, table_args
 from .parameter_groups import is_norm, parameter_groups
 
 HALVES = {"float16": torch.float16, "bfloat16": torch.bfloat16}
@@ -136,8 +137,8 @@ class TrainStep:
     def unscaled(self) -> dict[str, torch.Tensor]:
         """State_dict name -> gradient that the backward pass left, without the loss scale; without one, what the
         parameter itself holds."""
-        held = {name: p.grad.detach() for name, p in self.parameters.items() if p.grad is not None}
-        return held if self.scaler is None else {name: grad * (1.0 / self.loss_scale) for name, grad in held.items()}
+        grads = {name: p.grad.detach() for name, p in self.parameters.items() if p.grad is not None}
+        return grads if self.scaler is None else {name: grad * (1.0 / self.loss_scale) for name, grad in grads.items()}
 
     def apply(self, grads: dict[str, torch.Tensor]) -> bool | None:
         """Clip the unscaled gradients, update weights, loss scale and average, and move the schedule on.
@@ -270,3 +271,38 @@ def leaves_gradients(optimizer: torch.optim.Optimizer) -> bool:
     """
     own = f"{type(optimizer).__module__}.".startswith("torch.optim.")
     return own and not any(group.get("foreach") or group.get("fused") for group in optimizer.param_groups)
+
+
+@dataclass
+class LossScale:
+    """The scale in force, and how many good steps in a row it has seen; without a rule it is static."""
+
+    scale: float
+    rule: DynamicLossScale | None = None
+    growth_tracker: int = 0
+
+    @classmethod
+    def of(cls, recipe: Recipe) -> LossScale | None:
+        """The recipe's loss scale, or None where it has none."""
+        rule = recipe.dynamic_loss_scale
+        if rule is not None:
+            return cls(rule.init_scale, rule)
+        return cls(recipe.loss_scale) if recipe.loss_scale is not None else None
+
+    def update(self, finite: bool) -> None:
+        """What GradScaler.update() does after a step whose gradients were all finite, or were not."""
+        if self.rule is None:
+            return
+        if not finite:
+            self.scale, self.growth_tracker = _float32(self.scale * self.rule.backoff_factor), 0
+            return
+        self.growth_tracker += 1
+        if self.growth_tracker == self.rule.growth_interval:
+            grown = _float32(self.scale * self.rule.growth_factor)
+            self.scale = grown if math.isfinite(grown) else self.scale
+            self.growth_tracker = 0
+
+
+def _float32(value: float) -> float:
+    with np.errstate(over="ignore"):
+        return float(np.float32(value))

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -24,7 +24,7 @@ from mindspore.experimental import optim as experimental  # noqa: E402
 from msmigrate.parity.align.mindspore_user_model import PairStep  # noqa: E402
 from msmigrate.parity.align.user_model import Given  # noqa: E402
 from msmigrate.parity.record.mindspore_runner import accumulated, given_to_optimizer  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.recipe.schema import Recipe  # noqa: E402
 
 BASE: dict[str, Any] = {

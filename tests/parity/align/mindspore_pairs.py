@@ -5,7 +5,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 

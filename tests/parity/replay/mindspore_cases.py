@@ -5,7 +5,7 @@ import sys
 import traceback
 from pathlib import Path
 
-from msmigrate.training import mindspore_environment
+from msmigrate.workers import mindspore_environment
 
 mindspore_environment.prepare()
 
@@ -18,7 +18,7 @@ from msmigrate.parity.narrowing import Narrowing  # noqa: E402
 from msmigrate.parity.replay.mindspore_replay import replay  # noqa: E402
 from msmigrate.parity.run_folder import MINDSPORE  # noqa: E402
 from msmigrate.parity.trace import TraceWriter  # noqa: E402
-from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
+from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.workers.worker import wait_for  # noqa: E402
 
 ABOUT = {"recipe": "0", "versions": {}, "dtype": "float32"}

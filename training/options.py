@@ -1,4 +1,4 @@
-"""The options of train: each is declared here, for the command line and for the library."""
+"""The options of train, eval and predict: each is declared here, for the command line and for the library."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from ...errors import BadInput
-from ...input_files import unreadable
-from ...option_fields import Option, check
+from ..errors import BadInput
+from ..input_files import unreadable
+from ..option_fields import Option, check
 
+TARGETS = ("Ascend", "GPU", "CPU")  # the first that can be used is the default
 SEVERAL_MACHINES_PORT = 8118  # msrun's own default; all machines have to name the same
 
 
@@ -65,6 +66,9 @@ class Spread:
             return int(free.getsockname()[1])
 
 
+ALONE = Spread()
+
+
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions(Spread):
     """What train is asked for. Raises BadInput for a value out of range, and for two that do not go together."""
@@ -75,7 +79,7 @@ class TrainOptions(Spread):
         str | None,
         Option(
             "The device to train on.  [default: the recipe's, else what is there]",
-            choices=("Ascend", "GPU", "CPU"),
+            choices=TARGETS,
             any_case=True,
         ),
     ] = None
@@ -117,3 +121,63 @@ class TrainOptions(Spread):
     def spread(self) -> Spread:
         """Over how many processes and machines the run goes."""
         return Spread(self.nproc, self.nnodes, self.node_rank, self.master_addr, self.master_port)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetOptions:
+    """Which net: a checkpoint, and the model that it is of. Raises BadInput for a value of another type.
+
+    model: one that a recipe may name, `torchvision:NAME(…)`, or `FILE.py:FUNCTION` that makes a MindSpore Cell.
+    trust_source: `FILE@sha256:DIGEST` of a source that the checkpoint names.
+    """
+
+    checkpoint: Path
+    model: Annotated[
+        str | None,
+        Option("Which net CKPT is of, see below.  [default: what CKPT says]", metavar="MODEL", reads="exported model"),
+    ] = None
+    recipe: Annotated[Path | None, Option("Model and transforms, instead of --model.", reads="file")] = None
+    trust_source: Annotated[
+        str | None, Option("Import the source that CKPT names; inspect shows it.", metavar="FILE@sha256:…")
+    ] = None
+    ema: Annotated[bool, Option("The moving average in the checkpoint instead of its weights.")] = False
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InferenceOptions(NetOptions):
+    """How a net is run on images."""
+
+    batch: Annotated[int | None, Option("[default: the recipe's eval_batch]", least=1)] = None
+    target: Annotated[str | None, Option("[default: what is there]", choices=TARGETS, any_case=True)] = None
+
+    @property
+    def device(self) -> str | None:
+        """The target as MindSpore writes it."""
+        return next((each for each in TARGETS if each.lower() == (self.target or "").lower()), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalOptions(InferenceOptions):
+    """What is evaluated; data: a folder of images, or a source that recipes name."""
+
+    data: str | None = None
+    out: Annotated[Path | None, Option("Write report.json, predictions.json, confusion.png here.", metavar="DIR")] = (
+        None
+    )
+    as_json: Annotated[bool, Option("Print the report as JSON.", flag="json")] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictOptions(InferenceOptions):
+    """What is predicted; images: files, and folders of files."""
+
+    images: tuple[str, ...]
+    classes: Annotated[
+        Path | None,
+        Option("Class names: one a line, or a tree of class folders.", metavar="FILE|DIR", reads="file or folder"),
+    ] = None
+    top: Annotated[int, Option("How many classes to list.", least=1)] = 5
+    as_json: Annotated[bool, Option("Print the predictions as JSON.", flag="json")] = False

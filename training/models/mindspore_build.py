@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import BadRecipe
-from ...mappings import resolve as names
+from ...mappings import rows as names
 from ...mappings.rows import Call
 
 

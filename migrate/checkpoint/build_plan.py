@@ -9,9 +9,10 @@ from ...errors import BadCheckpoint, BadInput, MsmigrateError, Unsupported
 from . import tensor_names
 from .formats.byte_copy import castable
 from .formats.reader import MAX_NAME, Checkpoint, Tensor, check_name
+from .formats.registry import Holder
 from .model_checks import against
 from .name_map import Names
-from .plan import DROP, REFUSE, RESTORE, Entry, Holder, Model, Net, Plan, crossed, refuse, refuse_twins
+from .plan import DROP, REFUSE, RESTORE, Entry, Model, Net, Plan, crossed, refuse, refuse_twins
 from .tensor_names import Way, Ways
 
 Constant = Callable[[int], Tensor]  # makes a tensor of one int64, of bytes that stand in no file yet

@@ -1,6 +1,6 @@
 """`msmigrate convert-ckpt`: a checkpoint of one framework becomes one of the other, without either of them.
 
-Three steps: read what the source holds (formats/detect_format.py), settle what becomes of every tensor (build_plan.py),
+Three steps: read what the source holds (formats/registry.py), settle what becomes of every tensor (build_plan.py),
 then move byte ranges into the new file (formats/byte_copy.py), which appears only when it is whole (atomic_files.py).
 """
 
@@ -8,30 +8,30 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...atomic_files import atomic_file, check_destination
-from ...errors import BadCheckpoint, BadInput, MsmigrateError, Unsupported
+from ...errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported
 from . import model_checks
 from .build_plan import check_dtype, settle
-from .computed_tensors import Constants, Maker, number
+from .computed_tensors import Constants, Maker, folded, number
 from .formats.byte_copy import Losses, Progress, read_range
 from .formats.checksums import compared
-from .formats.detect_format import open_source
 from .formats.reader import Checkpoint, Source, Tensor
+from .formats.registry import Form, form, open_source
 from .model_checks import under_own_names
 from .name_map import Names, read_rules
-from .output_format import Form, check_growth, check_not_read, check_room, check_shards, form
-from .parametrizations import folded
 from .plan import Entry, Plan
 
 if TYPE_CHECKING:
     from .name_map import Inferred
 
 
+MOST_TIMES = 16  # as many bytes may be written as are read: a wider dtype takes eight, and what is tied stands once
+ALWAYS = 64 << 20  # bytes that may be written in any case
 STATE = ("optimizer.*", "ema.*", "msmigrate.*")  # what a checkpoint of `msmigrate train` has beside the net's tensors
 
 
@@ -68,27 +68,14 @@ class Result(NamedTuple):
     losses: Losses
 
 
-def make_plan(
-    source: str | Path,
-    destination: str | Path | None = None,
-    *,
-    key: str | None = None,
-    model: str | None = None,
-    into: str | None = None,
-    to: str | None = None,
-    dtype: str | None = None,
-    training: bool = False,
-    optimizer: str | None = None,
-    name_map: Path | None = None,
-) -> Plan:
+def make_plan(source: str | Path, destination: str | Path | None = None, **options: Any) -> Plan:
     """Settle what a conversion would do, without writing.
 
-    destination: its name says the format; by default MindSpore's `.ckpt`, or torch's `.pth` from a MindSpore file. The
-    others as in Options. Raises BadCheckpoint, BadDestination, Ambiguous, BadInput, WorkerFailed; refusals of single
-    tensors are entries of the plan.
+    destination: its name says the format; by default MindSpore's `.ckpt`, or torch's `.pth` from a MindSpore file.
+    options: those of Options. Raises BadCheckpoint, BadDestination, Ambiguous, BadInput, WorkerFailed; refusals of
+    single tensors are entries of the plan.
     """
-    options = Options(key, model, into, to, dtype, training, optimizer, name_map=name_map)
-    with open_source(str(source)) as opened, _settled(opened, destination, options) as (plan, _, _):
+    with open_source(str(source)) as opened, _settled(opened, destination, Options(**options)) as (plan, _, _):
         return plan
 
 
@@ -96,20 +83,12 @@ def convert(
     source: str | Path,
     destination: str | Path,
     *,
-    key: str | None = None,
-    model: str | None = None,
-    into: str | None = None,
-    to: str | None = None,
-    dtype: str | None = None,
-    training: bool = False,
-    optimizer: str | None = None,
-    max_shard_size: int | None = None,
-    name_map: Path | None = None,
     force: bool = False,
     crc: bool = True,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Result:
-    """Convert `source` to `destination`, whose name says the format; the others as in Options.
+    """Convert `source` to `destination`, whose name says the format; options: those of Options.
 
     A folder gets files of at most `max_shard_size` bytes of tensors each, by default 5 GB, and an index. crc: compare
     the checksums that the source has of what is read. `progress` is called with the bytes written so far and the size
@@ -124,10 +103,11 @@ def convert(
     else:
         target = check_destination(Path(destination), Path(source), force=force)
     losses = Losses()
-    options = Options(key, model, into, to, dtype, training, optimizer, max_shard_size, name_map)
+    chosen_options = Options(**options)
+    max_shard_size = chosen_options.max_shard_size
     with (
         open_source(str(source)) as opened,
-        _settled(opened, destination, options) as (plan, chosen, constants),
+        _settled(opened, destination, chosen_options) as (plan, chosen, constants),
         ExitStack() as at_last,
     ):
         plan.check()
@@ -294,3 +274,53 @@ def _back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:
         return training_back(plan.checkpoint.training or {}, shapes, maker, read)
     except MsmigrateError as error:
         raise type(error)(f"{opened.path}: {error}") from None
+
+
+# Whether a new file may be written
+
+
+def check_not_read(target: Path, sources: Iterable[str]) -> None:
+    """Raise BadDestination when the file or folder to replace is one of the sources' files, or holds one."""
+    for source in sources:
+        real = Path(os.path.realpath(source))
+        if target in (real, real.parent) and target.exists():
+            raise BadDestination(f"{target} would replace {real}, which is read; give another name")
+
+
+def check_shards(destination: str | Path, folder: bool, nbytes: int, most: int | None) -> None:
+    """Raise BadDestination when --max-shard-size makes no sense, or is for a folder and one file is to be written.
+
+    nbytes: of all tensors.
+    """
+    if most is not None and most < 1:
+        raise BadDestination(f"--max-shard-size {most}: a file holds at least one byte")
+    if most is not None and not folder and nbytes > most:
+        raise BadDestination(
+            f"{destination} is one file and would hold {nbytes:,} bytes, --max-shard-size allows {most:,}; give the "
+            "name of a folder, which ends in a slash"
+        )
+
+
+def check_growth(source: str, size: int, nbytes: int) -> None:
+    """Raise BadCheckpoint when the tensors share bytes so often that a small file would fill a disk.
+
+    size: bytes of the source's files. nbytes: of all tensors, each by itself.
+    """
+    if nbytes > MOST_TIMES * size + ALWAYS:
+        raise BadCheckpoint(
+            f"{source} has {size:,} bytes, and its tensors, which share them, {nbytes:,}: more than {MOST_TIMES} "
+            "times as many, which no model's have; save tensors that are not views of one another"
+        )
+
+
+def check_room(target: Path, nbytes: int) -> None:
+    """Raise BadDestination at once when the disk cannot hold what is to be written.
+
+    nbytes: of all tensors.
+    """
+    room = os.statvfs(target.parent)
+    free = room.f_bavail * room.f_frsize
+    if room.f_blocks and nbytes > free:
+        raise BadDestination(
+            f"cannot write {target}: it needs {nbytes:,} bytes and the disk has {free:,} left; nothing was written"
+        )

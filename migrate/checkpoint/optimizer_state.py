@@ -21,9 +21,8 @@ from ...errors import Ambiguous, BadCheckpoint, BadInput, MsmigrateError, Unsupp
 from ...mappings import table
 from ...mappings.rows import Argument, Row
 from .computed_tensors import Maker
-from .formats.metadata import GROUPS
 from .formats.pth_weights import describe as in_words
-from .formats.reader import Shape, Tensor, shown
+from .formats.reader import GROUPS, Shape, Tensor, shown
 from .plan import Entry, crossed, few, size
 
 # that torch and timm have added to their optimizers over the years: an older file has none of them

@@ -156,16 +156,6 @@ def few(items: list[str], most: int = 5, between: str = "; ") -> str:
     return between.join(items[:most]) + (f"{between}and {more} more" if more > 0 else "")
 
 
-class Holder(NamedTuple):
-    """What the new file can hold: whose names, which dtypes, and how such files are called."""
-
-    framework: str
-    dtypes: frozenset[str]
-    called: str  # "MindSpore checkpoints"
-    empty_vectors: bool = True  # MindSpore reads the shape (0,) as a single number
-    record: bool = True  # it has a place for what the way back needs
-
-
 class Model(NamedTuple):
     """A torch model, as --model or the file itself tells it: module path -> class and bases; name -> shape."""
 

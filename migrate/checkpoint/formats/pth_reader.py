@@ -26,8 +26,7 @@ from typing import Any, BinaryIO
 
 from ....errors import BadCheckpoint, Unsupported
 from . import restricted_pickle
-from .pickled import Storage
-from .pth_tensors import storage_item_size
+from .pth_tensors import Storage, storage_item_size
 from .pth_weights import TorchSource
 from .reader import ByteRange, Checksum, read_at, shown
 from .restricted_pickle import Loaded

@@ -17,9 +17,8 @@ from typing import Any, NamedTuple
 
 from ....errors import Ambiguous, BadCheckpoint, Unsupported
 from . import restricted_pickle
-from .pickled import Call, Global
+from .pth_tensors import Call, Global, holds_storage, is_tensor
 from .pth_tensors import describe as describe_tensor
-from .pth_tensors import holds_storage, is_tensor
 from .reader import MAX_NAME, MAX_TENSORS, ByteRange, Checkpoint, Source, Tensor, check_count, check_name, shown
 from .restricted_pickle import Loaded
 

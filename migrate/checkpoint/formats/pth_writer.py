@@ -288,7 +288,7 @@ def write(
     progress: Progress | None = None,
     losses: Losses | None = None,
 ) -> int:
-    """Write a state dict of these tensors to an empty file; returns its size. See destination.Writer.
+    """Write a state dict of these tensors to an empty file; returns its size. See registry.Writer.
 
     record: what stands beside the state dict, which then is under `model` (pth_writer.py). Tensors that are the
     same bytes, seen in the same way, share a storage, and are tied again when torch loads them.

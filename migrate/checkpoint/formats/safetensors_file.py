@@ -21,23 +21,28 @@ from typing import Any, BinaryIO, NamedTuple
 from ....errors import BadCheckpoint, Unsupported
 from ....input_files import json_value
 from .byte_copy import Copier, Losses, Progress, copy_content
-from .metadata import MAX_RECORD, PARTS, beside_the_net, described, packed, unpacked
 from .pth_weights import COUNTERS, PREFIXES
 from .reader import (
     ITEM_SIZES,
     MAX_DIM,
     MAX_RANK,
+    MAX_RECORD,
+    PARTS,
     ByteRange,
     Checkpoint,
     Piece,
     Source,
     Tensor,
+    beside_the_net,
     check_count,
     check_name,
+    described,
+    packed,
     product,
     read_at,
     row_major,
     shown,
+    unpacked,
 )
 
 DTYPES = {  # safetensors' name -> torch's; not those of fewer than 8 bits, of which several share a byte
@@ -63,7 +68,7 @@ DTYPES = {  # safetensors' name -> torch's; not those of fewer than 8 bits, of w
 }
 LENGTH = struct.Struct("<Q")
 MAX_HEADER = 40_000_000  # bytes; a tensor takes about 120. (The safetensors library goes up to 100,000,000.)
-RECORD = "msmigrate"  # the key in the metadata of what record.py notes
+RECORD = "msmigrate"  # the key in the metadata of what is noted for the way back
 
 
 class Header(NamedTuple):
@@ -352,7 +357,7 @@ def write(
     progress: Progress | None = None,
     losses: Losses | None = None,
 ) -> int:
-    """Write a file of these tensors to an empty file; returns its size. See destination.Writer."""
+    """Write a file of these tensors to an empty file; returns its size. See registry.Writer."""
     head = header(content, framework, record)
     pieces, _ = _laid_out(content, framework)
     copier = Copier(output, len(head) + sum(piece.nbytes for piece in pieces), progress)

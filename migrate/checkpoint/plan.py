@@ -2,7 +2,7 @@
 
 Each tensor of the checkpoint gets one entry: keep, rename, transform (its shape changes, its bytes do not), drop with
 a reason, or refuse with a reason; restored is what an earlier conversion noted and the file does not hold, such as tied
-weights. tensor_names.py and tensor_names.py settle which; model_checks.py covers the other side.
+weights. tensor_names.py settles which; model_checks.py covers the other side.
 """
 
 from __future__ import annotations

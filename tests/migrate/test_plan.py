@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, Unsupported
 from msmigrate.migrate.checkpoint import tensor_names
-from msmigrate.migrate.checkpoint.build_plan import settle
+from msmigrate.migrate.checkpoint.convert import settle
 from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint, Tensor
 from msmigrate.migrate.checkpoint.formats.registry import form
 from msmigrate.migrate.checkpoint.name_map import Names, Rule

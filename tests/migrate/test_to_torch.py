@@ -18,7 +18,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination, BadInput, MsmigrateError
 from msmigrate.migrate.checkpoint import convert, model_checks, tensor_names
-from msmigrate.migrate.checkpoint.build_plan import settle
+from msmigrate.migrate.checkpoint.convert import settle
 from msmigrate.migrate.checkpoint.formats import ckpt as mindspore_ckpt
 from msmigrate.migrate.checkpoint.formats import reader
 from msmigrate.migrate.checkpoint.formats.registry import form, open_source

@@ -29,8 +29,7 @@ from ....errors import BadCheckpoint
 from .byte_copy import BUFFER, Copier, Losses, Progress, chunks, read_range
 from .pth_reader import TorchZip
 from .pth_tensors import STORAGE_DTYPES
-from .pth_weights import COUNTERS
-from .reader import Piece, Shape, product
+from .reader import COUNTERS, Piece, Shape, product
 
 # dtype -> the class of torch, of those on the CPU
 STORAGE_CLASSES = {dtype: name.removeprefix("torch.") for name, dtype in STORAGE_DTYPES.items() if name.count(".") == 1}

@@ -222,6 +222,23 @@ def shown(name: str) -> str:
     return name if name.isprintable() and len(name) <= 200 else ascii(name)[:200]
 
 
+PREFIXES = ("module.", "_orig_mod.")  # put before every name by DistributedDataParallel and by torch.compile
+COUNTERS = ("n_averaged",)  # what AveragedModel keeps beside the names that it prefixes
+
+
+def wrapper_prefix(names: Iterable[str]) -> str:
+    """What the wrappers have put before every name."""
+    prefix = ""
+    names = [name for name in names if name not in COUNTERS]
+    while taken := next((p for p in PREFIXES if names and all(_longer(name, prefix + p) for name in names)), None):
+        prefix += taken
+    return prefix
+
+
+def _longer(name: str, prefix: str) -> bool:
+    return name.startswith(prefix) and name != prefix
+
+
 # Beside the net's tensors
 
 OURS = "msmigrate."  # no net has a parameter of this name

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from msmigrate.migrate.analyze.coverage import cover
+from msmigrate.migrate.analyze.model_analysis import cover
 from msmigrate.reports import model_analysis
 from msmigrate.reports import progress as progress_module
 

@@ -60,7 +60,7 @@ def _model(framework: str) -> Callable[[str], None]:
 
 
 def _checkpoint(word: str, *, for_torch: bool = False) -> None:
-    from ..migrate.checkpoint.formats.detect_format import check_checkpoint
+    from ..migrate.checkpoint.formats.registry import check_checkpoint
 
     path = Path(word).expanduser()
     if not path.is_dir():

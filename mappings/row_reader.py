@@ -6,8 +6,7 @@ An unknown key, a missing key or a value of the wrong type raises `BadInput` nam
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,28 +29,15 @@ from .rows import (
     Variation,
     Written,
 )
-from .shape_verbs import SHAPES
+from .verb_registry import SHAPES
 from .verbs import VERBS
 
 DTYPES = ("float32", "float16", "float64", "int32", "int64", "bool")
 MODES = ("pynative", "graph", "ascend")
 STAGES = ("data", "load", "init", "forward", "loss", "grad", "update", "buffers", "state", "schedule", "crash")
 LONGEST = 100  # letters of an expression
-ARITHMETIC: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.GtE: operator.ge,
-    ast.Gt: operator.gt,
-}
+ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod, ast.USub)
+COMPARISONS = (ast.Lt, ast.LtE, ast.Eq, ast.NotEq, ast.GtE, ast.Gt)
 
 
 def read_rows(paths: Sequence[Path], kind: str) -> tuple[Row, ...]:
@@ -76,10 +62,7 @@ def read_faults(path: Path) -> tuple[Fault, ...]:
 
 def read_examples(path: Path) -> dict[str, tuple[str, str, str]]:
     """Read the examples of the faults; raises BadInput for what is not three texts under a fault's id."""
-    try:
-        content = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
-    except (OSError, yaml.YAMLError) as error:
-        raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
+    content = _loaded(path)
     if not isinstance(content, dict):
         raise BadInput(f"{path}: expected a mapping from faults to examples, got {type(content).__name__}")
     for name, texts in content.items():
@@ -297,11 +280,14 @@ def _fault(entry: Any, file: str) -> Fault:
 
 def read_yaml(path: Path) -> list[Any]:
     """Return the list that a table of msmigrate's own holds; raises BadInput when it is not YAML or not a list."""
+    return listed(_loaded(path), path)
+
+
+def _loaded(path: Path) -> Any:
     try:
-        content = yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
+        return yaml.load(path.read_bytes(), Loader=yaml.CSafeLoader)
     except (OSError, yaml.YAMLError) as error:
         raise BadInput(f"{path}: {' '.join(str(error).split())}") from None
-    return listed(content, path)
 
 
 def listed(content: Any, path: Path) -> list[Any]:
@@ -367,53 +353,28 @@ def constant(value: Any) -> Any:
     return value
 
 
-# Expressions over named whole numbers, worked out without running anything
+# Expressions over named whole numbers
 
 
 def expression_names(text: str) -> set[str]:
     """Return the names in an expression such as "2*n+1" or "h >= k"; raises ValueError for what is none."""
-    tree = _expression(text)
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
-def expression_value(text: str, known: Mapping[str, Any]) -> Any:
-    """Return what an expression comes to: a whole number, or whether a comparison holds.
-
-    Raises ValueError for what is no expression, KeyError for an unknown name.
-    """
-    return _value(_expression(text), known)
-
-
-def _expression(text: str) -> ast.expr:
     if len(text) > LONGEST:
         raise ValueError(f"{text[:20]!r}… is too long for an expression")
     try:
-        tree = ast.parse(text, mode="eval").body
-        _value(tree, None)
-    except (SyntaxError, TypeError, ZeroDivisionError):
+        nodes = list(ast.walk(ast.parse(text, mode="eval").body))
+    except SyntaxError:
         raise ValueError(f"{quoted(text)} is no expression over whole numbers and names") from None
-    return tree
+    for node in nodes:
+        if isinstance(node, ast.expr) and not _is_arithmetic(node):
+            why = "is no whole number, name, sum, difference, product or comparison"
+            raise ValueError(f"{quoted(ast.unparse(node))} {why}")
+    return {node.id for node in nodes if isinstance(node, ast.Name)}
 
 
-def _value(node: ast.expr, known: Mapping[str, Any] | None) -> Any:
-    """The value of a node; without `known`, 1 for every name, to see that all of it can be worked out."""
-    if isinstance(node, ast.Constant) and type(node.value) is int:
-        return node.value
-    if isinstance(node, ast.Name):
-        return 1 if known is None else known[node.id]
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return -_value(node.operand, known)
-    if isinstance(node, ast.BinOp) and type(node.op) in ARITHMETIC:
-        left, right = _value(node.left, known), _value(node.right, known)
-        if known is None:
-            return 1
-        return ARITHMETIC[type(node.op)](left, right)
+def _is_arithmetic(node: ast.expr) -> bool:
+    """Whether a node, whatever is in it, may stand in such an expression."""
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        return isinstance(node.op, ARITHMETIC)
     if isinstance(node, ast.Compare):
-        sides = [_value(side, known) for side in (node.left, *node.comparators)]
-        tests = [COMPARISONS.get(type(test), _unknown) for test in node.ops]
-        return False not in [test(left, right) for test, left, right in zip(tests, sides[:-1], sides[1:], strict=True)]
-    raise ValueError(f"{quoted(ast.unparse(node))} is no whole number, name, sum, difference, product or comparison")
-
-
-def _unknown(left: Any, right: Any) -> bool:
-    raise ValueError("'in' and 'is' compare no numbers")
+        return all(isinstance(test, COMPARISONS) for test in node.ops)
+    return isinstance(node, ast.Name) or (isinstance(node, ast.Constant) and type(node.value) is int)

@@ -2,53 +2,40 @@
 
     python -m msmigrate.mappings.state_names
 
-writes layer_states.py from the tables of layers and modules: `convert-ckpt` needs these names and nothing else of the
+writes layer_states.json from the tables of layers and modules: `convert-ckpt` needs these names and nothing else of the
 table, in every run, and reading them from YAML would take a quarter of the processor time of converting a ResNet50. So
 the table is imported only where there are rows of the user's own. A test fails when the file is not what this writes.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from .layer_states import TENSORS
 from .user_rows import paths
 
 if TYPE_CHECKING:
-    from .rows import Row, State
+    from .rows import State
 
-FILE = Path(__file__).with_name("layer_states.py")
-HEAD = '''\
-"""How the tensors of every layer are called in MindSpore: torch class -> tensor -> where it goes.
-
-That is a tuple of the fields of state_names.Crossing, as many as are not left to their defaults. Generated from the
-tables of layers and modules by `python -m msmigrate.mappings.state_names`; do not edit.
-"""
-
-from __future__ import annotations
-
-from typing import Any
-
-# fmt: off
-TENSORS: dict[str, dict[str, tuple[Any, ...]]] = {
-'''
+FILE = Path(__file__).with_name("layer_states.json")  # torch class -> tensor -> the fields of a Crossing
 
 
 class Crossing(NamedTuple):
     """Where one tensor of a layer goes: the part of a row's `State` that a checkpoint needs."""
 
     mindspore: str | None  # None: dropped, see `why`
-    verb: str | None = None  # a name in shape_verbs.SHAPES
+    verb: str | None = None  # a name in verb_registry.SHAPES
     why: str | None = None
     refused: bool = False  # not dropped but refused: without it the others mean something else
 
 
 Names = dict[str, dict[str, Crossing]]  # torch class -> its tensors -> where they go
 LAYER_STATES: Names = {
-    layer: {name: Crossing(*fields) for name, fields in tensors.items()} for layer, tensors in TENSORS.items()
+    layer: {name: Crossing(*fields) for name, fields in tensors.items()}
+    for layer, tensors in json.loads(FILE.read_bytes()).items()
 }
 
 
@@ -99,40 +86,28 @@ def find(states: Mapping[str, Crossing], name: str) -> Crossing | None:
     return None
 
 
-# Writing layer_states.py
+# Writing layer_states.json
 
 
 def source() -> str:
-    """What layer_states.py has to hold."""
+    """What layer_states.json has to hold."""
     from . import table
 
-    lines = [HEAD]
+    lines = []
     for row in (*table.built_in("layer"), *table.built_in("module")):
         # a layer that has no counterpart and names no tensors is none that a checkpoint's tensors could belong to
         for name in (row.torch, *row.aliases) if row.mindspore or row.state else ():
-            lines += _layer(name, row)
-    return "".join([*lines, "}\n"])
+            states = {state.torch: _fields(state) for state in row.state if state.torch is not None}
+            lines.append(f"{json.dumps(name)}: {json.dumps(states)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _layer(name: str, row: Row) -> list[str]:
-    states = [state for state in row.state if state.torch is not None]
-    if not states:
-        return [f"    {_text(name)}: {{}},\n"]
-    tensors = ", ".join(f"{_text(state.torch)}: {_entry(state)}" for state in states)
-    return [f"    {_text(name)}: {{{tensors}}},\n"]
-
-
-def _entry(state: State) -> str:
+def _fields(state: State) -> list[str | bool | None]:
+    """The fields of its Crossing, as many as are not left to their defaults."""
     fields: list[str | bool | None] = list(_crossing(state))
     while len(fields) > 1 and not fields[-1]:
         fields.pop()
-    return f"({', '.join(map(_text, fields))})" if len(fields) > 1 else f"({_text(fields[0])},)"
-
-
-def _text(value: str | bool | None) -> str:
-    """The Python literal, in the quotes that the formatter likes."""
-    literal = repr(value)
-    return f'"{literal[1:-1]}"' if literal.startswith("'") and '"' not in literal else literal
+    return fields
 
 
 if __name__ == "__main__":

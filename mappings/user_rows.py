@@ -170,8 +170,7 @@ def among(built_in: Iterable[Row], kind: str, own: Sequence[Row]) -> Iterator[Ro
 
 def verbs(rows: Sequence[Row]) -> list[str]:
     """Which verbs of other distributions the rows use, each with its distribution and that one's version, sorted."""
-    from .shape_verbs import SHAPES
-    from .user_verbs import described, find
+    from .verb_registry import SHAPES, described, find
     from .verbs import VERBS
 
     arguments = {item.verb for row in rows for item in row.arguments if item.verb and item.verb not in VERBS}

@@ -6,7 +6,7 @@ same: `forward(inverse(forward(value)))` equals `forward(value)`. A value withou
 the reason, which `table.translate` turns into `Unsupported`.
 
 The verbs `layer` and `schedules`, whose values are torch calls with rows of their own, are in table.py; how the shapes
-of state tensors change is in shape_verbs.py.
+of state tensors change is in verb_registry.py.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from .rows import Call, Name
-from .user_verbs import Loaded, Verbs
+from .verb_registry import Loaded, Verbs
 
 
 class ValueType(Enum):

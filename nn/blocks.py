@@ -29,10 +29,20 @@ class SEModule(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, H, W)."""
-        squeezed = ops.mean(x, (2, 3), True)
-        if self.add_maxpool:
-            squeezed = 0.5 * squeezed + 0.5 * ops.amax(x, (2, 3), True)
-        return x * ops.sigmoid(self.fc2(ops.relu(self.fc1(squeezed))))
+        return x * ops.sigmoid(self.fc2(ops.relu(self.fc1(_squeezed(x, self.add_maxpool)))))
+
+
+class SqueezeExcitation(SEModule):
+    """Scales channels by a ReLU and a sigmoid over their means."""
+
+    def __init__(self, input_channels: int, squeeze_channels: int) -> None:
+        super().__init__(input_channels, rd_channels=squeeze_channels)
+
+
+def _squeezed(x: Tensor, add_maxpool: bool) -> Tensor:
+    """The means (N, C, 1, 1) of channels, or half of them and of the largest values."""
+    means = ops.mean(x, (2, 3), True)
+    return 0.5 * means + 0.5 * ops.amax(x, (2, 3), True) if add_maxpool else means
 
 
 class EffectiveSEModule(nn.Cell):
@@ -45,10 +55,7 @@ class EffectiveSEModule(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, H, W)."""
-        squeezed = ops.mean(x, (2, 3), True)
-        if self.add_maxpool:
-            squeezed = 0.5 * squeezed + 0.5 * ops.amax(x, (2, 3), True)
-        return x * ops.clamp(self.fc(squeezed) + 3, 0, 6) / 6
+        return x * ops.clamp(self.fc(_squeezed(x, self.add_maxpool)) + 3, 0, 6) / 6
 
 
 class EcaModule(nn.Cell):
@@ -118,20 +125,6 @@ class SwiGLU(nn.Cell):
         return self.drop2(self.fc2(self.drop1(gated)))
 
 
-class SqueezeExcitation(nn.Cell):
-    """Scales channels by a ReLU and a sigmoid over their means."""
-
-    def __init__(self, input_channels: int, squeeze_channels: int) -> None:
-        super().__init__()
-        self.fc1 = nn.Conv2d(input_channels, squeeze_channels, 1, pad_mode="valid", has_bias=True)
-        self.fc2 = nn.Conv2d(squeeze_channels, input_channels, 1, pad_mode="valid", has_bias=True)
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, H, W)."""
-        means = ops.mean(input, (2, 3), True)
-        return input * ops.sigmoid(self.fc2(ops.relu(self.fc1(means))))
-
-
 class Permute(nn.Cell):
     """The axes in another order."""
 
@@ -156,12 +149,8 @@ class LayerScale(nn.Cell):
         return x * self.gamma
 
 
-class LayerScale2d(nn.Cell):
+class LayerScale2d(LayerScale):
     """A trained factor for each channel."""
-
-    def __init__(self, dim: int, init_values: float = 1e-05) -> None:
-        super().__init__()
-        self.gamma = Parameter(init_values * ops.ones((dim,)), name="gamma")
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, dim, H, W)."""

@@ -35,9 +35,7 @@ def _shared(boxes1: Tensor, boxes2: Tensor) -> tuple[Tensor, Tensor]:
     far = ops.minimum(ops.unsqueeze(boxes1[:, 2:], 1), ops.unsqueeze(boxes2[:, 2:], 0))
     sides = ops.relu(far - corner)
     shared = sides[:, :, 0] * sides[:, :, 1]
-    first = (boxes1[:, 2] - boxes1[:, 0]) * (boxes1[:, 3] - boxes1[:, 1])
-    second = (boxes2[:, 2] - boxes2[:, 0]) * (boxes2[:, 3] - boxes2[:, 1])
-    return shared, ops.unsqueeze(first, 1) + ops.unsqueeze(second, 0) - shared
+    return shared, ops.unsqueeze(box_area(boxes1), 1) + ops.unsqueeze(box_area(boxes2), 0) - shared
 
 
 def box_convert(boxes: Tensor, in_fmt: str, out_fmt: str) -> Tensor:
@@ -95,7 +93,7 @@ def batched_nms(boxes: Tensor, scores: Tensor, idxs: Tensor, iou_threshold: floa
 
 def _overlap(boxes: Tensor) -> Tensor:
     """The share (K, K) that pairs of boxes have in common; coordinate by coordinate, which is faster on the CPU."""
-    areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    areas = box_area(boxes)
     shared = _common(boxes[:, 0], boxes[:, 2]) * _common(boxes[:, 1], boxes[:, 3])
     return shared / (ops.unsqueeze(areas, 1) + ops.unsqueeze(areas, 0) - shared)
 

@@ -85,15 +85,17 @@ class StdConv2d(nn.Conv2d):
         super().__init__(in_channel, out_channels, kernel_size, stride, "pad", width, dilation, groups, has_bias=bias)
         self.eps, self.width = eps, width
 
+    def kernel(self) -> Tensor:
+        """The standardised weight."""
+        return _standardised(self.weight, self.eps)
+
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, H, W)."""
-        centred = self.weight - ops.mean(self.weight, (1, 2, 3), True)
-        weight = centred * ops.rsqrt(ops.mean(centred * centred, (1, 2, 3), True) + self.eps)
         bias = self.bias if self.has_bias else None
-        return ops.conv2d(x, weight, bias, self.stride, "pad", self.width, self.dilation, self.group)
+        return ops.conv2d(x, self.kernel(), bias, self.stride, "pad", self.width, self.dilation, self.group)
 
 
-class ScaledStdConv2d(nn.Conv2d):
+class ScaledStdConv2d(StdConv2d):
     """A convolution whose weight is standardised, scaled by its fan-in and by a trained gain."""
 
     def __init__(
@@ -110,19 +112,19 @@ class ScaledStdConv2d(nn.Conv2d):
         eps: float = 1e-06,
         gain_init: float = 1.0,
     ) -> None:
-        width = ((stride - 1) + dilation * (kernel_size - 1)) // 2 if padding is None else padding
-        super().__init__(in_channels, out_channels, kernel_size, stride, "pad", width, dilation, groups, has_bias=bias)
-        self.eps, self.width = eps, width
+        super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, eps)
         self.scale = gamma * (in_channels // groups * kernel_size * kernel_size) ** -0.5
         self.gain = Parameter(gain_init * ops.ones((out_channels, 1, 1, 1)), name="gain")
 
-    def construct(self, x: Tensor) -> Tensor:
-        """x: (N, C, H, W)."""
-        centred = self.weight - ops.mean(self.weight, (1, 2, 3), True)
-        unit = centred * ops.rsqrt(ops.mean(centred * centred, (1, 2, 3), True) + self.eps)
-        weight = unit * (self.gain * self.scale)
-        bias = self.bias if self.has_bias else None
-        return ops.conv2d(x, weight, bias, self.stride, "pad", self.width, self.dilation, self.group)
+    def kernel(self) -> Tensor:
+        """The standardised weight, scaled."""
+        return _standardised(self.weight, self.eps) * (self.gain * self.scale)
+
+
+def _standardised(weight: Tensor, eps: float) -> Tensor:
+    """A weight (out, in, kh, kw) with mean 0 and variance 1 in each output channel."""
+    centred = weight - ops.mean(weight, (1, 2, 3), True)
+    return centred * ops.rsqrt(ops.mean(centred * centred, (1, 2, 3), True) + eps)
 
 
 def conv_transpose1d(
@@ -137,19 +139,10 @@ def conv_transpose1d(
 ) -> Tensor:
     """The transposed convolution along one dimension, as one over images of height 1."""
     steps, sides, more, apart = [
-        (value, value) if isinstance(value, int) else (value[0], value[0])
-        for value in (stride, padding, output_padding, dilation)
+        value if isinstance(value, int) else value[0] for value in (stride, padding, output_padding, dilation)
     ]
-    x = conv_transpose2d(
-        ops.unsqueeze(input, -2),
-        ops.unsqueeze(weight, -2),
-        bias,
-        (1, steps[1]),
-        (0, sides[1]),
-        (0, more[1]),
-        groups,
-        (1, apart[1]),
-    )
+    rows, kernel = ops.unsqueeze(input, -2), ops.unsqueeze(weight, -2)
+    x = conv_transpose2d(rows, kernel, bias, (1, steps), (0, sides), (0, more), groups, (1, apart))
     return x.squeeze(-2)
 
 
@@ -163,39 +156,12 @@ def conv_transpose2d(
     groups: int = 1,
     dilation: int | Sequence[int] = 1,
 ) -> Tensor:
-    """The transposed convolution of images: zeros between the values, then a convolution with the turned kernel.
+    """The transposed convolution of images (N, C, H, W), or of volumes (N, C, D, H, W).
 
-    MindSpore's own fills what output_padding adds with other values. weight: (in, out / groups, kh, kw).
+    Zeros between the values, then a convolution with the turned kernel: MindSpore's own fills what output_padding adds
+    with other values. weight: (in, out / groups, kernel sizes).
     """
-    return _conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, 2)
-
-
-def conv_transpose3d(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None = None,
-    stride: int | Sequence[int] = 1,
-    padding: int | Sequence[int] = 0,
-    output_padding: int | Sequence[int] = 0,
-    groups: int = 1,
-    dilation: int | Sequence[int] = 1,
-) -> Tensor:
-    """The transposed convolution of volumes: zeros between the values, then a convolution with the turned kernel."""
-    return _conv_transpose(input, weight, bias, stride, padding, output_padding, groups, dilation, 3)
-
-
-def _conv_transpose(
-    input: Tensor,
-    weight: Tensor,
-    bias: Tensor | None,
-    stride: int | Sequence[int],
-    padding: int | Sequence[int],
-    output_padding: int | Sequence[int],
-    groups: int,
-    dilation: int | Sequence[int],
-    rank: int,
-) -> Tensor:
-    """A transposed convolution over `rank` dimensions."""
+    rank = input.ndim - 2
     steps = (stride,) * rank if isinstance(stride, int) else tuple(stride)
     sides = (padding,) * rank if isinstance(padding, int) else tuple(padding)
     more = (output_padding,) * rank if isinstance(output_padding, int) else tuple(output_padding)
@@ -221,6 +187,9 @@ def _conv_transpose(
     kernel = ops.flip(kernel, tuple(range(2, 2 + rank)))
     convolve = ops.conv2d if rank == 2 else ops.conv3d
     return convolve(x, kernel, bias, 1, "valid", 0, apart, groups)
+
+
+conv_transpose3d = conv_transpose2d  # which does both
 
 
 def _padded(x: Tensor, axis: int, before: int, behind: int) -> Tensor:

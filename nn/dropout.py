@@ -14,34 +14,17 @@ class Dropout1d(nn.Cell):
         self.dropout = nn.Dropout(p=p)
 
     def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, L)."""
-        return input * ops.stop_gradient(self.dropout(ops.ones_like(input[:, :, :1])))
+        """input: (N, C, ...)."""
+        one_each = ops.ones(input.shape[:2] + (1,) * (input.ndim - 2), input.dtype)
+        return input * ops.stop_gradient(self.dropout(one_each))
 
 
-class Dropout2d(nn.Cell):
-    """Zeros whole channels of (N, C, H, W) with probability p in training, and scales the others by 1 / (1 - p)."""
-
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        self.p = p
-        self.dropout = nn.Dropout(p=p)
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, H, W)."""
-        return input * ops.stop_gradient(self.dropout(ops.ones_like(input[:, :, :1, :1])))
+class Dropout2d(Dropout1d):
+    """The same of (N, C, H, W)."""
 
 
-class Dropout3d(nn.Cell):
-    """Zeros whole channels of (N, C, D, H, W) with probability p in training, and scales the others by 1 / (1 - p)."""
-
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        self.p = p
-        self.dropout = nn.Dropout(p=p)
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, D, H, W)."""
-        return input * ops.stop_gradient(self.dropout(ops.ones_like(input[:, :, :1, :1, :1])))
+class Dropout3d(Dropout1d):
+    """The same of (N, C, D, H, W)."""
 
 
 class AlphaDropout(nn.Cell):
@@ -53,30 +36,17 @@ class AlphaDropout(nn.Cell):
 
     def construct(self, input: Tensor) -> Tensor:
         """input: of any shape."""
-        if not self.training or self.p == 0:
-            return input
-        limit = -1.7580993408473766
-        scale = ((limit**2 * self.p + 1) * (1 - self.p)) ** -0.5
-        kept = ops.stop_gradient((ops.rand_like(input) >= self.p).astype(input.dtype))
-        return (input * kept + limit * (1 - kept)) * scale - limit * self.p * scale
+        return alpha_dropout(input, self.p, self.training)
 
 
-class FeatureAlphaDropout(nn.Cell):
+class FeatureAlphaDropout(AlphaDropout):
     """AlphaDropout of whole channels."""
-
-    def __init__(self, p: float = 0.5) -> None:
-        super().__init__()
-        self.p = p
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, ...)."""
         if not self.training or self.p == 0:
             return input
-        limit = -1.7580993408473766
-        scale = ((limit**2 * self.p + 1) * (1 - self.p)) ** -0.5
-        shape = input.shape[:2] + (1,) * (len(input.shape) - 2)
-        kept = ops.stop_gradient((ops.rand(*shape) >= self.p).astype(input.dtype))
-        return (input * kept + limit * (1 - kept)) * scale - limit * self.p * scale
+        return _alpha_dropped(input, self.p, input.shape[:2] + (1,) * (input.ndim - 2))
 
 
 class StochasticDepth(nn.Cell):
@@ -146,12 +116,15 @@ class DropPath(nn.Cell):
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """Set values to SELU's lowest with probability p, then scale and shift, so that mean and variance stay."""
-    if not training or p == 0.0:
-        return input
+    return _alpha_dropped(input, p, input.shape) if training and p != 0 else input
+
+
+def _alpha_dropped(input: Tensor, p: float, drawn: tuple[int, ...]) -> Tensor:
+    """alpha_dropout by values drawn in a shape that broadcasts to the input's."""
     lowest = -1.7580993408473766  # of SELU
-    scale = 1.0 / ((lowest * lowest * p + 1.0) * (1.0 - p)) ** 0.5
-    kept = (ops.rand(*input.shape) >= p).astype(input.dtype)
-    return scale * (input * kept + lowest * (1.0 - kept) - lowest * p)
+    scale = ((lowest**2 * p + 1) * (1 - p)) ** -0.5
+    kept = ops.stop_gradient((ops.rand(*drawn) >= p).astype(input.dtype))
+    return (input * kept + lowest * (1 - kept)) * scale - lowest * p * scale
 
 
 def stochastic_depth(input: Tensor, p: float, mode: str, training: bool = True) -> Tensor:

@@ -137,36 +137,29 @@ class UpsamplingNearest2d(nn.Cell):
     """Repeats pixels up to a size, or a whole number of times."""
 
     def __init__(
-        self, size: int | tuple[int, int] | None = None, scale_factor: int | tuple[int, int] | None = None
-    ) -> None:
-        super().__init__()
-        self.size = (size, size) if isinstance(size, int) else size
-        self.factors = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, H, W)."""
-        size = self.size
-        if self.factors is not None:
-            size = (int(input.shape[2] * self.factors[0]), int(input.shape[3] * self.factors[1]))
-        return ops.interpolate(input, size=size, mode="nearest")
-
-
-class UpsamplingBilinear2d(nn.Cell):
-    """Bilinear up to a size, or by a factor, with the corners aligned."""
-
-    def __init__(
         self, size: int | tuple[int, int] | None = None, scale_factor: float | tuple[float, float] | None = None
     ) -> None:
         super().__init__()
         self.size = (size, size) if isinstance(size, int) else size
         self.factors = (scale_factor, scale_factor) if isinstance(scale_factor, (int, float)) else scale_factor
 
+    def wanted(self, input: Tensor) -> Any:
+        """The height and width of the result."""
+        if self.factors is None:
+            return self.size
+        return int(input.shape[2] * self.factors[0]), int(input.shape[3] * self.factors[1])
+
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, H, W)."""
-        size = self.size
-        if self.factors is not None:
-            size = (int(input.shape[2] * self.factors[0]), int(input.shape[3] * self.factors[1]))
-        return ops.interpolate(input, size=size, mode="bilinear", align_corners=True)
+        return ops.interpolate(input, size=self.wanted(input), mode="nearest")
+
+
+class UpsamplingBilinear2d(UpsamplingNearest2d):
+    """Bilinear up to a size, or by a factor, with the corners aligned."""
+
+    def construct(self, input: Tensor) -> Tensor:
+        """input: (N, C, H, W)."""
+        return ops.interpolate(input, size=self.wanted(input), mode="bilinear", align_corners=True)
 
 
 class SpaceToDepth(nn.Cell):

@@ -59,8 +59,7 @@ class TripletMarginWithDistanceLoss(nn.Cell):
     def _distance(self, one: Tensor, other: Tensor) -> Tensor:
         if self.distance_function is not None:
             return self.distance_function(one, other)
-        difference = one - other + 1e-6
-        return ops.sqrt((difference * difference).sum(-1))
+        return pairwise_distance(one, other)
 
     def construct(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor:
         """anchor, positive, negative: (..., features)."""
@@ -68,9 +67,7 @@ class TripletMarginWithDistanceLoss(nn.Cell):
         if self.swap:
             far = ops.minimum(far, self._distance(positive, negative))
         loss = ops.relu(near - far + self.margin)
-        if self.reduction == "none":
-            return loss
-        return loss.sum() if self.reduction == "sum" else loss.mean()
+        return _reduced(loss, self.reduction)
 
 
 class BCELoss(nn.Cell):
@@ -131,9 +128,7 @@ class MultiLabelMarginLoss(nn.Cell):
         loss = ops.relu(1 - ops.expand_dims(chosen, 2) + ops.expand_dims(input, 1))
         counted = ops.logical_and(ops.expand_dims(valid, 2), ops.expand_dims(others, 1))
         loss = (loss * counted.astype(input.dtype)).sum((1, 2)) / input.shape[1]
-        if self.reduction == "none":
-            return loss
-        return loss.sum() if self.reduction == "sum" else loss.mean()
+        return _reduced(loss, self.reduction)
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
@@ -144,13 +139,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
         positive = target > 0  # 0 times its logarithm is 0
         logarithm = ops.log(ops.where(positive, target, ops.ones_like(target)))
         loss = ops.where(positive, target * (logarithm - input), -target * input)
-    if reduction == "none":
-        return loss
-    if reduction == "sum":
-        return loss.sum()
-    if reduction == "batchmean":
-        return loss.sum() / input.shape[0]
-    return loss.mean()
+    return loss.sum() / input.shape[0] if reduction == "batchmean" else _reduced(loss, reduction)
 
 
 def binary_cross_entropy(
@@ -167,9 +156,7 @@ def binary_cross_entropy(
     loss = value + slope * (input - fixed)
     if weight is not None:
         loss = loss * weight
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.mean()
+    return _reduced(loss, reduction)
 
 
 def triplet_margin_loss(
@@ -183,32 +170,18 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """How much nearer the positive should be to the anchor than the negative; ops.triplet_margin_loss adds no eps."""
-    near, far = _distance(anchor, positive, p, eps), _distance(anchor, negative, p, eps)
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     if swap:
-        far = ops.minimum(far, _distance(positive, negative, p, eps))
+        far = ops.minimum(far, pairwise_distance(positive, negative, p, eps))
     loss = ops.relu(near - far + margin)
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.mean()
-
-
-def _distance(one: Tensor, other: Tensor, p: float, eps: float) -> Tensor:
-    """Of order p, along the last axis, with torch's eps in every difference."""
-    difference = ops.abs(one - other + eps)
-    if p == 1:
-        return difference.sum(-1)
-    if p == 2:
-        return ops.sqrt((difference * difference).sum(-1))
-    return ops.pow(ops.pow(difference, p).sum(-1), 1.0 / p)
+    return _reduced(loss, reduction)
 
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)) for targets of -1 and 1; ops.soft_margin_loss has no kernel on the CPU."""
     margin = target * input
     loss = ops.relu(-margin) + ops.log1p(ops.exp(-ops.abs(margin)))
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.mean()
+    return _reduced(loss, reduction)
 
 
 def multi_margin_loss(
@@ -228,9 +201,7 @@ def multi_margin_loss(
         loss = loss * ops.expand_dims(ops.gather(weight, target, 0), 1)
     others = ops.expand_dims(ops.arange(input.shape[1]), 0) != label
     loss = ops.where(others, loss, ops.zeros_like(loss)).sum(1) / input.shape[1]
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.mean()
+    return _reduced(loss, reduction)
 
 
 def poisson_nll_loss(
@@ -247,9 +218,7 @@ def poisson_nll_loss(
         safe = ops.maximum(target, ops.ones_like(target))
         stirling = target * ops.log(safe) - target + 0.5 * ops.log(2 * 3.141592653589793 * safe)
         loss = loss + ops.where(target > 1, stirling, ops.zeros_like(target))
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.mean()
+    return _reduced(loss, reduction)
 
 
 def gaussian_nll_loss(
@@ -261,9 +230,7 @@ def gaussian_nll_loss(
     loss = 0.5 * (ops.log(variance) + difference * difference / variance)
     if full:
         loss = loss + 0.9189385332046727  # half the logarithm of 2 pi
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.mean()
+    return _reduced(loss, reduction)
 
 
 def ctc_loss(
@@ -289,9 +256,7 @@ def sigmoid_focal_loss(
     loss = ce * ops.pow(1 - p_t, gamma)
     if alpha >= 0:
         loss = (alpha * targets + (1 - alpha) * (1 - targets)) * loss
-    if reduction == "none":
-        return loss
-    return loss.sum() if reduction == "sum" else loss.mean()
+    return _reduced(loss, reduction)
 
 
 class LabelSmoothingCrossEntropy(nn.Cell):
@@ -458,9 +423,9 @@ def _smoothed(x: Tensor, target: Tensor, smoothing: float) -> Tensor:
 
 def _reduced(loss: Tensor, reduction: str) -> Tensor:
     """The mean, the sum, or the loss as it is."""
-    if reduction == "mean":
-        return ops.mean(loss)
-    return ops.sum(loss) if reduction == "sum" else loss
+    if reduction == "none":
+        return loss
+    return loss.sum() if reduction == "sum" else loss.mean()
 
 
 class CosineSimilarity(nn.Cell):
@@ -487,12 +452,7 @@ class PairwiseDistance(nn.Cell):
 
     def construct(self, x1: Tensor, x2: Tensor) -> Tensor:
         """x1, x2: (..., features)."""
-        difference = ops.abs(x1 - x2 + self.eps)
-        if self.p == 1.0:
-            return ops.sum(difference, -1, self.keepdim)
-        if self.p == 2.0:
-            return ops.sqrt(ops.sum(difference * difference, -1, self.keepdim))
-        return ops.pow(ops.sum(ops.pow(difference, self.p), -1, self.keepdim), 1.0 / self.p)
+        return pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:

@@ -54,16 +54,19 @@ def clamp(input: Any, min: Any = None, max: Any = None) -> Any:
 
 def sum(input: Any, dim: Any = None, keepdim: bool = False, dtype: Any = None) -> Any:
     """The sum; of whole numbers and truth values in int64, as torch.sum."""
-    if dtype is None and input.dtype in (mindspore.bool_, mindspore.uint8, mindspore.int32):
-        dtype = mindspore.int64
-    return ops.sum(input if dtype is None else input.astype(dtype), dim, keepdim)
+    return ops.sum(_to_sum(input, dtype), dim, keepdim)
 
 
 def cumsum(input: Any, dim: int, dtype: Any = None) -> Any:
     """The running sum; of whole numbers and truth values in int64, as torch.cumsum."""
+    return ops.cumsum(_to_sum(input, dtype), dim)
+
+
+def _to_sum(input: Any, dtype: Any) -> Any:
+    """The values in the dtype in which torch sums them."""
     if dtype is None and input.dtype in (mindspore.bool_, mindspore.uint8, mindspore.int32):
         dtype = mindspore.int64
-    return ops.cumsum(input if dtype is None else input.astype(dtype), dim)
+    return input if dtype is None else input.astype(dtype)
 
 
 def count_nonzero(input: Any, dim: Any = None) -> Any:
@@ -97,7 +100,7 @@ def std_mean(input: Any, dim: Any = None, unbiased: Any = None, correction: Any 
 
 def std(input: Any, dim: Any = None, unbiased: Any = None, correction: Any = 1, keepdim: bool = False) -> Any:
     """The standard deviation, as torch.std."""
-    return ops.sqrt(var_mean(input, dim, unbiased, correction, keepdim)[0])
+    return std_mean(input, dim, unbiased, correction, keepdim)[0]
 
 
 def max(input: Any, dim: Any = None, keepdim: bool = False, other: Any = None) -> Any:
@@ -121,7 +124,7 @@ def min(input: Any, dim: Any = None, keepdim: bool = False, other: Any = None) -
         return ops.minimum(input, other)
     if dim is None:
         return ops.amin(input)
-    places = ops.argmin(input, dim, True).astype(mindspore.int64)
+    places = argmin(input, dim, True)
     values = ops.gather_elements(input, dim, places)
     return (values, places) if keepdim else (values.squeeze(dim), places.squeeze(dim))
 

@@ -18,14 +18,12 @@ class RMSNorm(nn.Cell):
     ) -> None:
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
-        self.axes = tuple(range(-len(shape), 0))
-        self.eps = 1.1920928955078125e-07 if eps is None else eps
+        self.shape, self.eps = shape, eps
         self.weight = Parameter(ops.ones(shape), name="weight") if elementwise_affine else None
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (..., *normalized_shape)."""
-        output = input * ops.rsqrt(ops.mean(input * input, self.axes, True) + self.eps)
-        return output if self.weight is None else output * self.weight
+        return rms_norm(input, self.shape, self.weight, self.eps)
 
 
 class PartialLayerNorm(nn.Cell):
@@ -46,10 +44,7 @@ class PartialLayerNorm(nn.Cell):
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (..., *normalized_shape)."""
-        gamma = ops.ones(self.shape, input.dtype) if self.gamma is None else self.gamma
-        beta = ops.zeros(self.shape, input.dtype) if self.beta is None else self.beta
-        first = -1 if len(self.shape) == 1 else input.ndim - len(self.shape)  # -1 is what ONNX's exporter takes
-        return ops.LayerNorm(first, first, self.epsilon)(input, gamma, beta)[0]
+        return layer_norm(input, self.shape, self.gamma, self.beta, self.epsilon)
 
 
 class LocalResponseNorm(nn.Cell):
@@ -61,13 +56,7 @@ class LocalResponseNorm(nn.Cell):
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, ...)."""
-        square, channels = input * input, input.shape[1]
-        before = ops.zeros_like(ops.narrow(square, 1, 0, 1))
-        padded = ops.cat((before,) * (self.size // 2) + (square,) + (before,) * ((self.size - 1) // 2), 1)
-        total = ops.narrow(padded, 1, 0, channels)
-        for shift in range(1, self.size):
-            total = total + ops.narrow(padded, 1, shift, channels)
-        return input / ops.pow(total * (self.alpha / self.size) + self.k, self.beta)
+        return local_response_norm(input, self.size, self.alpha, self.beta, self.k)
 
 
 class FrozenBatchNorm2d(nn.Cell):
@@ -104,20 +93,6 @@ class LayerNorm2d(nn.Cell):
         return scaled * self.gamma.reshape((1, -1, 1, 1)) + self.beta.reshape((1, -1, 1, 1))
 
 
-class RmsNorm2d(nn.Cell):
-    """Divides by the root of the channels' mean square, and scales."""
-
-    def __init__(self, channels: int, eps: float = 1e-6, affine: bool = True) -> None:
-        super().__init__()
-        self.eps = eps
-        self.weight = Parameter(ops.ones((channels,)), name="weight") if affine else None
-
-    def construct(self, x: Tensor) -> Tensor:
-        """x: (N, C, H, W)."""
-        output = x * ops.rsqrt(ops.mean(x * x, 1, True) + self.eps)
-        return output if self.weight is None else output * self.weight.reshape((1, -1, 1, 1))
-
-
 class SimpleNorm(nn.Cell):
     """Divides by the root of the last axis' variance, without taking the mean away, and scales."""
 
@@ -128,26 +103,31 @@ class SimpleNorm(nn.Cell):
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (..., channels)."""
-        centred = x - ops.mean(x, -1, True)
-        variance = ops.sum(centred * centred, -1, True) / (self.channels - 1)
-        output = x * ops.rsqrt(variance + self.eps)
+        output = self.divided(x, -1)
         return output if self.weight is None else output * self.weight
 
+    def divided(self, x: Tensor, axis: int) -> Tensor:
+        """x over the root of an axis' variance."""
+        centred = x - ops.mean(x, axis, True)
+        variance = ops.sum(centred * centred, axis, True) / (self.channels - 1)
+        return x * ops.rsqrt(variance + self.eps)
 
-class SimpleNorm2d(nn.Cell):
+
+class SimpleNorm2d(SimpleNorm):
     """Divides by the root of the channels' variance, without taking the mean away, and scales."""
-
-    def __init__(self, channels: int, eps: float = 1e-6, affine: bool = True) -> None:
-        super().__init__()
-        self.eps, self.channels = eps, channels
-        self.weight = Parameter(ops.ones((channels,)), name="weight") if affine else None
 
     def construct(self, x: Tensor) -> Tensor:
         """x: (N, C, H, W)."""
-        centred = x - ops.mean(x, 1, True)
-        variance = ops.sum(centred * centred, 1, True) / (self.channels - 1)
-        output = x * ops.rsqrt(variance + self.eps)
+        output = self.divided(x, 1)
         return output if self.weight is None else output * self.weight.reshape((1, -1, 1, 1))
+
+
+class RmsNorm2d(SimpleNorm2d):
+    """Divides by the root of the channels' mean square, and scales."""
+
+    def divided(self, x: Tensor, axis: int) -> Tensor:
+        """x over the root of an axis' mean square."""
+        return x * ops.rsqrt(ops.mean(x * x, axis, True) + self.eps)
 
 
 class GlobalResponseNorm(nn.Cell):
@@ -207,19 +187,9 @@ def batch_norm(
 
     The running statistics are not moved, as torch does in training: nn.BatchNorm2d keeps them.
     """
-    shape = (1, -1) + (1,) * (input.ndim - 2)
     if training:
-        axes = (0, *range(2, input.ndim))
-        mean = ops.mean(input, axes, True)
-        centred = input - mean
-        variance = ops.mean(centred * centred, axes, True)
-    else:
-        centred = input - running_mean.reshape(shape)
-        variance = running_var.reshape(shape)
-    x = centred / ops.sqrt(variance + eps)
-    if weight is not None:
-        x = x * weight.reshape(shape)
-    return x if bias is None else x + bias.reshape(shape)
+        return _normalized(input, (0, *range(2, input.ndim)), None, None, weight, bias, eps)
+    return _normalized(input, (), running_mean, running_var, weight, bias, eps)
 
 
 def instance_norm(
@@ -233,15 +203,29 @@ def instance_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Every channel of every sample normalized by its own statistics, or by the running ones, which are not moved."""
-    shape = (1, -1) + (1,) * (input.ndim - 2)
     if use_input_stats or running_mean is None or running_var is None:
-        axes = tuple(range(2, input.ndim))
+        return _normalized(input, tuple(range(2, input.ndim)), None, None, weight, bias, eps)
+    return _normalized(input, (), running_mean, running_var, weight, bias, eps)
+
+
+def _normalized(
+    input: Tensor,
+    axes: tuple[int, ...],
+    mean: Tensor | None,
+    variance: Tensor | None,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    eps: float,
+) -> Tensor:
+    """(N, C, ...) by these means and variances of the channels, or by its own over some axes; scaled and shifted."""
+    shape = (1, -1) + (1,) * (input.ndim - 2)
+    if mean is None or variance is None:
         centred = input - ops.mean(input, axes, True)
-        variance = ops.mean(centred * centred, axes, True)
+        square = ops.mean(centred * centred, axes, True)
     else:
-        centred = input - running_mean.reshape(shape)
-        variance = running_var.reshape(shape)
-    x = centred / ops.sqrt(variance + eps)
+        centred = input - mean.reshape(shape)
+        square = variance.reshape(shape)
+    x = centred / ops.sqrt(square + eps)
     if weight is not None:
         x = x * weight.reshape(shape)
     return x if bias is None else x + bias.reshape(shape)
@@ -261,13 +245,10 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
     """Divided by (k + alpha · the mean square of `size` neighbouring channels) to the power of beta."""
-    square = input * input
-    before, behind = size // 2, (size - 1) // 2
-    shape = tuple(input.shape)
-    edge = (*shape[:1], 1, *shape[2:])
-    parts = (*[ops.zeros(edge, input.dtype)] * before, square, *[ops.zeros(edge, input.dtype)] * behind)
-    padded = ops.cat(parts, 1) if size > 1 else square
-    total = ops.narrow(padded, 1, 0, shape[1])
-    for start in range(1, size):
-        total = total + ops.narrow(padded, 1, start, shape[1])
-    return input / ops.pow(k + alpha * (total / size), beta)
+    square, channels = input * input, input.shape[1]
+    before = ops.zeros_like(ops.narrow(square, 1, 0, 1))
+    padded = ops.cat((before,) * (size // 2) + (square,) + (before,) * ((size - 1) // 2), 1)
+    total = ops.narrow(padded, 1, 0, channels)
+    for shift in range(1, size):
+        total = total + ops.narrow(padded, 1, shift, channels)
+    return input / ops.pow(total * (alpha / size) + k, beta)

@@ -42,112 +42,77 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 class ConstantPad1d(nn.Cell):
     """A value on both sides of the last axis."""
 
-    def __init__(self, padding: int | tuple[int, int], value: float) -> None:
+    axes = 1
+
+    def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
         super().__init__()
-        self.padding = (padding,) * 2 if isinstance(padding, int) else tuple(padding)
+        self.padding = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
         self.value = value
 
     def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, L) or (C, L)."""
+        """input: (N, C, sizes) or (C, sizes)."""
         return pad(input, self.padding, value=self.value)
+
+
+class ConstantPad2d(ConstantPad1d):
+    """A value on all sides of the last two axes."""
+
+    axes = 2
+
+
+class ConstantPad3d(ConstantPad1d):
+    """A value on all sides of the last three axes."""
+
+    axes = 3
 
 
 class ZeroPad1d(ConstantPad1d):
     """Zeros on both sides of the last axis."""
 
-    def __init__(self, padding: int | tuple[int, int]) -> None:
-        super().__init__(padding, 0.0)
-
-
-class ConstantPad2d(nn.Cell):
-    """A value on all sides of the last two axes."""
-
-    def __init__(self, padding: int | tuple[int, int, int, int], value: float) -> None:
-        super().__init__()
-        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
-        self.value = value
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, H, W) or (C, H, W)."""
-        return pad(input, self.padding, value=self.value)
-
-
-class ZeroPad2d(ConstantPad2d):
-    """Zeros on all sides of the last two axes."""
-
-    def __init__(self, padding: int | tuple[int, int, int, int]) -> None:
-        super().__init__(padding, 0.0)
-
-
-class ConstantPad3d(nn.Cell):
-    """A value on all sides of the last three axes."""
-
-    def __init__(self, padding: int | tuple[int, ...], value: float) -> None:
-        super().__init__()
-        self.padding = (padding,) * 6 if isinstance(padding, int) else tuple(padding)
-        self.value = value
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, D, H, W) or (C, D, H, W)."""
-        return pad(input, self.padding, value=self.value)
-
-
-class ZeroPad3d(ConstantPad3d):
-    """Zeros on all sides of the last three axes."""
-
     def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__(padding, 0.0)
+
+
+class ZeroPad2d(ZeroPad1d):
+    """Zeros on all sides of the last two axes."""
+
+    axes = 2
+
+
+class ZeroPad3d(ZeroPad1d):
+    """Zeros on all sides of the last three axes."""
+
+    axes = 3
 
 
 class CircularPad1d(nn.Cell):
     """On each side of the last axis the values of its other end, no more than it has."""
 
-    def __init__(self, padding: int | tuple[int, int]) -> None:
-        super().__init__()
-        self.padding = (padding,) * 2 if isinstance(padding, int) else tuple(padding)
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, L) or (C, L)."""
-        before, behind = self.padding
-        size = input.shape[-1]
-        parts = (ops.narrow(input, -1, size - before, before),) if before else ()
-        parts = (*parts, input)
-        return ops.cat((*parts, ops.narrow(input, -1, 0, behind)) if behind else parts, -1)
-
-
-class CircularPad2d(nn.Cell):
-    """On each side of the last two axes the values of its other end, no more than it has."""
-
-    def __init__(self, padding: int | tuple[int, int, int, int]) -> None:
-        super().__init__()
-        self.padding = (padding,) * 4 if isinstance(padding, int) else tuple(padding)
-
-    def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, H, W) or (C, H, W)."""
-        output = input
-        for index in range(2):
-            axis, before, behind = -1 - index, self.padding[2 * index], self.padding[2 * index + 1]
-            size = output.shape[axis]
-            parts = (ops.narrow(output, axis, size - before, before),) if before else ()
-            parts = (*parts, output)
-            output = ops.cat((*parts, ops.narrow(output, axis, 0, behind)) if behind else parts, axis)
-        return output
-
-
-class CircularPad3d(nn.Cell):
-    """On each side of the last three axes the values of its other end, no more than it has."""
+    axes = 1
 
     def __init__(self, padding: int | tuple[int, ...]) -> None:
         super().__init__()
-        self.padding = (padding,) * 6 if isinstance(padding, int) else tuple(padding)
+        self.padding = (padding,) * (2 * self.axes) if isinstance(padding, int) else tuple(padding)
 
     def construct(self, input: Tensor) -> Tensor:
-        """input: (N, C, D, H, W) or (C, D, H, W)."""
+        """input: (N, C, sizes) or (C, sizes)."""
         output = input
-        for index in range(3):
+        for index in range(len(self.padding) // 2):
             axis, before, behind = -1 - index, self.padding[2 * index], self.padding[2 * index + 1]
             size = output.shape[axis]
             parts = (ops.narrow(output, axis, size - before, before),) if before else ()
             parts = (*parts, output)
             output = ops.cat((*parts, ops.narrow(output, axis, 0, behind)) if behind else parts, axis)
         return output
+
+
+class CircularPad2d(CircularPad1d):
+    """On each side of the last two axes the values of its other end, no more than it has."""
+
+    axes = 2
+
+
+class CircularPad3d(CircularPad1d):
+    """On each side of the last three axes the values of its other end, no more than it has."""
+
+    axes = 3

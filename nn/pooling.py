@@ -17,7 +17,7 @@ class AdaptiveAvgPool1d(nn.Cell):
 
     def construct(self, input: Tensor) -> Tensor:
         """input: (N, C, L) or (C, L)."""
-        return ops.adaptive_avg_pool2d(input.expand_dims(-2), (1, self.output_size)).squeeze(-2)
+        return adaptive_avg_pool1d(input, self.output_size)
 
 
 class AdaptiveMaxPool1d(nn.Cell):
@@ -138,24 +138,25 @@ def max_pool1d(
     ceil_mode: bool = False,
 ) -> Tensor:
     """The largest value of every window along the last dimension, as a pooling of images of height 1."""
-    kernel = kernel_size if isinstance(kernel_size, int) else kernel_size[0]
-    step = kernel if stride is None else (stride if isinstance(stride, int) else stride[0])
-    side = padding if isinstance(padding, int) else padding[0]
-    apart = dilation if isinstance(dilation, int) else dilation[0]
+    kernel, side, apart = _one(kernel_size), _one(padding), _one(dilation)
+    step = kernel if stride is None else _one(stride)
     x = ops.max_pool2d(ops.unsqueeze(input, -2), (1, kernel), (1, step), (0, side), (1, apart), ceil_mode=ceil_mode)
     return x.squeeze(-2)
 
 
+def _one(size: int | Sequence[int]) -> int:
+    """The number, or the first one of several."""
+    return size if isinstance(size, int) else size[0]
+
+
 def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """The mean of each of `output_size` parts of the last dimension, a number that need not divide its size."""
-    wanted = output_size if isinstance(output_size, int) else output_size[0]
-    return ops.adaptive_avg_pool2d(ops.unsqueeze(input, -2), (1, wanted)).squeeze(-2)
+    return ops.adaptive_avg_pool2d(ops.unsqueeze(input, -2), (1, _one(output_size))).squeeze(-2)
 
 
 def adaptive_max_pool1d(input: Tensor, output_size: int | Sequence[int]) -> Tensor:
     """The largest of each of `output_size` parts of the last dimension, a number that need not divide its size."""
-    wanted = output_size if isinstance(output_size, int) else output_size[0]
-    return ops.adaptive_max_pool2d(ops.unsqueeze(input, -2), (1, wanted)).squeeze(-2)
+    return ops.adaptive_max_pool2d(ops.unsqueeze(input, -2), (1, _one(output_size))).squeeze(-2)
 
 
 def max_unpool(

@@ -1,13 +1,10 @@
 """Adam, AdamW, NAdam, RAdam as torch computes them.
 
-MindSpore 2.10's experimental AdamW forms 1 - beta and 1 - beta^t in float32, where 1 - 0.999 has lost five digits:
-its exp_avg_sq stands 1.3e-5 (relative) from torch's, a hundred times torch's own rounding. Its Adam moreover adds eps
-before the bias correction, which makes eps 31 times larger in the first step. Here no difference of nearly equal
-numbers is formed in float32.
-
-MindSpore 2.10's experimental ones form 1 - beta in float32, which puts exp_avg_sq 1.3e-5 from torch's, a hundred times
-torch's own rounding, and have neither `maximize` nor `decoupled_weight_decay`. Here constants are formed in Python's
-float64, no difference of nearly equal numbers in float32, and one map steps all weights of a group.
+MindSpore 2.10's experimental ones form 1 - beta and 1 - beta^t in float32, where 1 - 0.999 has lost five digits:
+exp_avg_sq stands 1.3e-5 (relative) from torch's, a hundred times torch's own rounding. Its Adam moreover adds eps
+before the bias correction, which makes eps 31 times larger in the first step; NAdam and RAdam have neither `maximize`
+nor `decoupled_weight_decay`. Here constants are formed in Python's float64, no difference of nearly equal numbers in
+float32, and one map steps all weights of a group.
 """
 
 from __future__ import annotations
@@ -17,7 +14,6 @@ from typing import Any
 
 from mindspore import Parameter, ParameterTuple, Tensor, jit, ops
 from mindspore import dtype as mstype
-from mindspore.experimental import optim
 
 from .optimizer import Optimizer, log_of
 
@@ -36,19 +32,36 @@ def correction(step: Any, log_beta: float) -> Any:
     return ops.where(exponent > -0.5, -exponent * near, 1.0 - ops.exp(exponent))
 
 
-_negative = ops.Neg()
-_update = ops.MultitypeFuncGraph("msmigrate_adam_update")
+class Moments(Optimizer):
+    """An optimizer with running means of the gradients and of their squares, by its option `betas`.
+
+    weighings: (b1, 1 - b1, b2, 1 - b2) of every group. log_betas: the logarithms of both.
+    """
+
+    slots: tuple[str, ...] = ("exp_avg", "exp_avg_sq")
+
+    def __init__(self, params: Any, defaults: dict[str, Any]) -> None:
+        super().__init__(params, defaults)
+        pairs = self.per_group("betas")
+        self.weighings = [(first, 1 - first, second, 1 - second) for first, second in pairs]
+        self.log_betas = [(log_of(first), log_of(second)) for first, second in pairs]
 
 
-@_update.register(
-    "Tensor", "Tensor", "Tensor", "Tuple", "Float", "Bool", "Tensor", "Tensor", "Tensor", "Tensor", "Tensor"
-)
-def _update_one(
+def moved(weighings: Any, grad: Any, mean: Any, square: Any) -> tuple[Any, Any]:
+    """Move both running means of a weight, and return them."""
+    next_mean = mean * weighings[0] + grad * weighings[1]
+    next_square = square * weighings[2] + grad * grad * weighings[3]
+    ops.assign(mean, next_mean)
+    ops.assign(square, next_square)
+    return next_mean, next_square
+
+
+def _adam(
+    weighings: Any,
     shrink: Any,
-    size: Any,
-    root: Any,
-    betas: Any,
     eps: Any,
+    root: Any,
+    size: Any,
     amsgrad: Any,
     weight: Any,
     grad: Any,
@@ -56,25 +69,24 @@ def _update_one(
     square: Any,
     peak: Any,
 ) -> bool:
-    """One weight's step; `root` corrects the root of the square, `betas` is (b1, 1 - b1, b2, 1 - b2)."""
-    next_mean = mean * betas[0] + grad * betas[1]
-    next_square = square * betas[2] + grad * grad * betas[3]
-    held = next_square
+    """One weight's step; `root` corrects the root of the square."""
+    next_mean, held = moved(weighings, grad, mean, square)
     if amsgrad:
-        held = ops.maximum(peak, next_square)
+        held = ops.maximum(peak, held)
         ops.assign(peak, held)
-    ops.assign(mean, next_mean)
-    ops.assign(square, next_square)
     ops.assign(weight, weight * shrink - next_mean / (ops.sqrt(held) / root + eps) * size)
     return True
 
 
-class AdamW(optim.AdamW):
+class AdamW(Moments):
     """torch.optim.AdamW: the decay acts on the weights, weight ← weight·(1 - lr·decay).
 
     Takes torch's arguments, parameter groups included. State: exp_avg, exp_avg_sq, max_exp_avg_sq (one parameter for
     each trained one, in their order) and state_step (int32, one for all).
     """
+
+    slots = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+    decoupled = True
 
     def __init__(
         self,
@@ -87,46 +99,30 @@ class AdamW(optim.AdamW):
         *,
         maximize: bool = False,
     ) -> None:
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
-        pairs = [tuple(group["betas"]) for group in self.param_groups]
-        self.weighings = [(first, 1 - first, second, 1 - second) for first, second in pairs]
-        self.log_betas = [tuple(log(beta) if beta else -1e3 for beta in pair) for pair in pairs]
-
-    def decayed(self, group_id: int, weights: Any, grads: Any) -> tuple[Any, Any]:
-        """What decay leaves of the weights (a float32 scalar), and the gradients to use."""
-        return 1.0 - self.lrs[group_id] * self.param_groups[group_id]["weight_decay"], grads
+        options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        super().__init__(params, options | {"amsgrad": amsgrad, "decoupled_weight_decay": self.decoupled})
 
     @jit
     def advance(self, group_id: int, gradients: Any) -> bool:
-        """Step one group; compiled in PyNative too, where one operator at a time takes fifteen times as long."""
+        """See Optimizer."""
+        weights, grads = self.given(group_id, gradients)
+        start, end = self.span(group_id)
         group = self.param_groups[group_id]
-        start = self.group_start_id[group_id]
-        end = self.group_start_id[group_id + 1]
-        weights = self.parameters[start:end]
-        # Over 161 gradients a map compiles in 4 s, a comprehension in 14.
-        grads = self.hyper_map(_negative, gradients) if group["maximize"] else gradients
-        shrink, grads = self.decayed(group_id, weights, grads)
         first, second = self.log_betas[group_id]
-        size = self.lrs[group_id] / correction(self.state_step, first)
+        rate = self.lrs[group_id]
+        shrink = 1.0 - rate * group["weight_decay"] * float(group["decoupled_weight_decay"])
+        size = rate / correction(self.state_step, first)
         root = ops.sqrt(correction(self.state_step, second))
-        rule = ops.partial(_update, shrink, size, root, self.weighings[group_id], float(group["eps"]), group["amsgrad"])
-        self.hyper_map(
-            rule, weights, grads, self.exp_avg[start:end], self.exp_avg_sq[start:end], self.max_exp_avg_sq[start:end]
-        )
-        return True
-
-    def construct(self, gradients: Any) -> bool:
-        """Take one step; `gradients` is a tuple in the order of the parameters."""
-        self.assignadd(self.state_step, self.increase_tensor)
-        for group_id in range(len(self.param_groups)):
-            start = self.group_start_id[group_id]
-            end = self.group_start_id[group_id + 1]
-            self.advance(group_id, gradients[start:end])
+        rule = ops.partial(_adam, self.weighings[group_id], shrink, group["eps"], root, size, group["amsgrad"])
+        state = (self.exp_avg[start:end], self.exp_avg_sq[start:end], self.max_exp_avg_sq[start:end])
+        self.hyper_map(rule, weights, grads, *state)
         return True
 
 
 class Adam(AdamW):
     """torch.optim.Adam: the decay is added to the gradient. Arguments and state as in AdamW, decay 0 by default."""
+
+    decoupled = False
 
     def __init__(
         self,
@@ -140,11 +136,6 @@ class Adam(AdamW):
         maximize: bool = False,
     ) -> None:
         super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize)
-
-    def decayed(self, group_id: int, weights: Any, grads: Any) -> tuple[Any, Any]:
-        """See AdamW: nothing is taken from the weights, and the gradients carry the decay."""
-        decay = self.param_groups[group_id]["weight_decay"]
-        return ops.ones_like(self.lrs[group_id]), self._decay_weight(decay, weights, grads)
 
 
 def _nadam(
@@ -161,12 +152,9 @@ def _nadam(
     square: Any,
     product: Any,
 ) -> bool:
-    next_mean = mean * weighings[0] + grad * weighings[1]
-    next_square = square * weighings[2] + grad * grad * weighings[3]
+    next_mean, next_square = moved(weighings, grad, mean, square)
     now = product * share
     size = ops.sqrt(next_square) / root + eps
-    ops.assign(mean, next_mean)
-    ops.assign(square, next_square)
     ops.assign(product, now)
     by_grad = rate * (1.0 - share) / (1.0 - now)
     by_mean = rate * following / (1.0 - now * following)
@@ -174,10 +162,8 @@ def _nadam(
     return True
 
 
-class NAdam(Optimizer):
+class NAdam(Moments):
     """torch.optim.NAdam. State: exp_avg, exp_avg_sq, mu_product (a scalar for every parameter)."""
-
-    slots = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -196,20 +182,17 @@ class NAdam(Optimizer):
         self.mu_product = ParameterTuple(
             Parameter(Tensor(1.0, mstype.float32), f"mu_product.{each.name}") for each in self.parameters
         )
-        self.weighings = [(first, 1 - first, second, 1 - second) for first, second in self.per_group("betas")]
-        self.log_betas = [log_of(second) for _, second in self.per_group("betas")]
         self.fading = [decay * log(0.96) for decay in self.per_group("momentum_decay")]
 
     @jit
     def advance(self, group_id: int, gradients: Any) -> bool:
         """See Optimizer."""
         weights, grads = self.given(group_id, gradients)
-        start = self.group_start_id[group_id]
-        end = self.group_start_id[group_id + 1]
+        start, end = self.span(group_id)
         group = self.param_groups[group_id]
         rate, beta = self.lrs[group_id], group["betas"][0]
         shrink = 1.0 - rate * group["weight_decay"] * float(group["decoupled_weight_decay"])
-        root = ops.sqrt(correction(self.state_step, self.log_betas[group_id]))
+        root = ops.sqrt(correction(self.state_step, self.log_betas[group_id][1]))
         step = ops.cast(self.state_step, mstype.float32)
         share = beta * (1.0 - 0.5 * ops.exp(step * self.fading[group_id]))
         following = beta * (1.0 - 0.5 * ops.exp((step + 1.0) * self.fading[group_id]))
@@ -232,10 +215,7 @@ def _radam(
     mean: Any,
     square: Any,
 ) -> bool:
-    next_mean = mean * weighings[0] + grad * weighings[1]
-    next_square = square * weighings[2] + grad * grad * weighings[3]
-    ops.assign(mean, next_mean)
-    ops.assign(square, next_square)
+    next_mean, next_square = moved(weighings, grad, mean, square)
     adapted = ops.where(rectified, root * factor / (ops.sqrt(next_square) + eps), ops.ones_like(next_square))
     ops.assign(weight, weight * shrink - next_mean * rate * adapted)
     return True
@@ -244,13 +224,11 @@ def _radam(
 BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)  # of 1/(e^y - 1) - 1/y + 1/2, by y, y^3, y^5 …
 
 
-class RAdam(Optimizer):
+class RAdam(Moments):
     """torch.optim.RAdam. State: exp_avg, exp_avg_sq.
 
     rho, from which rectification follows, is near 2000 - 2000 in its first steps: a series takes over there.
     """
-
-    slots = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -264,18 +242,16 @@ class RAdam(Optimizer):
     ) -> None:
         options = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
         super().__init__(params, options | {"decoupled_weight_decay": decoupled_weight_decay})
-        pairs = self.per_group("betas")
-        self.weighings = [(first, 1 - first, second, 1 - second) for first, second in pairs]
-        self.log_betas = [(log_of(first), log_of(second)) for first, second in pairs]
-        self.longest = [2 / (1 - second) - 1 for _, second in pairs]  # rho after infinitely many steps
+        self.longest = [
+            2 / (1 - second) - 1 for _, second in self.per_group("betas")
+        ]  # rho after infinitely many steps
         self.offsets = [longest + 2 / logs[1] for longest, logs in zip(self.longest, self.log_betas, strict=True)]
 
     @jit
     def advance(self, group_id: int, gradients: Any) -> bool:
         """See Optimizer."""
         weights, grads = self.given(group_id, gradients)
-        start = self.group_start_id[group_id]
-        end = self.group_start_id[group_id + 1]
+        start, end = self.span(group_id)
         group = self.param_groups[group_id]
         first, second = self.log_betas[group_id]
         longest = self.longest[group_id]

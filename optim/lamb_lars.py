@@ -11,8 +11,8 @@ from typing import Any
 from mindspore import Parameter, Tensor, jit, ops
 from mindspore import dtype as mstype
 
-from .adam import correction
-from .optimizer import Optimizer, log_of
+from .adam import Moments, correction, moved
+from .optimizer import Optimizer
 
 
 def _norm(x: Any) -> Any:
@@ -40,9 +40,7 @@ def _lamb(
     mean: Any,
     square: Any,
 ) -> bool:
-    given = grad / clip
-    next_mean = mean * weighings[0] + given * weighings[1]
-    next_square = square * weighings[2] + given * given * weighings[3]
+    next_mean, next_square = moved(weighings, grad / clip, mean, square)
     update = next_mean / mean_left / (ops.sqrt(next_square) / root + eps) + weight * decay
     if adapt:
         size, length = _norm(weight), _norm(update)
@@ -50,16 +48,12 @@ def _lamb(
         if trust_clip:
             ratio = ops.minimum(ratio, ops.ones_like(ratio))
         update = update * ratio
-    ops.assign(mean, next_mean)
-    ops.assign(square, next_square)
     ops.assign(weight, weight - update * rate)
     return True
 
 
-class Lamb(Optimizer):
+class Lamb(Moments):
     """timm.optim.Lamb. State: exp_avg, exp_avg_sq, state_step (which timm keeps in its parameter groups)."""
-
-    slots = ("exp_avg", "exp_avg_sq")
 
     def __init__(
         self,
@@ -79,12 +73,11 @@ class Lamb(Optimizer):
         super().__init__(params, {**options, "trust_clip": trust_clip, "always_adapt": always_adapt})
         self.max_grad_norm = max_grad_norm
         self.weighings = [
-            (first, 1 - first if averaging else 1.0, second, 1 - second)
-            for (first, second), averaging in zip(
-                self.per_group("betas"), self.per_group("grad_averaging"), strict=True
+            (first, share if averaging else 1.0, *of_square)
+            for (first, share, *of_square), averaging in zip(
+                self.weighings, self.per_group("grad_averaging"), strict=True
             )
         ]
-        self.log_betas = [(log_of(first), log_of(second)) for first, second in self.per_group("betas")]
 
     @jit
     def clipping(self, gradients: Any) -> Any:
@@ -99,8 +92,7 @@ class Lamb(Optimizer):
     @jit
     def scaled(self, group_id: int, gradients: Any, clip: Any) -> bool:
         """Step one group."""
-        start = self.group_start_id[group_id]
-        end = self.group_start_id[group_id + 1]
+        start, end = self.span(group_id)
         group = self.param_groups[group_id]
         first, second = self.log_betas[group_id]
         mean_left, root = ops.ones_like(clip), ops.ones_like(clip)
@@ -180,8 +172,7 @@ class Lars(Optimizer):
     @jit
     def advance(self, group_id: int, gradients: Any) -> bool:
         """See Optimizer."""
-        start = self.group_start_id[group_id]
-        end = self.group_start_id[group_id + 1]
+        start, end = self.span(group_id)
         group = self.param_groups[group_id]
         momentum, left, decay = group["momentum"], 1.0 - group["dampening"], group["weight_decay"]
         adapt = decay != 0 or group["always_adapt"]

@@ -24,7 +24,7 @@ from mindspore import Tensor
 from mindspore import dtype as mstype
 
 from ..errors import BadRecipe
-from ..mappings.resolve import resolve
+from ..mappings.rows import resolve
 
 
 class Schedule:
@@ -208,17 +208,21 @@ class SequentialLR(Schedule):
 
     def advance(self) -> None:
         """Compute the rates of the next epoch by the schedule whose turn it is."""
-        self.epoch += 1
-        if self.epoch == 0:
-            # Each member took a first step when it was made; only the one that runs first may keep it.
-            self.rates[:] = self.base_rates
-            for member in self.members:
-                member.rates, member.epoch = self.rates, -1
+        _next_epoch(self, self.members)
         turn = bisect_right(self.milestones, self.epoch)
         if turn and self.milestones[turn - 1] == self.epoch:
             self.members[turn].restart()
         else:
             self.members[turn].advance()
+
+
+def _next_epoch(schedule: Schedule, members: list[Schedule]) -> None:
+    """Count an epoch; at the first one, members start anew, on the schedule's rates: each took a step when made."""
+    schedule.epoch += 1
+    if schedule.epoch == 0:
+        schedule.rates[:] = schedule.base_rates
+        for member in members:
+            member.rates, member.epoch = schedule.rates, -1
 
 
 Rule = Callable[[int], float]
@@ -419,12 +423,7 @@ class ChainedScheduler(Schedule):
 
     def advance(self) -> None:
         """See Schedule."""
-        self.epoch += 1
-        if self.epoch == 0:
-            # each member took a first step of its own when it was made; they take it anew, one after another
-            self.rates[:] = self.base_rates
-            for member in self.members:
-                member.rates, member.epoch = self.rates, -1
+        _next_epoch(self, self.members)
         for member in self.members:
             member.advance()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from ..errors import BadInput
-from ..migrate.checkpoint.formats.detect_format import check_checkpoint
+from ..migrate.checkpoint.formats.registry import check_checkpoint
 from ..migrate.checkpoint.name_map import read_rules
 from ..migrate.model_spec import parse as parse_spec
 from ..training.data.sources import check_place

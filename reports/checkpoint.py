@@ -9,8 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..migrate.checkpoint.convert import Result
-from ..migrate.checkpoint.formats.metadata import PARTS
-from ..migrate.checkpoint.formats.reader import Checkpoint
+from ..migrate.checkpoint.formats.reader import PARTS, Checkpoint
 from ..migrate.checkpoint.formats.reader import shown as shown_name
 from ..migrate.checkpoint.inspect_file import Facts, Sum
 from ..migrate.checkpoint.plan import DROP, KEEP, REFUSE, RESTORE, Entry, Plan, few

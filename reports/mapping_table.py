@@ -20,8 +20,8 @@ from rich.text import Text
 from ..errors import BadInput
 from ..mappings import table
 from ..mappings.rows import Argument, Fault, Row, State
-from ..mappings.shape_verbs import SHAPES
 from ..mappings.user_rows import VARIABLE
+from ..mappings.verb_registry import SHAPES
 from ..mappings.verbs import VERBS
 from .terminal import Console
 

@@ -13,8 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..mappings import table
-from ..migrate.analyze.coverage import Coverage, Covered
-from ..migrate.analyze.model_analysis import Analysis
+from ..migrate.analyze.model_analysis import Analysis, Coverage, Covered
 from ..migrate.analyze.operators import BY_HAND, COMPOSED, NO_ROW, OURS, Operator, patterns
 from .html.page import still_page
 from .terminal import Console, one_line

@@ -22,7 +22,7 @@ from msmigrate.errors import MsmigrateError
 from msmigrate.mappings import user_rows
 from msmigrate.migrate.analyze.model_analysis import analyze
 from msmigrate.migrate.analyze.onnx_worker import read as read_onnx
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from msmigrate.migrate.checkpoint.name_map import read_rules
 from msmigrate.migrate.source.infer.script_file import read_script_file
 from msmigrate.parity import run_folder
@@ -184,7 +184,7 @@ def test_json_that_means_no_small_tree_of_data_is_refused(content: bytes, says: 
 
 OWN = {  # what else the package opens for reading: nothing that a user, or a file of the user's, names
     "installed with msmigrate": "cli/docs_pages "
-    "mappings/row_reader migrate/source/emit/imports reports/html/parity_page "
+    "mappings/row_reader mappings/state_names migrate/source/emit/imports reports/html/parity_page "
     "reports/html/page training/data/sources training/code_digest",
     "the machine's own": "doctor/machine doctor/packages doctor/frameworks training/device_targets "
     "processes temporary migrate/analyze/onnx_worker",

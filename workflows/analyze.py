@@ -12,6 +12,7 @@ from typing import Any
 from ..atomic_files import write_whole
 from ..errors import BadDestination, BadInput
 from ..migrate.analyze.model_analysis import analyze as analyze_model
+from ..migrate.analyze.model_analysis import cover
 from ..option_fields import as_path
 from ..printable import echo, json_line
 from ..reports import model_analysis
@@ -139,7 +140,6 @@ def _script(
 
 
 def _coverage(targets: Sequence[str], mode: str, target: str, *, whole: bool, as_json: bool) -> int:
-    from ..migrate.analyze.coverage import cover  # not above, nor the bars of training's progress, which cost as much
     from ..reports.progress import Progress
 
     with Progress() as progress:

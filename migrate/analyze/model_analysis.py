@@ -1,18 +1,30 @@
-"""Analyse one model or ONNX file: operators, costs, the one-line verdict."""
+"""Analyse one model or ONNX file: operators, costs, the one-line verdict; or many models, and what hinders which.
+
+The mapping table knows torch; mappings/onnx_operators.yaml knows ONNX. Its entries name the row (`torch`), or the row
+by the number of the input's axes (`by_axes`), or why nothing remains of the operator in source (`folds`); `refuse`
+lists values of attributes that torch has none for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from ...errors import BadInput
+from ...errors import BadInput, WorkerFailed
 from ...input_files import unreadable
-from ...mappings.onnx_operators import onnx_operators
+from ...mappings import row_reader
+from ...mappings.row_reader import Fields, read_yaml
 from .. import model_spec
-from ..model_spec import ask_worker
+from ..model_spec import ask_worker, parse
 from .operators import BY_HAND, COMPOSED, NO_ROW, Operator, check_target, count, operators, several
+
+WORKER = "msmigrate.migrate.analyze.torch_operators_worker"
+ONNX = Path(row_reader.__file__).with_name("onnx_operators.yaml")
 
 
 def analyze(target_name: str, *, mode: str, target: str, inputs: Sequence[str] = ()) -> Analysis:
@@ -211,3 +223,171 @@ def _reason(operator: Operator) -> str:
     if operator.way == NO_ROW:
         return f"{operator.torch} (no row)"
     return f"{operator.torch} ({f'with {operator.refused}' if operator.refused else 'no counterpart'})"
+
+
+# ONNX's operators
+
+
+@dataclass(frozen=True)
+class OnnxOperator:
+    """One operator of ONNX's own domain, and where the mapping table speaks of it."""
+
+    onnx: str
+    torch: str | None = None
+    by_axes: Mapping[int, str] = field(default_factory=dict)
+    folds: str | None = None
+    refuse: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    remedy: str | None = None
+
+    def row(self, axes: int | None) -> str | None:
+        """The name of its row, for an input with so many axes; None where it folds away."""
+        if not self.by_axes:
+            return self.torch
+        return self.by_axes.get(axes or 4, next(iter(self.by_axes.values())))
+
+
+@cache
+def onnx_operators() -> dict[str, OnnxOperator]:
+    """Read the table; raises BadInput naming the entry and the key."""
+    found = {}
+    for entry in read_yaml(ONNX):
+        operator = _onnx_operator(entry)
+        if operator.onnx in found:
+            raise BadInput(f"{ONNX.name}: {operator.onnx} stands there twice")
+        found[operator.onnx] = operator
+    return found
+
+
+def _onnx_operator(entry: Any) -> OnnxOperator:
+    fields = Fields(entry, f"{ONNX.name}: {entry.get('onnx') if isinstance(entry, dict) else entry!r}")
+    operator = OnnxOperator(
+        onnx=fields.take("onnx", str),
+        torch=fields.take("torch", str, default=None),
+        by_axes=fields.take("by_axes", dict, default={}),
+        folds=fields.take("folds", str, default=None),
+        refuse={name: tuple(values) for name, values in fields.take("refuse", dict, default={}).items()},
+        remedy=fields.take("remedy", str, default=None),
+    )
+    fields.done()
+    if sum((bool(operator.torch), bool(operator.by_axes), bool(operator.folds))) != 1:
+        raise BadInput(f"{fields.where}: one of torch, by_axes and folds")
+    if bool(operator.refuse) != bool(operator.remedy):
+        raise BadInput(f"{fields.where}: refuse and remedy go together")
+    return operator
+
+
+# many models: which of them move, and which operators stand in the way of the others
+
+
+class Progress(Protocol):
+    """Told of every model."""
+
+    def start(self, total: int) -> None:
+        """So many models there are."""
+
+    def done(self, model: str) -> None:
+        """One of them has been analysed."""
+
+
+@dataclass(frozen=True)
+class Covered:
+    """One model: its analysis, or why there is none."""
+
+    model: str
+    family: str
+    seconds: float
+    analysis: Analysis | None = None
+    failed: str | None = None
+
+    @property
+    def moves(self) -> bool:
+        """Whether everything it uses has a counterpart."""
+        return self.analysis is not None and bool(self.analysis.operators) and not self.analysis.missing
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """All the models that were asked for, in their order."""
+
+    models: tuple[Covered, ...]
+    mode: str
+    target: str
+
+    def families(self) -> dict[str, list[Covered]]:
+        """The models by where they come from and what they do: torchvision classification, timm."""
+        found: dict[str, list[Covered]] = {}
+        for entry in self.models:
+            found.setdefault(entry.family, []).append(entry)
+        return dict(sorted(found.items()))
+
+    def lacking(self) -> list[tuple[str, str, int]]:
+        """The operators without a counterpart, with how each is missing and how many models use it, most first."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for entry in self.models:
+            if entry.analysis is not None:
+                counts.update({(operator.torch, operator.way) for operator in entry.analysis.missing})
+        return [
+            (name, way, number) for (name, way), number in sorted(counts.items(), key=lambda item: (-item[1], item))
+        ]
+
+    def used(self) -> int:
+        """How many different operators the models use."""
+        analysed = (entry.analysis for entry in self.models if entry.analysis is not None)
+        return len({operator.torch for analysis in analysed for operator in analysis.operators})
+
+
+def cover(patterns: Sequence[str], *, mode: str, target: str, progress: Progress | None = None) -> Coverage:
+    """Analyse the models that patterns stand for: torchvision, timm:resnet*, names; raises BadInput."""
+    models = _models(patterns)
+    if progress is not None:
+        progress.start(len(models))
+    found = []
+    for answer in _answers(models):
+        if progress is not None:
+            progress.done(answer["model"])
+        found.append(_covered(answer, mode, target))
+    return Coverage(tuple(found), mode, target)
+
+
+def _models(patterns: Sequence[str]) -> list[str]:
+    """The names that patterns stand for; only torchvision and timm themselves know what they have."""
+    if all(":" in pattern and not set("*?[") & set(pattern.partition("(")[0]) for pattern in patterns):
+        for pattern in patterns:
+            parse(pattern)
+        return list(dict.fromkeys(patterns))
+    answer = ask_worker(
+        "analyze.torch_operators_worker", ["--names", *patterns], f"the coverage of {' '.join(patterns)}"
+    )
+    return list(answer["models"])
+
+
+def _covered(answer: dict[str, Any], mode: str, target: str) -> Covered:
+    place, _, name = answer["model"].partition(":")
+    family = answer.get("family", "")
+    family = f"{place} {family}".strip() if place == "torchvision" else place
+    if "failed" in answer:
+        return Covered(name, family, answer["seconds"], failed=answer["failed"])
+    judged = operators(answer["uses"], mode, target)
+    return Covered(name, family, answer["seconds"], torch_analysis(name, answer, judged, mode, target))
+
+
+def _answers(models: list[str]) -> Iterator[dict[str, Any]]:
+    """Run workers until every model has its answer: one that ends with a model is not asked for that one again."""
+    from ...workers.messages import Event  # not above: whoever only reads an analysis needs none of it
+    from ...workers.parent import Workers
+
+    waiting = list(models)
+    while waiting:
+        with Workers() as workers:
+            workers.start("torch", [sys.executable, "-m", WORKER, "--each", *waiting])
+            try:
+                for _, message in workers.messages():
+                    if isinstance(message, Event):
+                        waiting.remove(message.facts["model"])
+                        yield message.facts
+            except WorkerFailed:
+                if not waiting:
+                    return
+            code = workers.workers[0].process.wait()
+        if waiting:
+            yield {"model": waiting.pop(0), "seconds": 0.0, "failed": f"the worker stopped (exit code {code})"}

@@ -1,14 +1,22 @@
-"""Content that stands in no source, such as a single number: it goes by way of a file without a name."""
+"""Content that stands in no source, such as a single number, and weights that torch computes from several tensors.
+
+Such content goes by way of a file without a name. MindSpore has neither weight norm, spectral norm nor pruning, so the
+weight itself goes along. Weight norm: w = g·v / ‖v‖, over all dimensions but the one that g has (Salimans and Kingma,
+2016; torch.nn.utils.parametrizations.weight_norm). Spectral norm: w / (uᵀ W v) with the vectors as they are stored,
+which is what torch computes in evaluation (Miyato and others, 2018). Pruning: w · mask.
+"""
 
 from __future__ import annotations
 
+import re
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any, NamedTuple
 
-from ...errors import BadCheckpoint
+from ...errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
 from .formats.byte_copy import cast, castable, chunks, read_range, widened
-from .formats.reader import ByteRange, Piece, Shape, Tensor, product, row_major
+from .formats.reader import ByteRange, Checkpoint, Piece, Shape, Tensor, product, row_major
+from .plan import DROP, Entry, size
 
 NUMBERS = {
     name: struct.Struct(f"<{code}")
@@ -97,3 +105,163 @@ def number(sources: Sequence[int], tensor: Tensor) -> float:
     content = b"".join(read_range(sources[span.file], span.offset, span.length) for span in tensor.spans)
     value: float = form.unpack(content)[0]
     return value
+
+
+# Weights that torch computes from several tensors, folded into plain weights
+
+TAKE_OFF = "take it off in torch and save again"
+WHOLE = ("bool", "uint8", "int8", "int16", "int32", "int64")  # what a mask may be too
+MAX_AXES = 32  # of an array
+CLOSE = 0.9  # cosine of u and W·v along the dimension that they were computed along
+
+
+class Parametrization(NamedTuple):
+    """One way to compute a weight: `ends` of the names of its tensors, and what to do with them."""
+
+    called: str
+    ends: tuple[str, ...]
+    compute: Callable[..., Any]
+    spare: tuple[str, ...] = ()  # ends of names that are not needed
+
+
+class Folded(NamedTuple):
+    """The checkpoint with plain weights, what became of the tensors they were computed from, and remarks."""
+
+    checkpoint: Checkpoint
+    dropped: list[Entry]
+    notes: list[str]
+
+
+Read = Callable[[Tensor], Any]  # a tensor as an array of float64
+Store = Callable[[Any, str], Tensor]  # an array of float64 as a tensor of a dtype
+
+
+def folded(checkpoint: Checkpoint, owners: Mapping[str, tuple[str, ...]] | None, read: Read, store: Store) -> Folded:
+    """Fold what can be folded; a computed weight whose tensors do not fit together stays, and is refused later.
+
+    owners: module path -> class and bases, where they are known: two originals may be those of somebody's own. Raises
+    Ambiguous where a spectral norm may have been along either of two dimensions.
+    """
+    tensors = dict(checkpoint.tensors)
+    instead: dict[str, tuple[str, Tensor]] = {}  # name of a tensor that is gone -> name and weight
+    dropped: list[Entry] = []
+    counts: dict[str, int] = {}
+    for name in checkpoint.tensors:
+        for form in FORMS:
+            stem = _stem(name, form)
+            if stem is None:
+                continue
+            if not _is_of(form, (owners or {}).get(f"{stem}0", ())):
+                continue
+            parts = [f"{stem}{end}" for end in form.ends]
+            target = PARAMETRIZED.sub(r"\1\2", stem)
+            if any(part not in tensors for part in parts) or target in tensors:
+                continue
+            held = [tensors[part] for part in parts]
+            if not _can_be_computed(form, target, held):
+                continue
+            try:
+                weight = _computed(form, map(read, held))
+            except MsmigrateError as error:
+                raise type(error)(f"{target}: {error}") from None
+            if weight is None:
+                continue
+            gone = [*parts, *(f"{stem}{end}" for end in form.spare if f"{stem}{end}" in tensors)]
+            dropped += [
+                Entry(DROP, part, tensors[part], owner=form.called, why=f"{form.called}: folded into {target}")
+                for part in gone
+            ]
+            made = store(weight, held[-1].dtype if form.called == "weight norm" else held[0].dtype)
+            for part in gone:
+                del tensors[part]
+            tensors[target] = made
+            instead.update(dict.fromkeys(gone, (target, made)))
+            counts[form.called] = counts.get(form.called, 0) + 1
+            break
+    notes = [
+        f"{called} is folded into {count} weight{'s' if count > 1 else ''}; MindSpore has none to train on with"
+        for called, count in counts.items()
+    ]
+    weights = [instead.get(name, (name, tensor)) for name, tensor in checkpoint.tensors.items()]
+    return Folded(checkpoint._replace(tensors=dict(weights)), dropped, notes)
+
+
+def _is_of(form: Parametrization, classes: tuple[str, ...]) -> bool:
+    """Whether a parametrization of these classes is the form's; nobody knows of one without any."""
+    ours = {"weight norm": "_WeightNorm", "spectral norm": "_SpectralNorm"}.get(form.called, "")
+    return not classes or any(name.endswith(ours) for name in classes)
+
+
+def _stem(name: str, form: Parametrization) -> str | None:
+    """The name without the first of the form's ends, or None where it ends otherwise."""
+    return name.removesuffix(form.ends[0]) if name.endswith(form.ends[0]) else None
+
+
+def _can_be_computed(form: Parametrization, name: str, held: Sequence[Tensor]) -> bool:
+    """Whether a weight may have this name, and these are numbers that an array can hold."""
+    return (
+        ".." not in f".{name}."
+        and all(castable(tensor.dtype) for tensor in (held[:1] if form.called == "pruning" else held))
+        and all(castable(tensor.dtype) or tensor.dtype in WHOLE for tensor in held)
+        and all(tensor.nbytes and len(tensor.shape) <= MAX_AXES for tensor in held)
+    )
+
+
+def _computed(form: Parametrization, arrays: Iterable[Any]) -> Any:
+    """The weight; what is too large becomes infinite, as in torch."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return form.compute(*arrays)
+
+
+def _weight_norm(g: Any, v: Any) -> Any:
+    import numpy as np
+
+    fits = all(ours in (1, theirs) for ours, theirs in zip(g.shape, v.shape, strict=False))
+    if v.ndim < 2 or g.ndim not in (0, v.ndim) or not fits or sum(length != 1 for length in g.shape) > 1:
+        return None
+    axes = tuple(axis for axis in range(v.ndim) if g.ndim == 0 or g.shape[axis] == 1)
+    norm = np.sqrt((v * v).sum(axis=axes, keepdims=True))
+    return v * (g / norm)  # of a row of zeros, no number in torch either
+
+
+def _spectral_norm(weight: Any, u: Any, v: Any = None) -> Any:
+    import numpy as np
+
+    if u.ndim != 1 or weight.ndim < 2 or (v is not None and v.ndim != 1):
+        return None
+    found = []
+    for axis in (0, 1):
+        matrix = np.moveaxis(weight, axis, 0).reshape(weight.shape[axis], -1)
+        if matrix.shape[0] != len(u) or (v is not None and matrix.shape[1] != len(v)):
+            continue
+        along = matrix @ v if v is not None else matrix @ (matrix.T @ u)
+        length = float(np.linalg.norm(along) * np.linalg.norm(u))
+        if length and abs(float(u @ along)) / length > CLOSE:
+            sigma = u @ (matrix @ (v if v is not None else _unit(matrix.T @ u)))
+            found.append(weight / sigma)
+    if len(found) > 1:
+        raise Ambiguous(f"its spectral norm of {size(weight.shape)} may be along either dimension; {TAKE_OFF}")
+    if not found:
+        raise Unsupported(f"its spectral norm's vectors are not those of the weight; {TAKE_OFF}")
+    return found[0]
+
+
+def _unit(vector: Any) -> Any:
+    return vector / ((vector * vector).sum() ** 0.5)
+
+
+def _pruned(weight: Any, mask: Any) -> Any:
+    return weight * mask if weight.shape == mask.shape else None
+
+
+PARAMETRIZED = re.compile(r"^(|.*\.)parametrizations\.([^.]+)\.$")
+FORMS = (
+    Parametrization("weight norm", ("_g", "_v"), _weight_norm),
+    Parametrization("weight norm", ("original0", "original1"), _weight_norm),
+    Parametrization("spectral norm", ("original", "0._u", "0._v"), _spectral_norm),
+    Parametrization("spectral norm", ("_orig", "_u", "_v"), _spectral_norm),
+    Parametrization("spectral norm", ("_orig", "_u"), _spectral_norm),
+    Parametrization("pruning", ("_orig", "_mask"), _pruned),
+)

@@ -1,6 +1,6 @@
 """`msmigrate convert-ckpt`: a checkpoint of one framework becomes one of the other, without either of them.
 
-Three steps: read what the source holds (formats/detect_format.py), settle what becomes of every tensor (build_plan.py),
+Three steps: read what the source holds (formats/registry.py), settle what becomes of every tensor (plan.py),
 then move byte ranges into the new file (formats/byte_copy.py), which appears only when it is whole (atomic_files.py).
 """
 
@@ -8,30 +8,30 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...atomic_files import atomic_file, check_destination
-from ...errors import BadCheckpoint, BadInput, MsmigrateError, Unsupported
-from . import model_checks
-from .build_plan import check_dtype, settle
-from .computed_tensors import Constants, Maker, number
-from .formats.byte_copy import Losses, Progress, read_range
+from ...errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported
+from . import model_checks, tensor_names
+from .computed_tensors import Constants, Maker, folded, number
+from .formats.byte_copy import Losses, Progress, castable, read_range
 from .formats.checksums import compared
-from .formats.detect_format import open_source
-from .formats.reader import Checkpoint, Source, Tensor
-from .model_checks import under_own_names
+from .formats.reader import MAX_NAME, Checkpoint, Source, Tensor, check_name
+from .formats.registry import Form, Holder, form, open_source
+from .model_checks import against, under_own_names
 from .name_map import Names, read_rules
-from .output_format import Form, check_growth, check_not_read, check_room, check_shards, form
-from .parametrizations import folded
-from .plan import Entry, Plan
+from .plan import DROP, REFUSE, RESTORE, Entry, Model, Net, Plan, crossed, refuse, refuse_twins
+from .tensor_names import Way, Ways
 
 if TYPE_CHECKING:
     from .name_map import Inferred
 
 
+MOST_TIMES = 16  # as many bytes may be written as are read: a wider dtype takes eight, and what is tied stands once
+ALWAYS = 64 << 20  # bytes that may be written in any case
 STATE = ("optimizer.*", "ema.*", "msmigrate.*")  # what a checkpoint of `msmigrate train` has beside the net's tensors
 
 
@@ -68,27 +68,14 @@ class Result(NamedTuple):
     losses: Losses
 
 
-def make_plan(
-    source: str | Path,
-    destination: str | Path | None = None,
-    *,
-    key: str | None = None,
-    model: str | None = None,
-    into: str | None = None,
-    to: str | None = None,
-    dtype: str | None = None,
-    training: bool = False,
-    optimizer: str | None = None,
-    name_map: Path | None = None,
-) -> Plan:
+def make_plan(source: str | Path, destination: str | Path | None = None, **options: Any) -> Plan:
     """Settle what a conversion would do, without writing.
 
-    destination: its name says the format; by default MindSpore's `.ckpt`, or torch's `.pth` from a MindSpore file. The
-    others as in Options. Raises BadCheckpoint, BadDestination, Ambiguous, BadInput, WorkerFailed; refusals of single
-    tensors are entries of the plan.
+    destination: its name says the format; by default MindSpore's `.ckpt`, or torch's `.pth` from a MindSpore file.
+    options: those of Options. Raises BadCheckpoint, BadDestination, Ambiguous, BadInput, WorkerFailed; refusals of
+    single tensors are entries of the plan.
     """
-    options = Options(key, model, into, to, dtype, training, optimizer, name_map=name_map)
-    with open_source(str(source)) as opened, _settled(opened, destination, options) as (plan, _, _):
+    with open_source(str(source)) as opened, _settled(opened, destination, Options(**options)) as (plan, _, _):
         return plan
 
 
@@ -96,20 +83,12 @@ def convert(
     source: str | Path,
     destination: str | Path,
     *,
-    key: str | None = None,
-    model: str | None = None,
-    into: str | None = None,
-    to: str | None = None,
-    dtype: str | None = None,
-    training: bool = False,
-    optimizer: str | None = None,
-    max_shard_size: int | None = None,
-    name_map: Path | None = None,
     force: bool = False,
     crc: bool = True,
     progress: Progress | None = None,
+    **options: Any,
 ) -> Result:
-    """Convert `source` to `destination`, whose name says the format; the others as in Options.
+    """Convert `source` to `destination`, whose name says the format; options: those of Options.
 
     A folder gets files of at most `max_shard_size` bytes of tensors each, by default 5 GB, and an index. crc: compare
     the checksums that the source has of what is read. `progress` is called with the bytes written so far and the size
@@ -124,10 +103,11 @@ def convert(
     else:
         target = check_destination(Path(destination), Path(source), force=force)
     losses = Losses()
-    options = Options(key, model, into, to, dtype, training, optimizer, max_shard_size, name_map)
+    chosen_options = Options(**options)
+    max_shard_size = chosen_options.max_shard_size
     with (
         open_source(str(source)) as opened,
-        _settled(opened, destination, options) as (plan, chosen, constants),
+        _settled(opened, destination, chosen_options) as (plan, chosen, constants),
         ExitStack() as at_last,
     ):
         plan.check()
@@ -243,7 +223,7 @@ def _settled(
         )
         plan = under_own_names(plan, own)
         if options.training and chosen.holder.framework == "torch":
-            plan = plan._replace(record=_back(opened, plan, maker))
+            plan = plan._replace(record=_training_back(opened, plan, maker))
             others = {name: what for name, what in plan.checkpoint.others.items() if name not in STATE}
             plan = plan._replace(checkpoint=plan.checkpoint._replace(others=others))
         yield plan._replace(notes=[*notes, *plan.notes]), chosen, constants
@@ -281,7 +261,7 @@ def _beside(
     return found.entries, found.read
 
 
-def _back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:
+def _training_back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:
     """What stands beside the weights in a torch file."""
     from .training_state import training_back
 
@@ -294,3 +274,215 @@ def _back(opened: Source, plan: Plan, maker: Maker) -> dict[str, Any]:
         return training_back(plan.checkpoint.training or {}, shapes, maker, read)
     except MsmigrateError as error:
         raise type(error)(f"{opened.path}: {error}") from None
+
+
+# From what a checkpoint holds to its plan; the note for the way back
+
+Constant = Callable[[int], Tensor]  # makes a tensor of one int64, of bytes that stand in no file yet
+Read = Callable[[Tensor], float]  # the value of a single number
+
+
+def settle(
+    source: str,
+    checkpoint: Checkpoint,
+    holder: Holder,
+    *,
+    model: Model | None = None,
+    net: Net | None = None,
+    into: str | None = None,
+    names: Names | None = None,
+    dtype: str | None = None,
+    beside: Sequence[Entry] = (),
+    constant: Constant,
+    read: Read,
+) -> Plan:
+    """Settle what happens to every tensor; refusals are entries, raised only by Plan.check.
+
+    net, into: the MindSpore net to fill, and its name. names: how modules are called in MindSpore, by --map. dtype:
+    floating-point tensors are cast to it. beside: the training state, which goes along as it is. Raises
+    BadInput for a net where the new file is not MindSpore's.
+    """
+    if net is not None and holder.framework != "mindspore":
+        raise BadInput(f"--into names a MindSpore net, and {holder.called} are for the other side; see --model")
+    unfilled: list[str] = []
+    if checkpoint.framework == holder.framework:
+        entries = [crossed(name, tensor, name, tensor.shape, "") for name, tensor in checkpoint.tensors.items()]
+        entries += [Entry(REFUSE, name, None, why=why, error=Unsupported) for name, why in checkpoint.refused.items()]
+    elif holder.framework == "mindspore":
+        entries = tensor_names.entries(checkpoint, model.owners if model else None, net, names)
+    else:
+        entries, unfilled = _back(checkpoint, model, names, constant)
+    entries = refuse_twins([_held(_cast(entry, dtype), holder) for entry in entries])
+    if net is not None:
+        entries, unfilled = against(net, entries)
+    shaped = _shaped_as_weights(beside, entries)
+    entries = refuse_twins([*entries, *(_held(entry, holder) for entry in shaped)])
+    plan = Plan(
+        source=source,
+        checkpoint=checkpoint,
+        entries=entries,
+        classes_from=model.name if model else "structure",
+        into=into or (model.name if model and unfilled else None),
+        parameters=None if net is None else len(net),
+        unfilled=unfilled,
+        notes=[],
+        framework=holder.framework,
+    )
+    if holder.record and holder.framework == "mindspore":
+        crossing = checkpoint.framework != holder.framework
+        record = _record(entries[: len(entries) - len(beside)], read) if crossing else checkpoint.record
+        plan = plan._replace(record=record)
+    return plan
+
+
+def _shaped_as_weights(beside: Sequence[Entry], entries: Sequence[Entry]) -> list[Entry]:
+    """The training state, with each tensor in the shape that its weight gets."""
+    shapes = {entry.name: (entry.tensor.shape, entry.target_shape) for entry in entries if entry.tensor is not None}
+    found = []
+    for entry in beside:
+        kind, _, rest = (entry.target or "").partition(".")
+        name = rest.partition(".")[2] if kind == "optimizer" else rest
+        before, after = shapes.get(name, (None, None))
+        same = entry.tensor is not None and after is not None and entry.tensor.shape == before
+        found.append(entry._replace(target_shape=after) if same and kind in ("optimizer", "ema") else entry)
+    return found
+
+
+def _cast(entry: Entry, dtype: str | None) -> Entry:
+    if dtype is None or not entry.written or entry.tensor is None or not castable(entry.tensor.dtype):
+        return entry
+    return entry if entry.tensor.dtype == dtype else entry._replace(dtype=dtype)
+
+
+def _held(entry: Entry, holder: Holder) -> Entry:
+    """The entry, refused where the new file cannot hold it."""
+    if not entry.written:
+        return entry
+    if entry.piece.dtype not in holder.dtypes:
+        return refuse(entry, Unsupported, f"{holder.called} cannot hold {entry.piece.dtype}")
+    if len(entry.piece.name) > MAX_NAME:
+        return refuse(entry, Unsupported, f"its new name has more than {MAX_NAME:,} letters")
+    if entry.target_shape == (0,) and not holder.empty_vectors:
+        return refuse(entry, Unsupported, "MindSpore reads the empty shape (0,) as a single number")
+    return entry
+
+
+def _back(
+    checkpoint: Checkpoint, model: Model | None, names: Names | None, constant: Constant
+) -> tuple[list[Entry], list[str]]:
+    """The way from MindSpore's names to torch's; also the tensors of the model that nothing fills."""
+    shapes = {name: tensor.shape for name, tensor in checkpoint.tensors.items()}
+    record: Mapping[str, Any] = checkpoint.record or {}
+    if model is not None and model.shapes is not None:
+        ways = tensor_names.by_model(model.name, model.owners, model.shapes, shapes, names)
+    elif names is not None:
+        raise BadInput(
+            "--map says how torch's modules are called in MindSpore: on the way back --model has to name them"
+        )
+    else:
+        ways = {**tensor_names.by_structure(shapes), **tensor_names.by_record(checkpoint.record, shapes)}
+    entries = [_returned(name, tensor, ways[name]) for name, tensor in checkpoint.tensors.items()]
+    entries += [Entry(REFUSE, name, None, why=why, error=Unsupported) for name, why in checkpoint.refused.items()]
+    there = {entry.target: entry for entry in entries if entry.written}
+    for name, holder in record.get("aliases", {}).items():
+        held = there.get(holder)
+        if held is not None and check_name(checkpoint.format, name) not in there:
+            entries.append(held._replace(action=RESTORE, name=holder, target=name, why=f"tied to {holder}"))
+    for name, value in record.get("counters", {}).items():
+        if check_name(checkpoint.format, name) not in there and -(1 << 63) <= value < 1 << 63:
+            entries.append(Entry(RESTORE, name, constant(value), name, (), "counter", "noted"))
+    filled = {entry.target for entry in entries}
+    unfilled = [
+        name
+        for name in (model.shapes if model and model.shapes else ())
+        if name not in filled and not name.endswith("num_batches_tracked")  # torch loads norms without it
+    ]
+    return entries, unfilled
+
+
+def _returned(name: str, tensor: Tensor, way: Way | MsmigrateError) -> Entry:
+    if isinstance(way, MsmigrateError):
+        return Entry(REFUSE, name, tensor, why=str(way), error=type(way))
+    return crossed(name, tensor, way.name, way.shape, way.owner)
+
+
+def _record(entries: list[Entry], read: Read) -> dict[str, Any] | None:
+    """What the new file's names and shapes alone do not tell the way back; None where that is nothing."""
+    written = [entry for entry in entries if entry.written]
+    ways: Ways = tensor_names.by_structure(
+        {entry.target: entry.target_shape or () for entry in written if entry.target}
+    )
+    names: dict[str, str] = {}
+    shapes: dict[str, list[int]] = {}
+    for entry in written:
+        assert entry.tensor is not None and entry.target is not None
+        way = ways[entry.target]
+        if not isinstance(way, Way) or way[:2] != (entry.name, entry.tensor.shape):
+            names[entry.name] = entry.target
+            if entry.tensor.shape != entry.target_shape:
+                shapes[entry.name] = list(entry.tensor.shape)
+    aliases = {entry.name: entry.alias for entry in entries if entry.alias is not None}
+    counters = {
+        entry.name: int(read(entry.tensor))
+        for entry in entries
+        if entry.action == DROP and entry.tensor is not None and entry.tensor[:2] == ("int64", ())
+    }
+    parts = {"names": names, "shapes": shapes, "aliases": aliases, "counters": counters}
+    found = {part: content for part, content in parts.items() if content}
+    return found or None
+
+
+def check_dtype(dtype: str | None) -> None:
+    """Raise BadCheckpoint for a --dtype that is none of the floating-point formats."""
+    if dtype is not None and not castable(dtype):
+        raise BadCheckpoint(f"--dtype {dtype}: a cast goes to float64, float32, float16 or bfloat16")
+
+
+# Whether a new file may be written
+
+
+def check_not_read(target: Path, sources: Iterable[str]) -> None:
+    """Raise BadDestination when the file or folder to replace is one of the sources' files, or holds one."""
+    for source in sources:
+        real = Path(os.path.realpath(source))
+        if target in (real, real.parent) and target.exists():
+            raise BadDestination(f"{target} would replace {real}, which is read; give another name")
+
+
+def check_shards(destination: str | Path, folder: bool, nbytes: int, most: int | None) -> None:
+    """Raise BadDestination when --max-shard-size makes no sense, or is for a folder and one file is to be written.
+
+    nbytes: of all tensors.
+    """
+    if most is not None and most < 1:
+        raise BadDestination(f"--max-shard-size {most}: a file holds at least one byte")
+    if most is not None and not folder and nbytes > most:
+        raise BadDestination(
+            f"{destination} is one file and would hold {nbytes:,} bytes, --max-shard-size allows {most:,}; give the "
+            "name of a folder, which ends in a slash"
+        )
+
+
+def check_growth(source: str, size: int, nbytes: int) -> None:
+    """Raise BadCheckpoint when the tensors share bytes so often that a small file would fill a disk.
+
+    size: bytes of the source's files. nbytes: of all tensors, each by itself.
+    """
+    if nbytes > MOST_TIMES * size + ALWAYS:
+        raise BadCheckpoint(
+            f"{source} has {size:,} bytes, and its tensors, which share them, {nbytes:,}: more than {MOST_TIMES} "
+            "times as many, which no model's have; save tensors that are not views of one another"
+        )
+
+
+def check_room(target: Path, nbytes: int) -> None:
+    """Raise BadDestination at once when the disk cannot hold what is to be written.
+
+    nbytes: of all tensors.
+    """
+    room = os.statvfs(target.parent)
+    free = room.f_bavail * room.f_frsize
+    if room.f_blocks and nbytes > free:
+        raise BadDestination(
+            f"cannot write {target}: it needs {nbytes:,} bytes and the disk has {free:,} left; nothing was written"
+        )

@@ -11,10 +11,9 @@ from ...errors import Ambiguous, BadCheckpoint, MsmigrateError
 from ...input_files import json_value
 from . import infer_layers, tensor_names
 from .formats.checksums import compare
-from .formats.detect_format import open_source
-from .formats.metadata import RUN
 from .formats.pth_weights import TorchSource, is_module, read
-from .formats.reader import Checkpoint, Source, Tensor, product, read_at
+from .formats.reader import RUN, Checkpoint, Source, Tensor, product, read_at
+from .formats.registry import open_source
 from .infer_layers import AFFINE_NORM, BATCH_NORM, BATCH_NORM_3D, EMBEDDING, LINEAR, PRELU, RMS_NORM, Family
 from .plan import OWN
 from .stored_source import StoredSource, stored_source

@@ -16,8 +16,8 @@ from ...atomic_files import beside, link_open
 from ...errors import BadCheckpoint
 from .. import model_spec
 from .formats.byte_copy import STRETCH, castable, read_range
-from .formats.detect_format import open_source
 from .formats.reader import Checkpoint, Shape
+from .formats.registry import open_source
 from .name_map import near
 from .plan import (
     KEEP,
@@ -94,8 +94,6 @@ def _fitted(entry: Entry, given: str, shape: Shape, dtype: str) -> Entry:
 def mindspore_net(into: str) -> tuple[Net, dict[str, str]]:
     """The parameters of the net by path, and path -> own name of those that have another one, by which MindSpore's
     loader goes. Raises BadInput, WorkerFailed."""
-    from .. import model_spec
-
     answer = model_spec.ask("checkpoint.mindspore_net_worker", into, "--into")
     return {name: (tuple(shape), dtype) for name, (shape, dtype) in answer["parameters"].items()}, answer["misnamed"]
 
@@ -116,9 +114,7 @@ def told_optimizer(optimizer: str | None) -> ToldOptimizer:
         return ToldOptimizer()
     if all(part.isidentifier() for part in optimizer.split(".")):
         return ToldOptimizer((optimizer,))
-    from .. import model_spec
-
-    answer = model_spec.ask("checkpoint.torch_optimizer_worker", optimizer, "--optimizer")
+    answer = model_spec.ask("checkpoint.torch_model_worker", optimizer, "--optimizer", "optimizer")
     groups = [[str(name) for name in group] for group in answer["groups"]]
     return ToldOptimizer(tuple(str(name) for name in answer["classes"]), groups)
 
@@ -133,8 +129,6 @@ def torch_model(path: str, checkpoint: Checkpoint, model: str, notes: list[str])
 
     Raises BadInput, WorkerFailed, and BadCheckpoint when it is not.
     """
-    from .. import model_spec
-
     answer = model_spec.ask("checkpoint.torch_model_worker", model, "--model")
     shapes = {name: tuple(shape) for name, shape in answer["shapes"].items()}
     found = Model(model, {path: tuple(classes) for path, classes in answer["classes"].items()}, shapes)

@@ -28,8 +28,8 @@ from typing import Any, NamedTuple
 
 from ... import processes
 from ...errors import BadInput
-from ...mappings.shape_verbs import SHAPES
 from ...mappings.state_names import layer_states
+from ...mappings.verb_registry import SHAPES
 from ...printable import quoted
 from . import infer_layers
 from .formats.reader import Shape

@@ -23,9 +23,8 @@ from ...mappings import table
 from ...mappings.aliases import lookup
 from ...mappings.rows import Argument, Row
 from .computed_tensors import Maker
-from .formats.metadata import GROUPS
 from .formats.pth_weights import describe as in_words
-from .formats.reader import Shape, Tensor, shown
+from .formats.reader import GROUPS, PREFIXES, Shape, Tensor, shown
 from .plan import Entry, crossed, few, size
 
 # that torch and timm have added to their optimizers over the years: an older file has none of them
@@ -251,7 +250,6 @@ def check_names(
             )
 
 
-PREFIXES = ("module.", "_orig_mod.")
 LARGEST_JSON = 4 << 20  # bytes
 MAX_PARAMETERS = 200_000  # of an optimizer; the largest models have some thousands
 MAX_STATE = 100  # what an optimizer keeps of one parameter

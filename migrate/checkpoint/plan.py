@@ -2,7 +2,7 @@
 
 Each tensor of the checkpoint gets one entry: keep, rename, transform (its shape changes, its bytes do not), drop with
 a reason, or refuse with a reason; restored is what an earlier conversion noted and the file does not hold, such as tied
-weights. tensor_names.py and tensor_names.py settle which; model_checks.py covers the other side.
+weights. tensor_names.py settles which; model_checks.py covers the other side.
 """
 
 from __future__ import annotations
@@ -154,16 +154,6 @@ def few(items: list[str], most: int = 5, between: str = "; ") -> str:
     """A list on one line: the first few, and how many more there are."""
     more = len(items) - most
     return between.join(items[:most]) + (f"{between}and {more} more" if more > 0 else "")
-
-
-class Holder(NamedTuple):
-    """What the new file can hold: whose names, which dtypes, and how such files are called."""
-
-    framework: str
-    dtypes: frozenset[str]
-    called: str  # "MindSpore checkpoints"
-    empty_vectors: bool = True  # MindSpore reads the shape (0,) as a single number
-    record: bool = True  # it has a place for what the way back needs
 
 
 class Model(NamedTuple):

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from ...errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
-from ...mappings.shape_verbs import SHAPES
 from ...mappings.state_names import Crossing, find, layer_states
+from ...mappings.verb_registry import SHAPES
 from . import infer_layers
 from .formats.reader import MAX_NAME, Checkpoint, Shape, Tensor, product
 from .infer_layers import (

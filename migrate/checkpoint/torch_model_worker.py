@@ -1,9 +1,13 @@
-"""Worker for --model: build a torch model and report the class that owns each entry of its state dict.
+"""Worker for --model and --optimizer: build a torch model, perhaps with its optimizer, and report what owns what.
 
     python -m msmigrate.migrate.checkpoint.torch_model_worker torchvision:resnet50
+    python -m msmigrate.migrate.checkpoint.torch_model_worker FILE.py:FUNCTION optimizer
 
-Prints one line of JSON: `classes`, module path -> its class and bases by their public names; `shapes`, state-dict name
--> shape. The model is built on the meta device, without memory for its weights, where its code allows that.
+Prints one line of JSON. Of a model: `classes`, module path -> its class and bases by their public names; `shapes`,
+state-dict name -> shape. It is built on the meta device, without memory for its weights, where its code allows that.
+
+Of an optimizer, whose function returns (model, optimizer): `groups`, for each parameter group the names of its
+parameters, in the order in which the optimizer counts them; `classes`, what the optimizer's class may be called.
 """
 
 from __future__ import annotations
@@ -13,11 +17,16 @@ from typing import Any
 import torch
 
 from ...errors import BadInput
-from ..model_spec import parse, serve
+from ..model_spec import function, parse, serve
 from ..torch_models import build
 
 
-def report(text: str) -> dict[str, Any]:
+def report(text: str, what: str = "model") -> dict[str, Any]:
+    """Build what is named and describe it; raises BadInput when the spec leads to something else."""
+    return optimizer_report(text) if what == "optimizer" else model_report(text)
+
+
+def model_report(text: str) -> dict[str, Any]:
     """Build the model and describe it; raises BadInput when the spec leads to no torch model."""
     spec = parse(text)
     try:
@@ -44,6 +53,26 @@ def public_name(cls: type) -> str:
     if getattr(torch.nn, cls.__name__, None) is cls:
         return f"torch.nn.{cls.__name__}"
     return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def optimizer_report(text: str) -> dict[str, Any]:
+    """Build both and describe the groups; raises BadInput when the function returns something else."""
+    spec = parse(text)
+    built = function(spec)(*spec.args, **spec.kwargs)
+    if not isinstance(built, tuple) or len(built) != 2:
+        raise BadInput(f"it returns {type(built).__name__}, not (model, optimizer)")
+    model, optimizer = built
+    if not isinstance(model, torch.nn.Module) or not isinstance(optimizer, torch.optim.Optimizer):
+        raise BadInput(f"it returns ({type(model).__name__}, {type(optimizer).__name__}), not (model, optimizer)")
+    names = {id(parameter): name for name, parameter in model.named_parameters()}
+    groups = []
+    for group in optimizer.param_groups:
+        if any(id(parameter) not in names for parameter in group["params"]):
+            raise BadInput("the optimizer has a parameter that the model does not have")
+        groups.append([names[id(parameter)] for parameter in group["params"]])
+    kind = type(optimizer)
+    package = ".".join(kind.__module__.split(".")[:2])  # torch.optim.adamw: people write torch.optim.AdamW
+    return {"groups": groups, "classes": [f"{kind.__module__}.{kind.__qualname__}", f"{package}.{kind.__qualname__}"]}
 
 
 if __name__ == "__main__":

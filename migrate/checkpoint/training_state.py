@@ -29,9 +29,8 @@ from ...input_files import json_value
 from ...mappings.rows import Row
 from .computed_tensors import Maker
 from .formats.byte_copy import castable
-from .formats.metadata import EPOCH, GROUPS, RUN, STEPS
 from .formats.pth_weights import describe as in_words
-from .formats.reader import Piece, Shape, Tensor, check_name, product
+from .formats.reader import EPOCH, GROUPS, RUN, STEPS, Piece, Shape, Tensor, check_name, product
 from .optimizer_state import LARGEST_JSON, Groups, constant_entry, optimizer_entries, plain, short
 from .plan import Entry, crossed
 

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 
 from ...mappings import table
 from ...mappings.rows import Row
-from ...mappings.shape_verbs import SHAPES
+from ...mappings.verb_registry import SHAPES
 from .model_structure import Call, Held, Module, Shape, Structure, parent
 
 # MindSpore's names of layers that have no row, and names of torch's own variants of a layer

@@ -17,8 +17,8 @@ import numpy as np
 from safetensors.numpy import load_file
 
 from ...errors import BadInput
+from ...migrate.checkpoint.formats.pth_reader import directory
 from ...migrate.checkpoint.formats.safetensors_file import read_header
-from ...migrate.checkpoint.formats.zip_directory import directory
 
 FREE = 128 << 20  # bytes that the arrays of a file may take, however small it is
 TIMES = 8  # and for each of the file's bytes: token numbers compress so

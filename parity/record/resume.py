@@ -19,7 +19,7 @@ import numpy as np
 from ...errors import BadCheckpoint, BadInput
 from ...mappings import table
 from ...migrate.checkpoint.convert import convert
-from ...migrate.checkpoint.formats.metadata import EPOCH, GROUPS, STEPS
+from ...migrate.checkpoint.formats.reader import EPOCH, GROUPS, STEPS
 from ...training import checkpoints
 from ...training.checkpoints import is_foreign
 from ...training.recipe.schema import Recipe

@@ -17,7 +17,7 @@ from torch import nn
 
 from ...errors import BadCheckpoint
 from ...mappings import table
-from ...migrate.checkpoint.formats.detect_format import check_before_torch
+from ...migrate.checkpoint.formats.registry import check_before_torch
 from ...migrate.checkpoint.optimizer_state import short
 from ...migrate.checkpoint.training_state import AVERAGE, OPTIMIZER, SCALER
 from ...training.recipe.schema import DynamicLossScale, Recipe

@@ -23,7 +23,7 @@ import torchvision
 from torch import nn
 
 from ...errors import BadCheckpoint
-from ...migrate.checkpoint.formats.detect_format import check_before_torch
+from ...migrate.checkpoint.formats.registry import check_before_torch
 from ...training.data import torch_pipeline
 from ...training.models import torch_models
 from ...training.recipe.schema import Recipe

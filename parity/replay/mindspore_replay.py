@@ -19,7 +19,7 @@ from mindspore import Tensor, nn, ops
 from mindspore import dtype as mstype
 
 from ...mappings import table
-from ...mappings.shape_verbs import SHAPES
+from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
 from ..narrowing import WHOLE, Narrowing
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice

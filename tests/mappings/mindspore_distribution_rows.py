@@ -8,8 +8,7 @@ import mindspore as ms
 import numpy as np
 from mapping_cases import MEASURES, inputs
 from mindspore_calls import translate
-from msmigrate.mappings.resolve import build
-from msmigrate.mappings.rows import Case, Row
+from msmigrate.mappings.rows import Case, Row, build
 
 OURS = {"mean": "mean", "variance": "var", "entropy": "entropy"}  # torch's name of a measure -> MindSpore's
 

@@ -7,8 +7,7 @@ from typing import Any
 import mindspore as ms
 from mapping_cases import bind, draw, flat, inputs, without_gradient
 from mindspore_calls import array, differentiate, parameters, translate
-from msmigrate.mappings.resolve import resolve, value_of
-from msmigrate.mappings.rows import Case, Row
+from msmigrate.mappings.rows import Case, Row, resolve, value_of
 
 FLOATING = (ms.float32, ms.float16, ms.float64)
 CONSTANT = -1

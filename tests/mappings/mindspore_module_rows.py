@@ -10,10 +10,9 @@ from mapping_cases import FRESH, differentiated, draw, draw_weight, flat, inputs
 from mindspore import nn
 from mindspore_calls import differentiate, translate
 from msmigrate.mappings import table
-from msmigrate.mappings.resolve import build
-from msmigrate.mappings.rows import Case, Row, State
-from msmigrate.mappings.shape_verbs import SHAPES
+from msmigrate.mappings.rows import Case, Row, State, build
 from msmigrate.mappings.state_names import renamed
+from msmigrate.mappings.verb_registry import SHAPES
 
 
 def run_module(name: str, row: Row, case: Case, mode: str, train: bool) -> dict[str, Any]:

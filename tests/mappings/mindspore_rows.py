@@ -23,8 +23,7 @@ from mindspore_signatures import signature
 from mindspore_training_rows import run_clipping, run_initializer, run_optimizer, run_schedule, run_transform
 from msmigrate.errors import BadInput
 from msmigrate.mappings import table
-from msmigrate.mappings.resolve import resolve
-from msmigrate.mappings.rows import Case, Row
+from msmigrate.mappings.rows import Case, Row, resolve
 
 warnings.simplefilter("ignore")
 RUNNERS = {

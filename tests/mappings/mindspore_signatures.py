@@ -8,8 +8,7 @@ from typing import Any
 
 from mindspore import nn
 from mindspore_calls import parameters
-from msmigrate.mappings.resolve import resolve
-from msmigrate.mappings.rows import Row
+from msmigrate.mappings.rows import Row, resolve
 
 RECURRENT = nn.LSTM.__mro__[1]  # private
 

@@ -25,8 +25,7 @@ from mindspore import ops
 from mindspore.common.initializer import initializer
 from mindspore.experimental import optim
 from mindspore_calls import translate
-from msmigrate.mappings.resolve import build, resolve
-from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row
+from msmigrate.mappings.rows import SAME_DISTRIBUTION, Case, Row, build, resolve
 from PIL import Image
 
 COMPILED = ("RandomInvert", "RandomAdjustSharpness")  # which called by themselves draw the same after every set_seed

@@ -110,7 +110,7 @@ def test_what_a_row_replaces_is_in_mindspore() -> None:
     code = (
         "import json, sys\n"
         "from msmigrate.errors import BadInput\n"
-        "from msmigrate.mappings.resolve import resolve\n"
+        "from msmigrate.mappings.rows import resolve\n"
         "def there(name):\n"
         "    try:\n"
         "        return resolve(name) is not None\n"

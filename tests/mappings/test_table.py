@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from msmigrate import errors
 from msmigrate.mappings import row_reader, table
-from msmigrate.mappings.resolve import build, resolve
-from msmigrate.mappings.rows import Call, Name
+from msmigrate.mappings.rows import Call, Name, build, resolve
 
 
 def test_names_find_rows() -> None:

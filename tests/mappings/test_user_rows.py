@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from msmigrate import errors
 from msmigrate.mappings import table, user_rows
-from msmigrate.mappings.resolve import build, resolve
-from msmigrate.mappings.rows import Call
+from msmigrate.mappings.rows import Call, build, resolve
 from msmigrate.mappings.state_names import LAYER_STATES, layer_states
 from msmigrate.training.code_digest import code_digest
 

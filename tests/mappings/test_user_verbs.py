@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from msmigrate import errors
 from msmigrate.mappings import table, user_rows
-from msmigrate.mappings.shape_verbs import SHAPES, ShapeVerb
-from msmigrate.mappings.user_verbs import Verbs
+from msmigrate.mappings.verb_registry import SHAPES, ShapeVerb, Verbs
 from msmigrate.mappings.verbs import VERBS, Verb
 from msmigrate.training.code_digest import code_digest
 

@@ -9,7 +9,7 @@ from mapping_cases import bind
 from msmigrate import errors
 from msmigrate.mappings import table
 from msmigrate.mappings.rows import Case, Row
-from msmigrate.mappings.shape_verbs import SHAPES
+from msmigrate.mappings.verb_registry import SHAPES
 from msmigrate.mappings.verbs import VERBS, complement
 
 SIZES = st.integers(1, 7)

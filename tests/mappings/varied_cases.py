@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 from msmigrate.mappings import table
-from msmigrate.mappings.row_reader import expression_names, expression_value
+from msmigrate.mappings.row_reader import expression_names
 from msmigrate.mappings.rows import EQUAL, Case, Row, Variation
 
 GROUPS = ({}, {"lr": 0.03})  # of an optimizer's parameters
@@ -58,6 +58,12 @@ def _input(spec: Any, sizes: Mapping[str, int]) -> Any:
     shape = spec["shape"] if isinstance(spec, dict) else spec
     numbers = [expression_value(str(size), sizes) for size in shape]
     return {**settled(spec, sizes), "shape": numbers} if isinstance(spec, dict) else numbers
+
+
+def expression_value(text: str, known: Mapping[str, Any]) -> Any:
+    """What an expression comes to; raises ValueError for what is none."""
+    expression_names(text)
+    return eval(text, {"__builtins__": {}}, dict(known))
 
 
 def is_sized(text: Any, sizes: Mapping[str, Any]) -> bool:

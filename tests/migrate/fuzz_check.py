@@ -25,8 +25,8 @@ from fuzz_inputs import Case
 from msmigrate.errors import MsmigrateError
 from msmigrate.migrate.checkpoint import convert, inspect_file
 from msmigrate.migrate.checkpoint.formats import ckpt
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.formats.reader import Piece, Tensor, product
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from msmigrate.migrate.checkpoint.plan import Plan
 from msmigrate.reports.checkpoint import inspect_json, inspection_text, plan_json, plan_text, result_text
 

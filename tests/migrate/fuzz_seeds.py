@@ -17,7 +17,7 @@ from fuzz_containers import Field, record, value
 from hostile_pickles import attacks
 from msmigrate.migrate.checkpoint import convert
 from msmigrate.migrate.checkpoint.formats import ckpt
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from tiny_checkpoints import BATCH_NORM, SMALL, Tensor, floats, group, integer, named, text, write
 from tiny_legacy import legacy_storage, module, pickled
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from msmigrate import atomic_files
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination, MsmigrateError, Unsupported
-from msmigrate.migrate.checkpoint import convert, output_format
+from msmigrate.migrate.checkpoint import convert
 from msmigrate.migrate.checkpoint.formats import byte_copy, ckpt
 from tiny_checkpoints import SMALL, Tensor, floats, save
 
@@ -301,7 +301,7 @@ def test_an_unwritable_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_bytes_that_are_shared_without_end_are_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred thousand different views of one megabyte would fill a disk; what is the same is written once."""
-    monkeypatch.setattr(output_format, "ALWAYS", 0)
+    monkeypatch.setattr(convert, "ALWAYS", 0)
     whole = floats(10_000).content
     names = {
         f"layers.{number}.conv.weight": Tensor(whole, (180, 5, 5, 2), offset=number, storage="0")

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, Unsupported
 from msmigrate.migrate.checkpoint import tensor_names
-from msmigrate.migrate.checkpoint.build_plan import settle
+from msmigrate.migrate.checkpoint.convert import settle
 from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint, Tensor
+from msmigrate.migrate.checkpoint.formats.registry import form
 from msmigrate.migrate.checkpoint.name_map import Names, Rule
-from msmigrate.migrate.checkpoint.output_format import form
 from msmigrate.migrate.checkpoint.plan import Entry, Model, Net, Owners, Plan
 
 

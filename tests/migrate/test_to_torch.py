@@ -18,11 +18,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination, BadInput, MsmigrateError
 from msmigrate.migrate.checkpoint import convert, model_checks, tensor_names
-from msmigrate.migrate.checkpoint.build_plan import settle
+from msmigrate.migrate.checkpoint.convert import settle
 from msmigrate.migrate.checkpoint.formats import ckpt as mindspore_ckpt
-from msmigrate.migrate.checkpoint.formats import metadata
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
-from msmigrate.migrate.checkpoint.output_format import form
+from msmigrate.migrate.checkpoint.formats import reader
+from msmigrate.migrate.checkpoint.formats.registry import form, open_source
 from msmigrate.migrate.checkpoint.plan import Model
 from msmigrate.migrate.checkpoint.tensor_names import Way
 from msmigrate.training import checkpoints
@@ -364,8 +363,8 @@ def test_a_net_of_somebody_elses_may_use_the_same_words(tmp_path: Path) -> None:
 
 
 def test_a_training_run_writes_the_names_that_the_reader_knows() -> None:
-    assert tuple(metadata.BESIDE) == checkpoints.BESIDE
-    assert checkpoints.RUN.startswith(metadata.OURS)
+    assert tuple(reader.BESIDE) == checkpoints.BESIDE
+    assert checkpoints.RUN.startswith(reader.OURS)
 
 
 NAMES = st.from_regex(r"[a-z]{1,6}(\.[0-9a-zö]{1,6}){0,2}", fullmatch=True)

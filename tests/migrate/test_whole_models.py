@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from msmigrate.migrate.checkpoint.formats import pth_weights
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.formats.pth_weights import TorchSource
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 
 
 def test_whole_models_tell_their_classes_and_the_order_of_their_state_dict(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, WorkerFailed
-from msmigrate.migrate.checkpoint.formats import metadata
+from msmigrate.migrate.checkpoint.formats import reader
 from msmigrate.parity import job as job_module
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.record import resume
@@ -31,9 +31,9 @@ def given(steps: int | None, schedule: int | None, epoch: int | None) -> dict[st
     told: dict[str, Any] = {"optimizer": "torch.optim.SGD", "param_groups": []}
     if epoch is not None:
         told["epoch"] = epoch
-    counts = {metadata.STEPS: steps, metadata.EPOCH: schedule}
+    counts = {reader.STEPS: steps, reader.EPOCH: schedule}
     found = {name: np.array(count, np.int64) for name, count in counts.items() if count is not None}
-    return {**found, metadata.GROUPS: np.frombuffer(json.dumps(told).encode(), np.uint8)}
+    return {**found, reader.GROUPS: np.frombuffer(json.dumps(told).encode(), np.uint8)}
 
 
 def with_schedule(per: str | None) -> Recipe:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from msmigrate.migrate.analyze.coverage import Coverage, Covered
-from msmigrate.migrate.analyze.model_analysis import Analysis
+from msmigrate.migrate.analyze.model_analysis import Analysis, Coverage, Covered
 from msmigrate.migrate.analyze.operators import Operator
 from msmigrate.reports import model_analysis
 from msmigrate.reports import progress as progress_module

@@ -19,7 +19,7 @@ prepare()
 import mindspore  # noqa: E402
 from mindspore import Tensor  # noqa: E402
 from msmigrate.migrate.checkpoint.convert import convert  # noqa: E402
-from msmigrate.migrate.checkpoint.formats.metadata import GROUPS  # noqa: E402
+from msmigrate.migrate.checkpoint.formats.reader import GROUPS  # noqa: E402
 from msmigrate.training import checkpoints  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402

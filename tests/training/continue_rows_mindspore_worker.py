@@ -16,7 +16,7 @@ prepare()
 
 from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.migrate.checkpoint.convert import convert  # noqa: E402
-from msmigrate.migrate.checkpoint.formats.metadata import GROUPS  # noqa: E402
+from msmigrate.migrate.checkpoint.formats.reader import GROUPS  # noqa: E402
 from msmigrate.training import checkpoints  # noqa: E402
 from msmigrate.training.models.mindspore_models import canonical_parameters, load_weights  # noqa: E402
 from msmigrate.training.run.mindspore_setup import go_on  # noqa: E402

@@ -24,7 +24,7 @@ from pydantic import (
 from ...errors import BadInput, BadRecipe
 from ...input_files import LARGEST_PYTHON, read_bytes
 from ...mappings import table
-from ...mappings.resolve import build
+from ...mappings.rows import build
 from ...migrate import model_spec
 from ...printable import quoted
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...migrate.checkpoint.formats.metadata import GROUPS
+from ...migrate.checkpoint.formats.reader import GROUPS
 from .. import checkpoints
 from ..data.mindspore_dataloader import Batch
 from ..metrics import Metrics

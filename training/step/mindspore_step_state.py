@@ -18,7 +18,7 @@ from ...errors import BadCheckpoint
 from ...input_files import json_value
 from ...mappings import table
 from ...mappings.rows import State
-from ...migrate.checkpoint.formats.metadata import EPOCH, GROUPS, RUN, STEPS
+from ...migrate.checkpoint.formats.reader import EPOCH, GROUPS, RUN, STEPS
 from .mindspore_step import TrainStep
 
 CLOSE = 1e-6  # a rate in float32 against one in float64

@@ -13,7 +13,7 @@ from torch import nn
 
 from ...errors import BadInput, BadRecipe
 from ...mappings import table
-from ...mappings.resolve import resolve
+from ...mappings.rows import resolve
 from ..recipe.schema import Amp, DynamicLossScale, Ema, Part, Recipe, decay, table_args
 from .parameter_groups import is_norm, parameter_groups
 

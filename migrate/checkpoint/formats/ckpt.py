@@ -16,7 +16,7 @@ loader never compares the length of the content with dims and dtype and corrupts
 `entries` checks exactly that.
 
 At the end of a file of ours may stand one more field of Checkpoint, RECORD, which MindSpore's parser passes over as
-protobuf's parsers do with what they do not know: what the way back to torch needs to know (record.py).
+protobuf's parsers do with what they do not know: what the way back to torch needs to know (reader.py).
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from typing import Any, BinaryIO, NamedTuple
 
 from ....errors import BadCheckpoint
 from .byte_copy import BLOCK, WORTH, Copier, Losses, Progress, can_clone, copy_content, shift
-from .metadata import MAX_RECORD, beside_the_net, described, packed, unpacked
 from .reader import (
     MAX_DIM,
     MAX_RANK,
+    MAX_RECORD,
     MAX_TENSORS,
     ByteRange,
     Checkpoint,
@@ -39,11 +39,15 @@ from .reader import (
     Piece,
     Source,
     Tensor,
+    beside_the_net,
     check_count,
     check_name,
+    described,
+    packed,
     product,
     row_major,
     shown,
+    unpacked,
 )
 
 
@@ -324,7 +328,7 @@ def write(
     progress: Progress | None = None,
     losses: Losses | None = None,
 ) -> int:
-    """Write a checkpoint of these tensors to an empty file; returns its size. See destination.Writer."""
+    """Write a checkpoint of these tensors to an empty file; returns its size. See registry.Writer."""
     assert framework == "mindspore"
     shared = bool(sources) and can_clone(sources[0], output)
     parts: list[tuple[Piece, dict[int, bytes]]] = []

@@ -1,17 +1,78 @@
-"""Read how the inert pickle of a torch checkpoint describes a tensor: a view of a storage, checked against it.
+"""What the names, calls and storages of a torch checkpoint's pickle become, and the tensors that they describe.
 
-A tensor is element offset, sizes and strides. Every view is checked against its storage here, so that whatever reads
-the bytes later can trust the numbers.
+They are placeholders, of which none can do anything. A tensor is element offset, sizes and strides. Every view is
+checked against its storage here, so that whatever reads the bytes later can trust the numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....errors import BadCheckpoint, Unsupported
-from .pickled import Call, Global, Storage
 from .reader import ITEM_SIZES, MAX_DIM, MAX_RANK, ByteRange, Tensor, product, shown
+
+
+class Global(NamedTuple):
+    """A name that the pickle mentions, such as `torch.float32`; nothing was imported."""
+
+    name: str
+
+
+class Storage(NamedTuple):
+    """A block of bytes in the file: `key` says which, `numel` counts elements of `kind`.
+
+    `kind` is the storage class, such as `torch.FloatStorage`; for `torch.storage.UntypedStorage` numel counts bytes.
+    `view` is the part of the block that counts, as offset and number of elements; None means all of it.
+    """
+
+    kind: str
+    key: str
+    numel: int
+    view: tuple[int, int] | None = None
+
+
+class Call:
+    """A call that the pickle asks for and that was not made: `name(*args)`, then `state` set on the result."""
+
+    __slots__ = ("args", "name", "state")
+
+    def __init__(self, name: str, args: tuple[Any, ...]) -> None:
+        self.name, self.args, self.state = name, args, None
+
+
+def zip_reference(reference: Any) -> Storage:
+    """The storage that a persistent id of the zip format refers to; raises TypeError when it is none."""
+    if type(reference) is not tuple or len(reference) != 5 or reference[0] != "storage":
+        raise TypeError
+    return _storage(*reference[1:])
+
+
+def legacy_reference(reference: Any) -> Storage | Global:
+    """What a persistent id from before torch 1.6 refers to; raises TypeError when it is no such id.
+
+    That is a storage, perhaps only part of one, or the class of a module; its source code, which comes with it, is not
+    looked at.
+    """
+    if type(reference) is not tuple or len(reference) not in (4, 6):
+        raise TypeError
+    if len(reference) == 4 and reference[0] == "module" and isinstance(reference[1], Global):
+        return reference[1]
+    if len(reference) != 6 or reference[0] != "storage":
+        raise TypeError
+    storage, view = _storage(*reference[1:5]), reference[5]
+    if view is None:
+        return storage
+    if type(view) is not tuple or [type(item) for item in view] != [str, int, int]:
+        raise TypeError
+    return storage._replace(view=view[1:])
+
+
+def _storage(kind: Any, key: Any, _: Any, numel: Any) -> Storage:
+    if not isinstance(kind, Global) or not isinstance(key, str) or type(numel) is not int:
+        raise TypeError
+    return Storage(kind.name, key, numel)
+
 
 STORAGE_DTYPES = {
     f"{module}.{name}Storage": dtype

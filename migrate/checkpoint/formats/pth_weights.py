@@ -11,16 +11,27 @@ come first and a moving average of the weights comes last; where two could be me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple
 
 from ....errors import Ambiguous, BadCheckpoint, Unsupported
 from . import restricted_pickle
-from .pickled import Call, Global
+from .pth_tensors import Call, Global, holds_storage, is_tensor
 from .pth_tensors import describe as describe_tensor
-from .pth_tensors import holds_storage, is_tensor
-from .reader import MAX_NAME, MAX_TENSORS, ByteRange, Checkpoint, Source, Tensor, check_count, check_name, shown
+from .reader import (
+    COUNTERS,
+    MAX_NAME,
+    MAX_TENSORS,
+    ByteRange,
+    Checkpoint,
+    Source,
+    Tensor,
+    check_count,
+    check_name,
+    shown,
+    wrapper_prefix,
+)
 from .restricted_pickle import Loaded
 
 MAX_DEPTH = 200  # modules inside one another
@@ -367,10 +378,6 @@ def _listed(candidates: list[Keys], start: Keys = ()) -> str:
     return ", ".join(names) + (", …" if len(candidates) > LISTED else "")
 
 
-PREFIXES = ("module.", "_orig_mod.")  # put before every name by DistributedDataParallel and by torch.compile
-COUNTERS = ("n_averaged",)  # what AveragedModel keeps beside the names that it prefixes
-
-
 class TorchSource(Source):
     """A file that torch.save wrote: an inert pickle, and storages somewhere in the file.
 
@@ -430,7 +437,7 @@ def read(archive: TorchSource, loaded: Loaded, key: str | None = None) -> Checkp
     if loaded.refused:
         found = _without_refused(archive.path, loaded, found)
     entries, owners = _entries(archive, found.weights)
-    prefix = _prefix(entries)
+    prefix = wrapper_prefix(entries)
     counters = [name for name in COUNTERS if prefix and name in entries]
     others = {**found.others, **{name: describe(entries[name]) for name in counters}}
     described = _described(archive, {name: value for name, value in entries.items() if name not in counters})
@@ -485,19 +492,6 @@ def _entries(archive: TorchSource, weights: Any) -> tuple[Mapping[str, Any], Map
     for name in entries:
         check_name(archive.path, name)
     return entries, owners
-
-
-def _prefix(names: Iterable[str]) -> str:
-    """What the wrappers have put before every name."""
-    prefix = ""
-    names = [name for name in names if name not in COUNTERS]
-    while taken := next((p for p in PREFIXES if names and all(_longer(name, prefix + p) for name in names)), None):
-        prefix += taken
-    return prefix
-
-
-def _longer(name: str, prefix: str) -> bool:
-    return name.startswith(prefix) and name != prefix
 
 
 def _shortened(owners: Mapping[str, tuple[str, ...]], prefix: str) -> dict[str, tuple[str, ...]]:

@@ -29,8 +29,7 @@ from ....errors import BadCheckpoint
 from .byte_copy import BUFFER, Copier, Losses, Progress, chunks, read_range
 from .pth_reader import TorchZip
 from .pth_tensors import STORAGE_DTYPES
-from .pth_weights import COUNTERS
-from .reader import Piece, Shape, product
+from .reader import COUNTERS, Piece, Shape, product
 
 # dtype -> the class of torch, of those on the CPU
 STORAGE_CLASSES = {dtype: name.removeprefix("torch.") for name, dtype in STORAGE_DTYPES.items() if name.count(".") == 1}
@@ -288,7 +287,7 @@ def write(
     progress: Progress | None = None,
     losses: Losses | None = None,
 ) -> int:
-    """Write a state dict of these tensors to an empty file; returns its size. See destination.Writer.
+    """Write a state dict of these tensors to an empty file; returns its size. See registry.Writer.
 
     record: what stands beside the state dict, which then is under `model` (pth_writer.py). Tensors that are the
     same bytes, seen in the same way, share a storage, and are tied again when torch loads them.

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from ....errors import BadCheckpoint, Unsupported
 from .pickle_names import MAX_NAME, RENAMED, is_method_refused, is_refused
-from .pickled import Call, Global, Storage, hashable, is_common_key, legacy_reference, python2_text, zip_reference
+from .pth_tensors import Call, Global, Storage, legacy_reference, zip_reference
 
 MAX_PICKLE = 32 << 20  # bytes; a state dict takes about 110 bytes a tensor
 MAX_STEPS = 10_000_000  # opcodes; a state dict takes about 30 a tensor
@@ -30,8 +30,11 @@ MAX_MEMORY = 272 << 20  # bytes that the objects of one pickle may take, by the 
 LEAST_MEMORY = 32 << 20  # bytes that they may take however short the pickle is
 MEMORY_OF_A_BYTE = 40  # bytes that they may take for each of the pickle; a state dict takes ten, a whole model twenty
 MAX_INTEGER = 1024  # bytes in one integer; seeds and counters need 16
+MAX_KEY = 100  # items in a tuple that is a key
+COMMON = 1 << 20  # of a number that is a key: an index
 MAX_ODD_KEYS = 20_000  # keys such as floats and large integers, which somebody can choose so that they all collide
 
+SCALARS = (str, int, float, bytes, type(None), Global, Call)  # a Call is hashed by its identity
 UINT16, UINT32, UINT64, INT32, DOUBLE = map(struct.Struct, ("<H", "<I", "<Q", "<i", ">d"))
 
 MAPPINGS = frozenset({"collections.OrderedDict", "collections.defaultdict", "collections.Counter", "builtins.dict"})
@@ -441,6 +444,32 @@ class _Machine:
     def small_number(self) -> None:
         self.push(self.data[self.at])
         self.at += 1
+
+
+def is_common_key(key: Any) -> bool:
+    """Whether it is a name, an index or an object: of others somebody can choose many that collide in a dict."""
+    return type(key) in (str, Call, bytes, Global) or (type(key) is int and 0 <= key < COMMON)
+
+
+def hashable(key: Any) -> Any:
+    """Return the key when it may stand in a dict; raises TypeError.
+
+    Hashing a deeply nested tuple would overflow the C stack, and huge integers can be made to collide.
+    """
+    if type(key) is tuple and len(key) > MAX_KEY:  # a long one would be hashed anew each time that it is said
+        raise TypeError
+    for item in key if type(key) is tuple else (key,):
+        if not isinstance(item, SCALARS) or (isinstance(item, int) and abs(item) >= 1 << 60):
+            raise TypeError
+    return key
+
+
+def python2_text(content: bytes) -> str | bytes:
+    """Python 2's str: text, unless it cannot be, as in the bytes of a NumPy number."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content
 
 
 def _names_in(value: Any, beside: Mapping[int, list[Any]], *, called: bool = True) -> Iterator[str]:

@@ -21,23 +21,29 @@ from typing import Any, BinaryIO, NamedTuple
 from ....errors import BadCheckpoint, Unsupported
 from ....input_files import json_value
 from .byte_copy import Copier, Losses, Progress, copy_content
-from .metadata import MAX_RECORD, PARTS, beside_the_net, described, packed, unpacked
-from .pth_weights import COUNTERS, PREFIXES
 from .reader import (
+    COUNTERS,
     ITEM_SIZES,
     MAX_DIM,
     MAX_RANK,
+    MAX_RECORD,
+    PARTS,
     ByteRange,
     Checkpoint,
     Piece,
     Source,
     Tensor,
+    beside_the_net,
     check_count,
     check_name,
+    described,
+    packed,
     product,
     read_at,
     row_major,
     shown,
+    unpacked,
+    wrapper_prefix,
 )
 
 DTYPES = {  # safetensors' name -> torch's; not those of fewer than 8 bits, of which several share a byte
@@ -63,7 +69,7 @@ DTYPES = {  # safetensors' name -> torch's; not those of fewer than 8 bits, of w
 }
 LENGTH = struct.Struct("<Q")
 MAX_HEADER = 40_000_000  # bytes; a tensor takes about 120. (The safetensors library goes up to 100,000,000.)
-RECORD = "msmigrate"  # the key in the metadata of what record.py notes
+RECORD = "msmigrate"  # the key in the metadata of what is noted for the way back
 
 
 class Header(NamedTuple):
@@ -233,7 +239,7 @@ def united(path: str, called: str, headers: Sequence[Header]) -> Checkpoint:
         others = described(training)
         return Checkpoint("mindspore", called, net, refused, others=others, record=record, training=training or None)
     tensors.update(_aliases(path, headers, tensors, refused))
-    prefix = _prefix((*tensors, *refused))
+    prefix = wrapper_prefix((*tensors, *refused))
     counters = {name: "a tensor" for name in COUNTERS if prefix and tensors.pop(name, None) is not None}
     return Checkpoint(
         "torch",
@@ -269,19 +275,6 @@ def _aliases(
             if aliases.setdefault(check_name(path, name), tensors[holder]) != tensors[holder]:
                 raise BadCheckpoint(f"{path}: {shown(name)} is noted as tied to two different tensors")
     return aliases
-
-
-def _prefix(names: Iterable[str]) -> str:
-    """What wrappers have put before every name."""
-    names = [name for name in names if name not in COUNTERS]
-    prefix = ""
-    while taken := next((p for p in PREFIXES if names and all(_longer(name, prefix + p) for name in names)), None):
-        prefix += taken
-    return prefix
-
-
-def _longer(name: str, prefix: str) -> bool:
-    return name.startswith(prefix) and name != prefix
 
 
 def tied(content: Sequence[Piece]) -> dict[str, str]:
@@ -352,7 +345,7 @@ def write(
     progress: Progress | None = None,
     losses: Losses | None = None,
 ) -> int:
-    """Write a file of these tensors to an empty file; returns its size. See destination.Writer."""
+    """Write a file of these tensors to an empty file; returns its size. See registry.Writer."""
     head = header(content, framework, record)
     pieces, _ = _laid_out(content, framework)
     copier = Copier(output, len(head) + sum(piece.nbytes for piece in pieces), progress)

@@ -219,7 +219,7 @@ def write_folder(
 ) -> int:
     """Write a folder of safetensors files and their index; returns the bytes of all files.
 
-    most: bytes of tensors in one file. sources, framework, record, progress, losses: as in destination.Writer; the
+    most: bytes of tensors in one file. sources, framework, record, progress, losses: as in registry.Writer; the
     record stands in the first file. One file goes without an index. finish: is called before the folder appears. Raises
     BadDestination, and BadCheckpoint when a source ends early; whatever happens, the folder is complete or untouched.
     """

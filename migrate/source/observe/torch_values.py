@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ....mappings import table
-from ....mappings.resolve import resolve
+from ....mappings.rows import resolve
 from ..module_api import ROWS_FIRST
 from .kinds import (
     CallableKind,

@@ -15,9 +15,10 @@ import onnx
 import pytest
 from msmigrate import errors
 from msmigrate.errors import BadInput
-from msmigrate.mappings import onnx_operators, table
+from msmigrate.mappings import table
+from msmigrate.migrate.analyze import model_analysis as analysis
 from msmigrate.migrate.analyze import onnx_worker
-from msmigrate.migrate.analyze.model_analysis import Analysis, analyze
+from msmigrate.migrate.analyze.model_analysis import Analysis, analyze, onnx_operators
 from msmigrate.migrate.checkpoint.formats.ckpt import field_of
 from msmigrate.reports import model_analysis
 from msmigrate.reports.terminal import Console
@@ -122,7 +123,7 @@ def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
 
 
 def test_the_table_of_onnx_can_be_read() -> None:
-    known = onnx_operators.onnx_operators()
+    known = onnx_operators()
     assert known["Conv"].row(5) == "torch.nn.Conv3d" and known["Conv"].row(None) == "torch.nn.Conv2d"
     assert known["Constant"].folds
     torch = {name for row in table.rows() for name in (row.torch, *row.aliases)}
@@ -137,9 +138,9 @@ def test_a_bad_entry_of_the_table_is_named(tmp_path: Path, monkeypatch: pytest.M
         ("- {onnx: Add, torch: torch.add, tork: 1}", "unknown key 'tork'"),
     ):
         (tmp_path / "onnx.yaml").write_text(text)
-        monkeypatch.setattr(onnx_operators, "FILE", tmp_path / "onnx.yaml")
+        monkeypatch.setattr(analysis, "ONNX", tmp_path / "onnx.yaml")
         with pytest.raises(BadInput, match=words):
-            onnx_operators.onnx_operators.__wrapped__()
+            onnx_operators.__wrapped__()
 
 
 NODE = field_of(1, field_of(1, b"x") + field_of(2, b"y") + field_of(4, b"Relu"))

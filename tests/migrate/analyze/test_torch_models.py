@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadInput
-from msmigrate.migrate.analyze.coverage import Covered, cover
-from msmigrate.migrate.analyze.model_analysis import Analysis, analyze
+from msmigrate.migrate.analyze.model_analysis import Analysis, Covered, analyze, cover
 from msmigrate.migrate.analyze.operators import Operator
 
 NETS = f"{Path(__file__).parent / 'analysed_nets_torch.py'}:"

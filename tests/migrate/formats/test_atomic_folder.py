@@ -16,7 +16,7 @@ import pytest
 from msmigrate import atomic_files
 from msmigrate.atomic_files import check_folder
 from msmigrate.errors import BadDestination
-from msmigrate.migrate.checkpoint.output_format import check_not_read
+from msmigrate.migrate.checkpoint.convert import check_not_read
 
 
 def listing(folder: Path) -> dict[str, bytes | None]:

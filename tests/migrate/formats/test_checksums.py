@@ -15,7 +15,7 @@ from msmigrate.errors import BadCheckpoint
 from msmigrate.migrate.checkpoint import convert, inspect_file
 from msmigrate.migrate.checkpoint.formats import checksums
 from msmigrate.migrate.checkpoint.formats.ckpt import CRC_MARK
-from msmigrate.migrate.checkpoint.formats.detect_format import check_before_torch, open_source
+from msmigrate.migrate.checkpoint.formats.registry import check_before_torch, open_source
 from tiny_checkpoints import SMALL, Tensor, floats, integer, mapping, rebuilt, save, write
 from tiny_legacy import save_legacy
 

@@ -13,8 +13,8 @@ from hostile_pickles import attacks
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
 from msmigrate.migrate.checkpoint import convert
 from msmigrate.migrate.checkpoint.formats import pth_weights, restricted_pickle
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.formats.reader import Checkpoint
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from tiny_checkpoints import floats, integer, mapping, named, rebuilt, text, write
 from tiny_legacy import blocks, legacy_tensor, module, pickled, write_legacy
 

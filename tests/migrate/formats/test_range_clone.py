@@ -12,7 +12,7 @@ from msmigrate.migrate.checkpoint import convert
 from msmigrate.migrate.checkpoint.formats import byte_copy, ckpt
 from msmigrate.migrate.checkpoint.formats.byte_copy import BLOCK
 from msmigrate.migrate.checkpoint.formats.ckpt import LEAST, padding
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from tiny_checkpoints import SMALL, floats, save
 
 LARGE = {**SMALL, "a": floats(700_000), "b": floats(300, 1000, start=7.0), "c": floats(5), "d": floats(900_001)}

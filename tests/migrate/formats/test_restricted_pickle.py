@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
 from msmigrate.migrate.checkpoint.formats import restricted_pickle
-from msmigrate.migrate.checkpoint.formats.pickled import Call, Global, Storage
+from msmigrate.migrate.checkpoint.formats.pth_tensors import Call, Global, Storage
 from tiny_checkpoints import group, integer, named, text
 
 

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
 from msmigrate.migrate.checkpoint import convert
 from msmigrate.migrate.checkpoint.formats import reader, safetensors_file
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint, Piece, Tensor, product, row_major
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from msmigrate.migrate.checkpoint.formats.safetensors_file import DTYPES
 
 HERE = Path(__file__).parent

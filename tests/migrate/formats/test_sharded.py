@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from msmigrate.errors import Ambiguous, BadCheckpoint, BadDestination
 from msmigrate.migrate.checkpoint import convert
 from msmigrate.migrate.checkpoint.formats import safetensors_file, sharded
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint, Piece, Tensor
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from msmigrate.migrate.checkpoint.formats.sharded import INDEX, plan_shards, write_folder
 from safetensors.numpy import load_file
 from tiny_checkpoints import BATCH_NORM, SMALL, floats, save

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
 from msmigrate.migrate.checkpoint.formats import restricted_pickle
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
-from msmigrate.migrate.checkpoint.formats.pickled import Global, Storage
+from msmigrate.migrate.checkpoint.formats.pth_tensors import Global, Storage
 from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Checkpoint
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from tiny_checkpoints import SMALL, Tensor, floats, group, integer, mapping, named, save, text
 from tiny_legacy import (
     TYPE_SIZES,

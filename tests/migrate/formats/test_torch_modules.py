@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from msmigrate.errors import BadCheckpoint, Unsupported
 from msmigrate.migrate.checkpoint import convert
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.formats.pth_weights import public_name
 from msmigrate.migrate.checkpoint.formats.reader import Checkpoint
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from tiny_checkpoints import BATCH_NORM, Tensor, floats, group, integer, mapping, named, rebuilt, text, write
 from tiny_legacy import blocks, legacy_tensor, module, write_legacy
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, MsmigrateError, Unsupported
 from msmigrate.migrate.checkpoint.formats import reader
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.formats.reader import Checkpoint
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from tiny_checkpoints import (
     SMALL,
     Tensor,

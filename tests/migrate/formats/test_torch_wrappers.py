@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import Ambiguous, BadCheckpoint, Unsupported
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
-from msmigrate.migrate.checkpoint.formats.pickled import Call
 from msmigrate.migrate.checkpoint.formats.pth_reader import TorchZip
+from msmigrate.migrate.checkpoint.formats.pth_tensors import Call
 from msmigrate.migrate.checkpoint.formats.reader import Checkpoint
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from tiny_checkpoints import SMALL, floats, group, integer, mapping, named, rebuilt, state_dict, text, write
 from tiny_legacy import module
 

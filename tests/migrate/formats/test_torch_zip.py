@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint, MsmigrateError, Unsupported
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from tiny_checkpoints import SMALL, save, state_dict, write
 
 

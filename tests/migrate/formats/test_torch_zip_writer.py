@@ -16,9 +16,9 @@ import pytest
 from msmigrate.errors import BadCheckpoint
 from msmigrate.migrate.checkpoint import convert
 from msmigrate.migrate.checkpoint.formats import pth_writer, restricted_pickle
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
 from msmigrate.migrate.checkpoint.formats.pth_writer import pickled
 from msmigrate.migrate.checkpoint.formats.reader import ByteRange, Piece, Tensor, row_major
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from tiny_checkpoints import SMALL, floats, save
 
 WORKER = Path(__file__).parent.parent / "make_references_torch.py"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadCheckpoint
-from msmigrate.migrate.checkpoint.formats import zip_directory
-from msmigrate.migrate.checkpoint.formats.zip_directory import directory
+from msmigrate.migrate.checkpoint.formats import pth_reader
+from msmigrate.migrate.checkpoint.formats.pth_reader import directory
 
 
-def read(path: Path) -> dict[str, zip_directory.Member]:
+def read(path: Path) -> dict[str, pth_reader.Member]:
     with path.open("rb") as file:
         return directory(file, str(path))
 
@@ -44,7 +44,7 @@ def wide(path: Path, *, count: int = 4) -> Path:
     """The same with a directory whose place and sizes stand in 64 bits, as torch writes it."""
     content = made(path).read_bytes()
     at = content.rindex(b"PK\5\6")
-    _, entries, size, start, _ = zip_directory.END.unpack_from(content, at)
+    _, entries, size, start, _ = pth_reader.END.unpack_from(content, at)
     assert entries == 4
     record = struct.pack("<4sQHHIIQQQQ", b"PK\6\6", 44, 45, 45, 0, 0, count, count, size, start)
     place = struct.pack("<4sIQI", b"PK\6\7", 0, at, 1)
@@ -65,7 +65,7 @@ def test_more_members_than_any_file_has_are_not_read(tmp_path: Path, monkeypatch
     path = made(tmp_path / "x.zip")
     with path.open("rb") as file, pytest.raises(BadCheckpoint, match=r"holds 4 members, .* such a file has at most 3"):
         directory(file, str(path), 3)
-    monkeypatch.setattr(zip_directory, "MAX_DIRECTORY", 100)
+    monkeypatch.setattr(pth_reader, "MAX_DIRECTORY", 100)
     with pytest.raises(BadCheckpoint, match="such a file has at most"):
         read(path)
 

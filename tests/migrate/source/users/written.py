@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from msmigrate.migrate.checkpoint.formats.detect_format import open_source
+from msmigrate.migrate.checkpoint.formats.registry import open_source
 from msmigrate.migrate.checkpoint.tensor_names import entries
 from msmigrate.migrate.source.emit.file_builder import Emitted, build_file
 from msmigrate.migrate.source.observe.observations import Observations

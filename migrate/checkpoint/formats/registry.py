@@ -1,16 +1,20 @@
-"""Open any checkpoint: what kind of file it is says its beginning, never its name.
+"""The formats: which one a file has, by its beginning and never by its name; and which one a new file's name asks for.
 
-Each format is imported when a file turns out to be of it: a small conversion takes hardly longer than the imports.
+Each format is imported when a file is of it: a small conversion takes hardly longer than the imports.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, Protocol
 
-from ....errors import Ambiguous, BadCheckpoint, Unsupported
-from .reader import Source, open_file, read_at
+from ....errors import Ambiguous, BadCheckpoint, BadDestination, Unsupported
+from .reader import ITEM_SIZES, Piece, Source, open_file, read_at
+
+if TYPE_CHECKING:
+    from .byte_copy import Losses, Progress
 
 HEAD = 512  # bytes that are looked at
 
@@ -133,3 +137,98 @@ def looks_like(head: bytes) -> str | None:
         if test:
             return text
     return None
+
+
+# New files
+
+
+class Holder(NamedTuple):
+    """What the new file can hold: whose names, which dtypes, and how such files are called."""
+
+    framework: str
+    dtypes: frozenset[str]
+    called: str  # "MindSpore checkpoints"
+    empty_vectors: bool = True  # MindSpore reads the shape (0,) as a single number
+    record: bool = True  # it has a place for what the way back needs
+
+
+class Writer(Protocol):
+    """A module that writes one format."""
+
+    def write(
+        self,
+        sources: Sequence[int],
+        output: int,
+        content: Sequence[Piece],
+        *,
+        framework: str,
+        record: dict[str, Any] | None,
+        progress: Progress | None,
+        losses: Losses | None,
+    ) -> int:
+        """Write these tensors to an empty file; returns its size.
+
+        sources, output: descriptors. framework: whose names these are. record: for the way back, where the format has
+        a place for it. losses: is told what casts lose. Raises BadCheckpoint when a source ends early, OSError from
+        writing.
+        """
+
+    def verify(self, output: int, path: str, content: Sequence[Piece]) -> None:
+        """Read the structure of the new file back and compare it with the plan; raises BadCheckpoint."""
+
+
+class Form(NamedTuple):
+    """A format that can be written; folder: as several files of it, with an index."""
+
+    writer: Writer
+    holder: Holder
+    folder: bool = False
+
+
+# whose names a file of this kind has
+SUFFIXES = {".ckpt": "mindspore", ".pth": "torch", ".pt": "torch", ".bin": "torch"}
+
+SAFETENSORS = ".safetensors"  # which may have either's
+
+
+def safetensors_form(framework: str, *, folder: bool) -> Form:
+    """Safetensors with this framework's names, as one file or a folder of them."""
+    from . import ckpt, safetensors_file
+
+    if framework == "mindspore":
+        types = frozenset(ckpt.TENSOR_TYPES)
+        holder = Holder("mindspore", types, "MindSpore's safetensors files")
+    else:
+        holder = Holder("torch", frozenset(safetensors_file.NAMES), "safetensors files", record=False)
+    return Form(safetensors_file, holder, folder)
+
+
+def form(destination: str | Path, source: str, to: str | None) -> Form:
+    """The format that the destination's name asks for; `source` is whose names the source has.
+
+    A name that ends in a slash, has no suffix, or is that of a folder, asks for a folder of safetensors files. to:
+    whose names the new file gets, by default the other's. Raises BadDestination for a name of no known kind, or one
+    that says the other framework.
+    """
+    suffix = Path(destination).suffix.lower()
+    framework = SUFFIXES.get(suffix)
+    known = framework is not None or suffix == SAFETENSORS
+    folder = str(destination).endswith("/") or not suffix or (not known and Path(destination).is_dir())
+    if folder or suffix == SAFETENSORS:
+        return safetensors_form(to or ("mindspore" if source == "torch" else "torch"), folder=folder)
+    if framework is None:
+        kinds = ", ".join([*SUFFIXES, SAFETENSORS])
+        raise BadDestination(
+            f"{destination} ends in none of {kinds}, and its end says what to write; a folder's name ends in a slash"
+        )
+    if to not in (None, framework):
+        kind, other = ("MindSpore's", ".pth") if framework == "mindspore" else ("torch's", ".ckpt")
+        raise BadDestination(f"{destination}: a {suffix} is {kind}; for --to {to} give a name in {other}")
+    if framework == "mindspore":
+        from . import ckpt
+
+        types = frozenset(ckpt.TENSOR_TYPES)
+        return Form(ckpt, Holder("mindspore", types, "MindSpore checkpoints", empty_vectors=False))
+    from . import pth_writer
+
+    return Form(pth_writer, Holder("torch", frozenset(ITEM_SIZES), "torch checkpoints", record=False))

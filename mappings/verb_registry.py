@@ -1,16 +1,21 @@
-"""Verbs that other distributions bring, by entry points of the group `msmigrate.verbs`: name -> an object that has
-`forward` and `inverse`, as those in verbs.py (arguments) and shape_verbs.py (shapes of state) have, and may have their
-`symbolic` and `description`.
+"""The verbs that a row may name: those of a kind by name, also those that other distributions bring; shape verbs.
 
-An entry point is looked for when a row names a verb that is not built in, and loaded when that verb is first needed.
+Another distribution brings a verb by an entry point of the group `msmigrate.verbs`: name -> an object that has
+`forward` and `inverse`, as those in verbs.py (arguments) and those below (shapes of state) have, and may have their
+`symbolic` and `description`. It is looked for when a row names a verb that is not built in, and loaded when that verb
+is first needed.
+
+A shape verb says how the shape of a state tensor changes on its way to MindSpore; the bytes never do. They stand apart
+from the verbs of arguments, so that a checkpoint's conversion imports nothing else of them.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from ..errors import BadInput
+from ..errors import BadInput, Unsupported
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -105,3 +110,54 @@ def _guarded(function: Any, where: str) -> Any:
 
 def _said(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+Shape = tuple[int, ...]
+
+
+class ShapeVerb(NamedTuple):
+    """`forward(torch shape) -> MindSpore shape` and its inverse."""
+
+    description: str
+    forward: Callable[[Shape], Shape]
+    inverse: Callable[[Shape], Shape]
+
+
+def _expand(shape: Shape) -> Shape:
+    return (*shape[:-1], 1, *shape[-1:])
+
+
+def _squeeze(shape: Shape) -> Shape:
+    if len(shape) < 2 or shape[-2] != 1:
+        raise ValueError(f"the shape {shape} has no dimension of 1 before its last one")
+    return (*shape[:-2], *shape[-1:])
+
+
+def _loaded(verb: Loaded) -> ShapeVerb:
+    """A shape verb of another distribution, checked at every use: the elements stay as many."""
+
+    def checked(function: Callable[[Shape], Shape]) -> Callable[[Shape], Shape]:
+        def call(shape: Shape) -> Shape:
+            try:
+                made = tuple(function(shape))
+            except ValueError as error:
+                raise Unsupported(f"{verb.description}: {error}") from None
+            if math.prod(made) != math.prod(shape):
+                raise Unsupported(
+                    f"{verb.description}: the shape {shape} became {made}, which has another number of elements"
+                )
+            return made
+
+        return call
+
+    return ShapeVerb(verb.description, checked(verb.forward), checked(verb.inverse))
+
+
+SHAPES: Verbs[ShapeVerb] = Verbs(
+    {
+        # A one-dimensional convolution is computed as a two-dimensional one of height 1.
+        "expand_dims": ShapeVerb("(..., k) becomes (..., 1, k)", _expand, _squeeze),
+        "shared": ShapeVerb("one for the whole optimizer", lambda shape: shape, lambda shape: shape),
+    },
+    _loaded,
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from .observe.instrument import definition
@@ -69,7 +68,7 @@ class SourceFiles:
     def tree(self, file: str) -> ast.Module:
         """The parsed file, with what its functions import among the imports of its top."""
         if file not in self.trees:
-            self.trees[file] = imports_at_top(ast.parse(Path(file).read_bytes()))
+            self.trees[file] = imports_at_top(self.facts.tree(file))
         return self.trees[file]
 
     def names(self, file: str) -> Imported:
@@ -119,7 +118,7 @@ class SourceFiles:
     def unseen(self, name: str) -> bool:
         """Whether a class or function, of theirs or of torch's, was neither a value nor called."""
         packages = {"torch", *(module.partition(".")[0] for module in self.modules)}
-        return name.partition(".")[0] in packages and name not in self.assigned and name not in self.facts.seen()
+        return name.partition(".")[0] in packages and name not in self.assigned and name not in self.facts.seen
 
     def signature(self, name: str) -> ast.arguments | None:
         """What a function or a class of theirs takes; None for a class that is made as torch's is."""

@@ -10,18 +10,18 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ....mappings.rows import Row
-from ..module_api import CONTAINERS, DROPPED
+from ..library_names import CONTAINERS, DROPPED
 from ..observe.instrument import first_line
 from ..observe.kinds import CallableKind, ModuleKind
-from ..observe.observations import Function, Observations
+from ..observe.observations import Function, Observations, callees_of, kinds_of
 from ..rewrite import control_flow, signatures
 from ..rewrite.context import Problem, Program, Reads, row_of
 from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
+from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
 from ..rewrite.rewriter import Rewriter
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, SourceFiles, local_names, short
-from . import configurations
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction, constructors_in
 from .unused_code import defines, tidy
@@ -74,14 +74,14 @@ class FileBuilder(SourceFiles):
             if name in found or name not in self.functions:
                 continue
             found.add(name)
-            node, file = self.node(self.functions[name]), self.functions[name].file
+            node = self.node(self.functions[name])
             for inner in ast.walk(node) if node is not None else ():
                 if isinstance(inner, ast.Call):
-                    for callee in self.facts.callees(file, inner):
+                    for callee in callees_of(inner):
                         plain = callee.removeprefix("partial ").removeprefix("module ")
                         waiting += [plain, f"{plain}.__init__", f"{plain}.forward"]
                 elif isinstance(inner, (ast.Name, ast.Attribute)):  # handed on, as in self.apply(self._init)
-                    kinds = self.facts.kinds(file, inner)
+                    kinds = kinds_of(inner)
                     functions = (kind for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function")
                     waiting += [kind.name for kind in functions]
         return found
@@ -194,9 +194,9 @@ class FileBuilder(SourceFiles):
         node = None if file is None else self.class_node(file, qualified.removeprefix(f"{module}."))
         if file is None or node is None:
             return
-        if configurations.is_configuration(qualified, node, self):
+        if is_configuration(qualified, node, self):
             self.configurations.append(qualified)
-            self.definitions[qualified] = configurations.empty_dataclass(qualified, self)
+            self.definitions[qualified] = empty_dataclass(qualified, self)
             return
         self.definitions[qualified] = ast.Pass()
         own = [base for base in node.bases if is_needed_base(self.names(file).name(base), self)]
@@ -261,10 +261,10 @@ class FileBuilder(SourceFiles):
         """Define what a function calls or names, and what its defaults name."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Call):
-                for name in self.facts.callees(file, inner):
+                for name in callees_of(inner):
                     self._define_owner(name)
             if isinstance(inner, (ast.Name, ast.Attribute)):
-                for kind in self.facts.kinds(file, inner):
+                for kind in kinds_of(inner):
                     if isinstance(kind, CallableKind) and kind.what != "partial":
                         self._define_owner(kind.name)
                     elif isinstance(kind, ModuleKind):
@@ -307,7 +307,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     assembly = FileBuilder(facts, new_names)
     root = assembly.model.expression(facts.root)
     more = [*assembly.model.shared.before, root]
-    configurations.fill(assembly.configurations, assembly, assembly.model.expression, more)
+    fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
     tidy(assembly.definitions, more)
     return assembly, root
 

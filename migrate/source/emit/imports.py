@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 import symtable
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..module_api import NOT_CONVERTED
-from ..observe.observations import Observations
+from ..library_names import NOT_CONVERTED
+from ..observe.observations import constants_of
 from ..rewrite.context import Definitions, Problem
 from .model_function import constructors_in
 
@@ -205,7 +204,7 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Defin
             continue
         at = next((n.lineno for n in definitions.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
         where = own if key else f"what makes the {own}"
-        known = functools.partial(_constant, definitions.facts, file)
+        known = _constant
         replaced = _Undefined(names, definitions.name(NOT_CONVERTED), known)
         replaced.visit(node)
         for name in replaced.found:
@@ -218,16 +217,16 @@ def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, d
     if not isinstance(node, ast.Assign) or not names & {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}:
         return False
     reads = [n for n in ast.walk(definitions.tree(file)) if isinstance(n, ast.Name) and n.id == own]
-    told = [found for read in reads if (found := definitions.facts.constants(file, read)) is not None]
+    told = [found for read in reads if (found := constants_of(read)) is not None]
     if not told or any(found != told[0] or len(found) != 1 for found in told):
         return False
     node.value = ast.Constant(told[0][0])
     return True
 
 
-def _constant(facts: Observations, file: str, node: ast.Name) -> ast.expr | None:
+def _constant(node: ast.Name) -> ast.expr | None:
     """The one number, string or the like that a name was wherever it was read."""
-    found = facts.constants(file, node)
+    found = constants_of(node)
     return ast.Constant(found[0]) if found is not None and len(found) == 1 else None
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from ....mappings.rows import Row
-from ..module_api import CONTAINERS, NAMES, NOT_CONVERTED
+from ..library_names import CONTAINERS, COUNTERPARTS, NOT_CONVERTED
 from ..observe.kinds import of_constant
 from ..rewrite.context import Definitions, ObservedArgument, Problem, Unwritable, set_receivers
 from ..rewrite.row_calls import bind_arguments, with_initial_values, write_call, write_reference
@@ -150,8 +150,8 @@ class ModelFunction:
         return ast.Call(self.definitions.name(NOT_CONVERTED), [ast.Constant(text)], [])
 
     def _called(self, name: str) -> ast.expr:
-        if name in CONTAINERS or name in NAMES:
-            return self.definitions.name(CONTAINERS.get(name) or NAMES[name])
+        if name in COUNTERPARTS:
+            return self.definitions.name(COUNTERPARTS[name])
         module, _, last = name.rpartition(".")
         if module in sys.stdlib_module_names:
             return self.definitions.imported_name(module, last)

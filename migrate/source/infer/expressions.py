@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any
 
 from ....mappings.aliases import row_of
-from . import library_objects as names
+from .. import library_names as names
+from ..library_names import MODULE, OPTIMIZER, SCHEDULE, is_class
 from .abstract_values import (
     LARGEST,
     Constant,
@@ -40,7 +41,6 @@ from .abstract_values import (
     wrapped,
 )
 from .interpreter import Interpreter, evaluates
-from .library_objects import MODULE, OPTIMIZER, SCHEDULE, is_class
 
 ROUNDS = 16  # of a loop over a list that is known
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from . import library_objects as names
+from .. import library_names as names
 from .abstract_values import (
     Constant,
     DictValue,

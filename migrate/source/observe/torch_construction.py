@@ -16,11 +16,12 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
-from ..module_api import LOADS
 from .kinds import CallableKind, Kind, ObjectKind, to_json
 from .torch_changes import Creation, Drawn, Made, changes, draws, is_apply, note_drawn
 from .torch_values import PLAIN, Names, configurations, fields_of, is_torch, record_fields
 
+# parameters of functions that may load trained weights: what such a function builds is told by its class
+LOADS = {"pretrained", "weights"}
 FEW = 4  # distinct constants that are told of one expression
 OFTEN = 1000  # times that an expression is looked at, and from then on every so many
 

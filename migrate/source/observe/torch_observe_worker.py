@@ -30,14 +30,15 @@ from torch.utils import _pytree as pytree
 from ....errors import BadInput
 from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
-from ..module_api import WRITTEN_FROM_SOURCE
 from .instrument import definition, install, instrumented, qualified
-from .observations import Place
+from .observations import parsed
 from .torch_changes import noted
 from .torch_construction import ConstructionLog, taken_out
 from .torch_simplified_transformers import install as install_simplified
 from .torch_simplified_transformers import tie_weights
 
+# functions of torch's own that compute in plain Python what initialisation needs: written from their source
+WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
 PACKAGE = str(Path(__file__).parents[3]) + os.sep
 NOT_THEIRS = (
     PACKAGE,
@@ -77,7 +78,7 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
         make()  # what is imported meanwhile is not the model's
     way, codes = _first(make, spec, told)
     trees: dict[str, ast.Module] = {}
-    places: list[Place] = []
+    nodes: list[int] = []  # the number of the node, at each site that reports
     functions = []
     log = ConstructionLog()
     left: dict[str, str] = {}  # functions that stay as they were -> why
@@ -85,16 +86,16 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
     for code in codes:
         if not _of_torch(code.co_filename):
             continue
-        first = len(places)
+        first = len(nodes)
         same = known.get((code.co_filename, code), [])
-        function = _instrument(code, same, trees, places, log, left, before)
+        function = _instrument(code, same, trees, nodes, log, left, before)
         if function is not None:
             functions.append(
                 {
                     "file": code.co_filename,
                     **_named(function, code, trees[code.co_filename]),
                     "line": code.co_firstlineno,
-                    "places": [first, len(places)],
+                    "sites": [first, len(nodes)],
                 }
             )
     model, inputs = _run(make, spec, told, way, log)
@@ -103,7 +104,7 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
     return {
         "functions": functions,
         "left": left,
-        "places": places,
+        "nodes": nodes,
         **log.as_json(),
         "files": files,
         "beside": _beside({*files, *(str(f["module"]) for f in functions)}),
@@ -239,7 +240,7 @@ def _instrument(
     code: CodeType,
     functions: list[FunctionType],
     trees: dict[str, ast.Module],
-    places: list[Place],
+    nodes: list[int],
     log: ConstructionLog,
     left: dict[str, str],
     before: ExitStack,
@@ -249,11 +250,11 @@ def _instrument(
         return None  # a comprehension, or a class body
     try:
         if code.co_filename not in trees:
-            trees[code.co_filename] = ast.parse(Path(code.co_filename).read_bytes())
+            trees[code.co_filename] = parsed(code.co_filename)
         node = definition(trees[code.co_filename], code.co_name, code.co_firstlineno)
         if node is None:
             return None
-        told = instrumented(node, functions[0], places)
+        told = instrumented(node, functions[0], nodes)
     except (OSError, SyntaxError, ValueError) as error:
         left[f"{functions[0].__module__}.{functions[0].__qualname__}"] = str(error)
         return None

@@ -14,7 +14,7 @@ import torch
 
 from ....mappings import table
 from ....mappings.resolve import resolve
-from ..module_api import ROWS_FIRST
+from ..library_names import ROWS_FIRST
 from .kinds import (
     CallableKind,
     DeviceKind,

@@ -130,22 +130,6 @@ class Context(Protocol):
     adds: bool
     in_type_check: bool
 
-    @property
-    def facts(self) -> Observations:
-        """What the worker saw."""
-
-    def kinds(self, node: ast.AST) -> list[Kind]:
-        """What an expression was; empty where it did not run."""
-
-    def callees(self, call: ast.Call) -> list[str]:
-        """What a call called, by qualified names."""
-
-    def constants(self, node: ast.AST) -> list[Any] | None:
-        """The constants that an expression was; None for too many, or where something else was among them."""
-
-    def entries(self, node: ast.AST) -> dict[str, list[Kind]] | None:
-        """The keys of dictionaries that an expression was -> what stood there; None where it was something else."""
-
     def name(self, qualified: str) -> ast.expr:
         """The expression for a name of MindSpore's, of msmigrate's or of Python's library, noted for the imports."""
 

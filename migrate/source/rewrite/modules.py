@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from ..module_api import BEHIND, CONTAINERS, DROPPED, GROWING, KEPT, MODULES, SIMPLIFIED
+from ..library_names import CELL_METHODS, CONTAINERS, DROPPED, SIMPLIFIED, TABLES
 from ..observe.kinds import NONE, Kind, ModuleKind
+from ..observe.observations import callees_of, constants_of, kinds_of, replacing
 from .context import Context, Stage, Unwritable, handles
 from .row_calls import is_super
 
@@ -17,10 +18,10 @@ ATTENTION = "torch.nn.MultiheadAttention"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # of torch.utils.checkpoint: how memory is spared, and not what is computed
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
-LISTS = {
-    "torch.nn.ParameterList": "msmigrate.nn.ParameterList",
-    "torch.nn.ParameterDict": "msmigrate.nn.ParameterDict",
-}
+LISTS: dict[str, str] = TABLES["parameter_lists"]
+OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
+GROWING = {"append", "extend", "insert", "update"}
+KEPT = {*CELL_METHODS, *GROWING, "__init__", "items", "values", "keys"}  # the others have another name
 
 
 @handles("torch.nn.Module.register_buffer", stage=Stage.STATEMENT)
@@ -28,7 +29,7 @@ def register_buffer(call: ast.Call, context: Context) -> list[ast.stmt]:
     """`self.name = Parameter(value, requires_grad=False)`, for MindSpore saves nothing else in a checkpoint; one that
     torch does not save is a tensor."""
     owner, name, value = _named(call, context)
-    absent = context.kinds(value) == [NONE] or ast.unparse(value) == "None"
+    absent = kinds_of(value) == [NONE] or ast.unparse(value) == "None"
     node = context.visit(value)
     if absent or not _saved(call, 2):
         return [_put(owner, name, node)]
@@ -98,7 +99,7 @@ def _flag(call: ast.Call, context: Context) -> ast.expr:
 @handles("torch.nn.*")
 def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
     """`layer.reset_parameters()` of one of torch's layers."""
-    resets = all(name.endswith(".reset_parameters") for name in context.callees(call))
+    resets = all(name.endswith(".reset_parameters") for name in callees_of(call))
     if not resets or not isinstance(call.func, ast.Attribute) or is_super(call.func):
         return None
     return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])
@@ -114,7 +115,7 @@ def buffer(call: ast.Call, context: Context) -> ast.expr:
 @handles(*MODES)
 def set_train(call: ast.Call, context: Context) -> ast.expr | None:
     """`net.train(mode)` and `net.eval()` as `net.set_train(mode)`."""
-    callees = context.callees(call)
+    callees = callees_of(call)
     if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
         return None
     owner = ast.Attribute(context.visit(call.func.value), "set_train", ast.Load())
@@ -125,7 +126,7 @@ def set_train(call: ast.Call, context: Context) -> ast.expr | None:
 @handles(*LISTS)
 def parameter_list(call: ast.Call, context: Context) -> ast.expr | None:
     """A list or a dictionary of parameters."""
-    callees = context.callees(call)
+    callees = callees_of(call)
     if len(callees) != 1:
         return None
     kept = context.kept(call)
@@ -138,13 +139,13 @@ def checkpointed(call: ast.Call, context: Context) -> ast.expr:
     """The function itself, of one that torch computes anew to spare memory."""
     words = [word for word in call.keywords if word.arg not in SPARING]
     function, *args = call.args
-    return context.kept(ast.copy_location(ast.Call(function, args, words), call))
+    return context.kept(replacing(ast.Call(function, args, words), call))
 
 
 @handles(*CONTAINERS)
 def container(call: ast.Call, context: Context) -> ast.expr | None:
     """`nn.Sequential(…)` and the other containers; a generator as a list, which is what MindSpore's take."""
-    callees = context.callees(call)
+    callees = callees_of(call)
     if len(callees) != 1:
         return None
     kept = context.kept(call)
@@ -153,10 +154,10 @@ def container(call: ast.Call, context: Context) -> ast.expr | None:
     return kept
 
 
-@handles(*(f"{prefix}*" for prefix in MODULES))
+@handles(*(f"{prefix}*" for prefix in OWNERS))
 def module_method(call: ast.Call, context: Context) -> ast.expr | None:
     """A method that Cells have too; what gives the children by name is a dictionary in MindSpore."""
-    last = {name.rpartition(".")[2] for name in context.callees(call)}
+    last = {name.rpartition(".")[2] for name in callees_of(call)}
     if not last <= KEPT:
         return None
     if last <= GROWING and isinstance(call.func, ast.Attribute) and not isinstance(call.func.value, ast.Name):
@@ -175,7 +176,7 @@ def attention(node: ast.Call, context: Context) -> ast.expr:
     if isinstance(wanted, ast.Constant) and not wanted.value:
         alone = ast.Subscript(context.kept(node), ast.Constant(0), ast.Load())  # MindSpore's is a tuple of one
         return ast.Tuple([alone, ast.Constant(None)], ast.Load())
-    if not isinstance(wanted, ast.Constant) and context.constants(wanted) != [True]:
+    if not isinstance(wanted, ast.Constant) and constants_of(wanted) != [True]:
         raise Unwritable(f"{ATTENTION} with weights now and then: {ast.unparse(wanted)}")
     return context.kept(node)
 
@@ -187,7 +188,7 @@ def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
         return None
     owner = call.func.value
     given = [context.visit(argument) for argument in (*call.args, *(word.value for word in call.keywords))]
-    kinds = context.kinds(owner)
+    kinds = kinds_of(owner)
     owners = [kind.cls for kind in kinds if isinstance(kind, ModuleKind)]
     into = context.visit(owner)
     if len(given) != 2:  # add_module(*pair)
@@ -206,19 +207,19 @@ def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 @handles(*DROPPED, f"{SIMPLIFIED}*", stage=Stage.STATEMENT)
 def dropped(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """Nothing, for what is no part of a model: what torch counts, and what a simplified library does besides."""
-    translated = any(name in context.program.translated for name in context.callees(call) if name not in DROPPED)
+    translated = any(name in context.program.translated for name in callees_of(call) if name not in DROPPED)
     return None if translated else []
 
 
 @handles(syntax=[ast.Attribute])
 def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
     """A tensor, or a number, that a module has under another name in MindSpore, or with a 1 in front."""
-    kinds = context.kinds(node.value)
+    kinds = kinds_of(node.value)
     names = {_name_in_mindspore(kind, node.attr, context) for kind in kinds}
     if len(names) == 1:
         node.attr = names.pop()
-    behind = BEHIND.get(node.attr, ())
-    if kinds and all(isinstance(kind, ModuleKind) and kind.cls in behind for kind in kinds):
+    one_row = all(isinstance(kind, ModuleKind) and kind.cls in TABLES["one_row"] for kind in kinds)
+    if kinds and one_row and node.attr in TABLES["one_row_attributes"]:
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
     return None
 
@@ -248,4 +249,4 @@ def _listed(node: ast.expr) -> ast.expr:
     """A generator as a list."""
     if not isinstance(node, ast.GeneratorExp):
         return node
-    return ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+    return replacing(ast.ListComp(node.elt, node.generators), node)

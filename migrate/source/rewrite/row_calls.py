@@ -10,9 +10,10 @@ from typing import Any
 
 from ....errors import Unsupported
 from ....mappings import table
+from ....mappings.aliases import find
 from ....mappings.rows import Argument, Call, Name, Row
 from ....mappings.verbs import VERBS, ValueType
-from ..module_api import OTHERWISE
+from ..library_names import COUNTERPARTS, TABLES, dtype_name
 from ..observe.kinds import (
     NONE,
     CallableKind,
@@ -26,6 +27,7 @@ from ..observe.kinds import (
     TensorKind,
     of_constant,
 )
+from ..observe.observations import constants_of, entries_of, kinds_of
 from .context import Context, Namer, ObservedArgument, Unwritable, handles
 
 SCALED = ("torch.add", "torch.sub")
@@ -104,8 +106,9 @@ def with_initial_values(row: Row, made: ast.expr, name: Namer) -> ast.expr:
 
 def _otherwise(row: Row, given: Mapping[str, ObservedArgument]) -> Row:
     """The row for a call that gives an argument which only a composed class has."""
+    classes: dict[str, str] = TABLES["otherwise"].get(row.torch, {})
     for argument in row.arguments:
-        target = OTHERWISE.get((row.torch, argument.torch))
+        target = classes.get(argument.torch)
         item = given.get(argument.torch)
         default = argument.default
         if (
@@ -114,9 +117,9 @@ def _otherwise(row: Row, given: Mapping[str, ObservedArgument]) -> Row:
             and item.constants != [default]
             and _literal(item) != (True, default)
         ):
-            theirs = {name for (torch, name), other in OTHERWISE.items() if (torch, other) == (row.torch, target)}
             arguments = [
-                replace(a, only=(), to=a.to or (a.torch,), values=()) if a.torch in theirs else a for a in row.arguments
+                replace(a, only=(), to=a.to or (a.torch,), values=()) if classes.get(a.torch) == target else a
+                for a in row.arguments
             ]
             return replace(row, mindspore=target, arguments=tuple(arguments))
     return row
@@ -345,8 +348,8 @@ def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = F
 
 def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[ObservedArgument]:
     """What `*sizes` gives, item by item, for a variable that always has as many."""
-    counts = {*(context.constants(node) or ())}
-    kinds = context.kinds(node.value)
+    counts = {*(constants_of(node) or ())}
+    kinds = kinds_of(node.value)
     lists = [kind for kind in kinds if isinstance(kind, SequenceKind) and kind.type in ("tuple", "list")]
     if len(counts) != 1 or len(lists) < len(kinds):
         raise Unwritable(f"{row.torch} with {ast.unparse(node)}")
@@ -364,8 +367,8 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
         words = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
         if len(words) == len(node.keys):
             return {str(key): argument_of(value, context) for key, value in words.items()}
-    entries = context.entries(node)
-    told = context.kinds(node)
+    entries = entries_of(node)
+    told = kinds_of(node)
     if entries is None or (
         not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
     ):
@@ -388,7 +391,7 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
 
 def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
     """An argument, rewritten, with what it was."""
-    kinds, constants = context.kinds(node), context.constants(node)
+    kinds, constants = kinds_of(node), constants_of(node)
     return ObservedArgument(context.visit(node), kinds, constants)
 
 
@@ -406,7 +409,7 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     row = next(iter(rows.values()))
     if row is None or len(rows) > 1:
         return common_call(node, rows, context)
-    arguments = arguments_of(row, node, context, method=_is_method(callees))
+    arguments = arguments_of(row, node, context, method=is_method(callees))
     plain = write_template(row.torch, arguments, context.name)
     if plain is not None:
         return plain
@@ -449,7 +452,7 @@ def base(node: ast.Call, context: Context) -> ast.Call:
 @handles("functools.partial")
 def partial(node: ast.Call, context: Context) -> ast.AST:
     """`partial` of a class of torch's: of the row's, with its arguments and torch's defaults."""
-    kinds = context.kinds(node.args[0])
+    kinds = kinds_of(node.args[0])
     kind = kinds[0] if len(kinds) == 1 else None
     name = kind.name if isinstance(kind, CallableKind) and kind.what != "partial" else ""
     row = context.program.row(name) if name else None
@@ -469,7 +472,7 @@ def is_variable(function: ast.expr, context: Context) -> bool:
     if isinstance(function, ast.Subscript):
         return True
     return isinstance(function, ast.Attribute) and not any(
-        isinstance(kind, (PythonModule, TensorKind)) for kind in context.kinds(function.value)
+        isinstance(kind, (PythonModule, TensorKind)) for kind in kinds_of(function.value)
     )
 
 
@@ -483,45 +486,58 @@ def is_super(function: ast.expr) -> bool:
     )
 
 
-def _is_method(callees: list[str]) -> bool:
+def is_method(callees: Sequence[str]) -> bool:
+    """Whether all of these are methods of tensors."""
     return all(name.startswith("torch.Tensor.") for name in callees)
 
 
-# torch's name, the arguments that are given, and how one writes it with them
-PLAIN = (
-    ("torch.Tensor.size", {"self"}, "self.shape"),
-    ("torch.Tensor.size", {"self", "dim"}, "self.shape[dim]"),
-    ("torch.Tensor.dim", {"self"}, "self.ndim"),
-    ("torch.Tensor.contiguous", {"self"}, "self"),
-    ("torch.numel", {"input"}, "input.size"),
-    ("torch.arange", {"start"}, "mindspore.ops.arange(start)"),
-    ("torch.arange", {"end"}, "mindspore.ops.arange(end)"),
-    ("torch.arange", {"start", "end"}, "mindspore.ops.arange(start, end)"),
-)
-# the same for tensors of these dtypes, which MindSpore's own function keeps as torch does
-WIDE = ("float", "bfloat16", "int64")
-PLAIN_WIDE = (
-    ("torch.sum", {"input"}, "mindspore.ops.sum(input)"),
-    ("torch.sum", {"input", "dim"}, "mindspore.ops.sum(input, dim)"),
-    ("torch.sum", {"input", "dim", "keepdim"}, "mindspore.ops.sum(input, dim, keepdim)"),
-)
+@handles(syntax=[ast.Attribute, ast.Name])
+def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
+    """The MindSpore name for a class or function of torch's that is not called here; None for anything else."""
+    kinds = kinds_of(node)
+    kind = kinds[0] if len(kinds) == 1 and isinstance(node.ctx, ast.Load) else None
+    if not isinstance(kind, (CallableKind, DtypeKind)) or is_variable(node, context):
+        return None
+    if isinstance(kind, DtypeKind):
+        of_torch = isinstance(node, ast.Attribute) and kinds_of(node.value) == [PythonModule("torch")]  # no x.dtype
+        return context.name(dtype_name(node.attr)) if isinstance(node, ast.Attribute) and of_torch else None
+    if kind.what == "partial":
+        return None
+    name = kind.name
+    if name in context.program.translated:  # a file may import it under another name
+        return ast.Name(context.program.called(name), ast.Load()) if isinstance(node, ast.Name) else None
+    if not name.startswith(("torch.", "torchvision.", "timm.")):
+        return None
+    if name in COUNTERPARTS:
+        return context.name(COUNTERPARTS[name])
+    row = find(name).row
+    if row is None or row.mindspore is None:
+        return None
+    plain = context.in_type_check or row.kind == "function"
+    return context.name(row.mindspore) if plain else write_reference(row, {}, context.name)
 
 
 def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
     """The expression for a call, by torch's names of the arguments; None where there is no plainer way."""
     names = set(given)
     wide = "input" in given and _is_wide(given["input"].kinds)
-    for row, arguments, template in (*PLAIN, *(PLAIN_WIDE if wide else ())):
-        if row == torch and arguments == names:
-            nodes = {key: item.node for key, item in given.items()}
-            found: ast.expr = _Filled(nodes, name).visit(ast.parse(template, mode="eval").body)
-            return found
+    for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
+        if row == torch and {*arguments} == names:
+            return fill_template(template, {key: item.node for key, item in given.items()}, name)
     return None
+
+
+def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> ast.expr:
+    """The expression of a template such as `input.size`, with these in the place of its names."""
+    found: ast.expr = _Filled(nodes, name).visit(ast.parse(template, mode="eval").body)
+    return found
 
 
 def _is_wide(kinds: Sequence[Kind]) -> bool:
     """Whether something was always a tensor of such a dtype."""
-    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(WIDE) for kind in kinds)
+    return bool(kinds) and all(
+        isinstance(kind, TensorKind) and kind.dtype.startswith(("float", "bfloat16", "int64")) for kind in kinds
+    )
 
 
 class _Filled(ast.NodeTransformer):

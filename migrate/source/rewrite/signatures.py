@@ -11,14 +11,13 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..module_api import CONTAINERS, NAMES
+from ..library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype
 from ..observe.kinds import NONE, CallableKind, DictKind, Kind, PlainKind, SequenceKind, of_constant
-from ..observe.observations import Function, Observations, attach_kinds
+from ..observe.observations import Function, callees_of, entries_of, kinds_of, reached, set_kinds
 from ..source_files import SourceFiles
-from .context import ObservedArgument, Program, Unwritable, row_of, set_receivers
+from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of, set_receivers
 from .control_flow import comment
 from .row_calls import bind_arguments, write_reference
-from .tensors import dtype_name, is_dtype
 
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
 
@@ -62,7 +61,11 @@ class SignatureRewriter(ast.NodeTransformer):
         if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
             return self.program.name(dtype_name(name.removeprefix("torch.")))
         row = self.program.row(name) if name else None
-        if row is not None and row.mindspore and self.resolve(node) not in {*NAMES, *self.program.translated}:
+        if (
+            row is not None
+            and row.mindspore
+            and self.resolve(node) not in {*TABLES["classes"], *self.program.translated}
+        ):
             return (
                 self.program.name(row.mindspore)
                 if row.kind == "function"
@@ -132,10 +135,18 @@ class SignatureRewriter(ast.NodeTransformer):
             return node
         if name in UNNAMED and not self.value:
             return self.program.name("typing.Any")
-        if name in NAMES or name in CONTAINERS:
-            return self.program.name(NAMES.get(name) or CONTAINERS[name])
+        if name in COUNTERPARTS:
+            return self.program.name(COUNTERPARTS[name])
         row = row_of(name)
         return self.program.name(row.mindspore) if row is not None and row.mindspore else node
+
+
+@handles(syntax=[ast.AnnAssign], stage=Stage.STATEMENT)
+def annotated_assignment(node: ast.AnnAssign, context: Context) -> list[ast.stmt]:
+    """`name: hint = value`."""
+    node.annotation = SignatureRewriter(context.program, context.file).hint(node.annotation)
+    node.value = node.value and context.visit(node.value)
+    return [node]
 
 
 def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:
@@ -151,7 +162,7 @@ def _given(node: ast.expr) -> ObservedArgument:
     return ObservedArgument(node, [of_constant(constant)], [constant])
 
 
-def expand_kwargs(function: ast.FunctionDef, program: Program, file: str) -> None:
+def expand_kwargs(function: ast.FunctionDef, program: Program) -> None:
     """Give a function named parameters in place of a `**kwargs` that only calls of torch's get.
 
     The names are those that were given when it ran; one that was not always given has torch's default.
@@ -161,9 +172,9 @@ def expand_kwargs(function: ast.FunctionDef, program: Program, file: str) -> Non
         return
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest.arg]
     calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _word(node, rest.arg) is not None]
-    ran = [call for call in calls if program.facts.callees(file, call)]
-    rows = [program.row(name) for call in ran for name in program.facts.callees(file, call)]
-    told = [program.facts.entries(file, word.value) for call in ran for word in [_word(call, rest.arg)] if word]
+    ran = [call for call in calls if callees_of(call)]
+    rows = [program.row(name) for call in ran for name in callees_of(call)]
+    told = [entries_of(word.value) for call in ran for word in [_word(call, rest.arg)] if word]
     if len(uses) != len(ran) or not rows or any(one is None for one in told):
         return
     names = dict.fromkeys(key for one in told if one is not None for key in one)
@@ -173,12 +184,12 @@ def expand_kwargs(function: ast.FunctionDef, program: Program, file: str) -> Non
     kinds: dict[str, list[Kind]] = {}
     for name in names:
         kinds[name] = list(dict.fromkeys(kind for one in told if one is not None for kind in one.get(name, [])))
-        if name in defaults and not _always(program.facts, file, ran, rest.arg, name):
+        if name in defaults and not _always(ran, rest.arg, name):
             kinds[name] = list(dict.fromkeys([*kinds[name], of_constant(defaults[name])]))
-    always = [name for name in names if name not in defaults or _always(program.facts, file, ran, rest.arg, name)]
+    always = [name for name in names if name not in defaults or _always(ran, rest.arg, name)]
     for call in ran:
         words = [word for word in call.keywords if word.arg is not None or ast.unparse(word.value) != rest.arg]
-        made = [(name, attach_kinds(ast.Name(name, ast.Load()), kinds[name])) for name in names]
+        made = [(name, set_kinds(ast.Name(name, ast.Load()), kinds[name])) for name in names]
         call.keywords = [*words, *(ast.keyword(name, node) for name, node in made)]
     order = [*always, *(name for name in names if name not in always)]
     _declare(function, {name: kinds[name] for name in order}, defaults, always)
@@ -189,9 +200,9 @@ def _word(call: ast.Call, name: str) -> ast.keyword | None:
     return next((word for word in rest if ast.unparse(word.value) == name), None)
 
 
-def _always(facts: Observations, file: str, calls: list[ast.Call], rest: str, name: str) -> bool:
+def _always(calls: list[ast.Call], rest: str, name: str) -> bool:
     words = [word for call in calls for word in [_word(call, rest)] if word is not None]
-    told = [kind for word in words for kind in facts.kinds(file, word.value)]
+    told = [kind for word in words for kind in kinds_of(word.value)]
     return all(isinstance(kind, DictKind) and name in dict(kind.entries) for kind in told)
 
 
@@ -353,7 +364,7 @@ class _Body:
 
     def ran(self, statement: ast.stmt) -> bool:
         """Whether a statement is judged."""
-        return self.everything or self.sources.facts.reached(self.file, statement)
+        return self.everything or reached(statement)
 
     def only_looks(self) -> bool:
         """Whether nothing in the function changes what it was given."""
@@ -365,7 +376,7 @@ class _Body:
         if isinstance(statement, ast.Delete):
             return False
         if isinstance(statement, ast.AugAssign):
-            kinds = self.sources.facts.kinds(self.file, statement.target)
+            kinds = kinds_of(statement.target)
             if not isinstance(statement.target, ast.Name) or not kinds or not all(kind in NUMBERS for kind in kinds):
                 return False
         inside = (ast.stmt, ast.arguments, ast.excepthandler)
@@ -384,14 +395,12 @@ class _Body:
 
     def _harmless(self, call: ast.Call) -> bool:
         """Whether a call changes nothing that the function was given, or got from others."""
-        facts = self.sources.facts
-        names = facts.callees(self.file, call)
-        if not (names or facts.kinds(self.file, call) or self.everything or call in self.in_texts):
+        names = callees_of(call)
+        if not (names or kinds_of(call) or self.everything or call in self.in_texts):
             return True  # it did not run
         on = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if on is None or any(
-            isinstance(kind, CallableKind) and kind.what == "class" for kind in facts.kinds(self.file, on)
-        ):  # `dict.pop(kwargs, …)`
+        if on is None or any(isinstance(kind, CallableKind) and kind.what == "class" for kind in kinds_of(on)):
+            # `dict.pop(kwargs, …)`
             on = call.args[0] if call.args else None
         gets = [call.func, *call.args, *(word.value for word in call.keywords)]
         for name in names or [ast.unparse(call.func)]:

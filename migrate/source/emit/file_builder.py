@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from ....mappings.rows import Row
 from ..library_names import CONTAINERS, DROPPED
 from ..observe.instrument import first_line
-from ..observe.kinds import CallableKind, ModuleKind
-from ..observe.observations import Function, Observations, callees_of, kinds_of
+from ..observe.observations import CallableKind, Function, ModuleKind, Observations, callees_of, functions_in, kinds_of
 from ..rewrite import control_flow, signatures
 from ..rewrite.context import Problem, Program, Reads, row_of
 from ..rewrite.control_flow import fill_empty_blocks
@@ -23,7 +22,7 @@ from ..rewrite.rewriter import Rewriter
 from ..rewrite.signatures import SignatureRewriter, names_in
 from ..source_files import OWN, Constant, SourceFiles, local_names, short
 from .imports import Imports, report_undefined, undefined
-from .model_function import ModelFunction, constructors_in
+from .model_function import ModelFunction
 from .unused_code import defines, tidy
 
 
@@ -64,9 +63,7 @@ class FileBuilder(SourceFiles):
     def _wanted(self) -> set[str]:
         """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
         these call; how somebody's own functions came by the arguments is not."""
-        classes = {base for bases in self.facts.classes.values() for base in bases} | set(
-            constructors_in(self.facts.root)
-        )
+        classes = {base for bases in self.facts.classes.values() for base in bases} | set(functions_in(self.facts.root))
         waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward")]
         found: set[str] = set()
         while waiting:
@@ -289,7 +286,7 @@ class FileBuilder(SourceFiles):
 def build_file(facts: Observations, name: str, says: str) -> Emitted:
     """The whole file; name: of the function that makes the model. says: its docstring."""
     assembly, root = _assembled(facts, {})
-    module = next(constructors_in(facts.root), "").rpartition(".")[0]
+    module = next(functions_in(facts.root), "").rpartition(".")[0]
     first = (f"{module}.", f"{assembly.modules.get(module, module)}:")
     if new := unique_names(assembly.definitions, first, {name}):
         assembly, root = _assembled(facts, new)

@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from ..library_names import NOT_CONVERTED
-from ..observe.observations import constants_of
+from ..observe.observations import constants_of, functions_in
 from ..rewrite.context import Definitions, Problem
-from .model_function import constructors_in
 
 SHORT = {"mindspore.nn": "nn", "mindspore.ops": "ops"}
 TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Sequence", "Tuple", "Union")
@@ -197,7 +196,7 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Defin
     """Put an error in the place of names that the file does not have, and note what uses them; returns whether there
     are any."""
     for key, node in {**definitions.definitions, "": maker}.items() if names else ():
-        kind = key or next(constructors_in(definitions.facts.root), "")
+        kind = key or next(functions_in(definitions.facts.root), "")
         module, _, own = kind.rpartition(":" if ":" in kind else ".")
         file = definitions.all_files.get(module, module if ":" in kind else "")
         if ":" in kind and _constant_from_reads(node, names, file, own, definitions):

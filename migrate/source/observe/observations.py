@@ -1,17 +1,401 @@
-"""What the worker saw of a model's source, on the nodes of its syntax trees: what ran, and what expressions were."""
+"""What the worker saw of a model's source: what ran, what every expression was, and how the model's objects are made.
+
+What was seen of a statement or an expression stands on its node in the files' syntax trees.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-from .kinds import NONE, CallableKind, DictKind, Kind, PlainKind, from_json
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 PROOF_FILES = ("weights.pth", "batch.npz")  # what torch_proof_worker.py leaves in its folder
 _Node = TypeVar("_Node", bound=ast.AST)
+
+
+# What an expression of a model was, as far as a translation depends on it; `str` says it in words for messages
+
+
+@dataclass(frozen=True)
+class TensorKind:
+    """A tensor, of a dtype and so many dimensions; parameter: one that a module trains."""
+
+    dtype: str
+    rank: int
+    parameter: bool = False
+
+    def __str__(self) -> str:
+        return f"{'Parameter' if self.parameter else 'Tensor'} {self.dtype} {self.rank}"
+
+
+@dataclass(frozen=True)
+class ModuleKind:
+    """A module of a class."""
+
+    cls: str
+
+    def __str__(self) -> str:
+        return f"module {self.cls}"
+
+
+@dataclass(frozen=True)
+class CallableKind:
+    """A class or a function by its name; of `functools.partial` what it calls."""
+
+    what: Literal["class", "function", "partial"]
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name}"
+
+
+@dataclass(frozen=True)
+class SequenceKind:
+    """A list, a tuple, or a class of these such as a named tuple, and the kinds of its items."""
+
+    type: str
+    items: tuple[Kind, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.type}({', '.join(map(str, self.items))})"
+
+
+@dataclass(frozen=True)
+class SizeKind:
+    """The shape of a tensor of so many dimensions."""
+
+    length: int
+
+    def __str__(self) -> str:
+        return f"Size {self.length}"
+
+
+@dataclass(frozen=True)
+class DictKind:
+    """A dictionary by strings, and the kind of every value."""
+
+    entries: tuple[tuple[str, Kind], ...] = ()
+
+    def __str__(self) -> str:
+        return f"dict {{{', '.join(f'{key}: {kind}' for key, kind in self.entries)}}}"
+
+
+@dataclass(frozen=True)
+class PlainKind:
+    """A number, a string, None, or another object of Python's own, by its type."""
+
+    type: str
+
+    def __str__(self) -> str:
+        return self.type
+
+
+@dataclass(frozen=True)
+class DtypeKind:
+    """A dtype of torch's."""
+
+    def __str__(self) -> str:
+        return "dtype"
+
+
+@dataclass(frozen=True)
+class DeviceKind:
+    """A device of torch's."""
+
+    def __str__(self) -> str:
+        return "device"
+
+
+@dataclass(frozen=True)
+class PythonModule:
+    """A module that was imported."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f"python {self.name}"
+
+
+@dataclass(frozen=True)
+class ObjectKind:
+    """An object of some other class."""
+
+    cls: str
+
+    def __str__(self) -> str:
+        return f"object {self.cls}"
+
+
+Kind = (
+    TensorKind
+    | ModuleKind
+    | CallableKind
+    | SequenceKind
+    | SizeKind
+    | DictKind
+    | PlainKind
+    | DtypeKind
+    | DeviceKind
+    | PythonModule
+    | ObjectKind
+)
+NONE = PlainKind("NoneType")
+
+
+# How an object is made anew; a number, a string and the like stands for itself
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A class or a function by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class EnumMember:
+    """One of an Enum."""
+
+    cls: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """A tuple or a list."""
+
+    type: Literal["tuple", "list"]
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A dictionary."""
+
+    pairs: tuple[tuple[Any, Any], ...]
+
+
+@dataclass(frozen=True)
+class Child:
+    """A module that is taken out of another, which is no part of the model."""
+
+    name: str
+    of: Any
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Something whose making was not seen; in words what it is."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a class or a function gave; id: by which the object is known where it occurs again."""
+
+    function: str
+    args: tuple[Any, ...] = ()
+    kwargs: tuple[tuple[str, Any], ...] = ()
+    id: int | None = None
+    changes: Changes | None = None
+
+
+# What has to be done to a module once it is made as it was; see torch_changes.py
+
+
+class Step(NamedTuple):
+    """A child on the way into a module: its name, and what kind of container it is in."""
+
+    name: str
+    within: str  # Sequential, ModuleList, ModuleDict, or empty
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A child that was put in place; new: where nothing stood."""
+
+    path: tuple[Step, ...]
+    made: Any
+    new: bool
+
+
+@dataclass(frozen=True)
+class SetNumber:
+    """What an attribute of a class of the user's was set to."""
+
+    path: tuple[Step, ...]
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class HeldParameter:
+    """A parameter by the module that holds it, and that one's class; every one of the module's where it has no name."""
+
+    path: tuple[Step, ...]
+    name: str
+    cls: str
+
+
+@dataclass(frozen=True)
+class DrawnBy:
+    """A call that drew weights of a module, given as its first argument or by `apply`; first: before children were put
+    in place."""
+
+    path: tuple[Step, ...]
+    call: Made
+    applied: bool
+    first: bool
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What was put in place, set and drawn, parameters that became another one or train no longer, and what is lost."""
+
+    children: tuple[Placed, ...] = ()
+    numbers: tuple[SetNumber, ...] = ()
+    drawn: tuple[DrawnBy, ...] = ()
+    tied: tuple[tuple[HeldParameter, HeldParameter], ...] = ()  # the parameter that went, and that in its place
+    frozen: tuple[HeldParameter, ...] = ()
+    missed: tuple[str, ...] = ()
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """What a construction is made of, one level down."""
+    if dataclasses.is_dataclass(value):
+        yield from vars(value).values()
+    elif isinstance(value, tuple):
+        yield from value
+
+
+def functions_in(value: Any) -> Iterator[str]:
+    """The classes and functions that a construction calls."""
+    if isinstance(value, Made):
+        yield value.function
+    for part in parts(value):
+        yield from functions_in(part)
+
+
+# Classes that hold values
+
+
+@dataclass(frozen=True)
+class Record:
+    """A named tuple, or a dataclass (`named`), of tensors: its fields in order, and the plain defaults of some; of a
+    class that is a dictionary, the fields that are present."""
+
+    named: bool
+    fields: tuple[str, ...]
+    defaults: tuple[tuple[str, Any], ...]
+    present: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A class of numbers: the defaults of its fields, what every object of it had, and other names of fields."""
+
+    defaults: tuple[tuple[str, Any], ...]
+    values: tuple[tuple[str, Any], ...]
+    aliases: tuple[tuple[str, str], ...]
+
+
+CLASSES: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        *get_args(Kind),
+        *(
+            Reference,
+            EnumMember,
+            Items,
+            Pairs,
+            Child,
+            Unknown,
+            Made,
+            Placed,
+            SetNumber,
+            HeldParameter,
+            DrawnBy,
+            Changes,
+        ),
+        *(Record, Configuration),
+    )
+}
+
+
+def to_json(value: Any) -> Any:
+    """What JSON can hold for an object of these classes: the name of its class, and its fields."""
+    if dataclasses.is_dataclass(value):
+        return {type(value).__name__: [*map(to_json, vars(value).values())]}
+    return [*map(to_json, value)] if isinstance(value, tuple) else value
+
+
+def from_json(content: Any) -> Any:
+    """What `to_json` was given."""
+    if isinstance(content, dict):
+        ((name, fields),) = content.items()
+        return CLASSES[name](*map(from_json, fields))
+    return tuple(map(from_json, content)) if isinstance(content, list) else content
+
+
+def always_tensors(kinds: Iterable[Kind]) -> bool:
+    """Whether something was a tensor, or a parameter, whenever it was seen."""
+    return _always(kinds, TensorKind)
+
+
+def always_computed(kinds: Iterable[Kind]) -> bool:
+    """Whether something was a tensor whenever it was seen, and never a parameter."""
+    found = [*kinds]
+    return bool(found) and all(isinstance(kind, TensorKind) and not kind.parameter for kind in found)
+
+
+def always_parameters(kinds: Iterable[Kind]) -> bool:
+    """Whether something was a parameter whenever it was seen."""
+    found = [*kinds]
+    return bool(found) and all(isinstance(kind, TensorKind) and kind.parameter for kind in found)
+
+
+def always_dictionaries(kinds: Iterable[Kind]) -> bool:
+    """Whether something was a dictionary by strings whenever it was seen."""
+    return _always(kinds, DictKind)
+
+
+def always_sequences(kinds: Iterable[Kind], *types: str) -> bool:
+    """Whether something was a list or the like, of one of these types, whenever it was seen."""
+    found = [*kinds]
+    return bool(found) and all(isinstance(kind, SequenceKind) and kind.type in types for kind in found)
+
+
+def always_imported(kinds: Iterable[Kind]) -> bool:
+    """Whether something was a module that is imported whenever it was seen."""
+    return _always(kinds, PythonModule)
+
+
+def holds_tensor(kind: Kind) -> bool:
+    """Whether there is a tensor among the values of a kind."""
+    if isinstance(kind, DictKind):
+        return any(holds_tensor(value) for _, value in kind.entries)
+    if isinstance(kind, SequenceKind):
+        return any(map(holds_tensor, kind.items))
+    return isinstance(kind, TensorKind) and not kind.parameter
+
+
+def of_constant(value: Any) -> Kind:
+    """The kind of a constant that the source has."""
+    if isinstance(value, (list, tuple)):
+        return SequenceKind(type(value).__name__, tuple(dict.fromkeys(map(of_constant, value))))
+    return PlainKind(type(value).__name__)
+
+
+def _always(kinds: Iterable[Kind], cls: type[Kind]) -> bool:
+    found = [*kinds]
+    return bool(found) and all(isinstance(kind, cls) for kind in found)
+
+
+# What was seen of the source
 
 
 class Function(NamedTuple):
@@ -126,10 +510,11 @@ class Observations:
         self.files: dict[str, str] = report.get("files", {})  # of modules whose classes were seen
         self.beside: dict[str, str] = report.get("beside", {})  # of the other modules of their packages
         self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of theirs
-        self.root: Any = report["root"]
+        self.root = from_json(report["root"])  # how the model is made
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
-        self.records: dict[str, dict[str, Any]] = report.get("records", {})  # see records.py
-        self.configurations: dict[str, dict[str, Any]] = report.get("configurations", {})
+        self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}
+        configurations = report.get("configurations", {}).items()
+        self.configurations: dict[str, Configuration] = {key: from_json(value) for key, value in configurations}
         self.classes: dict[str, list[str]] = report["classes"]
         self._sites: dict[tuple[str, int], list[int]] = {}
         for function in report["functions"]:

@@ -31,7 +31,7 @@ from ....errors import BadInput
 from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from .instrument import definition, install, instrumented, qualified
-from .observations import parsed
+from .observations import parsed, to_json
 from .torch_changes import noted
 from .torch_construction import ConstructionLog, taken_out
 from .torch_simplified_transformers import install as install_simplified
@@ -109,7 +109,7 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
         "files": files,
         "beside": _beside({*files, *(str(f["module"]) for f in functions)}),
         "names": {module: log.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
-        "root": log.made(model, root=True),
+        "root": to_json(log.made(model, root=True)),
         "taken_out": taken,
         "classes": log.classes(model),
         "inputs": inputs.said,

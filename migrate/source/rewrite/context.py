@@ -12,8 +12,7 @@ from ....errors import UnknownRow
 from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Row
-from ..observe.kinds import Kind
-from ..observe.observations import Observations
+from ..observe.observations import Kind, Observations
 from ..source_files import Imported
 
 Namer = Callable[[str], ast.expr]  # the expression for a qualified name of MindSpore's

@@ -21,8 +21,20 @@ from typing import Literal
 
 from ..library_names import COUNTERPARTS, TABLES
 from ..observe.instrument import EXPRESSIONS
-from ..observe.kinds import CallableKind, ModuleKind, PythonModule, TensorKind, always_tensors
-from ..observe.observations import callees_of, constants_of, kinds_of, reached, replacing, set_callee, set_kinds
+from ..observe.observations import (
+    CallableKind,
+    ModuleKind,
+    PythonModule,
+    TensorKind,
+    always_tensors,
+    callees_of,
+    constants_of,
+    kinds_of,
+    reached,
+    replacing,
+    set_callee,
+    set_kinds,
+)
 from ..source_files import local_names
 from .context import Context, Stage, Unwritable, handles, row_of
 from .graph_mode import in_blocks, is_pure

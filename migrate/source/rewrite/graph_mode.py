@@ -27,8 +27,16 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ..observe.kinds import Kind, always_computed, always_dictionaries, always_sequences, holds_tensor
-from ..observe.observations import callees_of, kinds_of, replacing
+from ..observe.observations import (
+    Kind,
+    always_computed,
+    always_dictionaries,
+    always_sequences,
+    callees_of,
+    holds_tensor,
+    kinds_of,
+    replacing,
+)
 from .context import Context, Stage, handles
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}

@@ -10,8 +10,15 @@ import ast
 from collections.abc import Callable
 
 from ..library_names import CONTAINERS, TABLES
-from ..observe.kinds import CallableKind, ModuleKind, ObjectKind, PythonModule
-from ..observe.observations import callees_of, constants_of, kinds_of
+from ..observe.observations import (
+    CallableKind,
+    ModuleKind,
+    ObjectKind,
+    PythonModule,
+    callees_of,
+    constants_of,
+    kinds_of,
+)
 from .context import Context, handles, set_receivers
 from .row_calls import with_initial_values, write_call
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 
 from ..library_names import CELL_METHODS, CONTAINERS, DROPPED, SIMPLIFIED, TABLES
-from ..observe.kinds import NONE, Kind, ModuleKind
-from ..observe.observations import callees_of, constants_of, kinds_of, replacing
+from ..observe.observations import NONE, Kind, ModuleKind, callees_of, constants_of, kinds_of, replacing
 from .context import Context, Stage, Unwritable, handles
 from .row_calls import is_super
 

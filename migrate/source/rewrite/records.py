@@ -15,13 +15,11 @@ import ast
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ..observe.kinds import Kind, ObjectKind, SequenceKind
-from ..observe.observations import callees_of, kinds_of
+from ..observe.observations import Configuration, Kind, ObjectKind, Record, SequenceKind, callees_of, kinds_of
 from .context import Context, Definitions, Unwritable, handles, receivers
 
 Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
 NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
-Record = Mapping[str, Any]  # `fields` in order, `defaults` of some; `named`: a dataclass, and so a dictionary
 
 
 def record_of_call(records: Mapping[str, Record], names: Sequence[str]) -> Record | None:
@@ -42,7 +40,7 @@ def record_of_value(records: Mapping[str, Record], kinds: Sequence[Kind]) -> Rec
 
 def as_plain_value(record: Record, call: ast.Call) -> ast.expr | None:
     """The tuple or dictionary for a call of the class; None where it cannot be told which field is which."""
-    fields, defaults = record["fields"], record["defaults"]
+    fields = record.fields
     if any(isinstance(argument, ast.Starred) for argument in call.args) or len(call.args) > len(fields):
         return None
     given = dict(zip(fields, call.args, strict=False))
@@ -50,10 +48,10 @@ def as_plain_value(record: Record, call: ast.Call) -> ast.expr | None:
         if word.arg not in fields or word.arg in given:
             return None
         given[word.arg] = word.value
-    given = {**{name: ast.Constant(value) for name, value in defaults.items()}, **given}
+    given = {**{name: ast.Constant(value) for name, value in record.defaults}, **given}
     if set(given) != set(fields):
         return None
-    if record["named"]:
+    if record.named:
         kept = present(record)
         return ast.Dict([ast.Constant(name) for name in kept], [given[name] for name in kept])
     return ast.Tuple([given[name] for name in fields], ast.Load())
@@ -61,25 +59,25 @@ def as_plain_value(record: Record, call: ast.Call) -> ast.expr | None:
 
 def present(record: Record) -> list[str]:
     """The fields that are more than None now and then; a class that is a dictionary has no others."""
-    return [name for name in record["fields"] if name in record.get("present", record["fields"])]
+    return [name for name in record.fields if record.present is None or name in record.present]
 
 
 def item(record: Record, node: ast.Subscript) -> ast.Subscript | None:
     """`value[0]` as `value["name"]`, of a class that is a dictionary and gives its values by number too."""
     place = node.slice.value if isinstance(node.slice, ast.Constant) else None
     names = present(record)
-    if "present" not in record or not isinstance(place, int) or not -len(names) <= place < len(names):
+    if record.present is None or not isinstance(place, int) or not -len(names) <= place < len(names):
         return None
     return ast.Subscript(node.value, ast.Constant(names[place]), node.ctx)
 
 
 def field(record: Record, node: ast.Attribute) -> ast.expr | None:
     """`value.name` as `value["name"]` or `value[0]`; None for what is no field."""
-    if node.attr not in record["fields"]:
+    if node.attr not in record.fields:
         return None
     if node.attr not in present(record) and isinstance(node.ctx, ast.Load):
         return ast.Constant(None)
-    key = node.attr if record["named"] else record["fields"].index(node.attr)
+    key = node.attr if record.named else record.fields.index(node.attr)
     return ast.Subscript(node.value, ast.Constant(key), node.ctx)
 
 
@@ -130,10 +128,10 @@ def fill_configurations(names: Sequence[str], definitions: Definitions, make: Ma
         calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and _makes(node, name)]
         known = definitions.facts.configurations[name]
         wanted = {key: values for key, values in definitions.reads.get(name, {}).items() if key in read}
-        aliases = {key: to for key, to in known["aliases"].items() if key in wanted}
+        aliases = {key: to for key, to in known.aliases if key in wanted}
         wanted.update({to: None for to in aliases.values() if to not in wanted})
         given = {str(word.arg) for call in calls for word in call.keywords}
-        fields = [key for key in known["held"] if key in wanted and key not in aliases]
+        fields = [key for key, _ in known.values if key in wanted and key not in aliases]
         fields += [key for key in wanted if key not in fields and key not in aliases]
         node = definitions.definitions[name]
         assert isinstance(node, ast.ClassDef)
@@ -148,13 +146,13 @@ def _makes(node: ast.Call, name: str) -> bool:
 
 
 def _field(
-    key: str, known: Mapping[str, Any], values: list[Any] | None, given: bool, definitions: Definitions, make: Make
+    key: str, known: Configuration, values: list[Any] | None, given: bool, definitions: Definitions, make: Make
 ) -> Iterator[ast.stmt]:
     """`hidden_size: int = 768`: the class's default, or what the model's was where nobody gave it."""
-    if given and key in known["defaults"]:
-        value = known["defaults"][key]
-    elif key in known["held"]:
-        value = known["held"][key]
+    if given and key in dict(known.defaults):
+        value = dict(known.defaults)[key]
+    elif key in dict(known.values):
+        value = dict(known.values)[key]
     elif values is not None and len(values) == 1:
         value = values[0]
     else:

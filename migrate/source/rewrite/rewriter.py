@@ -8,8 +8,16 @@ import copy
 from typing import Any
 
 from ..library_names import CELL_METHODS, NOT_CONVERTED, TABLES
-from ..observe.kinds import NONE, CallableKind, Kind, ObjectKind, always_imported
-from ..observe.observations import callees_of, entries_of, kinds_of
+from ..observe.observations import (
+    NONE,
+    CallableKind,
+    Kind,
+    ObjectKind,
+    always_imported,
+    callees_of,
+    entries_of,
+    kinds_of,
+)
 from ..source_files import local_names, none_anyway
 from . import control_flow, graph_mode, library_lookups, modules, records, row_calls, tensors
 from .context import (

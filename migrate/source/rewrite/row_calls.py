@@ -14,7 +14,7 @@ from ....mappings.aliases import find
 from ....mappings.rows import Argument, Call, Name, Row
 from ....mappings.verbs import VERBS, ValueType
 from ..library_names import COUNTERPARTS, TABLES, dtype_name
-from ..observe.kinds import (
+from ..observe.observations import (
     NONE,
     CallableKind,
     DictKind,
@@ -25,9 +25,11 @@ from ..observe.kinds import (
     SequenceKind,
     SizeKind,
     TensorKind,
+    constants_of,
+    entries_of,
+    kinds_of,
     of_constant,
 )
-from ..observe.observations import constants_of, entries_of, kinds_of
 from .context import Context, Namer, ObservedArgument, Unwritable, handles
 
 SCALED = ("torch.add", "torch.sub")

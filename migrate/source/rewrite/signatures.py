@@ -12,8 +12,21 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype
-from ..observe.kinds import NONE, CallableKind, DictKind, Kind, PlainKind, SequenceKind, of_constant
-from ..observe.observations import Function, callees_of, entries_of, kinds_of, reached, set_kinds
+from ..observe.observations import (
+    NONE,
+    CallableKind,
+    DictKind,
+    Function,
+    Kind,
+    PlainKind,
+    SequenceKind,
+    callees_of,
+    entries_of,
+    kinds_of,
+    of_constant,
+    reached,
+    set_kinds,
+)
 from ..source_files import SourceFiles
 from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of, set_receivers
 from .control_flow import comment

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ....mappings.rows import Row
 from ..library_names import TABLES
 from ..observe.instrument import sliced
-from ..observe.kinds import (
+from ..observe.observations import (
     DtypeKind,
     ObjectKind,
     SequenceKind,
@@ -24,8 +24,11 @@ from ..observe.kinds import (
     always_parameters,
     always_sequences,
     always_tensors,
+    callees_of,
+    constants_of,
+    kinds_of,
+    replacing,
 )
-from ..observe.observations import callees_of, constants_of, kinds_of, replacing
 from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of
 from .row_calls import argument_of, arguments_of, fill_template, is_method, write_call
 

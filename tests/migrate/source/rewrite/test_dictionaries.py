@@ -5,8 +5,16 @@ from __future__ import annotations
 import ast
 
 import pytest
-from msmigrate.migrate.source.observe.kinds import DictKind, Kind, ObjectKind, PlainKind, SequenceKind, TensorKind
-from msmigrate.migrate.source.observe.observations import set_callee, set_kinds
+from msmigrate.migrate.source.observe.observations import (
+    DictKind,
+    Kind,
+    ObjectKind,
+    PlainKind,
+    SequenceKind,
+    TensorKind,
+    set_callee,
+    set_kinds,
+)
 from msmigrate.migrate.source.rewrite.graph_mode import dict_display
 
 TENSOR = TensorKind("float32", 2)

@@ -9,18 +9,17 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ....mappings.rows import Row
-from ..library_names import CONTAINERS, DROPPED
+from ..library_names import DROPPED
 from ..observe.instrument import first_line
 from ..observe.observations import CallableKind, Function, ModuleKind, Observations, callees_of, functions_in, kinds_of
 from ..rewrite import control_flow, signatures
-from ..rewrite.context import Problem, Program, Reads, row_of
+from ..rewrite.context import Context, Problem, Program
 from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
 from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
-from ..rewrite.rewriter import Rewriter
+from ..rewrite.rewriter import rewrite_function
 from ..rewrite.signatures import SignatureRewriter, names_in
-from ..source_files import OWN, Constant, SourceFiles, local_names, short
+from ..source_files import OWN, Constant, local_names, short
 from .imports import Imports, report_undefined, undefined
 from .model_function import ModelFunction
 from .unused_code import defines, tidy
@@ -33,21 +32,16 @@ class Emitted(NamedTuple):
     problems: list[Problem]
 
 
-class FileBuilder(SourceFiles):
+class FileBuilder(Program):
     """Collects the definitions of one model in the order in which they need each other."""
 
     def __init__(self, facts: Observations, renamed: Mapping[str, str]) -> None:
         super().__init__(facts)
         self.new_names = renamed
-        self.definitions: dict[str, ast.stmt] = {}
         self.configurations: list[str] = []
-        self.problems: list[Problem] = []
         self.wanted = self._wanted()
         taken = self._taken()
         self.head = Imports(taken)
-        self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
-        self.settings = frozenset(self.settings_functions())
-        self.reads: Reads = {}
         top = self.at_top()
         self.model = ModelFunction(self, top | OWN | set(renamed.values()), free="net" not in top)
 
@@ -90,24 +84,6 @@ class FileBuilder(SourceFiles):
     def imported_name(self, module: str, name: str) -> ast.expr:
         """A name that is imported from a module."""
         return self.head.of(module, name)
-
-    def row(self, name: str) -> Row | None:
-        """The row by which a call is translated; for a class of the program that is made as its base of torch's is,
-        that one's."""
-        if name not in self.translated:
-            return row_of(name)
-        for base in self.facts.bases(name):
-            if base in self.translated:
-                if f"{base}.__init__" in self.translated:
-                    return None
-            else:
-                return None if base in CONTAINERS else row_of(base)
-        return None
-
-    def torch_base(self, name: str) -> Row | None:
-        """The row of the class of torch's that a class of modules is, or comes from."""
-        rows = (row_of(base) for base in self.facts.bases(name) if base not in self.translated)
-        return next((row for row in rows if row is not None), None)
 
     def python(self, file: str, name: str) -> str:
         """Note a name of Python's library for the imports, and define a constant of the file's top; its new name."""
@@ -168,7 +144,7 @@ class FileBuilder(SourceFiles):
         for place, statement in enumerate(node.body):
             if isinstance(statement, ast.FunctionDef) and first_line(statement) in inner:
                 self._needed(file, statement)
-                found.body[place] = Rewriter(self, file).function(statement, statement.name)
+                found.body[place] = rewrite_function(statement, statement.name, Context(self, file))
         found.name = self.called(qualified)
         for name_node in ast.walk(found):
             if isinstance(name_node, ast.Name):
@@ -181,7 +157,7 @@ class FileBuilder(SourceFiles):
             return
         self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
         self._needed(function.file, node)
-        made = self._translated(Rewriter(self, function.file), node, self.called(function.qualified))
+        made = self._translated(Context(self, function.file), node, self.called(function.qualified))
         del self.definitions[function.qualified]
         self.definitions[function.qualified] = made
 
@@ -207,9 +183,9 @@ class FileBuilder(SourceFiles):
                 if first in ran and (ran[first].qualified in self.wanted or is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
-                    rewriter = Rewriter(self, file, qualified)
-                    body.append(self._translated(rewriter, statement, name))
-                    adds |= rewriter.adds
+                    context = Context(self, file, qualified)
+                    body.append(self._translated(context, statement, name))
+                    adds |= context.adds
             elif not is_dropped(statement):
                 body.append(self._attribute(file, statement))
         del self.definitions[qualified]
@@ -222,13 +198,13 @@ class FileBuilder(SourceFiles):
             self._named(file, decorator)
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
 
-    def _translated(self, rewriter: Rewriter, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
+    def _translated(self, context: Context, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function under another name, which raises where a decorator would have done something around it."""
-        found = rewriter.function(node, name)
+        found = rewrite_function(node, name, context)
         place = int(ast.get_docstring(found) is not None)
-        for decorator, text in signatures.effective_decorators(node, self, rewriter.file):
-            found.body.insert(place, ast.Expr(rewriter.missing(decorator, text)))
-        found.body[place:place] = signatures.notes(node, self, rewriter.file)
+        for decorator, text in signatures.effective_decorators(node, self, context.file):
+            found.body.insert(place, ast.Expr(context.missing(decorator, text)))
+        found.body[place:place] = signatures.notes(node, self, context.file)
         return found
 
     def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:
@@ -244,7 +220,7 @@ class FileBuilder(SourceFiles):
             for name in names_in(statement.value, self.names(file).name):
                 self.define(name)
             self._named(file, statement.value)
-            static = control_flow.observe_statically(statement.value, Rewriter(self, file))
+            static = control_flow.observe_statically(statement.value, Context(self, file))
             statement.value = static or hints.default(statement.value)
         return statement
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..library_names import NOT_CONVERTED
 from ..observe.observations import constants_of, functions_in
-from ..rewrite.context import Definitions, Problem
+from ..rewrite.context import Problem, Program
 
 SHORT = {"mindspore.nn": "nn", "mindspore.ops": "ops"}
 TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Sequence", "Tuple", "Union")
@@ -192,7 +192,7 @@ def undefined(text: str) -> set[str]:
     return {name for table in _tables(top) for name in _read(table)} - known
 
 
-def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Definitions) -> bool:
+def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Program) -> bool:
     """Put an error in the place of names that the file does not have, and note what uses them; returns whether there
     are any."""
     for key, node in {**definitions.definitions, "": maker}.items() if names else ():
@@ -211,7 +211,7 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Defin
     return bool(names)
 
 
-def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, definitions: Definitions) -> bool:
+def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, definitions: Program) -> bool:
     """Give a constant that is computed from such names the one value that it had wherever the file reads it."""
     if not isinstance(node, ast.Assign) or not names & {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}:
         return False

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from ....mappings.rows import Row
-from ..library_names import CONTAINERS, COUNTERPARTS, NOT_CONVERTED
+from ..library_names import CONTAINERS, COUNTERPARTS
 from ..observe.observations import (
     Changes,
     Child,
@@ -29,7 +29,7 @@ from ..observe.observations import (
     of_constant,
     parts,
 )
-from ..rewrite.context import Definitions, ObservedArgument, Problem, Unwritable, set_receivers
+from ..rewrite.context import ObservedArgument, Problem, Program, Unwritable, set_receivers
 from ..rewrite.row_calls import bind_arguments, with_initial_values, write_call, write_reference
 from ..source_files import short
 
@@ -46,7 +46,7 @@ class ModelFunction:
     `net`. renamed: whether parameters have to be named once the model is whole.
     """
 
-    def __init__(self, definitions: Definitions, taken: Iterable[str], *, free: bool) -> None:
+    def __init__(self, definitions: Program, taken: Iterable[str], *, free: bool) -> None:
         self.definitions = definitions
         self.shared = SharedObjects(definitions.facts.root, taken, free=free)
         self.renamed = definitions.facts.taken_out
@@ -163,8 +163,7 @@ class ModelFunction:
         return ObservedArgument(node, [of_constant(constant)], [constant])
 
     def _missing(self, text: str) -> ast.Call:
-        self.definitions.problems.append(Problem("", 0, text))
-        return ast.Call(self.definitions.name(NOT_CONVERTED), [ast.Constant(text)], [])
+        return self.definitions.missing(Problem("", 0, text))
 
     def _called(self, name: str) -> ast.expr:
         if name in COUNTERPARTS:

@@ -193,6 +193,12 @@ def is_comment(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id.startswith("# ")
 
 
+@handles(syntax=[ast.Expr], stage=Stage.IN_PLACE)
+def keep_comment(node: ast.Expr, context: Context) -> list[ast.stmt] | None:
+    """A comment stays."""
+    return [node] if is_comment(node) else None
+
+
 def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """The comments of a block that has nothing else, and what is left of it."""
     return (body, []) if all(map(is_comment, body)) else ([], body)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ..observe.observations import Configuration, Kind, ObjectKind, Record, SequenceKind, callees_of, kinds_of
-from .context import Context, Definitions, Unwritable, handles, receivers
+from .context import Context, Program, Unwritable, handles, receivers
 
 Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
 NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
@@ -113,13 +113,13 @@ def record_field(node: ast.Attribute, context: Context) -> ast.expr | None:
 # Configurations
 
 
-def is_configuration(name: str, node: ast.ClassDef, definitions: Definitions) -> bool:
+def is_configuration(name: str, node: ast.ClassDef, definitions: Program) -> bool:
     """Whether a class is a configuration, and no dataclass by a decorator alone."""
     own = [ast.unparse(item.func if isinstance(item, ast.Call) else item) for item in node.decorator_list]
     return name in definitions.facts.configurations and not any(item.rpartition(".")[2] == "dataclass" for item in own)
 
 
-def fill_configurations(names: Sequence[str], definitions: Definitions, make: Make, more: Sequence[ast.AST]) -> None:
+def fill_configurations(names: Sequence[str], definitions: Program, make: Make, more: Sequence[ast.AST]) -> None:
     """Write the fields of configurations, once it is known what is read of them, and give none that is not."""
     trees = [*definitions.definitions.values(), *more]
     read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
@@ -146,7 +146,7 @@ def _makes(node: ast.Call, name: str) -> bool:
 
 
 def _field(
-    key: str, known: Configuration, values: list[Any] | None, given: bool, definitions: Definitions, make: Make
+    key: str, known: Configuration, values: list[Any] | None, given: bool, definitions: Program, make: Make
 ) -> Iterator[ast.stmt]:
     """`hidden_size: int = 768`: the class's default, or what the model's was where nobody gave it."""
     if given and key in dict(known.defaults):
@@ -178,7 +178,7 @@ def _alias(key: str, to: str) -> ast.stmt:
     return ast.parse(text).body[0]
 
 
-def empty_dataclass(name: str, definitions: Definitions) -> ast.ClassDef:
+def empty_dataclass(name: str, definitions: Program) -> ast.ClassDef:
     """The class, without its fields."""
     package = name.partition(".")[0]
     short = name.rpartition(".")[2]

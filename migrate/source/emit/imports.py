@@ -12,6 +12,7 @@ from pathlib import Path
 from ..library_names import NOT_CONVERTED
 from ..observe.observations import constants_of, functions_in
 from ..rewrite.context import Problem, Program
+from .unused_code import defines
 
 SHORT = {"mindspore.nn": "nn", "mindspore.ops": "ops"}
 TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Sequence", "Tuple", "Union")
@@ -115,7 +116,7 @@ class InlinedDefinitions:
         self.names[module, name] = called
         text = _file(module).read_text(encoding="utf-8")
         tree = ast.parse(text)
-        defined = {key: node for node in tree.body for key in _defines(node)}
+        defined = {key: node for node in tree.body for key in defines(node)}
         node = defined[name]
         own = {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
         renamed = {name: called}
@@ -171,14 +172,6 @@ def _text(lines: list[str], node: ast.stmt, renamed: dict[str, str]) -> str:
         raw = lines[line - 1].encode()
         lines[line - 1] = (raw[:column] + renamed[name].encode() + raw[column + len(name.encode()) :]).decode()
     return "\n".join(lines[first - 1 : node.end_lineno])
-
-
-def _defines(node: ast.stmt) -> list[str]:
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        return [node.name]
-    if isinstance(node, ast.Assign):
-        return [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return []
 
 
 OF_MODULES = {"__name__", "__file__", "__doc__", "__module__", "__qualname__", "__class__"}

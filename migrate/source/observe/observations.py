@@ -10,13 +10,22 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 PROOF_FILES = ("weights.pth", "batch.npz")  # what torch_proof_worker.py leaves in its folder
 _Node = TypeVar("_Node", bound=ast.AST)
 
 
 # What an expression of a model was, as far as a translation depends on it; `str` says it in words for messages
+
+
+class _Kind:
+    """Says itself in words: one of its own, and its fields."""
+
+    word: ClassVar[str] = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.word, *map(str, vars(self).values()))))
 
 
 @dataclass(frozen=True)
@@ -32,24 +41,19 @@ class TensorKind:
 
 
 @dataclass(frozen=True)
-class ModuleKind:
+class ModuleKind(_Kind):
     """A module of a class."""
 
     cls: str
-
-    def __str__(self) -> str:
-        return f"module {self.cls}"
+    word = "module"
 
 
 @dataclass(frozen=True)
-class CallableKind:
+class CallableKind(_Kind):
     """A class or a function by its name; of `functools.partial` what it calls."""
 
     what: Literal["class", "function", "partial"]
     name: str
-
-    def __str__(self) -> str:
-        return f"{self.what} {self.name}"
 
 
 @dataclass(frozen=True)
@@ -64,13 +68,11 @@ class SequenceKind:
 
 
 @dataclass(frozen=True)
-class SizeKind:
+class SizeKind(_Kind):
     """The shape of a tensor of so many dimensions."""
 
     length: int
-
-    def __str__(self) -> str:
-        return f"Size {self.length}"
+    word = "Size"
 
 
 @dataclass(frozen=True)
@@ -84,49 +86,33 @@ class DictKind:
 
 
 @dataclass(frozen=True)
-class PlainKind:
+class PlainKind(_Kind):
     """A number, a string, None, or another object of Python's own, by its type."""
 
     type: str
 
-    def __str__(self) -> str:
-        return self.type
-
 
 @dataclass(frozen=True)
-class DtypeKind:
+class DtypeKind(_Kind):
     """A dtype of torch's."""
 
-    def __str__(self) -> str:
-        return "dtype"
+    word = "dtype"
 
 
 @dataclass(frozen=True)
-class DeviceKind:
-    """A device of torch's."""
-
-    def __str__(self) -> str:
-        return "device"
-
-
-@dataclass(frozen=True)
-class PythonModule:
+class PythonModule(_Kind):
     """A module that was imported."""
 
     name: str
-
-    def __str__(self) -> str:
-        return f"python {self.name}"
+    word = "python"
 
 
 @dataclass(frozen=True)
-class ObjectKind:
+class ObjectKind(_Kind):
     """An object of some other class."""
 
     cls: str
-
-    def __str__(self) -> str:
-        return f"object {self.cls}"
+    word = "object"
 
 
 Kind = (
@@ -138,7 +124,6 @@ Kind = (
     | DictKind
     | PlainKind
     | DtypeKind
-    | DeviceKind
     | PythonModule
     | ObjectKind
 )
@@ -341,37 +326,16 @@ def from_json(content: Any) -> Any:
     return tuple(map(from_json, content)) if isinstance(content, list) else content
 
 
-def always_tensors(kinds: Iterable[Kind]) -> bool:
-    """Whether something was a tensor, or a parameter, whenever it was seen."""
-    return _always(kinds, TensorKind)
-
-
-def always_computed(kinds: Iterable[Kind]) -> bool:
-    """Whether something was a tensor whenever it was seen, and never a parameter."""
-    found = [*kinds]
-    return bool(found) and all(isinstance(kind, TensorKind) and not kind.parameter for kind in found)
-
-
-def always_parameters(kinds: Iterable[Kind]) -> bool:
-    """Whether something was a parameter whenever it was seen."""
-    found = [*kinds]
-    return bool(found) and all(isinstance(kind, TensorKind) and kind.parameter for kind in found)
-
-
-def always_dictionaries(kinds: Iterable[Kind]) -> bool:
-    """Whether something was a dictionary by strings whenever it was seen."""
-    return _always(kinds, DictKind)
+def always(kinds: Iterable[Kind], cls: type[Kind], **fields: object) -> bool:
+    """Whether something was of a kind, with these fields, whenever it was seen."""
+    seen = [*kinds]
+    return bool(seen) and all(isinstance(kind, cls) and fields.items() <= vars(kind).items() for kind in seen)
 
 
 def always_sequences(kinds: Iterable[Kind], *types: str) -> bool:
     """Whether something was a list or the like, of one of these types, whenever it was seen."""
-    found = [*kinds]
-    return bool(found) and all(isinstance(kind, SequenceKind) and kind.type in types for kind in found)
-
-
-def always_imported(kinds: Iterable[Kind]) -> bool:
-    """Whether something was a module that is imported whenever it was seen."""
-    return _always(kinds, PythonModule)
+    seen = [*kinds]
+    return bool(seen) and all(isinstance(kind, SequenceKind) and kind.type in types for kind in seen)
 
 
 def holds_tensor(kind: Kind) -> bool:
@@ -388,11 +352,6 @@ def of_constant(value: Any) -> Kind:
     if isinstance(value, (list, tuple)):
         return SequenceKind(type(value).__name__, tuple(dict.fromkeys(map(of_constant, value))))
     return PlainKind(type(value).__name__)
-
-
-def _always(kinds: Iterable[Kind], cls: type[Kind]) -> bool:
-    found = [*kinds]
-    return bool(found) and all(isinstance(kind, cls) for kind in found)
 
 
 # What was seen of the source

@@ -11,66 +11,20 @@ import inspect
 import math
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
 from .observations import Changes, DrawnBy, HeldParameter, Made, Placed, SetNumber, Step
-from .torch_values import Names, is_torch
+from .torch_construction import ConstructionLog, Drawn, MakingCall
+from .torch_values import is_torch
 
-Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
 NUMBERS = (bool, int, float, str)
-INITIALIZERS = "torch.nn.init."
-IN_PLACE = {
-    f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
-}
 
 
-class MakingCall(NamedTuple):
-    """How a module was made: the call, and the counts of the log before and after it."""
-
-    function: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    began: int
-    ended: int
-
-
-class Drawn(NamedTuple):
-    """A call that drew weights of a module, which is its first argument, or whose `apply` it is."""
-
-    module: nn.Module
-    function: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    applied: bool
-    began: int
-    ended: int
-
-
-class Log(Protocol):
-    """What is known of how the objects of a model were made; see torch_construction.py."""
-
-    names: Names
-    creations: dict[int, Creation]
-    begun: dict[int, int]
-    ended: dict[int, int]
-    numbers: dict[int, dict[str, Any]]
-    drawings: int
-    drawn: list[Drawn]
-    running: bool
-    count: Iterator[int]
-
-    def made(self, value: Any) -> Any:
-        """How to make a value anew."""
-
-    def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Made:
-        """A call with its arguments."""
-
-
-def changes(log: Log, module: nn.Module, made: MakingCall) -> tuple[Made | None, Changes]:
+def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[Made | None, Changes]:
     """How one of torch's own layers is made as it is now, where that is how it changed; and what has to be done to a
     module once it is made as it was."""
     given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
@@ -122,7 +76,7 @@ def changes(log: Log, module: nn.Module, made: MakingCall) -> tuple[Made | None,
 
 
 def _placed(
-    log: Log, owner: nn.Module, made: MakingCall, given: set[int], path: tuple[Step, ...]
+    log: ConstructionLog, owner: nn.Module, made: MakingCall, given: set[int], path: tuple[Step, ...]
 ) -> Iterator[tuple[tuple[Step, ...], nn.Module]]:
     """The outermost children that were made after the module was, with their paths."""
     for name, child in owner._modules.items():
@@ -170,7 +124,7 @@ class _Beside:
                 if fresh[of] is not fresh[name]:
                     yield name, of
 
-    def missed(self, log: Log) -> Iterator[str]:
+    def missed(self, log: ConstructionLog) -> Iterator[str]:
         """In words, modules that are gone or of another class."""
         theirs = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
@@ -184,7 +138,7 @@ class _Beside:
                 kinds = log.names.name(type(part)), log.names.name(type(other))
                 yield f"{path} became a {kinds[1]} from a {kinds[0]} after the model was made"
 
-    def numbers(self, log: Log) -> Iterator[tuple[str, str, Any, Any, bool]]:
+    def numbers(self, log: ConstructionLog) -> Iterator[tuple[str, str, Any, Any, bool]]:
         """What was set to another number: path, attribute, its value, that which the call gave, whether of torch's."""
         theirs = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
@@ -228,7 +182,7 @@ def _anew(made: MakingCall) -> nn.Module | None:
     return found if isinstance(found, nn.Module) else None
 
 
-def _made_with(log: Log, layer: nn.Module, settings: Mapping[str, Any]) -> Made | None:
+def _made_with(log: ConstructionLog, layer: nn.Module, settings: Mapping[str, Any]) -> Made | None:
     """One of torch's own layers, told as if it were made with other settings; None where that would be another layer,
     or one whose parameters train again."""
     _, cls, args, kwargs = log.creations.get(id(layer), (None, None, (), {}))
@@ -267,45 +221,13 @@ def _steps(module: nn.Module, path: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _held(log: Log, module: nn.Module, name: str) -> HeldParameter:
+def _held(log: ConstructionLog, module: nn.Module, name: str) -> HeldParameter:
     """A parameter by the module that holds it, and that one's class; every one of it where the name ends with a dot."""
     path, _, leaf = name.lstrip(".").rpartition(".") if name.strip(".") else ("", "", "")
     return HeldParameter(_steps(module, path), leaf, log.names.name(type(module.get_submodule(path))))
 
 
-def draws(name: str) -> bool:
-    """Whether a function of torch's gives a tensor other values."""
-    return name.startswith(INITIALIZERS) or name in IN_PLACE
-
-
-def note_drawn(
-    log: Log,
-    function: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    found: Any,
-    began: int,
-    before: tuple[int, int],
-) -> None:
-    """Note a call that is over if it drew weights of a module, and neither made another one nor gave anything else.
-
-    began: the log's count before it. before: how many drawings and objects there had been.
-    """
-    applied = is_apply(function)
-    owner = function.__self__ if applied else next(iter(args), None)
-    plain = isinstance(owner, nn.Module) and (applied or isinstance(function, types.FunctionType))
-    nothing_else = (found is None or found is owner) and len(log.begun) == before[1] and not log.running
-    if plain and nothing_else and log.drawings > before[0]:
-        one = Drawn(owner, function, args, kwargs, applied, began, next(log.count))
-        log.drawn.append(one)
-
-
-def is_apply(function: Any) -> bool:
-    """Whether it is a module's `apply`."""
-    return isinstance(function, types.MethodType) and function.__func__ is torch.nn.Module.apply
-
-
-def _drawn_after(log: Log, module: nn.Module, made: MakingCall) -> Iterator[tuple[str, Drawn]]:
+def _drawn_after(log: ConstructionLog, module: nn.Module, made: MakingCall) -> Iterator[tuple[str, Drawn]]:
     """The calls that drew weights of a module once it was made, and where in it: none that a class or such a call made
     itself, which are written with these."""
     paths = {id(part): path for path, part in reversed([*module.named_modules(remove_duplicate=False)])}
@@ -314,7 +236,7 @@ def _drawn_after(log: Log, module: nn.Module, made: MakingCall) -> Iterator[tupl
             yield paths[id(one.module)], one
 
 
-def _inside(log: Log, one: Drawn) -> bool:
+def _inside(log: ConstructionLog, one: Drawn) -> bool:
     """Whether it happened while a module was made, or in a call that is written."""
     if any(other.began < one.began < other.ended for other in log.drawn):
         return True
@@ -322,7 +244,7 @@ def _inside(log: Log, one: Drawn) -> bool:
     return any(log.begun[key] < one.began < log.ended[key] for key in made)
 
 
-def _drawing(log: Log, path: tuple[Step, ...], one: Drawn, *, first: bool) -> DrawnBy | str:
+def _drawing(log: ConstructionLog, path: tuple[Step, ...], one: Drawn, *, first: bool) -> DrawnBy | str:
     """The call, or in words why it cannot be written; first: before other modules were put in place."""
     function = one.args[0] if one.applied else one.function
     name = log.names.name(function) if isinstance(function, types.FunctionType) else ""

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
@@ -33,19 +33,49 @@ from .observations import (
     parts,
     to_json,
 )
-from .torch_changes import Creation, Drawn, MakingCall, changes, draws, is_apply, note_drawn
 from .torch_values import PLAIN, Names, configurations, fields_of, is_torch, record_of
 
 # parameters of functions that may load trained weights: what such a function builds is told by its class
 LOADS = {"pretrained", "weights"}
+Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
+INITIALIZERS = "torch.nn.init."
+IN_PLACE = {
+    f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
+}
 FEW = 4  # distinct constants that are told of one expression
 OFTEN = 1000  # times that an expression is looked at, and from then on every so many
+
+
+class MakingCall(NamedTuple):
+    """How a module was made: the call, and the counts of the log before and after it."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    began: int
+    ended: int
+
+
+class Drawn(NamedTuple):
+    """A call that drew weights of a module, which is its first argument, or whose `apply` it is."""
+
+    module: nn.Module
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    applied: bool
+    began: int
+    ended: int
+
+
+Compare = Callable[["ConstructionLog", nn.Module, MakingCall], tuple[Made | None, Changes]]
 
 
 class ConstructionLog:
     """Collects what instrumented functions report: statements, values and calls, by the number of their place."""
 
-    def __init__(self) -> None:
+    def __init__(self, compare: Compare) -> None:
+        self.compare = compare  # says what was changed in a module since its making: see torch_changes.py
         self.hit: set[int] = set()
         self.times: Counter[int] = Counter()
         self.kinds: dict[int, dict[Kind, None]] = {}
@@ -186,7 +216,7 @@ class ConstructionLog:
             return None, Changes()
         _, maker, args, kwargs = creation
         ended = self.handed[id(value)] if creation is self.built.get(id(value)) else self.ended[id(value)]
-        return changes(self, value, MakingCall(maker, args, kwargs, self.begun[id(value)], ended))
+        return self.compare(self, value, MakingCall(maker, args, kwargs, self.begun[id(value)], ended))
 
     def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Made:
         """A call with its arguments."""
@@ -229,6 +259,38 @@ class ConstructionLog:
             },
             "calls": {number: list(names) for number, names in self.called.items()},
         }
+
+
+def draws(name: str) -> bool:
+    """Whether a function of torch's gives a tensor other values."""
+    return name.startswith(INITIALIZERS) or name in IN_PLACE
+
+
+def note_drawn(
+    log: ConstructionLog,
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    found: Any,
+    began: int,
+    before: tuple[int, int],
+) -> None:
+    """Note a call that is over if it drew weights of a module, and neither made another one nor gave anything else.
+
+    began: the log's count before it. before: how many drawings and objects there had been.
+    """
+    applied = is_apply(function)
+    owner = function.__self__ if applied else next(iter(args), None)
+    plain = isinstance(owner, nn.Module) and (applied or isinstance(function, types.FunctionType))
+    nothing_else = (found is None or found is owner) and len(log.begun) == before[1] and not log.running
+    if plain and nothing_else and log.drawings > before[0]:
+        one = Drawn(owner, function, args, kwargs, applied, began, next(log.count))
+        log.drawn.append(one)
+
+
+def is_apply(function: Any) -> bool:
+    """Whether it is a module's `apply`."""
+    return isinstance(function, types.MethodType) and function.__func__ is torch.nn.Module.apply
 
 
 def _loads(function: Any) -> bool:

@@ -32,7 +32,7 @@ from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
 from .instrument import definition, install, instrumented, qualified
 from .observations import parsed, to_json
-from .torch_changes import noted
+from .torch_changes import changes, noted
 from .torch_construction import ConstructionLog, taken_out
 from .torch_simplified_transformers import install as install_simplified
 from .torch_simplified_transformers import tie_weights
@@ -80,7 +80,7 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
     trees: dict[str, ast.Module] = {}
     nodes: list[int] = []  # the number of the node, at each site that reports
     functions = []
-    log = ConstructionLog()
+    log = ConstructionLog(changes)
     left: dict[str, str] = {}  # functions that stay as they were -> why
     known = _functions()
     for code in codes:

@@ -18,7 +18,6 @@ from ..library_names import ROWS_FIRST
 from .observations import (
     CallableKind,
     Configuration,
-    DeviceKind,
     DictKind,
     DtypeKind,
     Kind,
@@ -79,8 +78,8 @@ class Names:
         if type(value) in DICTIONARIES and all(isinstance(key, str) for key in value):
             told = value.items() if deep and len(value) <= MANY else ()
             return DictKind(tuple((key, self.kind(item, deep - 1)) for key, item in told))
-        if isinstance(value, (torch.dtype, torch.device)):
-            return DtypeKind() if isinstance(value, torch.dtype) else DeviceKind()
+        if isinstance(value, torch.dtype):
+            return DtypeKind()
         if callable(value) and hasattr(value, "__name__"):
             return CallableKind("function", self.name(value))
         if isinstance(value, PLAIN):

@@ -20,7 +20,8 @@ from ..observe.observations import (
     Kind,
     ObjectKind,
     Observations,
-    always_imported,
+    PythonModule,
+    always,
     callees_of,
     entries_of,
     kinds_of,
@@ -251,7 +252,9 @@ class Context(ast.NodeTransformer):
         called = callees_of(call)
         function = call.func
         set_receivers(call, self._receivers(call))
-        of_module = isinstance(function, ast.Attribute) and always_imported(kinds_of(function.value))  # layers.Block
+        of_module = isinstance(function, ast.Attribute) and always(
+            kinds_of(function.value), PythonModule
+        )  # layers.Block
         if of_module and called and called[0] in self.program.translated:
             call.func = ast.Name(self.program.called(called[0]), ast.Load())
         elif isinstance(function, ast.Attribute):

@@ -26,7 +26,7 @@ from ..observe.observations import (
     ModuleKind,
     PythonModule,
     TensorKind,
-    always_tensors,
+    always,
     callees_of,
     constants_of,
     kinds_of,
@@ -536,7 +536,7 @@ def without_gradient(body: list[ast.stmt], context: Context) -> list[ast.stmt]:
     found: list[ast.stmt] = []
     for old in body:
         value = old.value if isinstance(old, (ast.Assign, ast.Return)) else None
-        stops = value is not None and always_tensors(kinds_of(value))
+        stops = value is not None and always(kinds_of(value), TensorKind)
         for new in context.statement(old):
             if stops and isinstance(new, (ast.Assign, ast.Return)) and new.value is not None:
                 stop = context.name("mindspore.ops.stop_gradient")

@@ -28,9 +28,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ..observe.observations import (
+    DictKind,
     Kind,
-    always_computed,
-    always_dictionaries,
+    TensorKind,
+    always,
     always_sequences,
     callees_of,
     holds_tensor,
@@ -179,7 +180,7 @@ def dict_display(node: ast.Call) -> ast.expr | None:
         return None
     (pairs,) = node.args
     if tensors and kinds_of(pairs):
-        if always_dictionaries(kinds_of(pairs)):
+        if always(kinds_of(pairs), DictKind):
             return _again(pairs)
         if _pairs(pairs, kinds_of(pairs)):
             return _again(pairs, items=pairs)
@@ -187,7 +188,7 @@ def dict_display(node: ast.Call) -> ast.expr | None:
     found = [one.elts for one in elements if isinstance(one, ast.Tuple) and len(one.elts) == 2]
     if not found or len(found) < len(elements):
         return None
-    if not all(always_computed(kinds_of(value)) for _, value in found):
+    if not all(always(kinds_of(value), TensorKind, parameter=False) for _, value in found):
         return None
     if isinstance(pairs, (ast.ListComp, ast.GeneratorExp)):
         return ast.DictComp(found[0][0], found[0][1], pairs.generators)
@@ -231,9 +232,8 @@ def unpack_dictionaries(node: ast.stmt, context: Context) -> list[ast.stmt] | No
 
 def _plain_dictionaries(value: ast.Dict, context: Context) -> bool:
     """Whether what is unpacked in a display are dictionaries."""
-    unpacked = [item for key, item in zip(value.keys, value.values, strict=True) if key is None]
-    told = [kinds_of(item) for item in unpacked]
-    return all(map(always_dictionaries, told))
+    unpacked = (item for key, item in zip(value.keys, value.values, strict=True) if key is None)
+    return all(always(kinds_of(item), DictKind) for item in unpacked)
 
 
 def _again(others: ast.expr, items: ast.expr | None = None) -> ast.DictComp:
@@ -255,7 +255,7 @@ def _pairs(node: ast.expr, kinds: Sequence[Kind]) -> bool:
 
 
 def _of_tensors(kinds: Sequence[Kind]) -> bool:
-    return always_dictionaries(kinds) and all(map(holds_tensor, kinds))
+    return always(kinds, DictKind) and all(map(holds_tensor, kinds))
 
 
 def start_with_braces(function: ast.FunctionDef) -> None:
@@ -266,7 +266,7 @@ def start_with_braces(function: ast.FunctionDef) -> None:
         if not isinstance(call, ast.Call) or not isinstance(target, ast.Name) or call.args or call.keywords:
             continue
         filled = [other.value for other in statements if _item_of(other.targets[0], target.id)]
-        tensors = bool(filled) and all(always_computed(kinds_of(value)) for value in filled)
+        tensors = bool(filled) and all(always(kinds_of(value), TensorKind, parameter=False) for value in filled)
         if tensors and callees_of(call) in MAKERS and _methods(function, target.id) <= PLAIN:
             statement.value = replacing(ast.Dict([], []), call)
 

@@ -64,11 +64,15 @@ def freeze_parameter(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 
 def _named(call: ast.Call, context: Context) -> tuple[ast.expr, ast.expr, ast.expr]:
     """`self`, the name and the value, of `self.register_…("name", value)`."""
-    words = {word.arg: word.value for word in call.keywords}
-    name = call.args[0] if call.args else words["name"]
-    value = call.args[1] if len(call.args) > 1 else words.get("tensor", words.get("param"))
-    assert isinstance(call.func, ast.Attribute)
+    name, value = _given(call, 0, "name"), _given(call, 1, "tensor", "param")
+    assert isinstance(call.func, ast.Attribute) and name is not None
     return context.visit(call.func.value), context.visit(name), value or ast.Constant(None)
+
+
+def _given(call: ast.Call, place: int, *names: str) -> ast.expr | None:
+    """An argument of a call, by its place or one of its names."""
+    words = {word.arg: word.value for word in call.keywords}
+    return call.args[place] if len(call.args) > place else next((words[name] for name in names if name in words), None)
 
 
 def _put(owner: ast.expr, name: ast.expr, value: ast.expr) -> ast.stmt:
@@ -80,8 +84,7 @@ def _put(owner: ast.expr, name: ast.expr, value: ast.expr) -> ast.stmt:
 
 def _saved(call: ast.Call, place: int) -> bool:
     """Whether a buffer is part of a state dict: `persistent`, which may stand in this place."""
-    words = {word.arg: word.value for word in call.keywords}
-    persistent = words.get("persistent", call.args[place] if len(call.args) > place else ast.Constant(True))
+    persistent = _given(call, place, "persistent") or ast.Constant(True)
     return not isinstance(persistent, ast.Constant) or bool(persistent.value)
 
 
@@ -170,8 +173,7 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
 @handles(f"module {ATTENTION}")
 def attention(node: ast.Call, context: Context) -> ast.expr:
     """A call of MultiheadAttention, which in MindSpore gives the output alone where no weights are wanted."""
-    words = {word.arg: word.value for word in node.keywords}
-    wanted = node.args[4] if len(node.args) > 4 else words.get("need_weights", ast.Constant(True))
+    wanted = _given(node, 4, "need_weights") or ast.Constant(True)
     if isinstance(wanted, ast.Constant) and not wanted.value:
         alone = ast.Subscript(context.kept(node), ast.Constant(0), ast.Load())  # MindSpore's is a tuple of one
         return ast.Tuple([alone, ast.Constant(None)], ast.Load())
@@ -236,9 +238,8 @@ def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
 @handles(*PARAMETERS)
 def parameter(call: ast.Call, context: Context) -> ast.expr:
     """`Parameter(value)`, of MindSpore's."""
-    words = {word.arg: word.value for word in call.keywords}
-    value = call.args[0] if call.args else words["data"]
-    trained = call.args[1] if len(call.args) > 1 else words.get("requires_grad")
+    value, trained = _given(call, 0, "data"), _given(call, 1, "requires_grad")
+    assert value is not None
     plain = trained is None or (isinstance(trained, ast.Constant) and trained.value is True)
     options = [] if plain or trained is None else [ast.keyword("requires_grad", context.visit(trained))]
     return ast.Call(context.name("mindspore.Parameter"), [context.visit(value)], options)

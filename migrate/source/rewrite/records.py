@@ -62,25 +62,6 @@ def present(record: Record) -> list[str]:
     return [name for name in record.fields if record.present is None or name in record.present]
 
 
-def item(record: Record, node: ast.Subscript) -> ast.Subscript | None:
-    """`value[0]` as `value["name"]`, of a class that is a dictionary and gives its values by number too."""
-    place = node.slice.value if isinstance(node.slice, ast.Constant) else None
-    names = present(record)
-    if record.present is None or not isinstance(place, int) or not -len(names) <= place < len(names):
-        return None
-    return ast.Subscript(node.value, ast.Constant(names[place]), node.ctx)
-
-
-def field(record: Record, node: ast.Attribute) -> ast.expr | None:
-    """`value.name` as `value["name"]` or `value[0]`; None for what is no field."""
-    if node.attr not in record.fields:
-        return None
-    if node.attr not in present(record) and isinstance(node.ctx, ast.Load):
-        return ast.Constant(None)
-    key = node.attr if record.named else record.fields.index(node.attr)
-    return ast.Subscript(node.value, ast.Constant(key), node.ctx)
-
-
 @handles(syntax=[ast.Call])
 def record_call(node: ast.Call, context: Context) -> ast.expr | None:
     """A call of a record's class, as a tuple or a dictionary."""
@@ -96,18 +77,25 @@ def record_call(node: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Subscript])
 def record_item(node: ast.Subscript, context: Context) -> ast.expr | None:
-    """`output[0]` of a record that is a dictionary."""
+    """`output[0]` as `output["name"]`, of a class that is a dictionary and gives its values by number too."""
     record = record_of_value(context.program.facts.records, kinds_of(node.value))
-    found = record and item(record, node)
-    return context.generic_visit(found) if found else None
+    place = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    names = [] if record is None else present(record)
+    if record is None or record.present is None or not isinstance(place, int) or not -len(names) <= place < len(names):
+        return None
+    return context.generic_visit(ast.Subscript(node.value, ast.Constant(names[place]), node.ctx))
 
 
 @handles(syntax=[ast.Attribute])
 def record_field(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`output.logits`."""
+    """`output.name` as `output["name"]` or `output[0]`; None for what is no field."""
     record = record_of_value(context.program.facts.records, kinds_of(node.value))
-    found = None if record is None else field(record, node)
-    return None if found is None else context.generic_visit(found)
+    if record is None or node.attr not in record.fields:
+        return None
+    if node.attr not in present(record) and isinstance(node.ctx, ast.Load):
+        return ast.Constant(None)
+    key = node.attr if record.named else record.fields.index(node.attr)
+    return context.generic_visit(ast.Subscript(node.value, ast.Constant(key), node.ctx))
 
 
 # Configurations

@@ -21,9 +21,8 @@ from ..observe.observations import (
     ObjectKind,
     SequenceKind,
     TensorKind,
-    always_parameters,
+    always,
     always_sequences,
-    always_tensors,
     callees_of,
     constants_of,
     kinds_of,
@@ -82,7 +81,7 @@ def _to(call: Call) -> ast.expr:
     for item in (*call.args, *call.named.values()):
         if item.kinds == [DtypeKind()]:
             return _method(call.tensor.node, "astype", item.node)
-        if always_tensors(item.kinds):
+        if always(item.kinds, TensorKind):
             return _method(call.tensor.node, "astype", _attribute(item.node, "dtype"))
     return call.tensor.node
 
@@ -129,7 +128,7 @@ def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
         limit = constants_of(node)
         text = f"{ast.unparse(node)} was now one number and now another"
         return ast.Constant(limit[0]) if limit is not None and len(limit) == 1 else context.missing(node, text)
-    if node.attr in TABLES["tensor_answers"] and always_tensors(kinds):
+    if node.attr in TABLES["tensor_answers"] and always(kinds, TensorKind):
         return ast.Constant(TABLES["tensor_answers"][node.attr])
     if node.attr in PAIR and always_sequences(kinds, *TABLES["pairs"]):
         return ast.Subscript(context.visit(node.value), ast.Constant(PAIR.index(node.attr)), ast.Load())
@@ -250,7 +249,7 @@ def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast
 def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """What becomes of a statement that writes into a tensor; None for any other."""
     if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Subscript):
-        if not always_tensors(kinds_of(node.target)):
+        if not always(kinds_of(node.target), TensorKind):
             return None
         there = copy.deepcopy(node.target)
         there.ctx = ast.Load()
@@ -290,7 +289,7 @@ def fill(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
         return None
     tensor = underlying_tensor(call.func.value)
-    if tensor is call.func.value and not always_parameters(kinds_of(tensor)):
+    if tensor is call.func.value and not always(kinds_of(tensor), TensorKind, parameter=True):
         return None
     if isinstance(tensor, ast.Subscript) and call.func.attr in VALUES:
         return None

@@ -12,7 +12,6 @@ from msmigrate.migrate.source.observe import observations as kinds
 from msmigrate.migrate.source.observe.observations import (
     CallableKind,
     Changes,
-    DeviceKind,
     DictKind,
     DtypeKind,
     Items,
@@ -43,7 +42,6 @@ WORDS: list[tuple[Kind, str]] = [
     (DictKind((("a", TENSOR), ("b", DictKind()))), "dict {a: Tensor float32 4, b: dict {}}"),
     (PlainKind("NoneType"), "NoneType"),
     (DtypeKind(), "dtype"),
-    (DeviceKind(), "device"),
     (PythonModule("torch.nn"), "python torch.nn"),
     (ObjectKind("net.Config"), "object net.Config"),
 ]
@@ -74,10 +72,14 @@ def test_what_was_seen_of_a_node_is_known_of_its_copies_and_of_what_replaces_it(
 
 
 def test_nothing_seen_is_no_tensor() -> None:
-    assert not kinds.always_tensors([])
-    assert kinds.always_tensors([TENSOR, WEIGHT])
-    assert kinds.always_computed([TENSOR]) and not kinds.always_computed([TENSOR, WEIGHT])
-    assert kinds.always_parameters([WEIGHT]) and not kinds.always_parameters([TENSOR, WEIGHT])
+    assert not kinds.always([], TensorKind)
+    assert kinds.always([TENSOR, WEIGHT], TensorKind)
+    assert kinds.always([TENSOR], TensorKind, parameter=False) and not kinds.always(
+        [TENSOR, WEIGHT], TensorKind, parameter=False
+    )
+    assert kinds.always([WEIGHT], TensorKind, parameter=True) and not kinds.always(
+        [TENSOR, WEIGHT], TensorKind, parameter=True
+    )
 
 
 def test_a_tensor_is_found_at_any_depth() -> None:

@@ -26,11 +26,10 @@ from ..observe.observations import (
     Reference,
     Step,
     Unknown,
-    of_constant,
     parts,
 )
-from ..rewrite.context import ObservedArgument, Problem, Program, Unwritable, set_receivers
-from ..rewrite.row_calls import bind_arguments, with_initial_values, write_call, write_reference
+from ..rewrite.context import Problem, Program, Unwritable, set_receivers
+from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call, write_reference
 from ..source_files import short
 
 # a cell that was part of another keeps the names that its parameters had there, and one that came later has its own
@@ -141,7 +140,9 @@ class ModelFunction:
         """The call of the row's class, or of one of the program's that is made as its base is."""
         namer = self.definitions.name
         try:
-            given = bind_arguments(row, [self._given(a) for a in args], {k: self._given(v) for k, v in kwargs.items()})
+            positional = [known_argument(self.expression(value)) for value in args]
+            named = {key: known_argument(self.expression(value)) for key, value in kwargs.items()}
+            given = bind_arguments(row, positional, named)
             found = write_reference(row, given, namer) if partial else write_call(row, given, namer)
         except Unwritable as error:
             return self._missing(str(error))
@@ -152,15 +153,6 @@ class ModelFunction:
             elif isinstance(found, ast.Call):
                 found.func = self._called(name)
         return found if partial else with_initial_values(row, found, namer)
-
-    def _given(self, value: Any) -> ObservedArgument:
-        """A value as an argument: numbers and tuples of them are known."""
-        node = self.expression(value)
-        try:
-            constant = ast.literal_eval(node)
-        except (ValueError, TypeError, SyntaxError):
-            return ObservedArgument(node, [], None)
-        return ObservedArgument(node, [of_constant(constant)], [constant])
 
     def _missing(self, text: str) -> ast.Call:
         return self.definitions.missing(Problem("", 0, text))

@@ -130,13 +130,6 @@ def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> V
     return Value()
 
 
-@evaluates(ast.Slice)
-def _slice(interpreter: Interpreter, node: ast.Slice, scope: Scope) -> Value:
-    for end in (node.lower, node.upper, node.step):
-        interpreter.value(end, scope)
-    return Value()
-
-
 @evaluates(ast.List, ast.Tuple, ast.Set)
 def _list(interpreter: Interpreter, node: ast.List | ast.Tuple | ast.Set, scope: Scope) -> Value:
     found = ListValue([])
@@ -255,13 +248,8 @@ def _lambda(interpreter: Interpreter, node: ast.Lambda, scope: Scope) -> Value:
     return ScriptFunction(node, scope)
 
 
-@evaluates(ast.Starred)
-def _starred(interpreter: Interpreter, node: ast.Starred, scope: Scope) -> Value:
-    return interpreter.value(node.value, scope)
-
-
-@evaluates(ast.Await)
-def _await(interpreter: Interpreter, node: ast.Await, scope: Scope) -> Value:
+@evaluates(ast.Starred, ast.Await)
+def _inside(interpreter: Interpreter, node: ast.Starred | ast.Await, scope: Scope) -> Value:
     return interpreter.value(node.value, scope)
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from ..library_names import COUNTERPARTS, TABLES
@@ -35,7 +35,7 @@ from ..observe.observations import (
     set_callee,
     set_kinds,
 )
-from ..source_files import local_names
+from ..source_files import blocks_of, local_names, substitute
 from .context import Context, Stage, Unwritable, handles, row_of
 from .graph_mode import in_blocks, is_pure
 
@@ -206,11 +206,9 @@ def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]
 
 def fill_empty_blocks(node: ast.AST) -> None:
     """Give every block that came to hold comments alone a statement, for Python wants one."""
-    for inner in ast.walk(node):
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(inner, field, None)
-            if isinstance(block, list) and block and all(map(is_comment, block)):
-                block.append(ast.Pass())
+    for block in (block for inner in ast.walk(node) for block in blocks_of(inner)):
+        if all(map(is_comment, block)):
+            block.append(ast.Pass())
 
 
 def _stored(node: ast.AST) -> bool:
@@ -219,7 +217,6 @@ def _stored(node: ast.AST) -> bool:
 
 ASKS = {"torch.Tensor.item", "torch.Tensor.tolist", "torch.Tensor.numpy", "torch.equal", "torch.allclose"}
 NUMBERS = {"builtins.bool", "builtins.int", "builtins.float"}
-TENSORS = ("Tensor", "Parameter")
 
 
 class ValueDependence:
@@ -432,18 +429,14 @@ def _picked(loop: ast.stmt) -> list[ast.stmt]:
     if stored & {number, module} or names & (stored | {number, module}):
         return []
     picking = replacing(ast.Subscript(modules, wanted, ast.Load()), modules)
-    return [_Picks(number, module, wanted, picking).visit(part) for part in body]
+    by = {number: wanted, module: picking}
+    return [substitute(part, lambda node: _picks(node, by)) for part in body]
 
 
-class _Picks(ast.NodeTransformer):
-    """Puts what the loop picks in the place of its names."""
-
-    def __init__(self, number: str, module: str, wanted: ast.expr, picking: ast.expr) -> None:
-        self.by = {number: wanted, module: picking}
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        """The number or the module; known by the place where it was read."""
-        return replacing(copy.deepcopy(self.by[node.id]), node) if node.id in self.by else node
+def _picks(node: ast.AST, by: Mapping[str, ast.expr]) -> ast.expr | None:
+    """What the loop picks in the place of one of its names, known by the place where that was read."""
+    found = by.get(node.id) if isinstance(node, ast.Name) else None
+    return None if found is None else replacing(copy.deepcopy(found), node)
 
 
 def _lost(before: ast.stmt, after: ast.stmt) -> bool:
@@ -485,9 +478,8 @@ def blocks(node: ast.stmt, context: Context) -> list[ast.stmt]:
     own = context.own
     if isinstance(node, ast.FunctionDef):
         context.own = set(local_names(node))
-    for field in ("body", "orelse", "finalbody"):
-        if statements := getattr(node, field, None):
-            setattr(node, field, [new for old in statements for new in context.statement(old)])
+    for block in blocks_of(node):
+        block[:] = [new for old in block for new in context.statement(old)]
     context.own = own
     return [node]
 

@@ -26,6 +26,7 @@ import copy
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ..observe.observations import (
     DictKind,
@@ -38,6 +39,7 @@ from ..observe.observations import (
     kinds_of,
     replacing,
 )
+from ..source_files import blocks_of, substitute
 from .context import Context, Stage, handles
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
@@ -92,20 +94,13 @@ def _taken(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
         return None
     at = call.args[0] if call.args else ast.UnaryOp(ast.USub(), ast.Constant(1))
     item = replacing(ast.Subscript(ast.Name(name, ast.Load()), at, ast.Load()), call)
-    taken = _Put(call, item).visit(node)
-    assert isinstance(taken, ast.stmt)
+    taken: ast.stmt = _put(item, call, node)
     return [*context.statement(taken), *([] if isinstance(node, ast.Return) else [gone])]
 
 
-class _Put(ast.NodeTransformer):
-    """Puts an expression in the place of another."""
-
-    def __init__(self, old: ast.expr, new: ast.expr) -> None:
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        """The new one for the old one."""
-        return self.new if node is self.old else self.generic_visit(node)
+def _put(new: ast.expr, old: ast.AST, tree: ast.AST) -> Any:
+    """A tree with one expression in the place of another."""
+    return substitute(tree, lambda node: new if node is old else None)
 
 
 def _asked(node: ast.AST, context: Context) -> tuple[str, str]:
@@ -297,7 +292,7 @@ def expand_nested_comprehensions(function: ast.FunctionDef) -> None:
                 if isinstance(value, ast.expr):
                     setattr(statement, field, naming.visit(value))
     hoist_walrus(function)
-    _Plain(naming.given).visit(function)
+    substitute(function, lambda node: _unnamed(node, naming))  # those that could not be given in a statement before
     in_blocks(function, lambda block: [new for old in block for new in _loops(old, naming)])
 
 
@@ -329,15 +324,9 @@ class _Naming(ast.NodeTransformer):
         return node if isinstance(node, INSIDE) else self.generic_visit(node)
 
 
-class _Plain(ast.NodeTransformer):
-    """Takes names away again that could not be given in a statement before."""
-
-    def __init__(self, given: set[str]) -> None:
-        self.given = given
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
-        """`(parts := […])` as the list."""
-        return node.value if node.target.id in self.given else self.generic_visit(node)
+def _unnamed(node: ast.AST, naming: _Naming) -> ast.expr | None:
+    """`(parts := […])` as the list; None for anything else."""
+    return node.value if isinstance(node, ast.NamedExpr) and node.target.id in naming.given else None
 
 
 def _loops(statement: ast.stmt, naming: _Naming) -> list[ast.stmt]:
@@ -389,7 +378,8 @@ def _apart(statement: ast.stmt) -> list[ast.stmt]:
     while value is not None and (found := next(_walrus_named(value), None)) and _first(found, value):
         target = replacing(ast.Name(found.target.id, ast.Store()), found.target)
         before.append(replacing(ast.Assign([target], found.value), statement))
-        value = _Read(found).visit(value)
+        # the name is at the place of its value, so that what is known of that is known of it
+        value = _put(replacing(ast.Name(found.target.id, ast.Load()), found.value), found, value)
         setattr(statement, field, value)
     return [*before, *_in_two(statement)]
 
@@ -431,28 +421,11 @@ def _first(found: ast.NamedExpr, value: ast.expr) -> bool:
     return True
 
 
-class _Read(ast.NodeTransformer):
-    """Puts the name where it was given; at the place of its value, so that what is known of that is known of it."""
-
-    def __init__(self, found: ast.NamedExpr) -> None:
-        self.found = found
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
-        if node is not self.found:
-            return self.generic_visit(node)
-        return replacing(ast.Name(node.target.id, ast.Load()), node.value)
-
-
-FIELDS = ("body", "orelse", "finalbody")
-
-
 def in_blocks(function: ast.FunctionDef, change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> None:
     """Give every block of a function the statements that `change` makes of its own, from the outside in; in place."""
     for node in ast.walk(function):
-        for field in FIELDS:
-            block = getattr(node, field, None)
-            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                setattr(node, field, change(block))
+        for block in blocks_of(node):
+            block[:] = change(block)
 
 
 INSIDE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # which have names of their own

@@ -30,6 +30,7 @@ from ..observe.observations import (
     kinds_of,
     of_constant,
 )
+from ..source_files import literal, substitute
 from .context import Context, Namer, ObservedArgument, Unwritable, handles
 
 SCALED = ("torch.add", "torch.sub")
@@ -117,7 +118,7 @@ def _otherwise(row: Row, given: Mapping[str, ObservedArgument]) -> Row:
             target is not None
             and item is not None
             and item.constants != [default]
-            and _literal(item) != (True, default)
+            and literal(item.node) != (True, default)
         ):
             arguments = [
                 replace(a, only=(), to=a.to or (a.torch,), values=()) if classes.get(a.torch) == target else a
@@ -190,7 +191,7 @@ def _crossed(
     row: Row, argument: Argument, given: Mapping[str, ObservedArgument], name: Namer, every: bool
 ) -> dict[str, ast.expr]:
     item = given[argument.torch]
-    known, value = _literal(item)
+    known, value = literal(item.node)
     if argument.torch == "inplace":
         return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
     if known:
@@ -250,14 +251,7 @@ def _never(item: ObservedArgument, argument: Argument) -> bool:
 
 
 def _none(item: ObservedArgument) -> bool:
-    return item.constants == [None] or _literal(item) == (True, None)
-
-
-def _literal(item: ObservedArgument) -> tuple[bool, Any]:
-    try:
-        return True, ast.literal_eval(item.node)
-    except (ValueError, SyntaxError, TypeError):
-        return False, None
+    return item.constants == [None] or literal(item.node) == (True, None)
 
 
 def _constant(
@@ -271,7 +265,7 @@ def _constant(
 def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, ObservedArgument]) -> dict[str, Any]:
     others = {item.torch: item.default for item in row.arguments if not item.required}
     for key, item in given.items():
-        known, constant = _literal(item)
+        known, constant = literal(item.node)
         if known:
             others[key] = constant
         elif item.constants is not None and len(item.constants) == 1:
@@ -389,6 +383,12 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
             kinds = list(dict.fromkeys([*kinds, of_constant(defaults[key])]))
         items[key] = ObservedArgument(there, kinds, [None] if kinds == [NONE] else None)
     return items
+
+
+def known_argument(node: ast.expr) -> ObservedArgument:
+    """An argument that stands outside of the functions that ran: constants are known."""
+    known, constant = literal(node)
+    return ObservedArgument(node, [of_constant(constant)] if known else [], [constant] if known else None)
 
 
 def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
@@ -531,7 +531,14 @@ def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Name
 
 def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> ast.expr:
     """The expression of a template such as `input.size`, with these in the place of its names."""
-    found: ast.expr = _Filled(nodes, name).visit(ast.parse(template, mode="eval").body)
+
+    def fill(node: ast.AST) -> ast.expr | None:
+        text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if text.startswith("mindspore."):
+            return name(text)
+        return copy.deepcopy(nodes[text]) if isinstance(node, ast.Name) else None
+
+    found: ast.expr = substitute(ast.parse(template, mode="eval").body, fill)
     return found
 
 
@@ -540,19 +547,3 @@ def _is_wide(kinds: Sequence[Kind]) -> bool:
     return bool(kinds) and all(
         isinstance(kind, TensorKind) and kind.dtype.startswith(("float", "bfloat16", "int64")) for kind in kinds
     )
-
-
-class _Filled(ast.NodeTransformer):
-    """Puts expressions in the place of a template's names."""
-
-    def __init__(self, nodes: Mapping[str, ast.expr], name: Namer) -> None:
-        self.nodes, self.name = nodes, name
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        """The expression of that name."""
-        return copy.deepcopy(self.nodes[node.id])
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """A name of MindSpore's, or an attribute of what stands in a name's place."""
-        text = ast.unparse(node)
-        return self.name(text) if text.startswith("mindspore.") else self.generic_visit(node)

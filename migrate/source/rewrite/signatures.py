@@ -27,10 +27,10 @@ from ..observe.observations import (
     reached,
     set_kinds,
 )
-from ..source_files import SourceFiles
-from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of, set_receivers
+from ..source_files import SourceFiles, all_parameters, defaults_of
+from .context import Context, Program, Stage, Unwritable, handles, row_of, set_receivers
 from .control_flow import comment
-from .row_calls import bind_arguments, write_reference
+from .row_calls import bind_arguments, known_argument, write_reference
 
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
 
@@ -52,8 +52,8 @@ class SignatureRewriter(ast.NodeTransformer):
     def signature(self, function: ast.FunctionDef) -> None:
         """Rewrite the hints and defaults of a definition."""
         given = function.args
-        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
-            if argument is not None and argument.annotation is not None:
+        for argument in all_parameters(given):
+            if argument.annotation is not None:
                 argument.annotation = self.hint(argument.annotation)
         if function.returns is not None:
             function.returns = self.hint(function.returns)
@@ -92,7 +92,7 @@ class SignatureRewriter(ast.NodeTransformer):
     def _partial(self, node: ast.Call) -> ast.expr:
         name = self.resolve(node.args[0])
         row = self.program.row(name)
-        words = {word.arg: _given(self.default(word.value)) for word in node.keywords if word.arg is not None}
+        words = {word.arg: known_argument(self.default(word.value)) for word in node.keywords if word.arg is not None}
         if row is None:
             keywords = [ast.keyword(key, item.node) for key, item in words.items()]
             first = self.hint(node.args[0])
@@ -102,7 +102,7 @@ class SignatureRewriter(ast.NodeTransformer):
             return made
         try:
             found = write_reference(
-                row, bind_arguments(row, [_given(a) for a in node.args[1:]], words), self.program.name
+                row, bind_arguments(row, [*map(known_argument, node.args[1:])], words), self.program.name
             )
         except Unwritable:
             return node
@@ -165,14 +165,6 @@ def annotated_assignment(node: ast.AnnAssign, context: Context) -> list[ast.stmt
 def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:
     """The full names of what an expression names."""
     return [resolve(inner) for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute))]
-
-
-def _given(node: ast.expr) -> ObservedArgument:
-    try:
-        constant = ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError):
-        return ObservedArgument(node, [], None)
-    return ObservedArgument(node, [of_constant(constant)], [constant])
 
 
 def expand_kwargs(function: ast.FunctionDef, program: Program) -> None:
@@ -360,9 +352,7 @@ class _Body:
         self, node: ast.FunctionDef, file: str, sources: SourceFiles, everything: bool, seen: set[str]
     ) -> None:
         self.node, self.file, self.sources, self.everything, self.seen = node, file, sources, everything, seen
-        given = node.args
-        arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-        self.given = {argument.arg for argument in arguments if argument is not None}
+        self.given = {argument.arg for argument in all_parameters(node.args)}
         made: dict[str, list[ast.AST | None]] = {}
         for inner in ast.walk(node):
             if isinstance(inner, (ast.Assign, ast.AnnAssign)):
@@ -521,20 +511,11 @@ def _root(node: ast.expr) -> str:
 
 def _same_defaults(wrapper: ast.arguments, decorated: ast.arguments) -> bool:
     """Whether what a wrapper gives where it is given nothing is what its function would take."""
-    ours, theirs = dict(_defaults(wrapper)), dict(_defaults(decorated))
-    by_name = {name: text for (_, name), text in theirs.items()}
-    by_place = {place: text for (place, _), text in theirs.items()}
-    return all(by_name.get(name, by_place.get(place)) == text for (place, name), text in ours.items())
-
-
-def _defaults(given: ast.arguments) -> Iterator[tuple[tuple[int, str], str]]:
-    """The defaults by the place of an argument, -1 for one that is given by its name alone, and its name."""
-    places = [*enumerate([*given.posonlyargs, *given.args])]
-    for (place, item), default in zip(reversed(places), reversed(given.defaults), strict=False):
-        yield (place, item.arg), ast.unparse(default)
-    for item, word in zip(given.kwonlyargs, given.kw_defaults, strict=True):
-        if word is not None:
-            yield (-1, item.arg), ast.unparse(word)
+    known = {name: ast.unparse(default) for name, default in defaults_of(decorated).items()}
+    ours, theirs = ([item.arg for item in (*given.posonlyargs, *given.args)] for given in (wrapper, decorated))
+    by_place = dict(zip(ours, theirs, strict=False))
+    defaults = defaults_of(wrapper).items()
+    return all(known.get(name, known.get(by_place.get(name, ""))) == ast.unparse(default) for name, default in defaults)
 
 
 def _same_arguments(call: ast.Call, given: ast.arguments) -> bool:

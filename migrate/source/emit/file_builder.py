@@ -202,9 +202,7 @@ class FileBuilder(Program):
         """The function under another name, which raises where a decorator would have done something around it."""
         found = rewrite_function(node, name, context)
         place = int(ast.get_docstring(found) is not None)
-        for decorator, text in signatures.effective_decorators(node, self, context.file):
-            found.body.insert(place, ast.Expr(context.missing(decorator, text)))
-        found.body[place:place] = signatures.notes(node, self, context.file)
+        found.body[place:place] = signatures.decorator_notes(node, self, context.file, context.missing)
         return found
 
     def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:

@@ -176,28 +176,31 @@ def expand_kwargs(function: ast.FunctionDef, program: Program) -> None:
     if rest is None:
         return
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest.arg]
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _word(node, rest.arg) is not None]
-    ran = [call for call in calls if callees_of(call)]
-    rows = [program.row(name) for call in ran for name in callees_of(call)]
-    told = [entries_of(word.value) for call in ran for word in [_word(call, rest.arg)] if word]
-    if len(uses) != len(ran) or not rows or any(one is None for one in told):
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and callees_of(node)]
+    ran = [(call, word.value) for call in calls if (word := _word(call, rest.arg)) is not None]
+    rows = [program.row(name) for call, _ in ran for name in callees_of(call)]
+    entries = [entries_of(value) or {} for _, value in ran]
+    if len(uses) != len(ran) or not rows or any(entries_of(value) is None for _, value in ran):
         return
-    names = dict.fromkeys(key for one in told if one is not None for key in one)
+    names = dict.fromkeys(key for one in entries for key in one)
     defaults = {a.torch: a.default for row in rows if row is not None for a in row.arguments if not a.required}
     if None in rows or any(name in _parameters(function) for name in names):
         return
+    given = [kind for _, value in ran for kind in kinds_of(value)]
+    sometimes = [
+        name
+        for name in names
+        if name in defaults and not all(isinstance(kind, DictKind) and name in dict(kind.entries) for kind in given)
+    ]
     kinds: dict[str, list[Kind]] = {}
-    for name in names:
-        kinds[name] = list(dict.fromkeys(kind for one in told if one is not None for kind in one.get(name, [])))
-        if name in defaults and not _always(ran, rest.arg, name):
-            kinds[name] = list(dict.fromkeys([*kinds[name], of_constant(defaults[name])]))
-    always = [name for name in names if name not in defaults or _always(ran, rest.arg, name)]
-    for call in ran:
-        words = [word for word in call.keywords if word.arg is not None or ast.unparse(word.value) != rest.arg]
-        made = [(name, set_kinds(ast.Name(name, ast.Load()), kinds[name])) for name in names]
-        call.keywords = [*words, *(ast.keyword(name, node) for name, node in made)]
-    order = [*always, *(name for name in names if name not in always)]
-    _declare(function, {name: kinds[name] for name in order}, defaults, always)
+    for name in sorted(names, key=sometimes.__contains__):  # those that are always given first
+        default = [of_constant(defaults[name])] if name in sometimes else []
+        kinds[name] = list(dict.fromkeys([*(kind for one in entries for kind in one.get(name, ())), *default]))
+    for call, value in ran:
+        words = [word for word in call.keywords if word.value is not value]
+        made = [ast.keyword(name, set_kinds(ast.Name(name, ast.Load()), kinds[name])) for name in names]
+        call.keywords = [*words, *made]
+    _declare(function, kinds, {name: defaults[name] for name in sometimes})
 
 
 def _word(call: ast.Call, name: str) -> ast.keyword | None:
@@ -205,27 +208,19 @@ def _word(call: ast.Call, name: str) -> ast.keyword | None:
     return next((word for word in rest if ast.unparse(word.value) == name), None)
 
 
-def _always(calls: list[ast.Call], rest: str, name: str) -> bool:
-    words = [word for call in calls for word in [_word(call, rest)] if word is not None]
-    told = [kind for word in words for kind in kinds_of(word.value)]
-    return all(isinstance(kind, DictKind) and name in dict(kind.entries) for kind in told)
-
-
 def _parameters(function: ast.FunctionDef) -> set[str]:
     arguments = function.args
     return {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
 
-def _declare(
-    function: ast.FunctionDef, kinds: dict[str, list[Kind]], defaults: dict[str, object], always: list[str]
-) -> None:
+def _declare(function: ast.FunctionDef, kinds: dict[str, list[Kind]], defaults: dict[str, object]) -> None:
     """Add the parameters to the signature: behind the others, or by name alone where the order does not allow that."""
     arguments = function.args
     arguments.kwarg = None
-    named = bool(arguments.vararg or arguments.kwonlyargs or (arguments.defaults and always))
+    named = bool(arguments.vararg or arguments.kwonlyargs or (arguments.defaults and kinds.keys() - defaults.keys()))
     for name, found in kinds.items():
         argument = ast.arg(name, ast.parse(_hint(found), mode="eval").body)
-        default = None if name in always else ast.parse(repr(defaults[name]), mode="eval").body
+        default = ast.parse(repr(defaults[name]), mode="eval").body if name in defaults else None
         if named:
             arguments.kwonlyargs.append(argument)
             arguments.kw_defaults.append(default)
@@ -297,22 +292,23 @@ def of_python(node: ast.expr, sources: SourceFiles, file: str) -> bool:
     return name.partition(".")[0] in sys.stdlib_module_names
 
 
-def effective_decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, str]]:
-    """The decorators of a function around which more happened than its call, and what to say of each."""
+def decorator_notes(
+    node: ast.FunctionDef, sources: SourceFiles, file: str, missing: Callable[[ast.expr, str], ast.expr]
+) -> Iterator[ast.stmt]:
+    """Comments on the decorators that only called a function with the example inputs, and do more with others, such as
+    an argument by an old name; and errors for those around which more happened than its call.
+
+    missing: makes the error.
+    """
+    errors: list[ast.stmt] = []
     for decorator, wrappers in _decorators(node, sources, file):
+        text = " ".join(ast.unparse(decorator).split())
         if not all(_only_forwards(wrapper, node, sources) for wrapper in wrappers):
             said = f"the decorator {ast.unparse(decorator)} does more than call {node.name}"
-            yield decorator, f"{said}: write that into {node.name}"
-
-
-def notes(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[ast.stmt]:
-    """Comments on the decorators that only called a function with the example inputs, and do more with others, such as
-    an argument by an old name."""
-    for decorator, wrappers in _decorators(node, sources, file):
-        only_called = all(_only_forwards(wrapper, node, sources) for wrapper in wrappers)
-        if only_called and not all(_only_forwards(wrapper, node, sources, everything=True) for wrapper in wrappers):
-            text = " ".join(ast.unparse(decorator).split())
+            errors.append(ast.Expr(missing(decorator, f"{said}: write that into {node.name}")))
+        elif not all(_only_forwards(wrapper, node, sources, everything=True) for wrapper in wrappers):
             yield comment(f"never with the example inputs: what {text} does besides calling {node.name}")
+    yield from reversed(errors)
 
 
 def _decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, list[Function]]]:

@@ -88,7 +88,7 @@ class SourceFiles:
         return False
 
     def origin(self, file: str, name: str, far: int = FAR) -> Constant | None:
-        """Where a name of a file's top is given its value, also in a file of theirs that it imports from."""
+        """Where a name of a file's top is given its value, also in a file of the model that it imports from."""
         tree = self.tree(file)
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -113,12 +113,12 @@ class SourceFiles:
         return {name.rpartition(".")[2] for name in (*self.functions, *self.owners, *self.assigned)}
 
     def unseen(self, name: str) -> bool:
-        """Whether a class or function, of theirs or of torch's, was neither a value nor called."""
+        """Whether a class or function, of the model's packages or of torch's, was neither a value nor called."""
         packages = {"torch", *(module.partition(".")[0] for module in self.modules)}
         return name.partition(".")[0] in packages and name not in self.assigned and name not in self.facts.seen
 
     def signature(self, name: str) -> ast.arguments | None:
-        """What a function or a class of theirs takes; None for a class that is made as torch's is."""
+        """What a function or a class of the model takes; None for a class that is made as torch's is."""
         for owner in (name, *self.facts.bases(name)):
             found = self.functions.get(f"{owner}.__init__") or self.functions.get(owner)
             node = None if found is None else self.node(found)
@@ -127,7 +127,7 @@ class SourceFiles:
         return None
 
     def parameters(self, name: str) -> list[str]:
-        """What a function or a class of theirs takes by position."""
+        """What a function or a class of the model takes by position."""
         takes = self.signature(name)
         return [] if takes is None else [argument.arg for argument in takes.args if argument.arg != "self"]
 

@@ -92,8 +92,8 @@ class FileBuilder(Program):
         return name if origin is None else self._constant(origin)
 
     def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> ast.expr | None:
-        """A constant of a module of theirs: its new name, or the value that it was `seen` to be where the file that
-        defines it says another; None for anything else."""
+        """A constant of a module of the program: its new name, or the value that it was `seen` to be where its file
+        says another; None for anything else."""
         if module not in self.all_files:
             return None
         origin = self.origin(self.all_files[module], name)
@@ -312,7 +312,7 @@ def is_dropped(statement: ast.stmt) -> bool:
 
 
 def keep_cell_list(body: list[ast.stmt]) -> None:
-    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make it anew after ours."""
+    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make it anew at the end."""
     for statement in body:
         calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
         own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]

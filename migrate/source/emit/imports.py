@@ -78,10 +78,10 @@ class Imports:
         for module, names in sorted(self.imports.items()):
             kept = sorted(name for name in names if name.rpartition(" ")[2] in used)
             lines += [f"from {module} import {', '.join(kept)}"] if kept else []
-        ours = [line for line in lines if not line.split()[1].startswith(("mindspore", "numpy"))]
-        theirs = [line for line in lines if line.split()[1].startswith("mindspore")]
+        python = [line for line in lines if not line.split()[1].startswith(("mindspore", "numpy"))]
+        mindspore = [line for line in lines if line.split()[1].startswith("mindspore")]
         numpy = [line for line in lines if line.split()[1].startswith("numpy")]
-        blocks = ["from __future__ import annotations", "\n".join(ours), "\n".join(numpy + theirs)]
+        blocks = ["from __future__ import annotations", "\n".join(python), "\n".join(numpy + mindspore)]
         return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")
 
 
@@ -209,10 +209,10 @@ def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, d
     if not isinstance(node, ast.Assign) or not names & {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}:
         return False
     reads = [n for n in ast.walk(definitions.tree(file)) if isinstance(n, ast.Name) and n.id == own]
-    told = [found for read in reads if (found := constants_of(read)) is not None]
-    if not told or any(found != told[0] or len(found) != 1 for found in told):
+    values = [found for read in reads if (found := constants_of(read)) is not None]
+    if not values or any(found != values[0] or len(found) != 1 for found in values):
         return False
-    node.value = ast.Constant(told[0][0])
+    node.value = ast.Constant(values[0][0])
     return True
 
 

@@ -19,9 +19,9 @@ from ..observe.observations import (
     Child,
     DrawnBy,
     EnumMember,
-    HeldParameter,
     Items,
     Made,
+    ModuleParameter,
     Pairs,
     Reference,
     Step,
@@ -213,18 +213,20 @@ class ModelFunction:
             return ast.Assign([ast.Attribute(owner, name, ast.Store())], cell)
         return ast.Expr(ast.Call(ast.Name("setattr", ast.Load()), [owner, ast.Constant(name), cell], []))
 
-    def _frozen(self, net: str, held: HeldParameter) -> list[ast.stmt]:
+    def _frozen(self, net: str, parameter: ModuleParameter) -> list[ast.stmt]:
         """`for parameter in net.layer1.get_parameters(): parameter.requires_grad = False`, or one parameter's."""
-        if held.name:
-            return [_untrained(self._parameter(net, held))]
-        every = ast.Call(ast.Attribute(_at(net, held.path), "get_parameters", ast.Load()), [], [])
+        if parameter.name:
+            return [_untrained(self._parameter(net, parameter))]
+        every = ast.Call(ast.Attribute(_at(net, parameter.path), "get_parameters", ast.Load()), [], [])
         return [ast.For(ast.Name("parameter", ast.Store()), every, [_untrained(ast.Name("parameter", ast.Load()))], [])]
 
-    def _parameter(self, net: str, held: HeldParameter) -> ast.Attribute:
+    def _parameter(self, net: str, parameter: ModuleParameter) -> ast.Attribute:
         """One parameter of a module, by MindSpore's name."""
-        row = self.definitions.torch_base(held.cls)
+        row = self.definitions.torch_base(parameter.cls)
         states = {state.torch: state.mindspore for state in row.state} if row is not None else {}
-        return ast.Attribute(_at(net, held.path), states.get(held.name, held.name) or held.name, ast.Load())
+        return ast.Attribute(
+            _at(net, parameter.path), states.get(parameter.name, parameter.name) or parameter.name, ast.Load()
+        )
 
 
 def _child(parent: ast.expr, name: str) -> ast.expr:

@@ -226,7 +226,7 @@ def with_other(value: Value, other: Value | None) -> Value:
 
 
 class NotConstant(Exception):
-    """The value cannot be told without running the script."""
+    """The value is not known without running the script."""
 
 
 def weight(value: Value | None) -> int:
@@ -242,9 +242,9 @@ def weight(value: Value | None) -> int:
             else ()
         )
         if isinstance(found, Constant):
-            held = found.value
-            total += len(held) // 64 if isinstance(held, (str, bytes)) else 0
-            total += held.bit_length() // 64 if isinstance(held, int) else 0
+            content = found.value
+            total += len(content) // 64 if isinstance(content, (str, bytes)) else 0
+            total += content.bit_length() // 64 if isinstance(content, int) else 0
         total += len(inner)
         waiting += islice(inner, LARGEST)
     return total
@@ -274,7 +274,7 @@ def _plain(value: Value) -> Any:
 
 
 def known(value: Value | None, default: Any = None) -> Any:
-    """The Python value, or the default where it cannot be told."""
+    """The Python value, or the default where it is not known."""
     try:
         return plain(value)
     except NotConstant:
@@ -282,7 +282,7 @@ def known(value: Value | None, default: Any = None) -> Any:
 
 
 def is_known(value: Value | None) -> bool:
-    """Whether the value can be told."""
+    """Whether the value is known."""
     try:
         plain(value)
     except NotConstant:

@@ -149,10 +149,10 @@ def _method(
         return _loader_inside(values) or Value()
     family, name = _family(value)
     if not family and not (names.is_library(name) and names.is_class(name)):
-        told = names.telling_method(method) or _by_habit(node, method)
-        if told is None and not names.is_library(name):
+        guessed = names.telling_method(method) or _by_habit(node, method)
+        if guessed is None and not names.is_library(name):
             return _loader_inside(values) or Value()
-        family, name = (told, "") if told else ("", name)
+        family, name = (guessed, "") if guessed else ("", name)
     qualified, row = names.method_row(family, name, method)
     if row is None and isinstance(value, ScriptObject) and method not in names.MODULE_METHODS:
         return _loader_inside(values) or Value()  # a method that a class of the script gets elsewhere
@@ -169,8 +169,8 @@ def _method(
 
 def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope, values: list[Value]) -> Value:
     if name == "getattr" and len(values) >= 2 and isinstance(known(values[1]), str):
-        held = attribute(interpreter, values[0], known(values[1]))
-        return values[2] if type(held) is Value and len(values) > 2 else held
+        value = attribute(interpreter, values[0], known(values[1]))
+        return values[2] if type(value) is Value and len(values) > 2 else value
     if name == "hasattr" and len(values) == 2 and isinstance(values[0], ParsedArguments):
         return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
     if name == "super":

@@ -429,7 +429,7 @@ def _is_object(value: Value) -> bool:
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a condition holds; None where that cannot be told."""
+    """Whether a condition holds; None where that is not known."""
     if isinstance(value, Constant):
         return bool(value.value)
     if isinstance(value, ListValue):

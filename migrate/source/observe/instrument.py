@@ -1,7 +1,7 @@
 """A function rewritten so that it reports which of its statements run, and what its expressions are.
 
 Python's source does not say whether `x` is a tensor or a number, nor which class `norm_layer` stands for. So the
-model is built and run once more with functions that tell: every statement that is reached, and the value of every
+model is built and run once more with functions that report: every statement that is reached, and the value of every
 expression, by the number of its node in the file. Nothing is imported from a framework here.
 """
 
@@ -48,20 +48,20 @@ class _Reporting(ast.NodeTransformer):
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements, each after a report that it is reached."""
-        told: list[ast.stmt] = []
+        reporting: list[ast.stmt] = []
         for index, statement in enumerate(body):
             docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
             if not docstring and not isinstance(statement, (ast.Global, ast.Nonlocal)):
                 report = ast.Expr(self.report(REACHED, statement))
-                told.append(ast.copy_location(report, statement))
+                reporting.append(ast.copy_location(report, statement))
             if isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Subscript):
                 there = copy.deepcopy(statement.target)
                 there.ctx = ast.Load()
-                told.append(ast.copy_location(ast.Expr(self.report(VALUE, statement.target, there)), statement))
+                reporting.append(ast.copy_location(ast.Expr(self.report(VALUE, statement.target, there)), statement))
             if sliced(statement):
-                told.append(ast.copy_location(ast.Expr(self._emptiness(statement.targets[0])), statement))
-            told.append(self.visit(statement))
-        return told
+                reporting.append(ast.copy_location(ast.Expr(self._emptiness(statement.targets[0])), statement))
+            reporting.append(self.visit(statement))
+        return reporting
 
     def _emptiness(self, target: ast.expr) -> ast.Call:
         """A report, for a slice that is written to, of whether nothing is in it."""
@@ -102,10 +102,10 @@ class _Reporting(ast.NodeTransformer):
             return node  # they look at the frame that calls them
         function = node.func
         inner: Any = self.generic_visit(function) if isinstance(function, ast.Attribute) else self.visit(function)
-        told = self.report(CALL, function, inner)
+        callee = self.report(CALL, function, inner)
         arguments = [self._argument(argument) for argument in node.args]
         keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
-        return ast.copy_location(ast.Call(told, arguments, keywords), node)
+        return ast.copy_location(ast.Call(callee, arguments, keywords), node)
 
     def _argument(self, node: ast.expr) -> ast.expr:
         """An argument of a call; of `*sizes`, for a variable, also how many there are, reported for the star."""
@@ -115,8 +115,8 @@ class _Reporting(ast.NodeTransformer):
         length = ast.Call(
             ast.Name("getattr", ast.Load()), [there, ast.Constant("__len__"), ast.Name("int", ast.Load())], []
         )
-        told = self.report(VALUE, node, ast.Call(length, [], []))
-        both = ast.Tuple([told, self.visit(node.value)], ast.Load())
+        count = self.report(VALUE, node, ast.Call(length, [], []))
+        both = ast.Tuple([count, self.visit(node.value)], ast.Load())
         node.value = ast.Subscript(both, ast.Constant(1), ast.Load())
         return node
 

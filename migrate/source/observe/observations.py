@@ -218,7 +218,7 @@ class SetNumber:
 
 
 @dataclass(frozen=True)
-class HeldParameter:
+class ModuleParameter:
     """A parameter by the module that holds it, and that one's class; every one of the module's where it has no name."""
 
     path: tuple[Step, ...]
@@ -244,8 +244,8 @@ class Changes:
     children: tuple[Placed, ...] = ()
     numbers: tuple[SetNumber, ...] = ()
     drawn: tuple[DrawnBy, ...] = ()
-    tied: tuple[tuple[HeldParameter, HeldParameter], ...] = ()  # the parameter that went, and that in its place
-    frozen: tuple[HeldParameter, ...] = ()
+    tied: tuple[tuple[ModuleParameter, ModuleParameter], ...] = ()  # the parameter that went, and that in its place
+    frozen: tuple[ModuleParameter, ...] = ()
     missed: tuple[str, ...] = ()
 
 
@@ -302,7 +302,7 @@ CLASSES: dict[str, Any] = {
             Made,
             Placed,
             SetNumber,
-            HeldParameter,
+            ModuleParameter,
             DrawnBy,
             Changes,
         ),
@@ -468,7 +468,7 @@ class Observations:
         self.functions = [Function(f["file"], f["module"], f["name"], f["line"]) for f in report["functions"]]
         self.files: dict[str, str] = report.get("files", {})  # of modules whose classes were seen
         self.beside: dict[str, str] = report.get("beside", {})  # of the other modules of their packages
-        self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of theirs
+        self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of other modules
         self.root = from_json(report["root"])  # how the model is made
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
         self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}

@@ -1,7 +1,7 @@
 """What somebody's own function changed in a module that it had made: `model.fc = nn.Linear(512, 10)`, frozen layers.
 
-A module is told by the call that made it, which knows nothing of this. A child that began to exist after that call was
-over has been put in place; what else is different shows beside a module that the same call makes anew.
+A module is described by the call that made it, which knows nothing of this. A child that began to exist after that call
+was over has been put in place; what else is different shows next to a module that the same call makes anew.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from .observations import Changes, DrawnBy, HeldParameter, Made, Placed, SetNumber, Step
+from .observations import Changes, DrawnBy, Made, ModuleParameter, Placed, SetNumber, Step
 from .torch_construction import ConstructionLog, Drawn, MakingCall
 from .torch_values import is_torch
 
@@ -35,12 +35,12 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
         return None, Changes(tuple(children))
     outside = {_text(path) for path, _ in placed}
     elsewhere = {name for name, part in module.named_modules(remove_duplicate=False) if id(part) in given}
-    theirs = _Beside(module, fresh, {*outside, *elsewhere})
-    frozen, missed = [*theirs.frozen()], [*theirs.missed(log)]
+    compared = _Comparison(module, fresh, {*outside, *elsewhere})
+    frozen, missed = [*compared.frozen()], [*compared.missed(log)]
     instead: Made | None = None
     numbers: list[SetNumber] = []
     layers: dict[str, dict[str, tuple[Any, Any]]] = {}
-    for path, key, value, before, of_torch in theirs.numbers(log):
+    for path, key, value, before, of_torch in compared.numbers(log):
         if of_torch:
             layers.setdefault(path, {})[key] = (value, before)
         else:
@@ -58,7 +58,7 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
     drawn: list[DrawnBy] = []
     for path, one in _drawn_after(log, module, made):
         if any(path == part or path.startswith(f"{part}.") for part in (*outside, *elsewhere) if part):
-            continue  # a module that is told by itself
+            continue  # a module that is described by itself
         first = any(log.begun.get(id(child), 0) > one.began for _, child in placed)
         call = _drawing(log, _steps(module, path), one, first=first)
         if isinstance(call, str):
@@ -69,8 +69,8 @@ def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[
         tuple(children),
         tuple(numbers),
         tuple(drawn),
-        tuple((_held(log, module, name), _held(log, module, of)) for name, of in theirs.tied()),
-        tuple(_held(log, module, f"{path}.{leaf}") for path, leaf in frozen),
+        tuple((_parameter_of(log, module, name), _parameter_of(log, module, of)) for name, of in compared.tied()),
+        tuple(_parameter_of(log, module, f"{path}.{leaf}") for path, leaf in frozen),
         tuple(missed),
     )
 
@@ -90,8 +90,8 @@ def _placed(
             yield from _placed(log, child, made, given, here)
 
 
-class _Beside:
-    """A module beside one that the same call made anew, apart from the children at some paths."""
+class _Comparison:
+    """A module next to one that the same call made anew, apart from the children at some paths."""
 
     def __init__(self, module: nn.Module, fresh: nn.Module, outside: set[str]) -> None:
         self.module, self.fresh, self.outside = module, fresh, outside
@@ -126,13 +126,13 @@ class _Beside:
 
     def missed(self, log: ConstructionLog) -> Iterator[str]:
         """In words, modules that are gone or of another class."""
-        theirs = dict(self.module.named_modules(remove_duplicate=False))
+        modules = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             if not self.inside(path):
                 continue
-            other = theirs.get(path)
+            other = modules.get(path)
             if other is None:
-                if path.rpartition(".")[0] in theirs:
+                if path.rpartition(".")[0] in modules:
                     yield f"{path} was removed after the model was made"
             elif type(other) is not type(part):
                 kinds = log.names.name(type(part)), log.names.name(type(other))
@@ -140,9 +140,9 @@ class _Beside:
 
     def numbers(self, log: ConstructionLog) -> Iterator[tuple[str, str, Any, Any, bool]]:
         """What was set to another number: path, attribute, its value, that which the call gave, whether of torch's."""
-        theirs = dict(self.module.named_modules(remove_duplicate=False))
+        modules = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
-            other = theirs.get(path)
+            other = modules.get(path)
             if other is None or type(other) is not type(part) or not self.inside(path):
                 continue
             values = log.numbers.get(id(other), {})
@@ -183,8 +183,8 @@ def _anew(made: MakingCall) -> nn.Module | None:
 
 
 def _made_with(log: ConstructionLog, layer: nn.Module, settings: Mapping[str, Any]) -> Made | None:
-    """One of torch's own layers, told as if it were made with other settings; None where that would be another layer,
-    or one whose parameters train again."""
+    """One of torch's own layers as if it were made with other settings; None where that would be another layer, or one
+    whose parameters train again."""
     _, cls, args, kwargs = log.creations.get(id(layer), (None, None, (), {}))
     if cls is not type(layer) or any(not parameter.requires_grad for parameter in layer.parameters()):
         return None
@@ -221,10 +221,10 @@ def _steps(module: nn.Module, path: str) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-def _held(log: ConstructionLog, module: nn.Module, name: str) -> HeldParameter:
+def _parameter_of(log: ConstructionLog, module: nn.Module, name: str) -> ModuleParameter:
     """A parameter by the module that holds it, and that one's class; every one of it where the name ends with a dot."""
     path, _, leaf = name.lstrip(".").rpartition(".") if name.strip(".") else ("", "", "")
-    return HeldParameter(_steps(module, path), leaf, log.names.name(type(module.get_submodule(path))))
+    return ModuleParameter(_steps(module, path), leaf, log.names.name(type(module.get_submodule(path))))
 
 
 def _drawn_after(log: ConstructionLog, module: nn.Module, made: MakingCall) -> Iterator[tuple[str, Drawn]]:

@@ -35,14 +35,14 @@ from .observations import (
 )
 from .torch_values import PLAIN, Names, configurations, fields_of, is_torch, record_of
 
-# parameters of functions that may load trained weights: what such a function builds is told by its class
+# parameters of functions that may load trained weights: what such a function builds is described by its class
 LOADS = {"pretrained", "weights"}
-Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
+Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object (so that it stays), what made it, and of what
 INITIALIZERS = "torch.nn.init."
 IN_PLACE = {
     f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
 }
-FEW = 4  # distinct constants that are told of one expression
+FEW = 4  # distinct constants that are reported of one expression
 OFTEN = 1000  # times that an expression is looked at, and from then on every so many
 
 
@@ -86,15 +86,17 @@ class ConstructionLog:
         self.begun: dict[int, int] = {}  # objects that classes made -> the order in which that began
         self.ended: dict[int, int] = {}  # the same -> when that was over
         self.handed: dict[int, int] = {}  # modules that functions built -> when the last of these was over
-        self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they held before it ran
+        self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they had before it ran
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
         self.running = False  # whether the model runs by now, and is not being built
         self.records: dict[str, Record] = {}  # classes of what forward makes to hold tensors
         self.drawings = 0  # calls that gave a tensor other values
         self.redrawn: dict[int, int] = {}  # where tensors lie -> when they were last given other values
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
-        self.telling: set[int] = set()  # objects whose making is being told
-        self.taking = 0  # the module whose parent is being told: what that is given of it is told by its own making
+        self.describing: set[int] = set()  # objects whose making is being described
+        self.taking = (
+            0  # the module whose parent is being described: what that is given of it is described by its own making
+        )
         self.count: Iterator[int] = itertools.count()
         self.names = Names()
 
@@ -151,7 +153,7 @@ class ConstructionLog:
     def made(self, value: Any, *, root: bool = False) -> Any:
         """How to make a value anew: a construction (see observations.py), or a constant itself.
 
-        root: it is the model itself, which is told by its class; a module inside by the function that builds it.
+        root: it is the model itself, which is described by its class; a module inside by the function that builds it.
         """
         if isinstance(value, PLAIN):
             return value
@@ -166,14 +168,14 @@ class ConstructionLog:
             return EnumMember(self.names.name(type(value)), value.name)
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
             return Reference(self.names.name(value))
-        if id(value) in self.telling and self.taking != id(value):
+        if id(value) in self.describing and self.taking != id(value):
             return Unknown(f"{self.names.kind(value)} that is made of what is made of it")
-        before = set(self.telling)
-        self.telling.add(id(value))
+        before = set(self.describing)
+        self.describing.add(id(value))
         try:
             return self._made_by_call(value, root=root)
         finally:
-            self.telling = before
+            self.describing = before
 
     def _made_by_call(self, value: Any, *, root: bool) -> Any:
         if id(value) in self.parents and not root and self.taking != id(value):
@@ -242,8 +244,8 @@ class ConstructionLog:
 
     def classes_seen(self) -> set[str]:
         """The names of the classes that were called, or were the value of an expression."""
-        kinds = {kind for told in self.kinds.values() for kind in told}
-        called = {name for told in self.called.values() for name in told}
+        kinds = {kind for seen in self.kinds.values() for kind in seen}
+        called = {name for seen in self.called.values() for name in seen}
         classes = {kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what == "class"}
         return called | classes | {kind.cls for kind in kinds if isinstance(kind, ObjectKind)}
 

@@ -33,10 +33,10 @@ from .observations import (
 from .torch_simplified_transformers import simplified_names
 
 PLAIN = (bool, int, float, str, type(None))
-LONG = 60  # items of a list whose kinds are told
-MANY = 20  # keys of a dictionary that are told
+LONG = 60  # items of a list whose kinds are reported
+MANY = 20  # keys of a dictionary that are reported
 DICTIONARIES = (dict, OrderedDict, defaultdict)  # and no class that somebody made of one
-DEEP = 2  # levels of a list that are told
+DEEP = 2  # levels of a list that are reported
 BUILT_IN = {
     "builtins._VariableFunctionsClass.": "torch.",
     "torch._VariableFunctionsClass.": "torch.",
@@ -76,8 +76,8 @@ class Names:
             inside = dict.fromkeys(self.kind(item, deep - 1) for item in some) if deep else {}
             return SequenceKind(type(value).__name__, tuple(inside))
         if type(value) in DICTIONARIES and all(isinstance(key, str) for key in value):
-            told = value.items() if deep and len(value) <= MANY else ()
-            return DictKind(tuple((key, self.kind(item, deep - 1)) for key, item in told))
+            entries = value.items() if deep and len(value) <= MANY else ()
+            return DictKind(tuple((key, self.kind(item, deep - 1)) for key, item in entries))
         if isinstance(value, torch.dtype):
             return DtypeKind()
         if callable(value) and hasattr(value, "__name__"):
@@ -128,9 +128,9 @@ def is_torch(cls: type) -> bool:
 
 def public(name: str) -> str:
     """The name under which one calls what torch builds in."""
-    for ours, theirs in BUILT_IN.items():
-        if name.startswith(ours):
-            return theirs + name.removeprefix(ours)
+    for built_in, offered in BUILT_IN.items():
+        if name.startswith(built_in):
+            return offered + name.removeprefix(built_in)
     return name
 
 
@@ -150,7 +150,7 @@ def defining(cls: type, method: Any) -> tuple[type, str]:
 
 
 def documented_names() -> dict[int, tuple[Any, str]]:
-    """The objects that the mapping table names, which are held, with the name of their row, or an alias."""
+    """The objects that the mapping table names, with the name of their row, or an alias."""
     found: dict[int, tuple[Any, str]] = {}
     for row in table.rows():
         for name in (row.torch, *row.aliases):

@@ -52,7 +52,7 @@ class Unwritable(Exception):
 
 
 class Stage(IntEnum):
-    """When a handler is asked: of a statement in this order, of an expression in the last."""
+    """When a handler is called: for a statement in this order, for an expression in the last."""
 
     IN_PLACE = 1  # what writes into tensors
     GRAPH_MODE = 2  # what Graph mode does not compile
@@ -162,8 +162,8 @@ class Program(SourceFiles, ABC):
 
     @abstractmethod
     def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> ast.expr | None:
-        """A constant of a module of theirs: its new name, or the value that it was `seen` to be where the file that
-        defines it says another; None for anything else."""
+        """A constant of a module of the program: its new name, or the value that it was `seen` to be where its file
+        says another; None for anything else."""
 
     def row(self, name: str) -> Row | None:
         """The row by which a call is translated; for a class of the program that is made as its base of torch's is,

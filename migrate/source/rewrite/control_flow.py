@@ -49,8 +49,9 @@ def select_branches(function: ast.FunctionDef, missing: Missing, *, entered: boo
 
     Of an `if` with two branches of which one never ran, the other takes its place; one without `else` stays a question,
     so that it is answered anew with other arguments. Where a tensor's value decides, what did not run may run with
-    other inputs: that is missing, and told. Where an input's shape decides, a comment says what was always so. entered:
-    whether the function is the model's own `forward`.
+    other inputs: that is missing, and reported. Where an input's shape decides, a comment says what was always so.
+
+    entered: whether the function is the model's own `forward`.
     """
     values, inputs = ValueDependence(function), InputDependence(function, entered=entered)
     return _Pruning(values, inputs, missing, function.name == "__init__").block(function.body)
@@ -80,7 +81,7 @@ class _Pruning:
             if isinstance(statement, (ast.For, ast.While)):
                 statement.orelse = self.block(statement.orelse)
             if not body and isinstance(statement, ast.While) and self.values.decides(statement.test):
-                body = [self.untold(statement, "a loop that did not run")]
+                body = [self.unseen(statement, "a loop that did not run")]
             statement.body = body
             return [*notes, statement] if statement.body else notes
         if isinstance(statement, ast.Try):
@@ -102,9 +103,9 @@ class _Pruning:
         """An `if` with what is left of its branches."""
         if self.values.decides(statement.test):
             if not self.ran(statement.body) and not all(isinstance(inner, SIMPLE) for inner in statement.body):
-                body = [self.untold(statement, "a branch that did not run")]
+                body = [self.unseen(statement, "a branch that did not run")]
             elif statement.orelse and not self.ran(statement.orelse):
-                other = [self.untold(statement, "a branch that did not run")]
+                other = [self.unseen(statement, "a branch that did not run")]
         elif not self.ran(statement.orelse) and statement.orelse:
             return [*self.said(statement.orelse, statement, always=True), *body]  # the test was always true
         elif not self.ran(statement.body):
@@ -125,7 +126,7 @@ class _Pruning:
         """Whether any of some statements was reached."""
         return any(map(reached, body))
 
-    def untold(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
+    def unseen(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
         """What stands for statements whose run was not seen."""
         return self.missing(statement, f"{what}: a tensor's value decides, in {ast.unparse(statement.test)}")
 
@@ -302,7 +303,7 @@ def _read(node: ast.expr, context: Context) -> ast.expr | None:
     before = context.strict
     context.strict = True
     try:
-        _tell(node, context)
+        _resolve_names(node, context)
         found: ast.expr = context.visit(copy.deepcopy(node))
     except Unwritable:
         return None
@@ -311,17 +312,17 @@ def _read(node: ast.expr, context: Context) -> ast.expr | None:
     return found
 
 
-def _tell(node: ast.expr, context: Context) -> None:
+def _resolve_names(node: ast.expr, context: Context) -> None:
     """Note what the names in an expression stand for; raises CannotWrite where they stand for something unknown."""
     resolve = context.program.names(context.file).name
     calls = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
-    told: set[int] = set()
+    resolved: set[int] = set()
     for inner in ast.walk(node):
-        if not isinstance(inner, (ast.Name, ast.Attribute)) or id(inner) in told:
+        if not isinstance(inner, (ast.Name, ast.Attribute)) or id(inner) in resolved:
             continue
         name = resolve(inner)
         if name:
-            told |= {id(part) for part in ast.walk(inner)}
+            resolved |= {id(part) for part in ast.walk(inner)}
         called = id(inner) in calls
         if not name.startswith("torch."):
             if (name and name.partition(".")[0] not in ("math", "functools")) or (called and not _built_in(inner)):
@@ -417,10 +418,10 @@ def _picked(loop: ast.stmt) -> list[ast.stmt]:
         return []
     match test:
         case ast.Compare(left=ast.Name(id=left), ops=[ast.Eq()], comparators=[wanted]) if left == number:
-            known, asked = constants_of(test.left), constants_of(wanted)
+            known, picked = constants_of(test.left), constants_of(wanted)
         case _:
             return []
-    if not known or not asked or not set(asked) <= set(known) or not is_pure(wanted):
+    if not known or not picked or not set(picked) <= set(known) or not is_pure(wanted):
         return []
     if any(isinstance(node, (ast.Break, ast.Continue, ast.Return)) for part in body for node in ast.walk(part)):
         return []

@@ -1,7 +1,7 @@
 """What is looked up and always the same: entries of tables, constants of modules, how torch or a package is set.
 
 An object such as `ACT2FN` in `ACT2FN["gelu"]` is a library's way to a function, a class or a layer, and no part of the
-model that asked it. Where it always gave the same one, that is written in its place.
+model that uses it. Where it always gave the same one, that is written in its place.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from .row_calls import with_initial_values, write_call
 @handles(syntax=[ast.Call, ast.Subscript])
 def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr | None:
     """The function, class or new layer that an object at the file's top gave; None for anything else."""
-    asked = _asked(node)
+    owner = _looked_in(node)
     kinds = kinds_of(node)
-    if asked is None or asked.id in context.local or len(kinds) != 1 or not _is_object(asked, context):
+    if owner is None or owner.id in context.local or len(kinds) != 1 or not _is_object(owner, context):
         return None
     (kind,) = kinds
     if isinstance(kind, CallableKind) and kind.what != "partial" and kind.name in context.program.translated:
@@ -36,14 +36,14 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
     return _layer(kind.cls, context) if isinstance(kind, ModuleKind) else None
 
 
-def _asked(node: ast.Call | ast.Subscript) -> ast.Name | None:
+def _looked_in(node: ast.Call | ast.Subscript) -> ast.Name | None:
     """The name in front: of `name[…]`, or of `name.method(…)`."""
     inner = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
     return inner if isinstance(inner, ast.Name) else None
 
 
-def _is_object(asked: ast.Name, context: Context) -> bool:
-    kinds = kinds_of(asked)
+def _is_object(owner: ast.Name, context: Context) -> bool:
+    kinds = kinds_of(owner)
     return len(kinds) == 1 and isinstance(kinds[0], ObjectKind) and not kinds[0].cls.startswith("torch.")
 
 
@@ -94,7 +94,7 @@ def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Call])
 def setting(node: ast.Call, context: Context) -> ast.expr | None:
-    """How a package is set, and what torch's modules are asked, as `hasattr(F, "scaled_dot_product_attention")`."""
+    """How a package is set, and what is asked of torch's modules, as `hasattr(F, "scaled_dot_product_attention")`."""
     callees = callees_of(node)
     plain = bool(callees) and not node.args and not node.keywords and context.program.settings.issuperset(callees)
     kinds = kinds_of(node.args[0]) if node.args else []

@@ -1,4 +1,4 @@
-"""What modules are told about their tensors: parameters, buffers, gradients; and how they are run."""
+"""What is said to modules of their tensors (parameters, buffers, gradients), and how they are run."""
 
 from __future__ import annotations
 

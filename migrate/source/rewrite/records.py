@@ -39,7 +39,7 @@ def record_of_value(records: Mapping[str, Record], kinds: Sequence[Kind]) -> Rec
 
 
 def as_plain_value(record: Record, call: ast.Call) -> ast.expr | None:
-    """The tuple or dictionary for a call of the class; None where it cannot be told which field is which."""
+    """The tuple or dictionary for a call of the class; None where it is not known which field is which."""
     fields = record.fields
     if any(isinstance(argument, ast.Starred) for argument in call.args) or len(call.args) > len(fields):
         return None

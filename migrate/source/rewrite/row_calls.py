@@ -259,7 +259,7 @@ def _constant(
 ) -> dict[str, ast.expr]:
     """Cross a value that is known; unless every one is wanted, what MindSpore's default is anyway is left out."""
     found = _value(row, argument, value, given).items()
-    return {key: expression(theirs, name) for key, theirs in found if every or not _is_default(row, key, theirs)}
+    return {key: expression(crossed, name) for key, crossed in found if every or not _is_default(row, key, crossed)}
 
 
 def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, ObservedArgument]) -> dict[str, Any]:
@@ -286,8 +286,8 @@ def _defaults(row: Row, argument: Argument, given: Mapping[str, ObservedArgument
     if not argument.to:
         return {}
     if argument.verb is None and not argument.values:
-        theirs = dict.fromkeys(argument.to, argument.default)
-        return {key: expression(value, name) for key, value in theirs.items() if not _is_default(row, key, value)}
+        crossed = dict.fromkeys(argument.to, argument.default)
+        return {key: expression(value, name) for key, value in crossed.items() if not _is_default(row, key, value)}
     if _as_window(argument):
         # of a class that is handed on, the call that gives the window gives this too: see through_variable
         return dict.fromkeys(argument.to, given["kernel_size"].node) if "kernel_size" in given else {}
@@ -364,7 +364,7 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
         if len(words) == len(node.keys):
             return {str(key): argument_of(value, context) for key, value in words.items()}
     entries = entries_of(node)
-    told = kinds_of(node)
+    whole = kinds_of(node)
     if entries is None or (
         not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
     ):
@@ -374,7 +374,7 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
     for key, kinds in entries.items():
         there: ast.expr = ast.Subscript(context.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
         if (
-            not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in told) and key != "inplace"
+            not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in whole) and key != "inplace"
         ):  # now and then
             if not isinstance(defaults.get(key), (bool, int, float, str)):
                 raise Unwritable(f"{row.torch} with {key} now and then in **{ast.unparse(node)}")

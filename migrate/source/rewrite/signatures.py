@@ -63,8 +63,8 @@ class SignatureRewriter(ast.NodeTransformer):
     def _of_parameter(self, node: ast.expr) -> ast.expr:
         """The default of a parameter, None for a class that nothing ever came to, and that the file does not have."""
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-        theirs = name in self.program.translated or name.startswith("torch.")
-        return ast.Constant(None) if name and not theirs and self.program.unseen(name) else self.default(node)
+        known = name in self.program.translated or name.startswith("torch.")
+        return ast.Constant(None) if name and not known and self.program.unseen(name) else self.default(node)
 
     def default(self, node: ast.expr) -> ast.expr:
         """A default: a class of torch's with torch's own defaults, also where `partial` gives some of them."""
@@ -111,7 +111,7 @@ class SignatureRewriter(ast.NodeTransformer):
         return found
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """A class of torch's as MindSpore's; one of theirs by the name that it has where it is defined."""
+        """A class of torch's as MindSpore's; one of the program's by the name that it has where it is defined."""
         return self.default(node) if self.value else self._class(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -244,19 +244,19 @@ def consumed_kwargs(function: ast.FunctionDef) -> list[ast.stmt]:
         return []
     rest = function.args.kwarg.arg
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
-    asked: list[ast.Call] = []
+    reads: list[ast.Call] = []
     names: list[object] = []
     for node in ast.walk(function):
         match node:
             case ast.Call(ast.Attribute(), [ast.Constant(name), _]) if _asks(node, rest):
-                asked.append(node)
+                reads.append(node)
                 names.append(name)
-    if len(uses) != len(asked) or len(set(names)) != len(names):
+    if len(uses) != len(reads) or len(set(names)) != len(names):
         return []
-    for call in asked:
+    for call in reads:
         assert isinstance(call.func, ast.Attribute)
         call.func.attr = "get"
-    return [node for node in ast.walk(function) if isinstance(node, ast.Expr) and node.value in asked]
+    return [node for node in ast.walk(function) if isinstance(node, ast.Expr) and node.value in reads]
 
 
 def _asks(call: ast.Call, rest: str) -> bool:
@@ -419,14 +419,14 @@ class _Body:
         return any(isinstance(inner, ast.Name) and inner.id in self.names for inner in ast.walk(node))
 
     def _looks(self, name: str) -> bool:
-        """Whether a function of theirs changes nothing of what it gets; what is known of no function counts as such."""
+        """Whether a function of the program changes nothing of what it gets; one that is not known counts as such."""
         name = f"{name.removeprefix('object ')}.__call__" if name.startswith("object ") else name
-        theirs = self.sources.functions.get(name.removeprefix("partial "))
-        if theirs is None or name in self.seen:
+        function = self.sources.functions.get(name.removeprefix("partial "))
+        if function is None or name in self.seen:
             return True
-        node = self.sources.node(theirs)
+        node = self.sources.node(function)
         inside = {*self.seen, name}
-        return node is not None and _Body(node, theirs.file, self.sources, self.everything, inside).only_looks()
+        return node is not None and _Body(node, function.file, self.sources, self.everything, inside).only_looks()
 
 
 class _Wrapper(_Body):
@@ -508,8 +508,8 @@ def _root(node: ast.expr) -> str:
 def _same_defaults(wrapper: ast.arguments, decorated: ast.arguments) -> bool:
     """Whether what a wrapper gives where it is given nothing is what its function would take."""
     known = {name: ast.unparse(default) for name, default in defaults_of(decorated).items()}
-    ours, theirs = ([item.arg for item in (*given.posonlyargs, *given.args)] for given in (wrapper, decorated))
-    by_place = dict(zip(ours, theirs, strict=False))
+    own, others = ([item.arg for item in (*given.posonlyargs, *given.args)] for given in (wrapper, decorated))
+    by_place = dict(zip(own, others, strict=False))
     defaults = defaults_of(wrapper).items()
     return all(known.get(name, known.get(by_place.get(name, ""))) == ast.unparse(default) for name, default in defaults)
 

@@ -122,7 +122,7 @@ def limits(node: ast.Call, context: Context) -> ast.expr:
 
 @handles(syntax=[ast.Attribute])
 def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`finfo(dtype).max`; what a tensor is asked that MindSpore's has not; a result that has a name in torch only."""
+    """`finfo(dtype).max`; an attribute that MindSpore's tensors have not; a result that has a name in torch only."""
     kinds = kinds_of(node.value)
     if kinds and all(isinstance(kind, ObjectKind) and kind.cls in LIMITS for kind in kinds):
         limit = constants_of(node)
@@ -169,7 +169,7 @@ class StridedSlices(ast.NodeTransformer):
 
 
 def _located(call: ast.Call) -> ast.Call:
-    """The call with places for what has none: that of the call, which no statement of theirs is told by."""
+    """The call with places for what has none: that of the call."""
     for inner in ast.walk(call):
         if isinstance(inner, (ast.expr, ast.keyword)) and not hasattr(inner, "lineno"):
             replacing(inner, call)

@@ -169,8 +169,8 @@ def _files(modules: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for module in modules:
         file = getattr(sys.modules.get(module), "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and _of_models(file):
-            found[module] = file
+        if isinstance(file, str) and file.endswith(".py") and _of_models(file) and Path(file).is_file():
+            found[module] = file  # torch.ops says that it is of a file that is nowhere
     return found
 
 

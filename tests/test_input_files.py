@@ -193,8 +193,7 @@ OWN = {  # what else the package opens for reading: nothing that a user, or a fi
     "parity/job deploy/output_files training/metrics "
     "training/recipe/schema training/run/launch",
     "checked before this process was started": "deploy/serving/mindspore_server_worker",
-    "Python has imported it, or would": "migrate/source/source_files migrate/source/observe/torch_observe_worker "
-    "migrate/model_spec",
+    "Python has imported it, or would": "migrate/source/observe/observations migrate/model_spec",
 }
 
 

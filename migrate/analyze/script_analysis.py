@@ -8,7 +8,7 @@ from pathlib import Path
 from ...errors import BadInput
 from ...mappings.aliases import find, row_of
 from ...mappings.rows import MISSING, NOT_RUN, Row
-from ..source.infer import library_objects
+from ..source import library_names
 from ..source.infer.abstract_values import LibraryUse
 from ..source.infer.interpreter import CERTAINTIES, DEFAULT, Interpreter
 from .operators import (
@@ -154,8 +154,8 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
         interpreter.read(script)
     except RecursionError:
         raise BadInput(f"{path}: nested too deeply to be read") from None
-    if not any(name in library_objects.FRAMEWORK for name in interpreter.libraries):
-        tops = ", ".join(library_objects.FRAMEWORK[:4])
+    if not any(name in library_names.FRAMEWORKS for name in interpreter.libraries):
+        tops = ", ".join(library_names.FRAMEWORKS[:4])
         raise BadInput(f"{path}: imports none of {tops}; give the script that trains, or a model as FILE.py:FUNCTION")
     uses = _uses(interpreter, mode, target)
     files = [module.scope.source.shown for module in interpreter.files.values() if module.scope.source.lines]

@@ -13,7 +13,7 @@ from typing import Any
 
 from ...mappings.aliases import restated, row_of
 from ..analyze.script_analysis import ScriptAnalysis
-from ..source.infer import library_objects as names
+from ..source import library_names as names
 from ..source.infer.abstract_values import (
     Constant,
     DictValue,
@@ -26,7 +26,6 @@ from ..source.infer.abstract_values import (
     known,
 )
 from ..source.infer.interpreter import CERTAINTIES, Interpreter
-from ..source.infer.library_objects import family_of_class
 from . import training_sections
 from .entries import (
     DATA,
@@ -172,7 +171,7 @@ def _makes_model(seen: LibraryUse) -> bool:
 
 def _own_models(interpreter: Interpreter) -> list[str]:
     """The classes of the script that it makes a model of."""
-    own = [made for made in interpreter.made if family_of_class(made.of) == names.MODULE and made.node is not None]
+    own = [made for made in interpreter.made if made.of.family() == names.MODULE and made.node is not None]
     own.sort(key=lambda made: CERTAINTIES.index(made.certainty or "uncalled"))
     for made in own:
         if made.source is None or made.node is None:

@@ -25,7 +25,7 @@ from ..source.infer.abstract_values import (
     plain,
 )
 from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
-from ..source.infer.library_objects import OPTIMIZER, SCHEDULE, family_of, is_class
+from ..source.library_names import OPTIMIZER, SCHEDULE, family_of, is_class
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
 RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")

@@ -10,7 +10,7 @@ from ...mappings import table
 from ...mappings.aliases import row_of
 from ...mappings.rows import Row
 from ..analyze.rewritten_call import SCHEDULES
-from ..source.infer import library_objects as names
+from ..source import library_names as names
 from ..source.infer.abstract_values import (
     Constant,
     DictValue,

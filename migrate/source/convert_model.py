@@ -56,10 +56,10 @@ class ProofInputs(NamedTuple):
 def start(model: str, shapes: Sequence[str], folder: Path, *, seed: int, batch: int, steps: int) -> ProofInputs:
     """Leave weights, and a batch of so many examples for each step, in a folder. Raises BadInput, WorkerFailed."""
     words = (str(folder), str(seed), str(batch), str(steps), *shapes)
-    told = model_spec.ask("source.observe.torch_proof_worker", model, "convert-model", *words)
+    report = model_spec.ask("source.observe.torch_proof_worker", model, "convert-model", *words)
     weights, inputs = (folder / name for name in PROOF_FILES)
-    outputs = told["outputs"]
-    plain = told["alone"] and len(outputs) == 1 and len(outputs[0]) == 2
+    outputs = report["outputs"]
+    plain = report["alone"] and len(outputs) == 1 and len(outputs[0]) == 2
     return ProofInputs(weights, None if outputs is None else inputs, plain)
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from .observe.instrument import definition
@@ -32,10 +31,7 @@ class Constant(NamedTuple):
     @property
     def value(self) -> Any:
         """The number, string or the like; None for what is computed."""
-        try:
-            return None if self.node.value is None else ast.literal_eval(self.node.value)
-        except (ValueError, TypeError, SyntaxError):
-            return None
+        return literal(self.node.value)[1]
 
 
 def plain(node: ast.AST) -> bool:
@@ -69,7 +65,7 @@ class SourceFiles:
     def tree(self, file: str) -> ast.Module:
         """The parsed file, with what its functions import among the imports of its top."""
         if file not in self.trees:
-            self.trees[file] = imports_at_top(ast.parse(Path(file).read_bytes()))
+            self.trees[file] = imports_at_top(self.facts.tree(file))
         return self.trees[file]
 
     def names(self, file: str) -> Imported:
@@ -92,7 +88,7 @@ class SourceFiles:
         return False
 
     def origin(self, file: str, name: str, far: int = FAR) -> Constant | None:
-        """Where a name of a file's top is given its value, also in a file of theirs that it imports from."""
+        """Where a name of a file's top is given its value, also in a file of the model that it imports from."""
         tree = self.tree(file)
         for node in tree.body:
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
@@ -117,12 +113,12 @@ class SourceFiles:
         return {name.rpartition(".")[2] for name in (*self.functions, *self.owners, *self.assigned)}
 
     def unseen(self, name: str) -> bool:
-        """Whether a class or function, of theirs or of torch's, was neither a value nor called."""
+        """Whether a class or function, of the model's packages or of torch's, was neither a value nor called."""
         packages = {"torch", *(module.partition(".")[0] for module in self.modules)}
-        return name.partition(".")[0] in packages and name not in self.assigned and name not in self.facts.seen()
+        return name.partition(".")[0] in packages and name not in self.assigned and name not in self.facts.seen
 
     def signature(self, name: str) -> ast.arguments | None:
-        """What a function or a class of theirs takes; None for a class that is made as torch's is."""
+        """What a function or a class of the model takes; None for a class that is made as torch's is."""
         for owner in (name, *self.facts.bases(name)):
             found = self.functions.get(f"{owner}.__init__") or self.functions.get(owner)
             node = None if found is None else self.node(found)
@@ -131,7 +127,7 @@ class SourceFiles:
         return None
 
     def parameters(self, name: str) -> list[str]:
-        """What a function or a class of theirs takes by position."""
+        """What a function or a class of the model takes by position."""
         takes = self.signature(name)
         return [] if takes is None else [argument.arg for argument in takes.args if argument.arg != "self"]
 
@@ -215,17 +211,56 @@ def imports_at_top(tree: ast.Module) -> ast.Module:
     """The file, where every import inside of a function stands at its end instead: MindSpore compiles none inside."""
     moved: list[ast.stmt] = []
     for function in [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]:
-        for node in ast.walk(function):
-            for field in ("body", "orelse", "finalbody"):
-                block = getattr(node, field, None)
-                if not isinstance(block, list):
-                    continue
-                for index, statement in enumerate(block):
-                    if isinstance(statement, (ast.Import, ast.ImportFrom)):
-                        moved.append(statement)
-                        block[index] = ast.copy_location(ast.Pass(), statement)
+        for block in (block for node in ast.walk(function) for block in blocks_of(node)):
+            for index, statement in enumerate(block):
+                if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                    moved.append(statement)
+                    block[index] = ast.copy_location(ast.Pass(), statement)
     tree.body += moved
     return tree
+
+
+def blocks_of(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    """The blocks of statements right inside a statement, without those of exceptions."""
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            yield block
+
+
+class _Substitution(ast.NodeTransformer):
+    def __init__(self, change: Callable[[ast.AST], ast.AST | None]) -> None:
+        self.change = change
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self.change(node) or self.generic_visit(node)
+
+
+def substitute(tree: ast.AST, change: Callable[[ast.AST], ast.AST | None]) -> Any:
+    """A tree with what `change` gives in the place of the nodes for which that is not None; in place."""
+    return _Substitution(change).visit(tree)
+
+
+def literal(node: ast.expr | None) -> tuple[bool, Any]:
+    """Whether an expression is a number, a string, or a list or the like of these as it stands, and its value."""
+    try:
+        return (False, None) if node is None else (True, ast.literal_eval(node))
+    except (ValueError, TypeError, SyntaxError):
+        return False, None
+
+
+def all_parameters(takes: ast.arguments) -> list[ast.arg]:
+    """Everything that a function takes, `*args` and `**kwargs` last."""
+    named = [*takes.posonlyargs, *takes.args, *takes.kwonlyargs]
+    return [*named, *(item for item in (takes.vararg, takes.kwarg) if item is not None)]
+
+
+def defaults_of(takes: ast.arguments) -> dict[str, ast.expr]:
+    """The parameters that have a default, and these."""
+    plain = [item.arg for item in (*takes.posonlyargs, *takes.args)]
+    words = zip((item.arg for item in takes.kwonlyargs), takes.kw_defaults, strict=True)
+    positional = zip(plain[len(plain) - len(takes.defaults) :], takes.defaults, strict=True)
+    return {**dict(positional), **{name: default for name, default in words if default is not None}}
 
 
 def local_names(function: ast.AST) -> Iterator[str]:
@@ -246,11 +281,7 @@ def short(name: str) -> str:
 
 def none_anyway(takes: ast.arguments, name: str) -> bool:
     """Whether a parameter is None where nothing is given for it, or is one of `**kwargs`."""
-    plain = [*takes.posonlyargs, *takes.args]
-    defaults = dict(zip(reversed([item.arg for item in plain]), reversed(takes.defaults), strict=False))
-    words = [item.arg for item in takes.kwonlyargs]
-    defaults |= {key: default for key, default in zip(words, takes.kw_defaults, strict=True) if default}
-    if name not in {*words, *(item.arg for item in plain)}:
+    if name not in {item.arg for item in (*takes.posonlyargs, *takes.args, *takes.kwonlyargs)}:
         return takes.kwarg is not None
-    default = defaults.get(name)
+    default = defaults_of(takes).get(name)
     return isinstance(default, ast.Constant) and default.value is None

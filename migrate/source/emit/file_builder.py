@@ -9,21 +9,19 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ....mappings.rows import Row
-from ..module_api import CONTAINERS, DROPPED
+from ..library_names import DROPPED
 from ..observe.instrument import first_line
-from ..observe.kinds import CallableKind, ModuleKind
-from ..observe.observations import Function, Observations
+from ..observe.observations import CallableKind, Function, ModuleKind, Observations, callees_of, functions_in, kinds_of
 from ..rewrite import control_flow, signatures
-from ..rewrite.context import Problem, Program, Reads, row_of
+from ..rewrite.context import Context, Problem, Program
 from ..rewrite.control_flow import fill_empty_blocks
 from ..rewrite.library_lookups import ChosenEntries
-from ..rewrite.rewriter import Rewriter
+from ..rewrite.records import empty_dataclass, fill_configurations, is_configuration
+from ..rewrite.rewriter import rewrite_function
 from ..rewrite.signatures import SignatureRewriter, names_in
-from ..source_files import OWN, Constant, SourceFiles, local_names, short
-from . import configurations
+from ..source_files import OWN, Constant, local_names, short
 from .imports import Imports, report_undefined, undefined
-from .model_function import ModelFunction, constructors_in
+from .model_function import ModelFunction
 from .unused_code import defines, tidy
 
 
@@ -34,21 +32,16 @@ class Emitted(NamedTuple):
     problems: list[Problem]
 
 
-class FileBuilder(SourceFiles):
+class FileBuilder(Program):
     """Collects the definitions of one model in the order in which they need each other."""
 
     def __init__(self, facts: Observations, renamed: Mapping[str, str]) -> None:
         super().__init__(facts)
         self.new_names = renamed
-        self.definitions: dict[str, ast.stmt] = {}
         self.configurations: list[str] = []
-        self.problems: list[Problem] = []
         self.wanted = self._wanted()
         taken = self._taken()
         self.head = Imports(taken)
-        self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
-        self.settings = frozenset(self.settings_functions())
-        self.reads: Reads = {}
         top = self.at_top()
         self.model = ModelFunction(self, top | OWN | set(renamed.values()), free="net" not in top)
 
@@ -64,9 +57,7 @@ class FileBuilder(SourceFiles):
     def _wanted(self) -> set[str]:
         """The functions that a model needs once its arguments are known: what makes and runs its modules, and what
         these call; how somebody's own functions came by the arguments is not."""
-        classes = {base for bases in self.facts.classes.values() for base in bases} | set(
-            constructors_in(self.facts.root)
-        )
+        classes = {base for bases in self.facts.classes.values() for base in bases} | set(functions_in(self.facts.root))
         waiting = [f"{name}{method}" for name in classes for method in ("", ".__init__", ".forward")]
         found: set[str] = set()
         while waiting:
@@ -74,14 +65,14 @@ class FileBuilder(SourceFiles):
             if name in found or name not in self.functions:
                 continue
             found.add(name)
-            node, file = self.node(self.functions[name]), self.functions[name].file
+            node = self.node(self.functions[name])
             for inner in ast.walk(node) if node is not None else ():
                 if isinstance(inner, ast.Call):
-                    for callee in self.facts.callees(file, inner):
+                    for callee in callees_of(inner):
                         plain = callee.removeprefix("partial ").removeprefix("module ")
                         waiting += [plain, f"{plain}.__init__", f"{plain}.forward"]
                 elif isinstance(inner, (ast.Name, ast.Attribute)):  # handed on, as in self.apply(self._init)
-                    kinds = self.facts.kinds(file, inner)
+                    kinds = kinds_of(inner)
                     functions = (kind for kind in kinds if isinstance(kind, CallableKind) and kind.what == "function")
                     waiting += [kind.name for kind in functions]
         return found
@@ -94,24 +85,6 @@ class FileBuilder(SourceFiles):
         """A name that is imported from a module."""
         return self.head.of(module, name)
 
-    def row(self, name: str) -> Row | None:
-        """The row by which a call is translated; for a class of the program that is made as its base of torch's is,
-        that one's."""
-        if name not in self.translated:
-            return row_of(name)
-        for base in self.facts.bases(name):
-            if base in self.translated:
-                if f"{base}.__init__" in self.translated:
-                    return None
-            else:
-                return None if base in CONTAINERS else row_of(base)
-        return None
-
-    def torch_base(self, name: str) -> Row | None:
-        """The row of the class of torch's that a class of modules is, or comes from."""
-        rows = (row_of(base) for base in self.facts.bases(name) if base not in self.translated)
-        return next((row for row in rows if row is not None), None)
-
     def python(self, file: str, name: str) -> str:
         """Note a name of Python's library for the imports, and define a constant of the file's top; its new name."""
         self.head.python(self.tree(file), name)
@@ -119,8 +92,8 @@ class FileBuilder(SourceFiles):
         return name if origin is None else self._constant(origin)
 
     def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> ast.expr | None:
-        """A constant of a module of theirs: its new name, or the value that it was `seen` to be where the file that
-        defines it says another; None for anything else."""
+        """A constant of a module of the program: its new name, or the value that it was `seen` to be where its file
+        says another; None for anything else."""
         if module not in self.all_files:
             return None
         origin = self.origin(self.all_files[module], name)
@@ -171,7 +144,7 @@ class FileBuilder(SourceFiles):
         for place, statement in enumerate(node.body):
             if isinstance(statement, ast.FunctionDef) and first_line(statement) in inner:
                 self._needed(file, statement)
-                found.body[place] = Rewriter(self, file).function(statement, statement.name)
+                found.body[place] = rewrite_function(statement, statement.name, Context(self, file))
         found.name = self.called(qualified)
         for name_node in ast.walk(found):
             if isinstance(name_node, ast.Name):
@@ -184,7 +157,7 @@ class FileBuilder(SourceFiles):
             return
         self.definitions[function.qualified] = ast.Pass()  # so that recursion ends
         self._needed(function.file, node)
-        made = self._translated(Rewriter(self, function.file), node, self.called(function.qualified))
+        made = self._translated(Context(self, function.file), node, self.called(function.qualified))
         del self.definitions[function.qualified]
         self.definitions[function.qualified] = made
 
@@ -194,9 +167,9 @@ class FileBuilder(SourceFiles):
         node = None if file is None else self.class_node(file, qualified.removeprefix(f"{module}."))
         if file is None or node is None:
             return
-        if configurations.is_configuration(qualified, node, self):
+        if is_configuration(qualified, node, self):
             self.configurations.append(qualified)
-            self.definitions[qualified] = configurations.empty_dataclass(qualified, self)
+            self.definitions[qualified] = empty_dataclass(qualified, self)
             return
         self.definitions[qualified] = ast.Pass()
         own = [base for base in node.bases if is_needed_base(self.names(file).name(base), self)]
@@ -210,9 +183,9 @@ class FileBuilder(SourceFiles):
                 if first in ran and (ran[first].qualified in self.wanted or is_property(statement)):
                     self._needed(file, statement)
                     name = "construct" if statement.name == "forward" else statement.name
-                    rewriter = Rewriter(self, file, qualified)
-                    body.append(self._translated(rewriter, statement, name))
-                    adds |= rewriter.adds
+                    context = Context(self, file, qualified)
+                    body.append(self._translated(context, statement, name))
+                    adds |= context.adds
             elif not is_dropped(statement):
                 body.append(self._attribute(file, statement))
         del self.definitions[qualified]
@@ -225,13 +198,11 @@ class FileBuilder(SourceFiles):
             self._named(file, decorator)
         self.definitions[qualified] = ast.ClassDef(self.called(qualified), bases, [], body or [ast.Pass()], kept)
 
-    def _translated(self, rewriter: Rewriter, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
+    def _translated(self, context: Context, node: ast.FunctionDef, name: str) -> ast.FunctionDef:
         """The function under another name, which raises where a decorator would have done something around it."""
-        found = rewriter.function(node, name)
+        found = rewrite_function(node, name, context)
         place = int(ast.get_docstring(found) is not None)
-        for decorator, text in signatures.effective_decorators(node, self, rewriter.file):
-            found.body.insert(place, ast.Expr(rewriter.missing(decorator, text)))
-        found.body[place:place] = signatures.notes(node, self, rewriter.file)
+        found.body[place:place] = signatures.decorator_notes(node, self, context.file, context.missing)
         return found
 
     def _attribute(self, file: str, statement: ast.stmt) -> ast.stmt:
@@ -247,7 +218,7 @@ class FileBuilder(SourceFiles):
             for name in names_in(statement.value, self.names(file).name):
                 self.define(name)
             self._named(file, statement.value)
-            static = control_flow.observe_statically(statement.value, Rewriter(self, file))
+            static = control_flow.observe_statically(statement.value, Context(self, file))
             statement.value = static or hints.default(statement.value)
         return statement
 
@@ -261,10 +232,10 @@ class FileBuilder(SourceFiles):
         """Define what a function calls or names, and what its defaults name."""
         for inner in ast.walk(node):
             if isinstance(inner, ast.Call):
-                for name in self.facts.callees(file, inner):
+                for name in callees_of(inner):
                     self._define_owner(name)
             if isinstance(inner, (ast.Name, ast.Attribute)):
-                for kind in self.facts.kinds(file, inner):
+                for kind in kinds_of(inner):
                     if isinstance(kind, CallableKind) and kind.what != "partial":
                         self._define_owner(kind.name)
                     elif isinstance(kind, ModuleKind):
@@ -289,7 +260,7 @@ class FileBuilder(SourceFiles):
 def build_file(facts: Observations, name: str, says: str) -> Emitted:
     """The whole file; name: of the function that makes the model. says: its docstring."""
     assembly, root = _assembled(facts, {})
-    module = next(constructors_in(facts.root), "").rpartition(".")[0]
+    module = next(functions_in(facts.root), "").rpartition(".")[0]
     first = (f"{module}.", f"{assembly.modules.get(module, module)}:")
     if new := unique_names(assembly.definitions, first, {name}):
         assembly, root = _assembled(facts, new)
@@ -307,7 +278,7 @@ def _assembled(facts: Observations, new_names: Mapping[str, str]) -> tuple[FileB
     assembly = FileBuilder(facts, new_names)
     root = assembly.model.expression(facts.root)
     more = [*assembly.model.shared.before, root]
-    configurations.fill(assembly.configurations, assembly, assembly.model.expression, more)
+    fill_configurations(assembly.configurations, assembly, assembly.model.expression, more)
     tidy(assembly.definitions, more)
     return assembly, root
 
@@ -341,7 +312,7 @@ def is_dropped(statement: ast.stmt) -> bool:
 
 
 def keep_cell_list(body: list[ast.stmt]) -> None:
-    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make it anew after ours."""
+    """SequentialCell runs the cells of a list that it makes in its own `__init__`: make it anew at the end."""
     for statement in body:
         calls = [node for node in ast.walk(statement) if isinstance(node, ast.Call)]
         own = [c for c in calls if isinstance(c.func, ast.Attribute) and c.func.attr == "__init__"]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-import functools
 import symtable
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from ..module_api import NOT_CONVERTED
-from ..observe.observations import Observations
-from ..rewrite.context import Definitions, Problem
-from .model_function import constructors_in
+from ..library_names import NOT_CONVERTED
+from ..observe.observations import constants_of, functions_in
+from ..rewrite.context import Problem, Program
+from .unused_code import defines
 
 SHORT = {"mindspore.nn": "nn", "mindspore.ops": "ops"}
 TYPING = ("Any", "Callable", "Dict", "List", "Optional", "Sequence", "Tuple", "Union")
@@ -79,10 +78,10 @@ class Imports:
         for module, names in sorted(self.imports.items()):
             kept = sorted(name for name in names if name.rpartition(" ")[2] in used)
             lines += [f"from {module} import {', '.join(kept)}"] if kept else []
-        ours = [line for line in lines if not line.split()[1].startswith(("mindspore", "numpy"))]
-        theirs = [line for line in lines if line.split()[1].startswith("mindspore")]
+        python = [line for line in lines if not line.split()[1].startswith(("mindspore", "numpy"))]
+        mindspore = [line for line in lines if line.split()[1].startswith("mindspore")]
         numpy = [line for line in lines if line.split()[1].startswith("numpy")]
-        blocks = ["from __future__ import annotations", "\n".join(ours), "\n".join(numpy + theirs)]
+        blocks = ["from __future__ import annotations", "\n".join(python), "\n".join(numpy + mindspore)]
         return "\n\n".join(filter(None, blocks)) + (f"\n\n\n{helpers}" if helpers else "")
 
 
@@ -117,7 +116,7 @@ class InlinedDefinitions:
         self.names[module, name] = called
         text = _file(module).read_text(encoding="utf-8")
         tree = ast.parse(text)
-        defined = {key: node for node in tree.body for key in _defines(node)}
+        defined = {key: node for node in tree.body for key in defines(node)}
         node = defined[name]
         own = {item.arg for item in ast.walk(node) if isinstance(item, ast.arg)}
         renamed = {name: called}
@@ -175,14 +174,6 @@ def _text(lines: list[str], node: ast.stmt, renamed: dict[str, str]) -> str:
     return "\n".join(lines[first - 1 : node.end_lineno])
 
 
-def _defines(node: ast.stmt) -> list[str]:
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-        return [node.name]
-    if isinstance(node, ast.Assign):
-        return [target.id for target in node.targets if isinstance(target, ast.Name)]
-    return []
-
-
 OF_MODULES = {"__name__", "__file__", "__doc__", "__module__", "__qualname__", "__class__"}
 
 
@@ -194,18 +185,18 @@ def undefined(text: str) -> set[str]:
     return {name for table in _tables(top) for name in _read(table)} - known
 
 
-def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Definitions) -> bool:
+def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Program) -> bool:
     """Put an error in the place of names that the file does not have, and note what uses them; returns whether there
     are any."""
     for key, node in {**definitions.definitions, "": maker}.items() if names else ():
-        kind = key or next(constructors_in(definitions.facts.root), "")
+        kind = key or next(functions_in(definitions.facts.root), "")
         module, _, own = kind.rpartition(":" if ":" in kind else ".")
         file = definitions.all_files.get(module, module if ":" in kind else "")
         if ":" in kind and _constant_from_reads(node, names, file, own, definitions):
             continue
         at = next((n.lineno for n in definitions.tree(file).body if getattr(n, "name", "") == own), 1) if file else 1
         where = own if key else f"what makes the {own}"
-        known = functools.partial(_constant, definitions.facts, file)
+        known = _constant
         replaced = _Undefined(names, definitions.name(NOT_CONVERTED), known)
         replaced.visit(node)
         for name in replaced.found:
@@ -213,21 +204,21 @@ def report_undefined(names: set[str], maker: ast.FunctionDef, definitions: Defin
     return bool(names)
 
 
-def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, definitions: Definitions) -> bool:
+def _constant_from_reads(node: ast.stmt, names: set[str], file: str, own: str, definitions: Program) -> bool:
     """Give a constant that is computed from such names the one value that it had wherever the file reads it."""
     if not isinstance(node, ast.Assign) or not names & {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}:
         return False
     reads = [n for n in ast.walk(definitions.tree(file)) if isinstance(n, ast.Name) and n.id == own]
-    told = [found for read in reads if (found := definitions.facts.constants(file, read)) is not None]
-    if not told or any(found != told[0] or len(found) != 1 for found in told):
+    values = [found for read in reads if (found := constants_of(read)) is not None]
+    if not values or any(found != values[0] or len(found) != 1 for found in values):
         return False
-    node.value = ast.Constant(told[0][0])
+    node.value = ast.Constant(values[0][0])
     return True
 
 
-def _constant(facts: Observations, file: str, node: ast.Name) -> ast.expr | None:
+def _constant(node: ast.Name) -> ast.expr | None:
     """The one number, string or the like that a name was wherever it was read."""
-    found = facts.constants(file, node)
+    found = constants_of(node)
     return ast.Constant(found[0]) if found is not None and len(found) == 1 else None
 
 

@@ -8,14 +8,29 @@ import functools
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ....mappings.rows import Row
-from ..module_api import CONTAINERS, NAMES, NOT_CONVERTED
-from ..observe.kinds import of_constant
-from ..rewrite.context import Definitions, ObservedArgument, Problem, Unwritable, set_receivers
-from ..rewrite.row_calls import bind_arguments, with_initial_values, write_call, write_reference
+from ..library_names import CONTAINERS, COUNTERPARTS
+from ..observe.observations import (
+    Changes,
+    Child,
+    DrawnBy,
+    EnumMember,
+    Items,
+    Made,
+    ModuleParameter,
+    Pairs,
+    Reference,
+    Step,
+    Unknown,
+    parts,
+)
+from ..rewrite.context import Problem, Program, Unwritable, set_receivers
+from ..rewrite.row_calls import bind_arguments, known_argument, with_initial_values, write_call, write_reference
+from ..source_files import short
 
 # a cell that was part of another keeps the names that its parameters had there, and one that came later has its own
 NAMED = """for name, parameter in net.parameters_and_names():
@@ -30,37 +45,38 @@ class ModelFunction:
     `net`. renamed: whether parameters have to be named once the model is whole.
     """
 
-    def __init__(self, definitions: Definitions, taken: Iterable[str], *, free: bool) -> None:
+    def __init__(self, definitions: Program, taken: Iterable[str], *, free: bool) -> None:
         self.definitions = definitions
         self.shared = SharedObjects(definitions.facts.root, taken, free=free)
         self.renamed = definitions.facts.taken_out
 
     def expression(self, value: Any, wanted: str = "") -> ast.expr:
-        """The expression for a value of the worker's report; see torch_construction.py.
+        """The expression for a value of the worker's report; see observations.py.
 
         wanted: the parameter that it goes to.
         """
-        if isinstance(value, Mapping):
-            if "call" in value:
-                if "changed" not in value:
-                    return self.shared.once(value, wanted, lambda: self._call(value))
-                self.renamed = self.renamed or set(value["changed"]) != {"drawn"}
-                after = functools.partial(self.changes, changed=value["changed"])
+        match value:
+            case Made(changes=None):
+                return self.shared.once(value, wanted, lambda: self._call(value))
+            case Made(changes=Changes() as changes):
+                self.renamed = self.renamed or replace(changes, drawn=()) != Changes()
+                after = functools.partial(self.changes, changes=changes)
                 return self.shared.changed(value, wanted, lambda: self._call(value), after)
-            if "child" in value:  # taken out of a module that is no part of the model
-                return _child(self.expression(value["of"]), value["child"])
-            if "of" in value:  # one of an Enum
-                self.definitions.define(value["of"])
-                return ast.Attribute(self._called(value["of"]), value["name"], ast.Load())
-            if "name" in value:
-                return self._named(value["name"])
-            for kind, node in (("tuple", ast.Tuple), ("list", ast.List)):
-                if kind in value:
-                    return node([self.expression(item) for item in value[kind]], ast.Load())
-            if "dict" in value:
-                pairs = [(self.expression(key), self.expression(item)) for key, item in value["dict"]]
-                return ast.Dict([key for key, _ in pairs], [item for _, item in pairs])
-            return self._missing(f"how this {value.get('unknown')} is made was not seen")
+            case Child(name, of):
+                return _child(self.expression(of), name)
+            case EnumMember(cls, name):
+                self.definitions.define(cls)
+                return ast.Attribute(self._called(cls), name, ast.Load())
+            case Reference(name):
+                return self._named(name)
+            case Items(kind, items):
+                node = ast.Tuple if kind == "tuple" else ast.List
+                return node([self.expression(item) for item in items], ast.Load())
+            case Pairs(pairs):
+                made = [(self.expression(key), self.expression(item)) for key, item in pairs]
+                return ast.Dict([key for key, _ in made], [item for _, item in made])
+            case Unknown(what):
+                return self._missing(f"how this {what} is made was not seen")
         return ast.parse(repr(value), mode="eval").body
 
     def function(self, name: str, root: ast.expr) -> ast.FunctionDef:
@@ -100,13 +116,14 @@ class ModelFunction:
         row = self.definitions.row(name) if name not in self.definitions.translated else None
         return self._called(name) if row is None else write_reference(row, {}, self.definitions.name)
 
-    def _call(self, value: Mapping[str, Any]) -> ast.expr:
-        name, args, kwargs = value["call"], value["args"], value["kwargs"]
+    def _call(self, made: Made) -> ast.expr:
+        name, args, kwargs = made.function, made.args, dict(made.kwargs)
         self.definitions.define(name)
-        if name == "functools.partial" and isinstance(args[0], Mapping) and "name" in args[0]:
-            row = self.definitions.row(args[0]["name"])
+        inner = args[0].name if args and isinstance(args[0], Reference) else ""
+        if name == "functools.partial" and inner:
+            row = self.definitions.row(inner)
             if row is not None:
-                return self._crossed(row, args[0]["name"], args[1:], kwargs, partial=True)
+                return self._crossed(row, inner, args[1:], kwargs, partial=True)
         row = self.definitions.row(name)
         if row is not None and name not in CONTAINERS:
             return self._crossed(row, name, args, kwargs)
@@ -114,17 +131,18 @@ class ModelFunction:
         words = [ast.keyword(key, self.expression(item, key)) for key, item in kwargs.items()]
         given = [self.expression(item, names[at] if at < len(names) else "") for at, item in enumerate(args)]
         found = ast.Call(self._called(name), given, words)
-        inner = args[0].get("name", "") if args and isinstance(args[0], Mapping) else ""
         set_receivers(found, [inner if name == "functools.partial" else name])
         return found
 
     def _crossed(
-        self, row: Row, name: str, args: list[Any], kwargs: Mapping[str, Any], *, partial: bool = False
+        self, row: Row, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], *, partial: bool = False
     ) -> ast.expr:
         """The call of the row's class, or of one of the program's that is made as its base is."""
         namer = self.definitions.name
         try:
-            given = bind_arguments(row, [self._given(a) for a in args], {k: self._given(v) for k, v in kwargs.items()})
+            positional = [known_argument(self.expression(value)) for value in args]
+            named = {key: known_argument(self.expression(value)) for key, value in kwargs.items()}
+            given = bind_arguments(row, positional, named)
             found = write_reference(row, given, namer) if partial else write_call(row, given, namer)
         except Unwritable as error:
             return self._missing(str(error))
@@ -136,60 +154,49 @@ class ModelFunction:
                 found.func = self._called(name)
         return found if partial else with_initial_values(row, found, namer)
 
-    def _given(self, value: Any) -> ObservedArgument:
-        """A value as an argument: numbers and tuples of them are known."""
-        node = self.expression(value)
-        try:
-            constant = ast.literal_eval(node)
-        except (ValueError, TypeError, SyntaxError):
-            return ObservedArgument(node, [], None)
-        return ObservedArgument(node, [of_constant(constant)], [constant])
-
     def _missing(self, text: str) -> ast.Call:
-        self.definitions.problems.append(Problem("", 0, text))
-        return ast.Call(self.definitions.name(NOT_CONVERTED), [ast.Constant(text)], [])
+        return self.definitions.missing(Problem("", 0, text))
 
     def _called(self, name: str) -> ast.expr:
-        if name in CONTAINERS or name in NAMES:
-            return self.definitions.name(CONTAINERS.get(name) or NAMES[name])
+        if name in COUNTERPARTS:
+            return self.definitions.name(COUNTERPARTS[name])
         module, _, last = name.rpartition(".")
         if module in sys.stdlib_module_names:
             return self.definitions.imported_name(module, last)
         return ast.Name(self.definitions.called(name), ast.Load())
 
-    def changes(self, net: str, changed: Mapping[str, Any]) -> list[ast.stmt]:
+    def changes(self, net: str, changes: Changes) -> list[ast.stmt]:
         """First what trains no longer, then what was put in place, as people write it.
 
-        net: the variable that holds the module; see torch_changes.py. What cannot be written becomes a problem.
+        net: the variable that holds the module. What cannot be written becomes a problem.
         """
-        found = [statement for one in changed.get("frozen", ()) for statement in self._frozen(net, one)]
-        for pair in changed.get("tied", ()):
-            target, source = (self._parameter(net, pair[side]) for side in ("parameter", "of"))
+        found = [statement for one in changes.frozen for statement in self._frozen(net, one)]
+        for gone, instead in changes.tied:
+            target, source = self._parameter(net, gone), self._parameter(net, instead)
             target.ctx = ast.Store()
             found.append(ast.Assign([target], source))
-        for text in changed.get("missed", ()):
-            self.definitions.problems.append(Problem("", 0, text))
-            found.append(ast.Expr(ast.Call(self.definitions.name(NOT_CONVERTED), [ast.Constant(text)], [])))
-        for one in changed.get("numbers", ()):
-            target = ast.Attribute(_at(net, one["path"]), one["name"], ast.Store())
-            found.append(ast.Assign([target], self.expression(one["value"])))
-        drawn = [(one["first"], self._drawn(net, one)) for one in changed.get("drawn", ())]
+        found += [ast.Expr(self._missing(text)) for text in changes.missed]
+        for one in changes.numbers:
+            attribute = ast.Attribute(_at(net, one.path), one.name, ast.Store())
+            found.append(ast.Assign([attribute], self.expression(one.value)))
+        drawn = [(draw.first, self._drawn(net, draw)) for draw in changes.drawn]
         found += [statement for first, statement in drawn if first]
-        for one in changed.get("children", ()):
-            *way, (name, within) = one["path"]
-            found.append(self._placed(_at(net, way), name, within, self.expression(one["made"]), new=one["new"]))
+        for child in changes.children:
+            *way, (name, within) = child.path
+            found.append(self._placed(_at(net, way), name, within, self.expression(child.made), new=child.new))
         return found + [statement for first, statement in drawn if not first]
 
-    def _drawn(self, net: str, told: Mapping[str, Any]) -> ast.stmt:
+    def _drawn(self, net: str, drawn: DrawnBy) -> ast.stmt:
         """`init_weights(net.head, std=0.02)`, or `net.apply(init_weights)`."""
-        self.definitions.define(told["call"])
-        function = ast.Name(self.definitions.called(told["call"]), ast.Load())
-        owner = _at(net, told["path"])
-        if told["applied"]:
+        name = drawn.call.function
+        self.definitions.define(name)
+        function = ast.Name(self.definitions.called(name), ast.Load())
+        owner = _at(net, drawn.path)
+        if drawn.applied:
             return ast.Expr(ast.Call(ast.Attribute(owner, "apply", ast.Load()), [function], []))
-        words = [ast.keyword(key, self.expression(value)) for key, value in told["kwargs"].items()]
-        call = ast.Call(function, [owner, *map(self.expression, told["args"])], words)
-        set_receivers(call, [told["call"]])
+        words = [ast.keyword(key, self.expression(value)) for key, value in drawn.call.kwargs]
+        call = ast.Call(function, [owner, *map(self.expression, drawn.call.args)], words)
+        set_receivers(call, [name])
         return ast.Expr(call)
 
     def _placed(self, owner: ast.expr, name: str, within: str, cell: ast.expr, *, new: bool) -> ast.stmt:
@@ -206,32 +213,20 @@ class ModelFunction:
             return ast.Assign([ast.Attribute(owner, name, ast.Store())], cell)
         return ast.Expr(ast.Call(ast.Name("setattr", ast.Load()), [owner, ast.Constant(name), cell], []))
 
-    def _frozen(self, net: str, told: Mapping[str, Any]) -> list[ast.stmt]:
+    def _frozen(self, net: str, parameter: ModuleParameter) -> list[ast.stmt]:
         """`for parameter in net.layer1.get_parameters(): parameter.requires_grad = False`, or one parameter's."""
-        owner = _at(net, told["path"])
-        if not told["parameter"]:
-            target: ast.expr = ast.Name("parameter", ast.Load())
-            every = ast.Call(ast.Attribute(owner, "get_parameters", ast.Load()), [], [])
-            return [ast.For(ast.Name("parameter", ast.Store()), every, [_untrained(target)], [])]
-        return [_untrained(self._parameter(net, told))]
+        if parameter.name:
+            return [_untrained(self._parameter(net, parameter))]
+        every = ast.Call(ast.Attribute(_at(net, parameter.path), "get_parameters", ast.Load()), [], [])
+        return [ast.For(ast.Name("parameter", ast.Store()), every, [_untrained(ast.Name("parameter", ast.Load()))], [])]
 
-    def _parameter(self, net: str, told: Mapping[str, Any]) -> ast.Attribute:
+    def _parameter(self, net: str, parameter: ModuleParameter) -> ast.Attribute:
         """One parameter of a module, by MindSpore's name."""
-        row = self.definitions.torch_base(told["class"])
+        row = self.definitions.torch_base(parameter.cls)
         states = {state.torch: state.mindspore for state in row.state} if row is not None else {}
-        held = states.get(told["parameter"], told["parameter"]) or told["parameter"]
-        return ast.Attribute(_at(net, told["path"]), held, ast.Load())
-
-
-def constructors_in(value: Any) -> Iterator[str]:
-    """The classes and functions that make the model."""
-    if isinstance(value, Mapping):
-        if "call" in value:
-            yield value["call"]
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from constructors_in(item)
+        return ast.Attribute(
+            _at(net, parameter.path), states.get(parameter.name, parameter.name) or parameter.name, ast.Load()
+        )
 
 
 def _child(parent: ast.expr, name: str) -> ast.expr:
@@ -241,7 +236,7 @@ def _child(parent: ast.expr, name: str) -> ast.expr:
     return ast.Subscript(parent, ast.Constant(int(name) if name.isdecimal() else name), ast.Load())
 
 
-def _at(net: str, path: list[list[str]]) -> ast.expr:
+def _at(net: str, path: Sequence[Step]) -> ast.expr:
     """The module at a path, as `net.layer1[0]`."""
     found: ast.expr = ast.Name(net, ast.Load())
     for name, within in path:
@@ -267,12 +262,12 @@ class SharedObjects:
         self.many = {key for key, count in Counter(_ids(root, set())).items() if count > 1}
         self.root, self.free = root, free
         self.taken = set(taken)
-        self.names: dict[int, ast.expr] = {}
+        self.names: dict[int | None, ast.expr] = {}
         self.before: list[ast.stmt] = []
 
-    def once(self, value: Mapping[str, Any], wanted: str, make: Callable[[], ast.expr]) -> ast.expr:
+    def once(self, value: Made, wanted: str, make: Callable[[], ast.expr]) -> ast.expr:
         """The expression for an object: its variable, where it has one. wanted: what it is called where it goes."""
-        key = value.get("id")
+        key = value.id
         if key not in self.many:
             return make()
         if key not in self.names:
@@ -286,13 +281,13 @@ class SharedObjects:
 
     def changed(
         self,
-        value: Mapping[str, Any],
+        value: Made,
         wanted: str,
         make: Callable[[], ast.expr],
         after: Callable[[str], list[ast.stmt]],
     ) -> ast.expr:
         """The variable of an object that is changed after it is made, by what `after` writes for its name."""
-        key = value["id"]
+        key = value.id
         if key not in self.names:
             name = "net" if value is self.root and self.free else self._name(wanted or _words(value))
             self.before.append(ast.Assign([ast.Name(name, ast.Store())], make()))
@@ -311,22 +306,17 @@ class SharedObjects:
 
 def _ids(value: Any, seen: set[int]) -> Iterator[int]:
     """The objects of a report, each as often as it stands there; what stands in one that was seen does not count."""
-    if isinstance(value, Mapping):
-        key = value.get("id")
-        if key is not None:
-            yield key
-            if key in seen:
-                return
-            seen.add(key)
-        value = list(value.values())
-    if isinstance(value, list):
-        for item in value:
-            yield from _ids(item, seen)
+    if isinstance(value, Made) and value.id is not None:
+        yield value.id
+        if value.id in seen:
+            return
+        seen.add(value.id)
+    for part in parts(value):
+        yield from _ids(part, seen)
 
 
-def _words(value: Mapping[str, Any]) -> str:
+def _words(made: Made) -> str:
     """`basic_block` for a BasicBlock, and for a partial of one."""
-    name = str(value["call"])
-    if name == "functools.partial" and value["args"] and isinstance(value["args"][0], Mapping):
-        name = value["args"][0].get("name", name)
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.rpartition(".")[2]).lower()
+    partial = made.function == "functools.partial" and made.args and isinstance(made.args[0], Reference)
+    name = made.args[0].name if partial else made.function
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", short(name)).lower()

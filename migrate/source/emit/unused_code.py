@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from ..rewrite.context import receivers
 from ..rewrite.graph_mode import is_pure
 from ..rewrite.signatures import consumed_kwargs
-from ..source_files import short
+from ..source_files import all_parameters, defaults_of, short
 
 # torch's word -> MindSpore's, in docstrings; what is left of `torch.nn.` and `torch.` goes
 WORDS = (
@@ -64,8 +64,7 @@ def defines(node: ast.stmt) -> list[str]:
     """The names that a statement at the top of a file gives something to."""
     if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
         return [node.name]
-    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
-    return [target.id for target in targets if isinstance(target, ast.Name)]
+    return _targets(node)
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -137,9 +136,8 @@ class _Hints(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """The hints of a signature, and those inside."""
-        given = node.args
-        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
-            if argument is not None and argument.annotation is not None:
+        for argument in all_parameters(node.args):
+            if argument.annotation is not None:
                 argument.annotation = _something(self.hint(argument.annotation))
         if node.returns is not None:
             node.returns = self.hint(node.returns)
@@ -190,9 +188,7 @@ def put_in_order(definitions: MutableMapping[str, ast.stmt]) -> None:
     """Put in front of every definition what Python looks up as it defines it: base classes, defaults, attributes."""
     keys: dict[str, str] = {}
     for key, node in definitions.items():
-        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-            keys.setdefault(node.name, key)
-        for name in _targets(node):
+        for name in defines(node):
             keys.setdefault(name, key)
     done: dict[str, ast.stmt] = {}
     open_: set[str] = set()
@@ -482,11 +478,7 @@ class Calls:
 
     def may_give(self, function: Function, parameter: str) -> bool:
         """Whether a call that is not known to be one of this function could give it something for a parameter."""
-        given = function.node.args
-        plain = [item.arg for item in (*given.posonlyargs, *given.args)]
-        with_default = plain[len(plain) - len(given.defaults) :]
-        with_default += [item.arg for item, value in zip(given.kwonlyargs, given.kw_defaults, strict=True) if value]
-        if parameter not in with_default:
+        if parameter not in defaults_of(function.node.args):
             return True
         nodes = [node for tree in self.trees for node in ast.walk(tree)]
         most = max((len(node.args) for node in nodes if isinstance(node, ast.Call)), default=0)

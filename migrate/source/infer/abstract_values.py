@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from ..library_names import BASES, family_of
 from .script_file import ScriptFile
 
 LARGEST = 10_000  # letters of a text, and values inside one another; what is larger is not followed
@@ -109,7 +110,7 @@ class LibraryUse:
 class LibraryObject(Value):
     """What a library's call gave: an optimizer, a tensor, a module, …"""
 
-    family: str  # see library_objects.py; "" where nobody can tell
+    family: str  # see library_names.py; "" where nobody can tell
     seen: LibraryUse | None = None
     name: str = ""  # the qualified name of its class or of the function that made it
     of: Value | None = None  # what it was made from: the module inside a wrapper, the data set of a loader
@@ -160,7 +161,7 @@ class ScriptClass(Value):
     scope: Scope  # its own names
     bases: list[Value] = field(default_factory=list)
 
-    def family(self) -> Iterator[Value]:
+    def lineage(self) -> Iterator[Value]:
         """The class and all that it derives from, each once, a base before the one that stands behind it."""
         waiting: list[Value] = [self]
         seen: set[int] = set()
@@ -173,12 +174,17 @@ class ScriptClass(Value):
 
     def find(self, name: str) -> Value | None:
         """A name of the class or of the classes of the script that it derives from."""
-        owners = (of for of in self.family() if isinstance(of, ScriptClass) and name in of.scope.names)
+        owners = (of for of in self.lineage() if isinstance(of, ScriptClass) and name in of.scope.names)
         return next((of.scope.names[name] for of in owners), None)
 
     def library_base(self) -> str | None:
         """The library class that it derives from in the end, if any."""
-        return next((of.name for of in self.family() if isinstance(of, LibraryName)), None)
+        return next((of.name for of in self.lineage() if isinstance(of, LibraryName)), None)
+
+    def family(self) -> str:
+        """The family of its objects, by the library's class that it derives from."""
+        base = self.library_base()
+        return (BASES.get(base) or family_of(base)) if base else ""
 
 
 @dataclass(eq=False)
@@ -220,7 +226,7 @@ def with_other(value: Value, other: Value | None) -> Value:
 
 
 class NotConstant(Exception):
-    """The value cannot be told without running the script."""
+    """The value is not known without running the script."""
 
 
 def weight(value: Value | None) -> int:
@@ -236,9 +242,9 @@ def weight(value: Value | None) -> int:
             else ()
         )
         if isinstance(found, Constant):
-            held = found.value
-            total += len(held) // 64 if isinstance(held, (str, bytes)) else 0
-            total += held.bit_length() // 64 if isinstance(held, int) else 0
+            content = found.value
+            total += len(content) // 64 if isinstance(content, (str, bytes)) else 0
+            total += content.bit_length() // 64 if isinstance(content, int) else 0
         total += len(inner)
         waiting += islice(inner, LARGEST)
     return total
@@ -268,7 +274,7 @@ def _plain(value: Value) -> Any:
 
 
 def known(value: Value | None, default: Any = None) -> Any:
-    """The Python value, or the default where it cannot be told."""
+    """The Python value, or the default where it is not known."""
     try:
         return plain(value)
     except NotConstant:
@@ -276,7 +282,7 @@ def known(value: Value | None, default: Any = None) -> Any:
 
 
 def is_known(value: Value | None) -> bool:
-    """Whether the value can be told."""
+    """Whether the value is known."""
     try:
         plain(value)
     except NotConstant:

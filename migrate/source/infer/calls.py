@@ -1,12 +1,11 @@
-"""What a call gives: of a library, of Python itself, or of the script's own functions and classes."""
+"""What a call gives: of a library, of Python itself, of argparse, or of the script's own functions and classes."""
 
 from __future__ import annotations
 
 import ast
 from typing import Any
 
-from . import argparse_defaults
-from . import library_objects as names
+from .. import library_names as names
 from .abstract_values import (
     LARGEST,
     ArgumentParser,
@@ -16,6 +15,7 @@ from .abstract_values import (
     LibraryName,
     LibraryObject,
     ListValue,
+    Origin,
     ParsedArguments,
     Scope,
     ScriptClass,
@@ -23,15 +23,19 @@ from .abstract_values import (
     ScriptModule,
     ScriptObject,
     Value,
+    is_known,
     known,
     origins,
+    wrapped,
 )
 from .expressions import attribute, builtin, joined, of_math, of_text
 from .interpreter import OPTION, Interpreter, evaluates
-from .library_objects import family_of_class
+from .script_file import ScriptFile
 
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # what they give is what they get
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that give their module
+_OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
+_CONVERSIONS = {"int": int, "float": float, "str": str}
 
 
 @evaluates(ast.Call)
@@ -120,7 +124,7 @@ def _object_called(interpreter: Interpreter, value: Value) -> Value:
         call = value.of.find("__call__")
         if isinstance(call, ScriptFunction):
             return interpreter.call(ScriptFunction(call.node, call.scope, value, call.owner), [])
-        return LibraryObject(names.TENSOR) if family_of_class(value.of) == names.MODULE else Value()
+        return LibraryObject(names.TENSOR) if value.of.family() == names.MODULE else Value()
     return (
         LibraryObject(names.TENSOR)
         if isinstance(value, LibraryObject) and value.family in (names.MODULE, names.TENSOR)
@@ -134,7 +138,7 @@ def _method(
     values = [argument.value for argument in arguments]
     keep = interpreter.certainty != OPTION
     if isinstance(value, ArgumentParser):
-        return argparse_defaults.called(value, method, arguments, node, scope.source, keep)
+        return _of_parser(value, method, arguments, node, scope.source, keep)
     if isinstance(value, ListValue):
         return _of_items(value, method, values, keep)
     if isinstance(value, DictValue):
@@ -145,10 +149,10 @@ def _method(
         return _loader_inside(values) or Value()
     family, name = _family(value)
     if not family and not (names.is_library(name) and names.is_class(name)):
-        told = names.telling_method(method) or _by_habit(node, method)
-        if told is None and not names.is_library(name):
+        guessed = names.telling_method(method) or _by_habit(node, method)
+        if guessed is None and not names.is_library(name):
             return _loader_inside(values) or Value()
-        family, name = (told, "") if told else ("", name)
+        family, name = (guessed, "") if guessed else ("", name)
     qualified, row = names.method_row(family, name, method)
     if row is None and isinstance(value, ScriptObject) and method not in names.MODULE_METHODS:
         return _loader_inside(values) or Value()  # a method that a class of the script gets elsewhere
@@ -165,8 +169,8 @@ def _method(
 
 def _of_python(interpreter: Interpreter, name: str, node: ast.Call, scope: Scope, values: list[Value]) -> Value:
     if name == "getattr" and len(values) >= 2 and isinstance(known(values[1]), str):
-        held = attribute(interpreter, values[0], known(values[1]))
-        return values[2] if type(held) is Value and len(values) > 2 else held
+        value = attribute(interpreter, values[0], known(values[1]))
+        return values[2] if type(value) is Value and len(values) > 2 else value
     if name == "hasattr" and len(values) == 2 and isinstance(values[0], ParsedArguments):
         return Constant(known(values[1]) in {**values[0].parser.defaults, **values[0].assigned})
     if name == "super":
@@ -192,7 +196,7 @@ def _super(scope: Scope) -> Value:
 def _family(value: Value) -> tuple[str, str]:
     """Family and qualified class name of an object."""
     if isinstance(value, ScriptObject):
-        return family_of_class(value.of), value.of.library_base() or ""
+        return value.of.family(), value.of.library_base() or ""
     if isinstance(value, LibraryObject):
         # a method of what a method gave is not the library's own function
         return value.family, value.name
@@ -250,3 +254,63 @@ def _of_pairs(pairs: DictValue, method: str, values: list[Value], keep: bool) ->
     if method == "update" and keep and values and isinstance(values[0], DictValue):
         pairs.pairs |= values[0].pairs
     return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins)
+
+
+def _of_parser(
+    parser: ArgumentParser, method: str, arguments: list[CallArgument], node: ast.Call, source: ScriptFile, keep: bool
+) -> Value:
+    """What a method of an argparse parser gives; keep: whether the call surely runs and so changes the parser."""
+    if method == "add_argument" and keep:
+        _add_argument(parser, arguments, node, source)
+    if method == "set_defaults" and keep:
+        for argument in arguments:
+            if argument.name:
+                parser.defaults[argument.name] = _default_of(source, argument.name, argument.node, argument.value)
+    if method == "parse_args":
+        return ParsedArguments(parser)
+    if method in ("parse_known_args", "parse_known_intermixed_args"):
+        return ListValue([ParsedArguments(parser), Value()])
+    return parser if method in _OF_A_GROUP else Value()
+
+
+def _add_argument(parser: ArgumentParser, arguments: list[CallArgument], node: ast.Call, source: ScriptFile) -> None:
+    given = {argument.name: argument for argument in arguments if argument.name}
+    flags = [flag for argument in arguments if argument.name is None and isinstance(flag := known(argument.value), str)]
+    name = known(given["dest"].value) if "dest" in given else None
+    if name is None and flags:
+        long = [flag for flag in flags if flag.startswith("--")]
+        name = (long or flags)[0].lstrip("-").replace("-", "_")
+    if not isinstance(name, str) or not name:
+        return
+    action = known(given["action"].value) if "action" in given else "store"
+    if "default" in given:
+        value: Value = given["default"].value
+        value = _converted(value, given.get("type"))
+    elif action in ("store_true", "store_false"):
+        value = Constant(action == "store_false")
+    else:
+        value = Constant(None) if not flags or flags[0].startswith("-") else Value()  # one that has to be given
+        if "required" in given and known(given["required"].value):
+            value = Value()
+    parser.defaults[name] = _default_of(source, name, node, value)
+
+
+def _default_of(source: ScriptFile, name: str, node: ast.expr, value: Value) -> Value:
+    """The value, with the line of the argument as the one place that it comes from."""
+    if not is_known(value):
+        return value
+    text = f"args.{name} has the default {known(value)!r} in argparse"
+    return wrapped(known(value), (Origin(source.shown, node.lineno, text),))
+
+
+def _converted(value: Value, kind: CallArgument | None) -> Value:
+    """A default that is a text goes through the argument's type, as argparse does it."""
+    if kind is None or not isinstance(value, Constant) or not isinstance(value.value, str):
+        return value
+    convert: Any = _CONVERSIONS.get(kind.node.id) if isinstance(kind.node, ast.Name) else None
+    if convert is None:
+        return Value()
+    try:
+        return Constant(convert(value.value))
+    except ValueError:
+        return Value()

@@ -15,7 +15,8 @@ from functools import partial
 from typing import Any
 
 from ....mappings.aliases import row_of
-from . import library_objects as names
+from .. import library_names as names
+from ..library_names import MODULE, OPTIMIZER, SCHEDULE, is_class
 from .abstract_values import (
     LARGEST,
     Constant,
@@ -40,7 +41,6 @@ from .abstract_values import (
     wrapped,
 )
 from .interpreter import Interpreter, evaluates
-from .library_objects import MODULE, OPTIMIZER, SCHEDULE, is_class
 
 ROUNDS = 16  # of a loop over a list that is known
 LISTED, EPOCHS, BATCHES, OTHER = "list", "epochs", "batches", "loop"
@@ -127,13 +127,6 @@ def _subscript(interpreter: Interpreter, node: ast.Subscript, scope: Scope) -> V
         ends = [known(interpreter.value(end, scope)) if end else None for end in (node.slice.lower, node.slice.upper)]
         if node.slice.step is None and all(end is None or isinstance(end, int) for end in ends):
             return ListValue(value.items[ends[0] : ends[1]], origins=value.origins)
-    return Value()
-
-
-@evaluates(ast.Slice)
-def _slice(interpreter: Interpreter, node: ast.Slice, scope: Scope) -> Value:
-    for end in (node.lower, node.upper, node.step):
-        interpreter.value(end, scope)
     return Value()
 
 
@@ -255,13 +248,8 @@ def _lambda(interpreter: Interpreter, node: ast.Lambda, scope: Scope) -> Value:
     return ScriptFunction(node, scope)
 
 
-@evaluates(ast.Starred)
-def _starred(interpreter: Interpreter, node: ast.Starred, scope: Scope) -> Value:
-    return interpreter.value(node.value, scope)
-
-
-@evaluates(ast.Await)
-def _await(interpreter: Interpreter, node: ast.Await, scope: Scope) -> Value:
+@evaluates(ast.Starred, ast.Await)
+def _inside(interpreter: Interpreter, node: ast.Starred | ast.Await, scope: Scope) -> Value:
     return interpreter.value(node.value, scope)
 
 
@@ -441,7 +429,7 @@ def _is_object(value: Value) -> bool:
 
 
 def truth(value: Value) -> bool | None:
-    """Whether a condition holds; None where that cannot be told."""
+    """Whether a condition holds; None where that is not known."""
     if isinstance(value, Constant):
         return bool(value.value)
     if isinstance(value, ListValue):

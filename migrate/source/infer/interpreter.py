@@ -16,7 +16,7 @@ from typing import Any
 from ....errors import BadInput
 from ....mappings.aliases import row_of
 from ....printable import shortened
-from . import library_objects as names
+from .. import library_names as names
 from .abstract_values import (
     CallArgument,
     Constant,
@@ -39,7 +39,6 @@ from .abstract_values import (
     with_other,
     wrapped,
 )
-from .library_objects import family_of_class
 from .script_file import ScriptFile, read_script_file
 
 # how surely a call runs
@@ -144,7 +143,7 @@ class Interpreter:
                 continue
             own = self.instances.get(id(function.owner.node)) if function.owner else None
             name = getattr(function.node, "name", "")
-            in_use = own is not None and (bool(family_of_class(own.of)) or name.startswith("__"))  # its forward runs
+            in_use = own is not None and (bool(own.of.family()) or name.startswith("__"))  # its forward runs
             self.certainty = max(before, own.certainty if own and in_use else UNCALLED, key=CERTAINTIES.index)
             if own is None and function.owner is not None:  # the script makes no object of this class
                 own = self.instances[id(function.owner.node)] = ScriptObject(function.owner, certainty=UNCALLED)
@@ -376,7 +375,7 @@ class Interpreter:
             found = self.value(parameter.annotation, function.scope)
             if isinstance(found, LibraryName) and names.is_library(found.name):
                 return LibraryObject(names.BASES.get(found.name) or names.family_of(found.name), name=found.name)
-        if is_forward and function.owner is not None and family_of_class(function.owner) == names.MODULE:
+        if is_forward and function.owner is not None and function.owner.family() == names.MODULE:
             return LibraryObject(names.TENSOR)
         return LibraryObject(names.habit(parameter.arg))
 

@@ -31,23 +31,22 @@ class ScriptFile:
 
     def text(self, node: ast.AST) -> str:
         """The source text of a node on one line, with the quotes and spaces that its writer chose."""
-        start, end = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
-        if start is None or end is None:
+        if not isinstance(node, (ast.expr, ast.stmt, ast.arg, ast.keyword)) or node.end_lineno is None:
             return ast.unparse(node)
+        start, end = node.lineno, node.end_lineno
         if start != end and self.length(node) > LONGEST_TEXT:
             return shortened(" ".join(" ".join(self.lines[start - 1 : end])[:LONGEST_TEXT].split()))
         if start != end:
             return " ".join(ast.unparse(node).split())
         line = self.encoded[start - 1]
-        return line[node.col_offset : node.end_col_offset].decode("utf-8", "replace")  # type: ignore[attr-defined]
+        return line[node.col_offset : node.end_col_offset].decode("utf-8", "replace")
 
     def length(self, node: ast.AST) -> int:
         """How many bytes of the file a node spans, about."""
-        start, end = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
-        if start is None or end is None:
+        if not isinstance(node, (ast.expr, ast.stmt, ast.arg, ast.keyword)) or node.end_lineno is None:
             return 0
-        between: int = self.starts[end - 1] - self.starts[start - 1]
-        return max(0, between + node.end_col_offset - node.col_offset)  # type: ignore[attr-defined]
+        between = self.starts[node.end_lineno - 1] - self.starts[node.lineno - 1]
+        return max(0, between + (node.end_col_offset or 0) - node.col_offset)
 
     @cached_property
     def encoded(self) -> list[bytes]:

@@ -7,7 +7,7 @@ import sys
 from functools import partial
 from typing import Any
 
-from . import library_objects as names
+from .. import library_names as names
 from .abstract_values import (
     Constant,
     DictValue,
@@ -106,13 +106,13 @@ def _to_attribute(interpreter: Interpreter, target: ast.Attribute, value: Value,
         interpreter.note(f"{holder.name}.{target.attr}", target, scope, None)  # torch.backends.cudnn.benchmark = True
     if interpreter.certainty == OPTION or not isinstance(holder, (ParsedArguments, ScriptObject)):
         return
-    held = holder.assigned if isinstance(holder, ParsedArguments) else holder.attributes
+    attributes = holder.assigned if isinstance(holder, ParsedArguments) else holder.attributes
     before = attribute(interpreter, holder, target.attr)
     if interpreter.certainty == PERHAPS and is_known(before):
         if not is_known(value):
             return  # what it was before is the better guess
         value = before if known(value) == known(before) else Value()
-    held[target.attr] = value
+    attributes[target.attr] = value
 
 
 @assigns(ast.Tuple, ast.List)
@@ -129,9 +129,11 @@ def _kept(target: ast.expr, value: Value, scope: Scope) -> Value | None:
     """`model, optimizer = amp.initialize(model, optimizer)`: what a library takes and gives under the same name."""
     if not isinstance(target, ast.Name) or not isinstance(value, LibraryObject) or value.family or value.seen is None:
         return None
-    held = scope.find(target.id)
+    current = scope.find(target.id)
     taken = [argument.value for argument in value.seen.arguments or []]
-    return held if isinstance(held, (LibraryObject, ScriptObject)) and any(held is one for one in taken) else None
+    return (
+        current if isinstance(current, (LibraryObject, ScriptObject)) and any(current is one for one in taken) else None
+    )
 
 
 def _part(value: Value, index: int) -> Value:

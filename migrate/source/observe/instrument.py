@@ -1,8 +1,8 @@
 """A function rewritten so that it reports which of its statements run, and what its expressions are.
 
 Python's source does not say whether `x` is a tensor or a number, nor which class `norm_layer` stands for. So the
-model is built and run once more with functions that tell: every statement that is reached, and the value of every
-expression, by its place in the source. Nothing is imported from a framework here.
+model is built and run once more with functions that report: every statement that is reached, and the value of every
+expression, by the number of its node in the file. Nothing is imported from a framework here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any, TypeGuard
 
-from .observations import Place, place
+from .observations import number_of
 
 REACHED, VALUE, CALL = "_msmigrate_reached", "_msmigrate_value", "_msmigrate_call"
 FUTURE = __future__.annotations.compiler_flag
@@ -35,36 +35,36 @@ def sliced(node: ast.stmt) -> TypeGuard[ast.Assign]:
 
 
 class _Reporting(ast.NodeTransformer):
-    """Wraps expressions and precedes statements; `places` is what the numbers in the reports stand for."""
+    """Wraps expressions and precedes statements; `nodes` has the number of the node at each site that reports."""
 
-    def __init__(self, places: list[Place]) -> None:
-        self.places = places
+    def __init__(self, nodes: list[int]) -> None:
+        self.nodes = nodes
 
     def report(self, name: str, node: ast.AST, *values: ast.expr) -> ast.Call:
-        """A call that reports under the number of the node's place."""
-        self.places.append(place(node))
-        call = ast.Call(ast.Name(name, ast.Load()), [ast.Constant(len(self.places) - 1), *values], [])
+        """A call that reports for a node, under the number of this site."""
+        self.nodes.append(number_of(node))
+        call = ast.Call(ast.Name(name, ast.Load()), [ast.Constant(len(self.nodes) - 1), *values], [])
         return ast.copy_location(call, node)
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
         """The statements, each after a report that it is reached."""
-        told: list[ast.stmt] = []
+        reporting: list[ast.stmt] = []
         for index, statement in enumerate(body):
             docstring = index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
             if not docstring and not isinstance(statement, (ast.Global, ast.Nonlocal)):
                 report = ast.Expr(self.report(REACHED, statement))
-                told.append(ast.copy_location(report, statement))
+                reporting.append(ast.copy_location(report, statement))
             if isinstance(statement, ast.AugAssign) and not isinstance(statement.target, ast.Subscript):
                 there = copy.deepcopy(statement.target)
                 there.ctx = ast.Load()
-                told.append(ast.copy_location(ast.Expr(self.report(VALUE, statement.target, there)), statement))
+                reporting.append(ast.copy_location(ast.Expr(self.report(VALUE, statement.target, there)), statement))
             if sliced(statement):
-                told.append(ast.copy_location(ast.Expr(self._emptiness(statement.targets[0])), statement))
-            told.append(self.visit(statement))
-        return told
+                reporting.append(ast.copy_location(ast.Expr(self._emptiness(statement.targets[0])), statement))
+            reporting.append(self.visit(statement))
+        return reporting
 
     def _emptiness(self, target: ast.expr) -> ast.Call:
-        """A report, under the place of a slice that is written to, of whether nothing is in it."""
+        """A report, for a slice that is written to, of whether nothing is in it."""
         there: Any = copy.deepcopy(target)
         there.ctx = ast.Load()
         shape = ast.Call(ast.Name("getattr", ast.Load()), [there, ast.Constant("shape"), ast.Tuple([], ast.Load())], [])
@@ -102,21 +102,21 @@ class _Reporting(ast.NodeTransformer):
             return node  # they look at the frame that calls them
         function = node.func
         inner: Any = self.generic_visit(function) if isinstance(function, ast.Attribute) else self.visit(function)
-        told = self.report(CALL, function, inner)
+        callee = self.report(CALL, function, inner)
         arguments = [self._argument(argument) for argument in node.args]
         keywords = [ast.keyword(keyword.arg, self.visit(keyword.value)) for keyword in node.keywords]
-        return ast.copy_location(ast.Call(told, arguments, keywords), node)
+        return ast.copy_location(ast.Call(callee, arguments, keywords), node)
 
     def _argument(self, node: ast.expr) -> ast.expr:
-        """An argument of a call; of `*sizes`, for a variable, also how many there are, under the star's place."""
+        """An argument of a call; of `*sizes`, for a variable, also how many there are, reported for the star."""
         if not isinstance(node, ast.Starred) or not isinstance(node.value, (ast.Name, ast.Attribute)):
             return self.visit(node)
         there = copy.deepcopy(node.value)
         length = ast.Call(
             ast.Name("getattr", ast.Load()), [there, ast.Constant("__len__"), ast.Name("int", ast.Load())], []
         )
-        told = self.report(VALUE, node, ast.Call(length, [], []))
-        both = ast.Tuple([told, self.visit(node.value)], ast.Load())
+        count = self.report(VALUE, node, ast.Call(length, [], []))
+        both = ast.Tuple([count, self.visit(node.value)], ast.Load())
         node.value = ast.Subscript(both, ast.Constant(1), ast.Load())
         return node
 
@@ -149,15 +149,15 @@ def qualified(tree: ast.AST, node: ast.FunctionDef) -> str:
     return ""
 
 
-def instrumented(node: ast.FunctionDef, function: FunctionType, places: list[Place]) -> CodeType:
-    """The code that computes what a function does and reports; adds the places that the reports number to `places`.
+def instrumented(node: ast.FunctionDef, function: FunctionType, nodes: list[int]) -> CodeType:
+    """The code that computes what a function does and reports; adds the node of every site that reports to `nodes`.
 
     node: the function's definition, which stays as it is: a function inside may be made to report by itself. Raises
     ValueError where the compiler makes something else of it.
     """
     code, node = function.__code__, copy.deepcopy(node)
     node.decorator_list = []
-    node.body = _Reporting(places).block(node.body)
+    node.body = _Reporting(nodes).block(node.body)
     inside: ast.stmt = node
     *_, owner, _ = ("", *function.__qualname__.split("."))
     if owner.isidentifier():  # names with two underscores in front are spelled with the class's

@@ -1,16 +1,360 @@
-"""What the worker saw of a model's source: which statements ran, and what every expression was."""
+"""What the worker saw of a model's source: what ran, what every expression was, and how the model's objects are made.
+
+What was seen of a statement or an expression stands on its node in the files' syntax trees.
+"""
 
 from __future__ import annotations
 
 import ast
-import functools
-import itertools
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
-from .kinds import NONE, CallableKind, DictKind, Kind, PlainKind, from_json
+PROOF_FILES = ("weights.pth", "batch.npz")  # what torch_proof_worker.py leaves in its folder
+_Node = TypeVar("_Node", bound=ast.AST)
 
-MANY = object()  # more constants than are told
+
+# What an expression of a model was, as far as a translation depends on it; `str` says it in words for messages
+
+
+class _Kind:
+    """Says itself in words: one of its own, and its fields."""
+
+    word: ClassVar[str] = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.word, *map(str, vars(self).values()))))
+
+
+@dataclass(frozen=True)
+class TensorKind:
+    """A tensor, of a dtype and so many dimensions; parameter: one that a module trains."""
+
+    dtype: str
+    rank: int
+    parameter: bool = False
+
+    def __str__(self) -> str:
+        return f"{'Parameter' if self.parameter else 'Tensor'} {self.dtype} {self.rank}"
+
+
+@dataclass(frozen=True)
+class ModuleKind(_Kind):
+    """A module of a class."""
+
+    cls: str
+    word = "module"
+
+
+@dataclass(frozen=True)
+class CallableKind(_Kind):
+    """A class or a function by its name; of `functools.partial` what it calls."""
+
+    what: Literal["class", "function", "partial"]
+    name: str
+
+
+@dataclass(frozen=True)
+class SequenceKind:
+    """A list, a tuple, or a class of these such as a named tuple, and the kinds of its items."""
+
+    type: str
+    items: tuple[Kind, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.type}({', '.join(map(str, self.items))})"
+
+
+@dataclass(frozen=True)
+class SizeKind(_Kind):
+    """The shape of a tensor of so many dimensions."""
+
+    length: int
+    word = "Size"
+
+
+@dataclass(frozen=True)
+class DictKind:
+    """A dictionary by strings, and the kind of every value."""
+
+    entries: tuple[tuple[str, Kind], ...] = ()
+
+    def __str__(self) -> str:
+        return f"dict {{{', '.join(f'{key}: {kind}' for key, kind in self.entries)}}}"
+
+
+@dataclass(frozen=True)
+class PlainKind(_Kind):
+    """A number, a string, None, or another object of Python's own, by its type."""
+
+    type: str
+
+
+@dataclass(frozen=True)
+class DtypeKind(_Kind):
+    """A dtype of torch's."""
+
+    word = "dtype"
+
+
+@dataclass(frozen=True)
+class PythonModule(_Kind):
+    """A module that was imported."""
+
+    name: str
+    word = "python"
+
+
+@dataclass(frozen=True)
+class ObjectKind(_Kind):
+    """An object of some other class."""
+
+    cls: str
+    word = "object"
+
+
+Kind = (
+    TensorKind
+    | ModuleKind
+    | CallableKind
+    | SequenceKind
+    | SizeKind
+    | DictKind
+    | PlainKind
+    | DtypeKind
+    | PythonModule
+    | ObjectKind
+)
+NONE = PlainKind("NoneType")
+
+
+# How an object is made anew; a number, a string and the like stands for itself
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A class or a function by its name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class EnumMember:
+    """One of an Enum."""
+
+    cls: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Items:
+    """A tuple or a list."""
+
+    type: Literal["tuple", "list"]
+    items: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """A dictionary."""
+
+    pairs: tuple[tuple[Any, Any], ...]
+
+
+@dataclass(frozen=True)
+class Child:
+    """A module that is taken out of another, which is no part of the model."""
+
+    name: str
+    of: Any
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Something whose making was not seen; in words what it is."""
+
+    what: str
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a class or a function gave; id: by which the object is known where it occurs again."""
+
+    function: str
+    args: tuple[Any, ...] = ()
+    kwargs: tuple[tuple[str, Any], ...] = ()
+    id: int | None = None
+    changes: Changes | None = None
+
+
+# What has to be done to a module once it is made as it was; see torch_changes.py
+
+
+class Step(NamedTuple):
+    """A child on the way into a module: its name, and what kind of container it is in."""
+
+    name: str
+    within: str  # Sequential, ModuleList, ModuleDict, or empty
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A child that was put in place; new: where nothing stood."""
+
+    path: tuple[Step, ...]
+    made: Any
+    new: bool
+
+
+@dataclass(frozen=True)
+class SetNumber:
+    """What an attribute of a class of the user's was set to."""
+
+    path: tuple[Step, ...]
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class ModuleParameter:
+    """A parameter by the module that holds it, and that one's class; every one of the module's where it has no name."""
+
+    path: tuple[Step, ...]
+    name: str
+    cls: str
+
+
+@dataclass(frozen=True)
+class DrawnBy:
+    """A call that drew weights of a module, given as its first argument or by `apply`; first: before children were put
+    in place."""
+
+    path: tuple[Step, ...]
+    call: Made
+    applied: bool
+    first: bool
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What was put in place, set and drawn, parameters that became another one or train no longer, and what is lost."""
+
+    children: tuple[Placed, ...] = ()
+    numbers: tuple[SetNumber, ...] = ()
+    drawn: tuple[DrawnBy, ...] = ()
+    tied: tuple[tuple[ModuleParameter, ModuleParameter], ...] = ()  # the parameter that went, and that in its place
+    frozen: tuple[ModuleParameter, ...] = ()
+    missed: tuple[str, ...] = ()
+
+
+def parts(value: Any) -> Iterator[Any]:
+    """What a construction is made of, one level down."""
+    if dataclasses.is_dataclass(value):
+        yield from vars(value).values()
+    elif isinstance(value, tuple):
+        yield from value
+
+
+def functions_in(value: Any) -> Iterator[str]:
+    """The classes and functions that a construction calls."""
+    if isinstance(value, Made):
+        yield value.function
+    for part in parts(value):
+        yield from functions_in(part)
+
+
+# Classes that hold values
+
+
+@dataclass(frozen=True)
+class Record:
+    """A named tuple, or a dataclass (`named`), of tensors: its fields in order, and the plain defaults of some; of a
+    class that is a dictionary, the fields that are present."""
+
+    named: bool
+    fields: tuple[str, ...]
+    defaults: tuple[tuple[str, Any], ...]
+    present: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A class of numbers: the defaults of its fields, what every object of it had, and other names of fields."""
+
+    defaults: tuple[tuple[str, Any], ...]
+    values: tuple[tuple[str, Any], ...]
+    aliases: tuple[tuple[str, str], ...]
+
+
+CLASSES: dict[str, Any] = {
+    cls.__name__: cls
+    for cls in (
+        *get_args(Kind),
+        *(
+            Reference,
+            EnumMember,
+            Items,
+            Pairs,
+            Child,
+            Unknown,
+            Made,
+            Placed,
+            SetNumber,
+            ModuleParameter,
+            DrawnBy,
+            Changes,
+        ),
+        *(Record, Configuration),
+    )
+}
+
+
+def to_json(value: Any) -> Any:
+    """What JSON can hold for an object of these classes: the name of its class, and its fields."""
+    if dataclasses.is_dataclass(value):
+        return {type(value).__name__: [*map(to_json, vars(value).values())]}
+    return [*map(to_json, value)] if isinstance(value, tuple) else value
+
+
+def from_json(content: Any) -> Any:
+    """What `to_json` was given."""
+    if isinstance(content, dict):
+        ((name, fields),) = content.items()
+        return CLASSES[name](*map(from_json, fields))
+    return tuple(map(from_json, content)) if isinstance(content, list) else content
+
+
+def always(kinds: Iterable[Kind], cls: type[Kind], **fields: object) -> bool:
+    """Whether something was of a kind, with these fields, whenever it was seen."""
+    seen = [*kinds]
+    return bool(seen) and all(isinstance(kind, cls) and fields.items() <= vars(kind).items() for kind in seen)
+
+
+def always_sequences(kinds: Iterable[Kind], *types: str) -> bool:
+    """Whether something was a list or the like, of one of these types, whenever it was seen."""
+    seen = [*kinds]
+    return bool(seen) and all(isinstance(kind, SequenceKind) and kind.type in types for kind in seen)
+
+
+def holds_tensor(kind: Kind) -> bool:
+    """Whether there is a tensor among the values of a kind."""
+    if isinstance(kind, DictKind):
+        return any(holds_tensor(value) for _, value in kind.entries)
+    if isinstance(kind, SequenceKind):
+        return any(map(holds_tensor, kind.items))
+    return isinstance(kind, TensorKind) and not kind.parameter
+
+
+def of_constant(value: Any) -> Kind:
+    """The kind of a constant that the source has."""
+    if isinstance(value, (list, tuple)):
+        return SequenceKind(type(value).__name__, tuple(dict.fromkeys(map(of_constant, value))))
+    return PlainKind(type(value).__name__)
+
+
+# What was seen of the source
 
 
 class Function(NamedTuple):
@@ -27,126 +371,150 @@ class Function(NamedTuple):
         return f"{self.module}.{self.name}"
 
 
+@dataclass(frozen=True)
+class Observed:
+    """What was seen of one statement or expression; copies of a node share it.
+
+    reached: whether it ran, of a statement. kinds: what an expression was. constants: the constants that it was; None
+    for too many, or where something else was among them. callees: what was called there, by qualified names.
+    """
+
+    reached: bool = False
+    kinds: list[Kind] = field(default_factory=list)
+    constants: list[Any] | None = None
+    callees: list[str] = field(default_factory=list)
+
+    def __deepcopy__(self, memo: object) -> Observed:
+        return self
+
+
+NOT_OBSERVED = Observed()
+
+
+def observed(node: ast.AST) -> Observed:
+    """What was seen of a node; nothing of one that is not in the source, unless it was put in the place of another."""
+    found: Observed = getattr(node, "observed", NOT_OBSERVED)
+    return found
+
+
+def reached(node: ast.stmt) -> bool:
+    """Whether a statement ran."""
+    return observed(node).reached
+
+
+def kinds_of(node: ast.AST) -> list[Kind]:
+    """What an expression was; empty where it did not run."""
+    return observed(node).kinds
+
+
+def constants_of(node: ast.AST) -> list[Any] | None:
+    """The constants that an expression was; None for too many, or where something else was among them."""
+    return observed(node).constants
+
+
+def callees_of(call: ast.Call) -> list[str]:
+    """What a call called, by qualified names."""
+    return observed(call.func).callees
+
+
+def entries_of(node: ast.AST) -> dict[str, list[Kind]] | None:
+    """The keys of dictionaries that an expression was -> what stood there; None where it was something else."""
+    entries: list[dict[str, Kind]] = []
+    for kind in kinds_of(node):
+        if not isinstance(kind, DictKind):
+            return None
+        entries.append(dict(kind.entries))
+    keys = dict.fromkeys(key for one in entries for key in one)
+    return {key: list(dict.fromkeys(one[key] for one in entries if key in one)) for key in keys}
+
+
+def set_callee(function: ast.expr, name: str) -> None:
+    """Note what would have been called at a place that did not run."""
+    vars(function)["observed"] = replace(observed(function), callees=[name])
+
+
+def set_kinds(node: _Node, kinds: Iterable[Kind]) -> _Node:
+    """Note what an expression would have been that did not run, or is in no source; gives it back."""
+    kinds = [*kinds]
+    vars(node)["observed"] = Observed(kinds=kinds, constants=[None] if kinds == [NONE] else None)
+    return node
+
+
+def replacing(new: _Node, old: ast.AST) -> _Node:
+    """The new node, with the place of the old one in the source and what was seen there."""
+    if (seen := observed(old)) is not NOT_OBSERVED:
+        vars(new)["observed"] = seen
+    return ast.copy_location(new, old)
+
+
+def parsed(file: str) -> ast.Module:
+    """A file's tree, whose statements and expressions are numbered: by these numbers the worker reports on them."""
+    tree = ast.parse(Path(file).read_bytes())
+    nodes = (node for node in ast.walk(tree) if isinstance(node, (ast.stmt, ast.expr)))
+    for number, node in enumerate(nodes):
+        vars(node)["number"] = number
+    return tree
+
+
+def number_of(node: ast.AST) -> int:
+    """The number that `parsed` gave a node, or the one that it is a copy of."""
+    return int(vars(node)["number"])
+
+
 class Observations:
-    """The worker's report, by the places of a file; see torch_observe_worker.py."""
+    """The worker's report; see torch_observe_worker.py."""
 
     def __init__(self, report: Mapping[str, Any]) -> None:
         self.functions = [Function(f["file"], f["module"], f["name"], f["line"]) for f in report["functions"]]
         self.files: dict[str, str] = report.get("files", {})  # of modules whose classes were seen
         self.beside: dict[str, str] = report.get("beside", {})  # of the other modules of their packages
-        self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of theirs
-        self.root: Any = report["root"]
+        self.names: dict[str, dict[str, str]] = report.get("names", {})  # of modules: what they import of other modules
+        self.root = from_json(report["root"])  # how the model is made
         self.taken_out: bool = report.get("taken_out", False)  # whether modules stood in another one before
-        self.records: dict[str, dict[str, Any]] = report.get("records", {})  # see output_records.py
-        self.configurations: dict[str, dict[str, Any]] = report.get("configurations", {})  # see configurations.py
+        self.records: dict[str, Record] = {k: from_json(v) for k, v in report.get("records", {}).items()}
+        configurations = report.get("configurations", {}).items()
+        self.configurations: dict[str, Configuration] = {key: from_json(value) for key, value in configurations}
         self.classes: dict[str, list[str]] = report["classes"]
-        self._numbers: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+        self._sites: dict[tuple[str, int], list[int]] = {}
         for function in report["functions"]:
-            for number in range(*function["places"]):
-                self._numbers.setdefault((function["file"], tuple(report["places"][number])), []).append(number)
+            for site in range(*function["sites"]):
+                self._sites.setdefault((function["file"], report["nodes"][site]), []).append(site)
         self._reached = set(report["reached"])
-        self._values = {int(number): [*map(from_json, kinds)] for number, kinds in report["values"].items()}
-        self._constants = {int(number): values for number, values in report["constants"].items()}
-        self._calls = {int(number): names for number, names in report["calls"].items()}
-        self._free = itertools.count(len(report["places"]))  # numbers of places that did not run
+        self._values = {int(site): [*map(from_json, kinds)] for site, kinds in report["values"].items()}
+        self._constants = {int(site): values for site, values in report["constants"].items()}
+        self._callees = {int(site): names for site, names in report["calls"].items()}
+        kinds = {kind for seen in self._values.values() for kind in seen}
+        handed_on = {kind.name for kind in kinds if isinstance(kind, CallableKind)}
+        called = {name.removeprefix("partial ") for names in self._callees.values() for name in names}
+        self.seen = handed_on | called  # the classes and functions that were the value of an expression, or were called
 
-    @functools.cache  # noqa: B019  # of the one object that a command makes
-    def seen(self) -> frozenset[str]:
-        """The classes and functions that were the value of an expression, or were called."""
-        kinds = {kind for told in self._values.values() for kind in told}
-        held = {kind.name for kind in kinds if isinstance(kind, CallableKind)}
-        called = {name.removeprefix("partial ") for names in self._calls.values() for name in names}
-        return frozenset(held | called)
+    def tree(self, file: str) -> ast.Module:
+        """The parsed file, with what was seen of its nodes on these."""
+        tree = parsed(file)
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.stmt, ast.expr)) and (sites := self._sites.get((file, number_of(node)))):
+                vars(node)["observed"] = Observed(
+                    any(site in self._reached for site in sites),
+                    list(dict.fromkeys(kind for site in sites for kind in self._values.get(site, ()))),
+                    self._constants_at([site for site in sites if site in self._values]),
+                    list(dict.fromkeys(name for site in sites for name in self._callees.get(site, ()))),
+                )
+        return tree
+
+    def _constants_at(self, sites: list[int]) -> list[Any] | None:
+        """The constants that were reported at some sites, None for too many or where there was something else."""
+        values: list[Any] = []
+        for site in sites:
+            few = self._constants.get(site)
+            if any(not isinstance(kind, PlainKind) for kind in self._values[site]):
+                return None
+            if few is None and self._values[site] != [NONE]:
+                return None
+            values += few or [None]
+        return values or None
 
     def bases(self, name: str) -> list[str]:
         """A class of a module in the model, and its bases in the order in which Python looks things up."""
         orders = [found for found in self.classes.values() if name in found]
         first = next((found for found in orders if found[0] == name), orders[0] if orders else [name])
         return first[first.index(name) :]
-
-    def entries(self, file: str, node: ast.AST) -> dict[str, list[Kind]] | None:
-        """The keys of dictionaries that an expression was -> what stood there; None where it was something else."""
-        told: list[dict[str, Kind]] = []
-        for kind in self.kinds(file, node):
-            if not isinstance(kind, DictKind):
-                return None
-            told.append(dict(kind.entries))
-        keys = dict.fromkeys(key for one in told for key in one)
-        return {key: list(dict.fromkeys(one[key] for one in told if key in one)) for key in keys}
-
-    def reached(self, file: str, node: ast.stmt) -> bool:
-        """Whether a statement ran."""
-        return any(number in self._reached for number in self._at(file, node))
-
-    def kinds(self, file: str, node: ast.AST) -> list[Kind]:
-        """What an expression was; empty where it did not run."""
-        if (attached := attached_kinds(node)) is not None:
-            return attached
-        found = (self._values.get(number, ()) for number in self._at(file, node))
-        return list(dict.fromkeys(kind for kinds in found for kind in kinds))
-
-    def callees(self, file: str, node: ast.Call) -> list[str]:
-        """What a call called, by qualified names."""
-        found = (self._calls.get(number, ()) for number in self._at(file, node.func))
-        return list(dict.fromkeys(name for names in found for name in names))
-
-    def constants(self, file: str, node: ast.AST) -> list[Any] | None:
-        """The constants that an expression was; None for too many, or where something else was among them."""
-        if (attached := attached_kinds(node)) is not None:
-            return [None] if attached == [NONE] else None
-        numbers = [number for number in self._at(file, node) if number in self._values]
-        if not numbers or any(not isinstance(kind, PlainKind) for number in numbers for kind in self._values[number]):
-            return None
-        values: list[Any] = []
-        for number in numbers:
-            told = self._constants.get(number)
-            if told is None and self._values[number] != [NONE]:
-                return None
-            values += told or [None]
-        return values
-
-    def tell_callee(self, file: str, function: ast.expr, name: str) -> None:
-        """What would have been called at a place that did not run."""
-        self._calls[self._told(file, function)] = [name]
-
-    def tell_value(self, file: str, node: ast.expr, kind: Kind) -> None:
-        """What an expression would have been that did not run."""
-        self._values[self._told(file, node)] = [kind]
-
-    def _told(self, file: str, node: ast.expr) -> int:
-        number = next(self._free)
-        self._numbers.setdefault((file, place(node)), []).append(number)
-        return number
-
-    def _at(self, file: str, node: ast.AST) -> list[int]:
-        return self._numbers.get((file, place(node)), []) if hasattr(node, "lineno") else []
-
-
-def attach_kinds(node: ast.expr, kinds: Iterable[Kind]) -> ast.expr:
-    """An expression that stands in no source, with what it would have been; its copies have that too."""
-    vars(node)["kinds"] = [*kinds]
-    return node
-
-
-def attached_kinds(node: ast.AST) -> list[Kind] | None:
-    """What `attach_kinds` noted of an expression; None where it stands in the source."""
-    found: list[Kind] | None = vars(node).get("kinds")
-    return found
-
-
-class Place(NamedTuple):
-    """Where an expression or a statement stands in its file: lines from 1, columns in bytes from 0."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-
-
-def place(node: ast.AST) -> Place:
-    """The place of a node that has one."""
-    found: Any = node
-    return Place(found.lineno, found.col_offset, found.end_lineno, found.end_col_offset)
-
-
-PROOF_FILES = ("weights.pth", "batch.npz")  # what torch_proof_worker.py leaves in its folder

@@ -1,7 +1,7 @@
 """What somebody's own function changed in a module that it had made: `model.fc = nn.Linear(512, 10)`, frozen layers.
 
-A module is told by the call that made it, which knows nothing of this. A child that began to exist after that call was
-over has been put in place; what else is different shows beside a module that the same call makes anew.
+A module is described by the call that made it, which knows nothing of this. A child that began to exist after that call
+was over has been put in place; what else is different shows next to a module that the same call makes anew.
 """
 
 from __future__ import annotations
@@ -11,133 +11,72 @@ import inspect
 import math
 import types
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from .torch_values import Names, is_torch
+from .observations import Changes, DrawnBy, Made, ModuleParameter, Placed, SetNumber, Step
+from .torch_construction import ConstructionLog, Drawn, MakingCall
+from .torch_values import is_torch
 
-Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object, which is held, what made it, and of what
 NUMBERS = (bool, int, float, str)
-INITIALIZERS = "torch.nn.init."
-IN_PLACE = {
-    f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
-}
 
 
-class Made(NamedTuple):
-    """How a module was made: the call, and the counts of the log before and after it."""
-
-    function: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    began: int
-    ended: int
-
-
-class Drawn(NamedTuple):
-    """A call that drew weights of a module, which is its first argument, or whose `apply` it is."""
-
-    module: nn.Module
-    function: Any
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    applied: bool
-    began: int
-    ended: int
-
-
-class Log(Protocol):
-    """What is known of how the objects of a model were made; see torch_construction.py."""
-
-    names: Names
-    creations: dict[int, Creation]
-    begun: dict[int, int]
-    ended: dict[int, int]
-    numbers: dict[int, dict[str, Any]]
-    drawings: int
-    drawn: list[Drawn]
-    running: bool
-    count: Iterator[int]
-
-    def made(self, value: Any) -> Any:
-        """How to make a value anew, as plain JSON."""
-
-    def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """A call, with its arguments, as plain JSON."""
-
-
-class Step(NamedTuple):
-    """A child on the way into a module: its name, and what kind of container it is in."""
-
-    name: str
-    within: str  # Sequential, ModuleList, ModuleDict, or empty
-
-
-def changes(log: Log, module: nn.Module, made: Made) -> dict[str, Any]:
-    """What has to be done to a module once it is made as it was; empty where nothing has.
-
-    `children`: path and description of what was put in place, `new` where nothing stood there. `frozen`: the paths of
-    modules, and of parameters with the class that holds them, that no longer train. `tied`: parameters that became
-    another one. `drawn`: calls that drew weights. `numbers`: what attributes of their own classes were set to.
-    `instead`: how one of torch's own layers is made as it is now. `missed`: in words, what cannot be told.
-    """
+def changes(log: ConstructionLog, module: nn.Module, made: MakingCall) -> tuple[Made | None, Changes]:
+    """How one of torch's own layers is made as it is now, where that is how it changed; and what has to be done to a
+    module once it is made as it was."""
     given = {id(part) for value in _modules((made.args, dict(made.kwargs))) for part in value.modules()}
     placed = [*_placed(log, module, made, given, ())]
     fresh = _anew(made)
-    found: dict[str, Any] = {}
-    outside = [_text(path) for path, _ in placed]
-    if placed:
-        found["children"] = [
-            {"path": path, "made": log.made(child), "new": not _has(fresh, _text(path))} for path, child in placed
-        ]
+    children = [Placed(path, log.made(child), not _has(fresh, _text(path))) for path, child in placed]
+    if fresh is None:
+        return None, Changes(tuple(children))
+    outside = {_text(path) for path, _ in placed}
     elsewhere = {name for name, part in module.named_modules(remove_duplicate=False) if id(part) in given}
-    if fresh is not None:
-        theirs = _Beside(module, fresh, {*outside, *elsewhere})
-        frozen, missed = [*theirs.frozen()], [*theirs.missed(log)]
-        layers: dict[str, dict[str, tuple[Any, Any]]] = {}
-        for path, key, value, before, of_torch in theirs.numbers(log):
-            if of_torch:
-                layers.setdefault(path, {})[key] = (value, before)
-            else:
-                told = {"path": _steps(module, path), "name": key, "value": log.made(value)}
-                found.setdefault("numbers", []).append(told)
-        for path, settings in layers.items():
-            anew = _made_with(log, module.get_submodule(path), {key: value for key, (value, _) in settings.items()})
-            if anew is not None and not path:
-                found["instead"] = anew
-                continue
-            if anew is not None:
-                found.setdefault("children", []).append({"path": _steps(module, path), "made": anew, "new": False})
-                continue
+    compared = _Comparison(module, fresh, {*outside, *elsewhere})
+    frozen, missed = [*compared.frozen()], [*compared.missed(log)]
+    instead: Made | None = None
+    numbers: list[SetNumber] = []
+    layers: dict[str, dict[str, tuple[Any, Any]]] = {}
+    for path, key, value, before, of_torch in compared.numbers(log):
+        if of_torch:
+            layers.setdefault(path, {})[key] = (value, before)
+        else:
+            numbers.append(SetNumber(_steps(module, path), key, log.made(value)))
+    for path, settings in layers.items():
+        anew = _made_with(log, module.get_submodule(path), {key: value for key, (value, _) in settings.items()})
+        if anew is not None and not path:
+            instead = anew
+        elif anew is not None:
+            children.append(Placed(_steps(module, path), anew, new=False))
+        else:
             for key, (value, before) in settings.items():
-                place = f"{path}.{key}".lstrip(".")
-                missed.append(
-                    f"{place} was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
-                )
-        for path, one in _drawn_after(log, module, made):
-            if any(path == part or path.startswith(f"{part}.") for part in (*outside, *elsewhere) if part):
-                continue  # a module that is told by itself
-            first = any(log.begun.get(id(child), 0) > one.began for _, child in placed)
-            call = _drawing(log, _steps(module, path), one, first=first)
-            if isinstance(call, str):
-                missed.append(call)
-            else:
-                found.setdefault("drawn", []).append(call)
-        tied = [{side: _held(log, module, name) for side, name in pair.items()} for pair in theirs.tied()]
-        if tied:
-            found["tied"] = tied
-        if frozen:
-            found["frozen"] = [_held(log, module, f"{path}.{leaf}") for path, leaf in frozen]
-        if missed:
-            found["missed"] = missed
-    return found
+                said = f"was set to {value!r} after the layer was made with {before!r}; make it with {value!r}"
+                missed.append(f"{f'{path}.{key}'.lstrip('.')} {said}")
+    drawn: list[DrawnBy] = []
+    for path, one in _drawn_after(log, module, made):
+        if any(path == part or path.startswith(f"{part}.") for part in (*outside, *elsewhere) if part):
+            continue  # a module that is described by itself
+        first = any(log.begun.get(id(child), 0) > one.began for _, child in placed)
+        call = _drawing(log, _steps(module, path), one, first=first)
+        if isinstance(call, str):
+            missed.append(call)
+        else:
+            drawn.append(call)
+    return instead, Changes(
+        tuple(children),
+        tuple(numbers),
+        tuple(drawn),
+        tuple((_parameter_of(log, module, name), _parameter_of(log, module, of)) for name, of in compared.tied()),
+        tuple(_parameter_of(log, module, f"{path}.{leaf}") for path, leaf in frozen),
+        tuple(missed),
+    )
 
 
 def _placed(
-    log: Log, owner: nn.Module, made: Made, given: set[int], path: tuple[Step, ...]
+    log: ConstructionLog, owner: nn.Module, made: MakingCall, given: set[int], path: tuple[Step, ...]
 ) -> Iterator[tuple[tuple[Step, ...], nn.Module]]:
     """The outermost children that were made after the module was, with their paths."""
     for name, child in owner._modules.items():
@@ -151,8 +90,8 @@ def _placed(
             yield from _placed(log, child, made, given, here)
 
 
-class _Beside:
-    """A module beside one that the same call made anew, apart from the children at some paths."""
+class _Comparison:
+    """A module next to one that the same call made anew, apart from the children at some paths."""
 
     def __init__(self, module: nn.Module, fresh: nn.Module, outside: set[str]) -> None:
         self.module, self.fresh, self.outside = module, fresh, outside
@@ -175,35 +114,35 @@ class _Beside:
             path, _, leaf = name.rpartition(".")
             yield path, leaf
 
-    def tied(self) -> Iterator[dict[str, str]]:
-        """Parameters that became one: the name of that which went, `of` that which stands in its place."""
+    def tied(self) -> Iterator[tuple[str, str]]:
+        """Parameters that became one: the name of that which went, and of that which stands in its place."""
         fresh = dict(self.fresh.named_parameters(remove_duplicate=False))
         first: dict[int, str] = {}
         for name, parameter in self.module.named_parameters(remove_duplicate=False):
             if self.inside(name) and name in fresh:
                 of = first.setdefault(id(parameter), name)
                 if fresh[of] is not fresh[name]:
-                    yield {"parameter": name, "of": of}
+                    yield name, of
 
-    def missed(self, log: Log) -> Iterator[str]:
+    def missed(self, log: ConstructionLog) -> Iterator[str]:
         """In words, modules that are gone or of another class."""
-        theirs = dict(self.module.named_modules(remove_duplicate=False))
+        modules = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
             if not self.inside(path):
                 continue
-            other = theirs.get(path)
+            other = modules.get(path)
             if other is None:
-                if path.rpartition(".")[0] in theirs:
+                if path.rpartition(".")[0] in modules:
                     yield f"{path} was removed after the model was made"
             elif type(other) is not type(part):
                 kinds = log.names.name(type(part)), log.names.name(type(other))
                 yield f"{path} became a {kinds[1]} from a {kinds[0]} after the model was made"
 
-    def numbers(self, log: Log) -> Iterator[tuple[str, str, Any, Any, bool]]:
+    def numbers(self, log: ConstructionLog) -> Iterator[tuple[str, str, Any, Any, bool]]:
         """What was set to another number: path, attribute, its value, that which the call gave, whether of torch's."""
-        theirs = dict(self.module.named_modules(remove_duplicate=False))
+        modules = dict(self.module.named_modules(remove_duplicate=False))
         for path, part in self.fresh.named_modules(remove_duplicate=False):
-            other = theirs.get(path)
+            other = modules.get(path)
             if other is None or type(other) is not type(part) or not self.inside(path):
                 continue
             values = log.numbers.get(id(other), {})
@@ -232,7 +171,7 @@ def _numbers(module: nn.Module) -> dict[str, Any]:
     return found
 
 
-def _anew(made: Made) -> nn.Module | None:
+def _anew(made: MakingCall) -> nn.Module | None:
     """What the call makes when it is repeated, without values; None where it cannot be."""
     try:
         with torch.device("meta"):
@@ -243,9 +182,9 @@ def _anew(made: Made) -> nn.Module | None:
     return found if isinstance(found, nn.Module) else None
 
 
-def _made_with(log: Log, layer: nn.Module, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """One of torch's own layers, told as if it were made with other settings; None where that would be another layer,
-    or one whose parameters train again."""
+def _made_with(log: ConstructionLog, layer: nn.Module, settings: Mapping[str, Any]) -> Made | None:
+    """One of torch's own layers as if it were made with other settings; None where that would be another layer, or one
+    whose parameters train again."""
     _, cls, args, kwargs = log.creations.get(id(layer), (None, None, (), {}))
     if cls is not type(layer) or any(not parameter.requires_grad for parameter in layer.parameters()):
         return None
@@ -274,53 +213,21 @@ def _has(module: nn.Module | None, path: str) -> bool:
     return module is None or path in dict(module.named_modules(remove_duplicate=False))
 
 
-def _steps(module: nn.Module, path: str) -> list[Step]:
+def _steps(module: nn.Module, path: str) -> tuple[Step, ...]:
     steps, part = [], module
     for name in path.split(".") if path else ():
         steps.append(Step(name, _container(part)))
         part = part._modules[name]
-    return steps
+    return tuple(steps)
 
 
-def _held(log: Log, module: nn.Module, name: str) -> dict[str, Any]:
+def _parameter_of(log: ConstructionLog, module: nn.Module, name: str) -> ModuleParameter:
     """A parameter by the module that holds it, and that one's class; every one of it where the name ends with a dot."""
     path, _, leaf = name.lstrip(".").rpartition(".") if name.strip(".") else ("", "", "")
-    return {"path": _steps(module, path), "parameter": leaf, "class": log.names.name(type(module.get_submodule(path)))}
+    return ModuleParameter(_steps(module, path), leaf, log.names.name(type(module.get_submodule(path))))
 
 
-def draws(name: str) -> bool:
-    """Whether a function of torch's gives a tensor other values."""
-    return name.startswith(INITIALIZERS) or name in IN_PLACE
-
-
-def note_drawn(
-    log: Log,
-    function: Any,
-    args: tuple[Any, ...],
-    kwargs: Mapping[str, Any],
-    found: Any,
-    began: int,
-    before: tuple[int, int],
-) -> None:
-    """Note a call that is over if it drew weights of a module, and neither made another one nor gave anything else.
-
-    began: the log's count before it. before: how many drawings and objects there had been.
-    """
-    applied = is_apply(function)
-    owner = function.__self__ if applied else next(iter(args), None)
-    plain = isinstance(owner, nn.Module) and (applied or isinstance(function, types.FunctionType))
-    nothing_else = (found is None or found is owner) and len(log.begun) == before[1] and not log.running
-    if plain and nothing_else and log.drawings > before[0]:
-        one = Drawn(owner, function, args, kwargs, applied, began, next(log.count))
-        log.drawn.append(one)
-
-
-def is_apply(function: Any) -> bool:
-    """Whether it is a module's `apply`."""
-    return isinstance(function, types.MethodType) and function.__func__ is torch.nn.Module.apply
-
-
-def _drawn_after(log: Log, module: nn.Module, made: Made) -> Iterator[tuple[str, Drawn]]:
+def _drawn_after(log: ConstructionLog, module: nn.Module, made: MakingCall) -> Iterator[tuple[str, Drawn]]:
     """The calls that drew weights of a module once it was made, and where in it: none that a class or such a call made
     itself, which are written with these."""
     paths = {id(part): path for path, part in reversed([*module.named_modules(remove_duplicate=False)])}
@@ -329,7 +236,7 @@ def _drawn_after(log: Log, module: nn.Module, made: Made) -> Iterator[tuple[str,
             yield paths[id(one.module)], one
 
 
-def _inside(log: Log, one: Drawn) -> bool:
+def _inside(log: ConstructionLog, one: Drawn) -> bool:
     """Whether it happened while a module was made, or in a call that is written."""
     if any(other.began < one.began < other.ended for other in log.drawn):
         return True
@@ -337,8 +244,8 @@ def _inside(log: Log, one: Drawn) -> bool:
     return any(log.begun[key] < one.began < log.ended[key] for key in made)
 
 
-def _drawing(log: Log, path: list[Any], one: Drawn, *, first: bool) -> dict[str, Any] | str:
-    """The call as plain JSON, or in words why it cannot be written; first: before other modules were put in place."""
+def _drawing(log: ConstructionLog, path: tuple[Step, ...], one: Drawn, *, first: bool) -> DrawnBy | str:
+    """The call, or in words why it cannot be written; first: before other modules were put in place."""
     function = one.args[0] if one.applied else one.function
     name = log.names.name(function) if isinstance(function, types.FunctionType) else ""
     if not name or "<" in name:
@@ -346,4 +253,4 @@ def _drawing(log: Log, path: list[Any], one: Drawn, *, first: bool) -> dict[str,
             f"weights were drawn by {getattr(function, '__qualname__', function)}: write that as a function of its own"
         )
     call = log.call_of(name, () if one.applied else one.args[1:], one.kwargs)
-    return {**call, "path": path, "applied": one.applied, "first": first}
+    return DrawnBy(path, call, one.applied, first)

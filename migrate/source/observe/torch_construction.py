@@ -9,26 +9,73 @@ import sys
 import types
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
-from ..module_api import LOADS
-from .kinds import CallableKind, Kind, ObjectKind, to_json
-from .torch_changes import Creation, Drawn, Made, changes, draws, is_apply, note_drawn
-from .torch_values import PLAIN, Names, configurations, fields_of, is_torch, record_fields
+from .observations import (
+    CallableKind,
+    Changes,
+    Child,
+    EnumMember,
+    Items,
+    Kind,
+    Made,
+    ObjectKind,
+    Pairs,
+    Record,
+    Reference,
+    Unknown,
+    parts,
+    to_json,
+)
+from .torch_values import PLAIN, Names, configurations, fields_of, is_torch, record_of
 
-FEW = 4  # distinct constants that are told of one expression
+# parameters of functions that may load trained weights: what such a function builds is described by its class
+LOADS = {"pretrained", "weights"}
+Creation = tuple[Any, Any, tuple[Any, ...], dict[str, Any]]  # an object (so that it stays), what made it, and of what
+INITIALIZERS = "torch.nn.init."
+IN_PLACE = {
+    f"torch.Tensor.{name}_" for name in ("normal", "uniform", "zero", "fill", "copy", "mul", "div", "trunc_normal")
+}
+FEW = 4  # distinct constants that are reported of one expression
 OFTEN = 1000  # times that an expression is looked at, and from then on every so many
+
+
+class MakingCall(NamedTuple):
+    """How a module was made: the call, and the counts of the log before and after it."""
+
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    began: int
+    ended: int
+
+
+class Drawn(NamedTuple):
+    """A call that drew weights of a module, which is its first argument, or whose `apply` it is."""
+
+    module: nn.Module
+    function: Any
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    applied: bool
+    began: int
+    ended: int
+
+
+Compare = Callable[["ConstructionLog", nn.Module, MakingCall], tuple[Made | None, Changes]]
 
 
 class ConstructionLog:
     """Collects what instrumented functions report: statements, values and calls, by the number of their place."""
 
-    def __init__(self) -> None:
+    def __init__(self, compare: Compare) -> None:
+        self.compare = compare  # says what was changed in a module since its making: see torch_changes.py
         self.hit: set[int] = set()
         self.times: Counter[int] = Counter()
         self.kinds: dict[int, dict[Kind, None]] = {}
@@ -39,15 +86,17 @@ class ConstructionLog:
         self.begun: dict[int, int] = {}  # objects that classes made -> the order in which that began
         self.ended: dict[int, int] = {}  # the same -> when that was over
         self.handed: dict[int, int] = {}  # modules that functions built -> when the last of these was over
-        self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they held before it ran
+        self.numbers: dict[int, dict[str, Any]] = {}  # modules of the model -> what they had before it ran
         self.parents: dict[int, tuple[Any, str]] = {}  # modules -> what they were taken out of, and their name there
         self.running = False  # whether the model runs by now, and is not being built
-        self.records: dict[str, dict[str, Any]] = {}  # classes of what forward makes to hold tensors
+        self.records: dict[str, Record] = {}  # classes of what forward makes to hold tensors
         self.drawings = 0  # calls that gave a tensor other values
         self.redrawn: dict[int, int] = {}  # where tensors lie -> when they were last given other values
         self.drawn: list[Drawn] = []  # by functions, in modules that were made before
-        self.telling: set[int] = set()  # objects whose making is being told
-        self.taking = 0  # the module whose parent is being told: what that is given of it is told by its own making
+        self.describing: set[int] = set()  # objects whose making is being described
+        self.taking = (
+            0  # the module whose parent is being described: what that is given of it is described by its own making
+        )
         self.count: Iterator[int] = itertools.count()
         self.names = Names()
 
@@ -102,80 +151,79 @@ class ConstructionLog:
         return made
 
     def made(self, value: Any, *, root: bool = False) -> Any:
-        """How to make a value anew, as plain JSON: `{"call": class, "args": …}`, `{"name": …}`, lists and constants.
+        """How to make a value anew: a construction (see observations.py), or a constant itself.
 
-        root: it is the model itself, which is told by its class; a module inside by the function that builds it.
+        root: it is the model itself, which is described by its class; a module inside by the function that builds it.
         """
         if isinstance(value, PLAIN):
             return value
-        if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-            return {type(value).__name__: [self.made(item) for item in value]}
+        if type(value) in (list, tuple):
+            return Items("list" if isinstance(value, list) else "tuple", tuple(map(self.made, value)))
         if isinstance(value, Mapping):
-            return {"dict": [[self.made(key), self.made(item)] for key, item in value.items()]}
+            return Pairs(tuple((self.made(key), self.made(item)) for key, item in value.items()))
         if isinstance(value, functools.partial):
-            return {**self.call_of("functools.partial", (value.func, *value.args), value.keywords), "id": id(value)}
+            made = self.call_of("functools.partial", (value.func, *value.args), value.keywords)
+            return replace(made, id=id(value))
         if isinstance(value, Enum):
-            return {"of": self.names.name(type(value)), "name": value.name}
+            return EnumMember(self.names.name(type(value)), value.name)
         if isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-            return {"name": self.names.name(value)}
-        if id(value) in self.telling and self.taking != id(value):
-            return {"unknown": f"{self.names.kind(value)} that is made of what is made of it"}
-        before = set(self.telling)
-        self.telling.add(id(value))
+            return Reference(self.names.name(value))
+        if id(value) in self.describing and self.taking != id(value):
+            return Unknown(f"{self.names.kind(value)} that is made of what is made of it")
+        before = set(self.describing)
+        self.describing.add(id(value))
         try:
             return self._made_by_call(value, root=root)
         finally:
-            self.telling = before
+            self.describing = before
 
     def _made_by_call(self, value: Any, *, root: bool) -> Any:
         if id(value) in self.parents and not root and self.taking != id(value):
             parent, name = self.parents[id(value)]
             before, self.taking = self.taking, id(value)
-            told = self.made(parent)
+            owner = self.made(parent)
             self.taking = before
-            if not _unknown(told):
-                return {"child": name, "of": told}
+            if not _unknown(owner):
+                return Child(name, owner)
         for creation in (None if root else self.built.get(id(value)), self.creations.get(id(value))):
             if creation is not None:
                 _, maker, args, kwargs = creation
                 if isinstance(maker, functools.partial):
-                    told = self.call_of(self.names.name(maker.func), (*maker.args, *args), {**maker.keywords, **kwargs})
-                else:
-                    told = self.call_of(self.names.name(maker), args, kwargs)
-                if not _unknown(told):
-                    changed = self._changed(value, creation)
-                    told = changed.pop("instead", told)
-                    return {**told, "id": id(value), **({"changed": changed} if changed else {})}
+                    args, kwargs = (*maker.args, *args), {**maker.keywords, **kwargs}
+                function = maker.func if isinstance(maker, functools.partial) else maker
+                made = self.call_of(self.names.name(function), args, kwargs)
+                if not _unknown(made):
+                    instead, changed = self._changed(value, creation)
+                    return replace(instead or made, id=id(value), changes=None if changed == Changes() else changed)
         fields = fields_of(value)
         if fields is not None:  # made as its file was imported
-            return {**self.call_of(self.names.name(type(value)), (), fields), "id": id(value)}
-        return {"unknown": str(self.names.kind(value))}
+            return replace(self.call_of(self.names.name(type(value)), (), fields), id=id(value))
+        return Unknown(str(self.names.kind(value)))
 
     def _note_record(self, cls: type, made: Any) -> None:
         """Note a named tuple or a dataclass that holds tensors."""
-        fields = record_fields(cls)
-        if fields is not None and any(
-            isinstance(leaf, torch.Tensor)
-            for name in fields["fields"]
-            for leaf in tree_leaves(getattr(made, name, None))
+        record = record_of(cls)
+        if record is not None and any(
+            isinstance(leaf, torch.Tensor) for name in record.fields for leaf in tree_leaves(getattr(made, name, None))
         ):
-            known = self.records.setdefault(self.names.name(cls), fields)
+            known = self.records.setdefault(self.names.name(cls), record)
             if issubclass(cls, dict):  # transformers' outputs leave out what is None
-                here = [name for name in fields["fields"] if getattr(made, name, None) is not None]
-                known["present"] = list(dict.fromkeys([*known.get("present", ()), *here]))
+                here = [name for name in record.fields if getattr(made, name, None) is not None]
+                present = tuple(dict.fromkeys([*(known.present or ()), *here]))
+                self.records[self.names.name(cls)] = replace(known, present=present)
 
-    def _changed(self, value: Any, creation: Creation) -> dict[str, Any]:
-        """What was changed in a module after the creation by which it is told."""
+    def _changed(self, value: Any, creation: Creation) -> tuple[Made | None, Changes]:
+        """How a layer is made as it is now, if that is known, and what was changed in a module after its creation."""
         if not isinstance(value, torch.nn.Module) or id(value) not in self.ended:
-            return {}
+            return None, Changes()
         _, maker, args, kwargs = creation
         ended = self.handed[id(value)] if creation is self.built.get(id(value)) else self.ended[id(value)]
-        return changes(self, value, Made(maker, args, kwargs, self.begun[id(value)], ended))
+        return self.compare(self, value, MakingCall(maker, args, kwargs, self.begun[id(value)], ended))
 
-    def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """A call, told with its arguments."""
-        told = {key: self.made(item) for key, item in kwargs.items()}
-        return {"call": name, "args": [self.made(item) for item in args], "kwargs": told}
+    def call_of(self, name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Made:
+        """A call with its arguments."""
+        words = tuple((key, self.made(item)) for key, item in kwargs.items())
+        return Made(name, tuple(map(self.made, args)), words)
 
     def imported(self, module: str) -> dict[str, str]:
         """The names in a module that stand for classes and functions defined elsewhere -> where that is."""
@@ -196,8 +244,8 @@ class ConstructionLog:
 
     def classes_seen(self) -> set[str]:
         """The names of the classes that were called, or were the value of an expression."""
-        kinds = {kind for told in self.kinds.values() for kind in told}
-        called = {name for told in self.called.values() for name in told}
+        kinds = {kind for seen in self.kinds.values() for kind in seen}
+        called = {name for seen in self.called.values() for name in seen}
         classes = {kind.name for kind in kinds if isinstance(kind, CallableKind) and kind.what == "class"}
         return called | classes | {kind.cls for kind in kinds if isinstance(kind, ObjectKind)}
 
@@ -207,10 +255,44 @@ class ConstructionLog:
             "reached": sorted(self.hit),
             "values": {number: [*map(to_json, kinds)] for number, kinds in self.kinds.items()},
             "constants": self.constants,
-            "records": self.records,
-            "configurations": configurations(self.names, self.records, self.made),
+            "records": {name: to_json(record) for name, record in self.records.items()},
+            "configurations": {
+                name: to_json(one) for name, one in configurations(self.names, self.records, self.made).items()
+            },
             "calls": {number: list(names) for number, names in self.called.items()},
         }
+
+
+def draws(name: str) -> bool:
+    """Whether a function of torch's gives a tensor other values."""
+    return name.startswith(INITIALIZERS) or name in IN_PLACE
+
+
+def note_drawn(
+    log: ConstructionLog,
+    function: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    found: Any,
+    began: int,
+    before: tuple[int, int],
+) -> None:
+    """Note a call that is over if it drew weights of a module, and neither made another one nor gave anything else.
+
+    began: the log's count before it. before: how many drawings and objects there had been.
+    """
+    applied = is_apply(function)
+    owner = function.__self__ if applied else next(iter(args), None)
+    plain = isinstance(owner, nn.Module) and (applied or isinstance(function, types.FunctionType))
+    nothing_else = (found is None or found is owner) and len(log.begun) == before[1] and not log.running
+    if plain and nothing_else and log.drawings > before[0]:
+        one = Drawn(owner, function, args, kwargs, applied, began, next(log.count))
+        log.drawn.append(one)
+
+
+def is_apply(function: Any) -> bool:
+    """Whether it is a module's `apply`."""
+    return isinstance(function, types.MethodType) and function.__func__ is torch.nn.Module.apply
 
 
 def _loads(function: Any) -> bool:
@@ -221,11 +303,9 @@ def _loads(function: Any) -> bool:
         return False
 
 
-def _unknown(told: Any) -> bool:
-    """Whether something in a value is told as unknown."""
-    if isinstance(told, dict):
-        return "unknown" in told or any(_unknown(item) for item in told.values())
-    return isinstance(told, list) and any(_unknown(item) for item in told)
+def _unknown(made: Any) -> bool:
+    """Whether something in a construction is unknown."""
+    return isinstance(made, Unknown) or any(map(_unknown, parts(made)))
 
 
 def taken_out(log: ConstructionLog, model: nn.Module) -> bool:

@@ -30,22 +30,23 @@ from torch.utils import _pytree as pytree
 from ....errors import BadInput
 from ...model_spec import Spec, parse, place_of, serve
 from ...torch_models import WAYS, Inputs, builder, empty_weights, inputs_for, looks_at_values, quietly, split, twice
-from ..module_api import WRITTEN_FROM_SOURCE
 from .instrument import definition, install, instrumented, qualified
-from .observations import Place
-from .torch_changes import noted
+from .observations import parsed, to_json
+from .torch_changes import changes, noted
 from .torch_construction import ConstructionLog, taken_out
 from .torch_simplified_transformers import install as install_simplified
 from .torch_simplified_transformers import tie_weights
 
+# functions of torch's own that compute in plain Python what initialisation needs: written from their source
+WRITTEN_FROM_SOURCE = ("torch.nn.init._calculate_fan_in_and_fan_out", "torch.nn.init.calculate_gain")
 PACKAGE = str(Path(__file__).parents[3]) + os.sep
-NOT_THEIRS = (
+NOT_OF_MODELS = (
     PACKAGE,
     str(Path(torch.__file__).parent) + os.sep,
     sysconfig.get_path("stdlib") + os.sep,
     "<",
 )
-SIMPLIFIED = str(Path(__file__).with_name("torch_simplified_transformers.py"))  # ours, and parts of models all the same
+SIMPLIFIED = str(Path(__file__).with_name("torch_simplified_transformers.py"))  # parts of models all the same
 SITE = Path(torch.__file__).parents[1]  # where packages are installed
 
 
@@ -61,13 +62,13 @@ class Way(NamedTuple):
     doubled: bool = False
 
 
-def report(text: str, *told: str) -> dict[str, Any]:
+def report(text: str, *shapes: str) -> dict[str, Any]:
     """Build the model, run it in both modes, twice, and say what ran; raises BadInput."""
     with ExitStack() as before:  # what reports here would go on under the same numbers in another model's report
-        return _report(text, told, before)
+        return _report(text, shapes, before)
 
 
-def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, Any]:
+def _report(text: str, shapes: tuple[str, ...], before: ExitStack) -> dict[str, Any]:
     """The report; `before` is left with what makes the functions what they were before."""
     quietly()
     spec = parse(text)
@@ -75,40 +76,40 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
     make = builder(spec)
     with suppress(Exception), torch.device("meta"):
         make()  # what is imported meanwhile is not the model's
-    way, codes = _first(make, spec, told)
+    way, codes = _first(make, spec, shapes)
     trees: dict[str, ast.Module] = {}
-    places: list[Place] = []
+    nodes: list[int] = []  # the number of the node, at each site that reports
     functions = []
-    log = ConstructionLog()
+    log = ConstructionLog(changes)
     left: dict[str, str] = {}  # functions that stay as they were -> why
     known = _functions()
     for code in codes:
         if not _of_torch(code.co_filename):
             continue
-        first = len(places)
+        first = len(nodes)
         same = known.get((code.co_filename, code), [])
-        function = _instrument(code, same, trees, places, log, left, before)
+        function = _instrument(code, same, trees, nodes, log, left, before)
         if function is not None:
             functions.append(
                 {
                     "file": code.co_filename,
                     **_named(function, code, trees[code.co_filename]),
                     "line": code.co_firstlineno,
-                    "places": [first, len(places)],
+                    "sites": [first, len(nodes)],
                 }
             )
-    model, inputs = _run(make, spec, told, way, log)
+    model, inputs = _run(make, spec, shapes, way, log)
     taken = taken_out(log, model)
     files = _files(name.rpartition(".")[0] for name in log.classes_seen())
     return {
         "functions": functions,
         "left": left,
-        "places": places,
+        "nodes": nodes,
         **log.as_json(),
         "files": files,
-        "beside": _beside({*files, *(str(f["module"]) for f in functions)}),
+        "beside": _same_packages({*files, *(str(f["module"]) for f in functions)}),
         "names": {module: log.imported(module) for module in {*files, *(str(f["module"]) for f in functions)}},
-        "root": log.made(model, root=True),
+        "root": to_json(log.made(model, root=True)),
         "taken_out": taken,
         "classes": log.classes(model),
         "inputs": inputs.said,
@@ -116,31 +117,31 @@ def _report(text: str, told: tuple[str, ...], before: ExitStack) -> dict[str, An
     }
 
 
-def _first(make: Callable[[], Any], spec: Spec, told: tuple[str, ...]) -> tuple[Way, list[CodeType]]:
+def _first(make: Callable[[], Any], spec: Spec, shapes: tuple[str, ...]) -> tuple[Way, list[CodeType]]:
     """The first way in which the model runs, and the code that ran; raises BadInput where there is none.
 
     Without values where it can be, for speed and memory, and with two images where training wants more than one value.
     """
     ways = [Way(*way, doubled) for way in (() if looks_at_values(spec) else WAYS) for doubled in (False, True)]
     ways += [Way("cpu", "cpu"), Way("cpu", "cpu", doubled=True)]
-    told_first = ""
+    first_error = ""
     for way in ways:
         try:
             with _noticing() as codes:
-                _run(make, spec, told, way)
+                _run(make, spec, shapes, way)
         except BadInput:
             raise
         except Exception as error:
             if way == ("cpu", "cpu", False):  # what the others say is of their own making
-                told_first = _why(error)
+                first_error = _why(error)
         else:
             return way, codes
         gc.collect()
-    raise BadInput(told_first)
+    raise BadInput(first_error)
 
 
 def _run(
-    make: Callable[[], Any], spec: Spec, told: tuple[str, ...], way: Way, log: ConstructionLog | None = None
+    make: Callable[[], Any], spec: Spec, shapes: tuple[str, ...], way: Way, log: ConstructionLog | None = None
 ) -> tuple[Any, Inputs]:
     """Build the model and run it in both modes."""
     torch.manual_seed(0)
@@ -151,7 +152,7 @@ def _run(
     if log is not None:
         log.numbers, log.running = noted(model), True
     with torch.device(way.running), torch.no_grad():
-        inputs = inputs_for(spec, model, told, returned)
+        inputs = inputs_for(spec, model, shapes, returned)
         if way.running == "meta":
             inputs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), inputs)
         model.eval()(*inputs.eval, **inputs.kwargs)
@@ -168,31 +169,31 @@ def _files(modules: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for module in modules:
         file = getattr(sys.modules.get(module), "__file__", None)
-        if isinstance(file, str) and file.endswith(".py") and _theirs(file):
-            found[module] = file
+        if isinstance(file, str) and file.endswith(".py") and _of_models(file) and Path(file).is_file():
+            found[module] = file  # torch.ops says that it is of a file that is nowhere
     return found
 
 
-def _beside(modules: set[str]) -> dict[str, str]:
+def _same_packages(modules: set[str]) -> dict[str, str]:
     """The files of all that was imported of the same packages, from which constants may come, by module."""
     packages = {module.partition(".")[0] for module in modules}
     own = {name for name, module in list(sys.modules.items()) if _is_users(getattr(module, "__file__", None))}
     return _files(name for name in list(sys.modules) if name.partition(".")[0] in packages or name in own)
 
 
-def _theirs(file: str) -> bool:
+def _of_models(file: str) -> bool:
     """Whether a file may hold parts of a model: not Python's, torch's or msmigrate's, but for what it simplifies."""
-    return file.startswith(SIMPLIFIED) or not file.startswith(NOT_THEIRS)
+    return file.startswith(SIMPLIFIED) or not file.startswith(NOT_OF_MODELS)
 
 
 def _is_users(file: Any) -> bool:
     """Whether a file is no installed package's."""
-    return isinstance(file, str) and not file.startswith((*NOT_THEIRS, str(SITE) + os.sep))
+    return isinstance(file, str) and not file.startswith((*NOT_OF_MODELS, str(SITE) + os.sep))
 
 
 @contextmanager
 def _noticing() -> Iterator[list[CodeType]]:
-    """The code of every function of theirs that is called meanwhile, by file and line."""
+    """The code of every function that may be part of a model and is called meanwhile, by file and line."""
     found: list[CodeType] = []
     profiler = cProfile.Profile()  # it counts in C, which a function of our own would take several times as long for
     profiler.enable()
@@ -202,9 +203,9 @@ def _noticing() -> Iterator[list[CodeType]]:
         profiler.disable()
         ran = [entry.code for entry in profiler.getstats() if isinstance(entry.code, CodeType)]
         codes = {(code.co_filename, code): code for code in ran}  # code of another file may be equal to it
-        besides = {attrgetter(name.removeprefix("torch."))(torch).__code__ for name in WRITTEN_FROM_SOURCE}
-        theirs = (code for code in codes.values() if code in besides or _theirs(code.co_filename))
-        found += sorted(theirs, key=lambda code: (code.co_filename, code.co_firstlineno, code.co_name))
+        from_torch = {attrgetter(name.removeprefix("torch."))(torch).__code__ for name in WRITTEN_FROM_SOURCE}
+        of_models = (code for code in codes.values() if code in from_torch or _of_models(code.co_filename))
+        found += sorted(of_models, key=lambda code: (code.co_filename, code.co_firstlineno, code.co_name))
 
 
 @cache
@@ -239,7 +240,7 @@ def _instrument(
     code: CodeType,
     functions: list[FunctionType],
     trees: dict[str, ast.Module],
-    places: list[Place],
+    nodes: list[int],
     log: ConstructionLog,
     left: dict[str, str],
     before: ExitStack,
@@ -249,17 +250,17 @@ def _instrument(
         return None  # a comprehension, or a class body
     try:
         if code.co_filename not in trees:
-            trees[code.co_filename] = ast.parse(Path(code.co_filename).read_bytes())
+            trees[code.co_filename] = parsed(code.co_filename)
         node = definition(trees[code.co_filename], code.co_name, code.co_firstlineno)
         if node is None:
             return None
-        told = instrumented(node, functions[0], places)
+        reporting = instrumented(node, functions[0], nodes)
     except (OSError, SyntaxError, ValueError) as error:
         left[f"{functions[0].__module__}.{functions[0].__qualname__}"] = str(error)
         return None
     for function in functions:
         before.callback(setattr, function, "__code__", function.__code__)
-        install(function, told, log.reached, log.value, log.call)
+        install(function, reporting, log.reached, log.value, log.call)
     return functions[0]
 
 

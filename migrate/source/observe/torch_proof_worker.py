@@ -27,7 +27,7 @@ from .torch_simplified_transformers import for_training
 WEIGHTS, BATCH = PROOF_FILES
 
 
-def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str) -> dict[str, Any]:
+def report(text: str, folder: str, seed: str, batch: str, steps: str, *given: str) -> dict[str, Any]:
     """Build the model, save its weights, make batches and run it on one; raises BadInput."""
     quietly()
     spec = parse(text)
@@ -36,13 +36,13 @@ def report(text: str, folder: str, seed: str, batch: str, steps: str, *told: str
     for_training(model)
     torch.save(model.state_dict(), Path(folder) / WEIGHTS)
     torch.manual_seed(int(seed))
-    inputs = ordered(model, inputs_for(spec, model, told, returned))
+    inputs = ordered(model, inputs_for(spec, model, given, returned))
     if inputs is None or not all(isinstance(x, torch.Tensor) for x in inputs):
         return {"outputs": None, "alone": False, "inputs": None}
-    if told or returned is None:  # what the user gave stays as it is
+    if given or returned is None:  # what the user gave stays as it is
         inputs = tuple(_tokens(x, size) for x, size in zip(inputs, vocabularies(model, inputs), strict=True))
     made, *more = (
-        many([_varied(x, told or returned is not None) for x in inputs], int(batch), first=not step)
+        many([_varied(x, given or returned is not None) for x in inputs], int(batch), first=not step)
         for step in range(int(steps))
     )
     try:

@@ -7,17 +7,17 @@ import functools
 import sys
 import types
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import torch
 
 from ....mappings import table
 from ....mappings.rows import resolve
-from ..module_api import ROWS_FIRST
-from .kinds import (
+from ..library_names import ROWS_FIRST
+from .observations import (
     CallableKind,
-    DeviceKind,
+    Configuration,
     DictKind,
     DtypeKind,
     Kind,
@@ -25,6 +25,7 @@ from .kinds import (
     ObjectKind,
     PlainKind,
     PythonModule,
+    Record,
     SequenceKind,
     SizeKind,
     TensorKind,
@@ -32,10 +33,10 @@ from .kinds import (
 from .torch_simplified_transformers import simplified_names
 
 PLAIN = (bool, int, float, str, type(None))
-LONG = 60  # items of a list whose kinds are told
-MANY = 20  # keys of a dictionary that are told
+LONG = 60  # items of a list whose kinds are reported
+MANY = 20  # keys of a dictionary that are reported
 DICTIONARIES = (dict, OrderedDict, defaultdict)  # and no class that somebody made of one
-DEEP = 2  # levels of a list that are told
+DEEP = 2  # levels of a list that are reported
 BUILT_IN = {
     "builtins._VariableFunctionsClass.": "torch.",
     "torch._VariableFunctionsClass.": "torch.",
@@ -75,10 +76,10 @@ class Names:
             inside = dict.fromkeys(self.kind(item, deep - 1) for item in some) if deep else {}
             return SequenceKind(type(value).__name__, tuple(inside))
         if type(value) in DICTIONARIES and all(isinstance(key, str) for key in value):
-            told = value.items() if deep and len(value) <= MANY else ()
-            return DictKind(tuple((key, self.kind(item, deep - 1)) for key, item in told))
-        if isinstance(value, (torch.dtype, torch.device)):
-            return DtypeKind() if isinstance(value, torch.dtype) else DeviceKind()
+            entries = value.items() if deep and len(value) <= MANY else ()
+            return DictKind(tuple((key, self.kind(item, deep - 1)) for key, item in entries))
+        if isinstance(value, torch.dtype):
+            return DtypeKind()
         if callable(value) and hasattr(value, "__name__"):
             return CallableKind("function", self.name(value))
         if isinstance(value, PLAIN):
@@ -127,9 +128,9 @@ def is_torch(cls: type) -> bool:
 
 def public(name: str) -> str:
     """The name under which one calls what torch builds in."""
-    for ours, theirs in BUILT_IN.items():
-        if name.startswith(ours):
-            return theirs + name.removeprefix(ours)
+    for built_in, offered in BUILT_IN.items():
+        if name.startswith(built_in):
+            return offered + name.removeprefix(built_in)
     return name
 
 
@@ -149,7 +150,7 @@ def defining(cls: type, method: Any) -> tuple[type, str]:
 
 
 def documented_names() -> dict[int, tuple[Any, str]]:
-    """The objects that the mapping table names, which are held, with the name of their row, or an alias."""
+    """The objects that the mapping table names, with the name of their row, or an alias."""
     found: dict[int, tuple[Any, str]] = {}
     for row in table.rows():
         for name in (row.torch, *row.aliases):
@@ -165,53 +166,45 @@ def documented_names() -> dict[int, tuple[Any, str]]:
     return found
 
 
-def record_fields(cls: type) -> dict[str, Any] | None:
+def record_of(cls: Any) -> Record | None:
     """The fields of a named tuple's class or a dataclass, in order, and those with plain defaults; None of others."""
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        named: Any = cls
-        defaults = {k: v for k, v in named._field_defaults.items() if isinstance(v, PLAIN)}
-        return {"named": False, "fields": list(named._fields), "defaults": defaults}
-    if dataclasses.is_dataclass(cls):
+        names, defaults = cls._fields, cls._field_defaults.items()
+    elif dataclasses.is_dataclass(cls):
         fields = [field for field in dataclasses.fields(cls) if field.init]
-        defaults = {field.name: field.default for field in fields if isinstance(field.default, PLAIN)}
-        return {"named": True, "fields": [field.name for field in fields], "defaults": defaults}
-    return None
+        names, defaults = (field.name for field in fields), [(field.name, field.default) for field in fields]
+    else:
+        return None
+    plain = tuple((name, default) for name, default in defaults if isinstance(default, PLAIN))
+    return Record(dataclasses.is_dataclass(cls), tuple(names), plain)
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
     """What a dataclass or a named tuple was made of, without what it has anyway; None for anything else."""
-    if isinstance(value, tuple) and hasattr(value, "_asdict"):
-        named: Any = type(value)
-        defaults = named._field_defaults
-        found = value._asdict().items()
-    elif dataclasses.is_dataclass(value):
-        fields = [field for field in dataclasses.fields(value) if field.init]
-        defaults = {field.name: field.default for field in fields}
-        found = [(field.name, getattr(value, field.name)) for field in fields]
-    else:
+    record = record_of(type(value))
+    if record is None:
         return None
-    plain = {key: default for key, default in defaults.items() if isinstance(default, PLAIN)}
+    plain, found = dict(record.defaults), ((name, getattr(value, name)) for name in record.fields)
     return {k: v for k, v in found if k not in plain or type(v) is not type(plain[k]) or v != plain[k]}
 
 
-def configurations(
-    names: Names, records: dict[str, dict[str, Any]], made: Callable[[Any], Any]
-) -> dict[str, dict[str, Any]]:
+def configurations(names: Names, records: Container[str], made: Callable[[Any], Any]) -> dict[str, Configuration]:
     """By class: the defaults of fields, what every object of it holds that was seen, and other names of fields.
 
-    made: how to make a value anew.
+    records: classes that are none. made: how to make a value anew.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, Configuration] = {}
     for value in list(names.configured.values()):
         name = names.name(type(value))
         if name in records or not _takes_its_fields(type(value)):
             continue
         fields = {field.name: _default(field) for field in dataclasses.fields(value) if field.init}
-        defaults = {key: made(item) for key, item in fields.items() if item is not dataclasses.MISSING}
-        holds = {key: vars(value)[key] for key in (*fields, *vars(value)) if key in vars(value)}
-        told = {key: made(item) for key, item in holds.items() if _can_be_written(item)}
-        known = found.setdefault(name, {"defaults": defaults, "held": told, "aliases": _aliases(type(value))})
-        known["held"] = {key: item for key, item in known["held"].items() if key in told and told[key] == item}
+        defaults = tuple((key, made(item)) for key, item in fields.items() if item is not dataclasses.MISSING)
+        attributes = {key: vars(value)[key] for key in (*fields, *vars(value)) if key in vars(value)}
+        values = [(key, made(item)) for key, item in attributes.items() if _can_be_written(item)]
+        before = found[name].values if name in found else values
+        same = tuple(pair for pair in before if pair in values)
+        found[name] = Configuration(defaults, same, tuple(_aliases(type(value)).items()))
     return found
 
 

@@ -1,23 +1,34 @@
-"""What the parts of a conversion see of each other: the program that is translated, the file that is written, and the
-function in which a handler stands."""
+"""How one function is rewritten by handlers: their registry, the program that all functions share, and the function in
+which a handler stands."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ....errors import UnknownRow
 from ....mappings import table
 from ....mappings.aliases import find
 from ....mappings.rows import Row
-from ..observe.kinds import Kind
-from ..observe.observations import Observations
-from ..source_files import Imported
+from ..library_names import CELL_METHODS, CONTAINERS, NOT_CONVERTED, TABLES
+from ..observe.observations import (
+    NONE,
+    CallableKind,
+    Kind,
+    ObjectKind,
+    Observations,
+    PythonModule,
+    always,
+    callees_of,
+    entries_of,
+    kinds_of,
+)
+from ..source_files import SourceFiles, none_anyway
 
 Namer = Callable[[str], ast.expr]  # the expression for a qualified name of MindSpore's
-Reads = MutableMapping[str, dict[str, list[Any] | None]]  # a configuration's class -> what is read of it -> its values
 
 
 class Problem(NamedTuple):
@@ -40,139 +51,8 @@ class Unwritable(Exception):
     """There is no MindSpore source for this; the text says why."""
 
 
-class Program(Protocol):
-    """What the functions of one model share while they are translated.
-
-    translated: the qualified names of the classes and functions that are translated too. settings: the functions of
-    these that only say how a package is set. reads: what the model reads of its configurations. problems: what could
-    not be written.
-    """
-
-    facts: Observations
-    translated: frozenset[str]
-    settings: frozenset[str]
-    reads: Reads
-    problems: list[Problem]
-
-    def name(self, qualified: str) -> ast.expr:
-        """The expression for a name of MindSpore's, of msmigrate's or of Python's library, noted for the imports."""
-
-    def called(self, qualified: str) -> str:
-        """The name in the new file of a class, function or constant of the program."""
-
-    def names(self, file: str) -> Imported:
-        """What the names of a file stand for."""
-
-    def is_global(self, file: str, name: str) -> bool:
-        """Whether a file defines or imports a name at its top."""
-
-    def python(self, file: str, name: str) -> str:
-        """Note that a file's name for something of Python's own is used; the name that it has in the new file."""
-
-    def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> ast.expr | None:
-        """A constant of a module of the program, which was `seen` to be these values; None for anything else."""
-
-    def derives(self, name: str, base: str) -> bool:
-        """Whether a module's class is another one, or has it among its bases."""
-
-    def unseen(self, name: str) -> bool:
-        """Whether a class or function was neither a value nor called."""
-
-    def signature(self, name: str) -> ast.arguments | None:
-        """What a function or class of the program takes; None for a class that is made as torch's is."""
-
-    def row(self, name: str) -> Row | None:
-        """The row by which a call of this name is translated."""
-
-    def torch_base(self, name: str) -> Row | None:
-        """The row of the class of torch's that a class of modules is, or comes from."""
-
-
-class Definitions(Program, Protocol):
-    """What is known of the new file by those who write its parts.
-
-    definitions: what stands in it, by qualified name. all_files: the files of the program's modules.
-    """
-
-    definitions: dict[str, ast.stmt]
-    all_files: dict[str, str]
-
-    def define(self, qualified: str) -> None:
-        """Translate a class or function, after those that it names."""
-
-    def imported_name(self, module: str, name: str) -> ast.expr:
-        """A name that is imported from a module."""
-
-    def parameters(self, name: str) -> list[str]:
-        """What a function or a class of the program takes by position."""
-
-    def tree(self, file: str) -> ast.Module:
-        """The parsed file."""
-
-
-class Context(Protocol):
-    """All that a handler sees: the function in which its statement or expression stands, and how to go on.
-
-    program: what all functions share. local: the names that belong to the function; own: to the innermost of those in
-    it. handed: its parameters. in_python: whether MindSpore never compiles it. strict: whether what cannot be written
-    raises CannotWrite, and does not become a part of the file. adds: whether cells are added to one that has its name
-    already. in_type_check: inside isinstance(…, …), where a class is a class.
-    """
-
-    program: Program
-    file: str
-    owner: str
-    local: set[str]
-    own: set[str]
-    handed: set[str]
-    in_python: bool
-    strict: bool
-    adds: bool
-    in_type_check: bool
-
-    @property
-    def facts(self) -> Observations:
-        """What the worker saw."""
-
-    def kinds(self, node: ast.AST) -> list[Kind]:
-        """What an expression was; empty where it did not run."""
-
-    def callees(self, call: ast.Call) -> list[str]:
-        """What a call called, by qualified names."""
-
-    def constants(self, node: ast.AST) -> list[Any] | None:
-        """The constants that an expression was; None for too many, or where something else was among them."""
-
-    def entries(self, node: ast.AST) -> dict[str, list[Kind]] | None:
-        """The keys of dictionaries that an expression was -> what stood there; None where it was something else."""
-
-    def name(self, qualified: str) -> ast.expr:
-        """The expression for a name of MindSpore's, of msmigrate's or of Python's library, noted for the imports."""
-
-    def visit(self, node: ast.AST) -> Any:
-        """An expression, rewritten."""
-
-    def generic_visit(self, node: ast.AST) -> Any:
-        """The same expression with its parts rewritten."""
-
-    def statement(self, node: ast.stmt) -> list[ast.stmt]:
-        """What becomes of one statement: one, several or none."""
-
-    def kept(self, call: ast.Call) -> ast.Call:
-        """The same call with arguments that are rewritten."""
-
-    def read(self, kinds: list[Kind], attribute: str, seen: list[Any] | None) -> None:
-        """Note that an attribute is read, of an expression of these kinds."""
-
-    def is_user_code(self, name: str) -> bool:
-        """Whether a function or class is translated too, or of Python's own."""
-
-    def missing(self, node: ast.expr | ast.stmt, text: str) -> ast.Call:
-        """What stands where something could not be written: an error that says so, and a line of the report."""
-
-
 class Stage(IntEnum):
-    """When a handler is asked: of a statement in this order, of an expression in the last."""
+    """When a handler is called: for a statement in this order, for an expression in the last."""
 
     IN_PLACE = 1  # what writes into tensors
     GRAPH_MODE = 2  # what Graph mode does not compile
@@ -181,7 +61,9 @@ class Stage(IntEnum):
 
 
 STATEMENTS = (Stage.IN_PLACE, Stage.GRAPH_MODE, Stage.STATEMENT)
-Handler = Callable[[Any, Context], Any]  # (node, context) -> what takes its place; None where it is not this handler's
+Handler = Callable[
+    [Any, "Context"], Any
+]  # (node, context) -> what takes its place; None where it is not this handler's
 _Handler = TypeVar("_Handler", bound=Callable[..., Any])
 
 
@@ -240,6 +122,187 @@ def by_callee(callees: Sequence[str], stage: Stage) -> Iterator[Handler]:
 def by_syntax(node: ast.AST, stage: Stage) -> Sequence[Handler]:
     """The handlers for a form of syntax, in the order in which they were registered."""
     return _BY_SYNTAX.get((stage, type(node)), ())
+
+
+class Program(SourceFiles, ABC):
+    """The files of a model and the new file that they become, as those see it who write its parts.
+
+    definitions: what stands in the new file, by qualified name. translated: the qualified names of the classes and
+    functions that are translated. settings: the functions of these that only say how a package is set. reads: what the
+    model reads of its configurations. problems: what could not be written.
+    """
+
+    def __init__(self, facts: Observations) -> None:
+        super().__init__(facts)
+        self.definitions: dict[str, ast.stmt] = {}
+        self.problems: list[Problem] = []
+        self.reads: dict[str, dict[str, list[Any] | None]] = {}  # a configuration's class -> attribute -> its values
+        self.translated = frozenset({*self.functions, *self.owners, *self.assigned})
+        self.settings = frozenset(self.settings_functions())
+
+    @abstractmethod
+    def define(self, qualified: str) -> None:
+        """Translate a class or function, after those that it names."""
+
+    @abstractmethod
+    def called(self, qualified: str) -> str:
+        """The name in the new file of a class, function or constant: `pkg.layers.Block`, `layers.py:WIDTH`."""
+
+    @abstractmethod
+    def name(self, qualified: str) -> ast.expr:
+        """The expression for a name of MindSpore's, of msmigrate's or of Python's library, noted for the imports."""
+
+    @abstractmethod
+    def imported_name(self, module: str, name: str) -> ast.expr:
+        """A name that is imported from a module."""
+
+    @abstractmethod
+    def python(self, file: str, name: str) -> str:
+        """Note a name of Python's library for the imports, and define a constant of the file's top; its new name."""
+
+    @abstractmethod
+    def constant(self, module: str, name: str, seen: Sequence[Any] | None) -> ast.expr | None:
+        """A constant of a module of the program: its new name, or the value that it was `seen` to be where its file
+        says another; None for anything else."""
+
+    def row(self, name: str) -> Row | None:
+        """The row by which a call is translated; for a class of the program that is made as its base of torch's is,
+        that one's."""
+        if name not in self.translated:
+            return row_of(name)
+        for base in self.facts.bases(name):
+            if base in self.translated:
+                if f"{base}.__init__" in self.translated:
+                    return None
+            else:
+                return None if base in CONTAINERS else row_of(base)
+        return None
+
+    def torch_base(self, name: str) -> Row | None:
+        """The row of the class of torch's that a class of modules is, or comes from."""
+        rows = (row_of(base) for base in self.facts.bases(name) if base not in self.translated)
+        return next((row for row in rows if row is not None), None)
+
+    def missing(self, problem: Problem) -> ast.Call:
+        """What stands where something could not be written: an error that says so; and a line of the report."""
+        self.problems.append(problem)
+        return ast.Call(self.name(NOT_CONVERTED), [ast.Constant(problem.text)], [])
+
+
+class Context(ast.NodeTransformer):
+    """What a handler sees: the function in which its statement or expression stands, and how to go on.
+
+    program: what all functions share. file: where the function stands; owner: its class. local: the names that belong
+    to it; own: to the innermost of the functions in it. handed: its parameters. in_python: whether MindSpore never
+    compiles it. strict: whether what cannot be written raises Unwritable, and does not become a part of the file. adds:
+    whether cells are added to one that has its name already, which those inside do not learn by themselves.
+    in_type_check: inside isinstance(…, …), where a class is a class.
+    """
+
+    def __init__(self, program: Program, file: str, owner: str = "") -> None:
+        self.program, self.file, self.owner = program, file, owner
+        self.name = program.name
+        self.local: set[str] = set()
+        self.own: set[str] = set()
+        self.handed: set[str] = set()
+        self.in_python = self.strict = self.adds = self.in_type_check = False
+
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
+        """What becomes of one statement: one, several or none."""
+        found: list[ast.stmt] | None
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            for handler in by_callee(callees_of(node.value), Stage.STATEMENT):
+                if (found := handler(node.value, self)) is not None:
+                    return found
+        for stage in STATEMENTS:
+            for handler in by_syntax(node, stage):
+                if (found := handler(node, self)) is not None:
+                    return found
+        return [self.visit(node)]
+
+    def visit(self, node: ast.AST) -> Any:
+        """An expression, rewritten by the first handler that takes it, or else part by part."""
+        by_name = by_callee(callees_of(node), Stage.EXPRESSION) if isinstance(node, ast.Call) else ()
+        try:
+            for handler in (*by_name, *by_syntax(node, Stage.EXPRESSION)):
+                if (found := handler(node, self)) is not None:
+                    return found
+            return self.generic_visit(node)
+        except Unwritable as error:
+            if self.strict or not isinstance(node, ast.Call):
+                raise
+            return self.missing(node, str(error))
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        """The same expression with its parts rewritten."""
+        return super().generic_visit(node)
+
+    def is_user_code(self, name: str) -> bool:
+        """Whether it is translated too, or of Python's own."""
+        return (
+            name in self.program.translated
+            or name.rpartition(".")[0] in self.program.translated
+            or (".<locals>." in name and not name.startswith("torch."))  # made in a function of the program
+            or not name.startswith(("torch.", "torchvision.", "timm.", "module ", "object torch", "partial "))
+            or name.startswith("module ")
+        )
+
+    def kept(self, call: ast.Call) -> ast.Call:
+        """The same call with arguments that are rewritten."""
+        called = callees_of(call)
+        function = call.func
+        set_receivers(call, self._receivers(call))
+        of_module = isinstance(function, ast.Attribute) and always(
+            kinds_of(function.value), PythonModule
+        )  # layers.Block
+        if of_module and called and called[0] in self.program.translated:
+            call.func = ast.Name(self.program.called(called[0]), ast.Load())
+        elif isinstance(function, ast.Attribute):
+            call.func = ast.Attribute(
+                self.visit(function.value), CELL_METHODS.get(function.attr, function.attr), ast.Load()
+            )
+        else:
+            call.func = self.visit(function)
+        call.args = [self.visit(argument) for argument in call.args]
+        words = TABLES["forwards"].get(called[0].removeprefix("module "), {}) if len(called) == 1 else {}
+        call.keywords = [
+            ast.keyword(words.get(word.arg, word.arg) if word.arg else None, self.visit(word.value))
+            for word in self._expanded(call)
+            if word.arg is None or words.get(word.arg, word.arg)
+        ]
+        return call
+
+    def _expanded(self, call: ast.Call) -> list[ast.keyword]:
+        """The keywords; of a `**dictionary` of nothing but None, what is not None anyway."""
+        found: list[ast.keyword] = []
+        for word in call.keywords:
+            entries = entries_of(word.value) if word.arg is None else None
+            if entries is None or any(kinds != [NONE] for kinds in entries.values()):
+                found.append(word)
+                continue
+            takes = [self.program.signature(name) for name in self._receivers(call)]
+            for key in entries:
+                if not all(one is None or none_anyway(one, key) for one in takes):
+                    found.append(ast.keyword(key, ast.Constant(None)))
+        return found
+
+    def _receivers(self, call: ast.Call) -> list[str]:
+        """The functions and classes of the program that a call gives arguments to, also by `partial`."""
+        names = callees_of(call)
+        if names == ["functools.partial"] and call.args:
+            names = [kind.name for kind in kinds_of(call.args[0]) if isinstance(kind, CallableKind)]
+        plain = (name.removeprefix("partial ") for name in names)
+        return [name for name in plain if name in self.program.translated]
+
+    def read(self, kinds: list[Kind], attribute: str, seen: list[Any] | None) -> None:
+        """Note that an attribute is read, of an expression of these kinds; see records.py."""
+        for kind in kinds:
+            if isinstance(kind, ObjectKind):
+                self.program.reads.setdefault(kind.cls, {})[attribute] = seen
+
+    def missing(self, node: ast.expr | ast.stmt, text: str) -> ast.Call:
+        """What stands where something could not be written: an error that says so, and a line of the report."""
+        return self.program.missing(Problem(self.file, node.lineno, text))
 
 
 def row_of(name: str) -> Row | None:

@@ -16,13 +16,26 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
-from ..module_api import CONTAINERS, NAMES
+from ..library_names import COUNTERPARTS, TABLES
 from ..observe.instrument import EXPRESSIONS
-from ..observe.kinds import CallableKind, ModuleKind, PythonModule, TensorKind, always_tensors
-from ..observe.observations import Observations
+from ..observe.observations import (
+    CallableKind,
+    ModuleKind,
+    PythonModule,
+    TensorKind,
+    always,
+    callees_of,
+    constants_of,
+    kinds_of,
+    reached,
+    replacing,
+    set_callee,
+    set_kinds,
+)
+from ..source_files import blocks_of, local_names, substitute
 from .context import Context, Stage, Unwritable, handles, row_of
 from .graph_mode import in_blocks, is_pure
 
@@ -31,31 +44,22 @@ Missing = Callable[[ast.stmt, str], ast.stmt]  # what stands where something cou
 SIMPLE = (ast.Raise, ast.Pass)
 
 
-def select_branches(
-    function: ast.FunctionDef, facts: Observations, file: str, missing: Missing, *, entered: bool = False
-) -> list[ast.stmt]:
+def select_branches(function: ast.FunctionDef, missing: Missing, *, entered: bool = False) -> list[ast.stmt]:
     """The statements of a function that ran, in their order; its docstring stays.
 
     Of an `if` with two branches of which one never ran, the other takes its place; one without `else` stays a question,
     so that it is answered anew with other arguments. Where a tensor's value decides, what did not run may run with
-    other inputs: that is missing, and told. Where an input's shape decides, a comment says what was always so. entered:
-    whether the function is the model's own `forward`.
+    other inputs: that is missing, and reported. Where an input's shape decides, a comment says what was always so.
+
+    entered: whether the function is the model's own `forward`.
     """
-    values, inputs = ValueDependence(function, facts, file), InputDependence(function, facts, file, entered=entered)
-    return _Pruning(facts, file, values, inputs, missing, function.name == "__init__").block(function.body)
+    values, inputs = ValueDependence(function), InputDependence(function, entered=entered)
+    return _Pruning(values, inputs, missing, function.name == "__init__").block(function.body)
 
 
 class _Pruning:
-    def __init__(
-        self,
-        facts: Observations,
-        file: str,
-        values: ValueDependence,
-        inputs: InputDependence,
-        missing: Missing,
-        checks: bool,
-    ) -> None:
-        self.facts, self.file, self.values, self.inputs, self.missing = facts, file, values, inputs, missing
+    def __init__(self, values: ValueDependence, inputs: InputDependence, missing: Missing, checks: bool) -> None:
+        self.values, self.inputs, self.missing = values, inputs, missing
         self.checks = checks  # of arguments: they stay where a model is made
 
     def block(self, body: list[ast.stmt]) -> list[ast.stmt]:
@@ -64,7 +68,7 @@ class _Pruning:
         for index, statement in enumerate(body):
             if index == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
                 left.append(statement)
-            elif self.facts.reached(self.file, statement):
+            elif reached(statement):
                 left += self.statement(statement)
         return left
 
@@ -77,7 +81,7 @@ class _Pruning:
             if isinstance(statement, (ast.For, ast.While)):
                 statement.orelse = self.block(statement.orelse)
             if not body and isinstance(statement, ast.While) and self.values.decides(statement.test):
-                body = [self.untold(statement, "a loop that did not run")]
+                body = [self.unseen(statement, "a loop that did not run")]
             statement.body = body
             return [*notes, statement] if statement.body else notes
         if isinstance(statement, ast.Try):
@@ -99,18 +103,18 @@ class _Pruning:
         """An `if` with what is left of its branches."""
         if self.values.decides(statement.test):
             if not self.ran(statement.body) and not all(isinstance(inner, SIMPLE) for inner in statement.body):
-                body = [self.untold(statement, "a branch that did not run")]
+                body = [self.unseen(statement, "a branch that did not run")]
             elif statement.orelse and not self.ran(statement.orelse):
-                other = [self.untold(statement, "a branch that did not run")]
+                other = [self.unseen(statement, "a branch that did not run")]
         elif not self.ran(statement.orelse) and statement.orelse:
             return [*self.said(statement.orelse, statement, always=True), *body]  # the test was always true
         elif not self.ran(statement.body):
             kept = self.checks and not statement.orelse and _refuses(statement.body)
             return [statement] if kept else [*self.said(statement.body, statement, always=False), *other]  # or never
         if body:
-            return [ast.copy_location(ast.If(statement.test, body, other), statement)]
-        opposite = ast.copy_location(ast.UnaryOp(ast.Not(), statement.test), statement.test)
-        return [ast.copy_location(ast.If(opposite, other, []), statement)] if other else []
+            return [replacing(ast.If(statement.test, body, other), statement)]
+        opposite = replacing(ast.UnaryOp(ast.Not(), statement.test), statement.test)
+        return [replacing(ast.If(opposite, other, []), statement)] if other else []
 
     def said(self, dropped: list[ast.stmt], statement: ast.If, *, always: bool) -> list[ast.stmt]:
         """The comment on a branch that is not written; none on one that only refuses."""
@@ -120,9 +124,9 @@ class _Pruning:
 
     def ran(self, body: list[ast.stmt]) -> bool:
         """Whether any of some statements was reached."""
-        return any(self.facts.reached(self.file, statement) for statement in body)
+        return any(map(reached, body))
 
-    def untold(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
+    def unseen(self, statement: ast.If | ast.While, what: str) -> ast.stmt:
         """What stands for statements whose run was not seen."""
         return self.missing(statement, f"{what}: a tensor's value decides, in {ast.unparse(statement.test)}")
 
@@ -134,13 +138,12 @@ def _refuses(body: list[ast.stmt]) -> bool:
 
 
 class InputDependence:
-    """Tells the conditions of one function that depend on what a model is given; `file` is where it stands.
+    """Tells the conditions of one function that depend on what a model is given.
 
     entered: whether the function is the model's own `forward`, whose arguments are the inputs.
     """
 
-    def __init__(self, function: ast.FunctionDef, facts: Observations, file: str, *, entered: bool) -> None:
-        self.facts, self.file = facts, file
+    def __init__(self, function: ast.FunctionDef, *, entered: bool) -> None:
         given = function.args
         arguments = (*given.posonlyargs, *given.args, *given.kwonlyargs)
         self.inputs = {argument.arg for argument in arguments if argument.arg != "self"} if entered else set()
@@ -178,7 +181,7 @@ class InputDependence:
         return any(name.id in self.names or self._tensor(name) for name in names)
 
     def _tensor(self, node: ast.Name) -> bool:
-        return any(isinstance(k, TensorKind) and not k.parameter for k in self.facts.kinds(self.file, node))
+        return any(isinstance(k, TensorKind) and not k.parameter for k in kinds_of(node))
 
 
 def comment(text: str) -> ast.stmt:
@@ -191,6 +194,12 @@ def is_comment(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Name) and node.value.id.startswith("# ")
 
 
+@handles(syntax=[ast.Expr], stage=Stage.IN_PLACE)
+def keep_comment(node: ast.Expr, context: Context) -> list[ast.stmt] | None:
+    """A comment stays."""
+    return [node] if is_comment(node) else None
+
+
 def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]]:
     """The comments of a block that has nothing else, and what is left of it."""
     return (body, []) if all(map(is_comment, body)) else ([], body)
@@ -198,11 +207,9 @@ def split_comments(body: list[ast.stmt]) -> tuple[list[ast.stmt], list[ast.stmt]
 
 def fill_empty_blocks(node: ast.AST) -> None:
     """Give every block that came to hold comments alone a statement, for Python wants one."""
-    for inner in ast.walk(node):
-        for field in ("body", "orelse", "finalbody"):
-            block = getattr(inner, field, None)
-            if isinstance(block, list) and block and all(map(is_comment, block)):
-                block.append(ast.Pass())
+    for block in (block for inner in ast.walk(node) for block in blocks_of(inner)):
+        if all(map(is_comment, block)):
+            block.append(ast.Pass())
 
 
 def _stored(node: ast.AST) -> bool:
@@ -211,14 +218,12 @@ def _stored(node: ast.AST) -> bool:
 
 ASKS = {"torch.Tensor.item", "torch.Tensor.tolist", "torch.Tensor.numpy", "torch.equal", "torch.allclose"}
 NUMBERS = {"builtins.bool", "builtins.int", "builtins.float"}
-TENSORS = ("Tensor", "Parameter")
 
 
 class ValueDependence:
-    """Tells the conditions of one function that depend on values; `file` is where it stands."""
+    """Tells the conditions of one function that depend on values."""
 
-    def __init__(self, function: ast.FunctionDef, facts: Observations, file: str) -> None:
-        self.facts, self.file = facts, file
+    def __init__(self, function: ast.FunctionDef) -> None:
         self.names: set[str] = set()
         for node in ast.walk(function):
             if isinstance(node, ast.Assign) and self._number(node.value):
@@ -229,7 +234,7 @@ class ValueDependence:
         return self._tensor(test) or self._number(test)
 
     def _tensor(self, node: ast.AST) -> bool:
-        return any(isinstance(kind, TensorKind) for kind in self.facts.kinds(self.file, node))
+        return any(isinstance(kind, TensorKind) for kind in kinds_of(node))
 
     def _number(self, node: ast.expr) -> bool:
         return any(map(self._taken, ast.walk(node)))
@@ -237,7 +242,7 @@ class ValueDependence:
     def _taken(self, node: ast.AST) -> bool:
         """Whether a part of an expression makes a number, or an answer, of a tensor."""
         if isinstance(node, ast.Call):
-            callees = set(self.facts.callees(self.file, node))
+            callees = set(callees_of(node))
             return bool(callees & ASKS) or (bool(callees & NUMBERS) and any(map(self._tensor, node.args)))
         if isinstance(node, ast.Name):
             return node.id in self.names
@@ -256,10 +261,11 @@ SAFE = {*dir(builtins)} - {"eval", "exec", "super", "locals", "globals"}
 def was_observed(node: ast.expr, context: Context) -> bool:
     """Whether an expression was evaluated; a constant counts as such."""
     if isinstance(node, EXPRESSIONS):
-        return bool(context.kinds(node))
+        return bool(kinds_of(node))
     return True
 
 
+@handles(syntax=[ast.IfExp])
 def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
     """`a if test else b`, of which one may not have run."""
     sides = [_side(side, context) for side in (node.body, node.orelse)]
@@ -268,13 +274,14 @@ def conditional_expression(node: ast.IfExp, context: Context) -> ast.expr:
     test = context.visit(node.test)
     body, orelse = sides
     assert body is not None and orelse is not None
-    return ast.copy_location(ast.IfExp(test, body, orelse), node)
+    return replacing(ast.IfExp(test, body, orelse), node)
 
 
+@handles(syntax=[ast.BoolOp])
 def boolean_expression(node: ast.BoolOp, context: Context) -> ast.expr:
     """`a or b`, of which the last may not have run."""
     values = [side for side in (_side(value, context) for value in node.values) if side is not None]
-    return values[0] if len(values) == 1 else ast.copy_location(ast.BoolOp(node.op, values), node)
+    return values[0] if len(values) == 1 else replacing(ast.BoolOp(node.op, values), node)
 
 
 def observe_statically(node: ast.expr, context: Context) -> ast.expr | None:
@@ -296,7 +303,7 @@ def _read(node: ast.expr, context: Context) -> ast.expr | None:
     before = context.strict
     context.strict = True
     try:
-        _tell(node, context)
+        _resolve_names(node, context)
         found: ast.expr = context.visit(copy.deepcopy(node))
     except Unwritable:
         return None
@@ -305,32 +312,32 @@ def _read(node: ast.expr, context: Context) -> ast.expr | None:
     return found
 
 
-def _tell(node: ast.expr, context: Context) -> None:
+def _resolve_names(node: ast.expr, context: Context) -> None:
     """Note what the names in an expression stand for; raises CannotWrite where they stand for something unknown."""
     resolve = context.program.names(context.file).name
     calls = {id(inner.func) for inner in ast.walk(node) if isinstance(inner, ast.Call)}
-    told: set[int] = set()
+    resolved: set[int] = set()
     for inner in ast.walk(node):
-        if not isinstance(inner, (ast.Name, ast.Attribute)) or id(inner) in told:
+        if not isinstance(inner, (ast.Name, ast.Attribute)) or id(inner) in resolved:
             continue
         name = resolve(inner)
         if name:
-            told |= {id(part) for part in ast.walk(inner)}
+            resolved |= {id(part) for part in ast.walk(inner)}
         called = id(inner) in calls
         if not name.startswith("torch."):
             if (name and name.partition(".")[0] not in ("math", "functools")) or (called and not _built_in(inner)):
                 raise Unwritable(f"{ast.unparse(inner)} did not run")
             continue
         if called:
-            context.facts.tell_callee(context.file, inner, name)
+            set_callee(inner, name)
             if isinstance(inner, ast.Attribute):
-                context.facts.tell_value(context.file, inner.value, PythonModule(resolve(inner.value)))
-        elif name not in NAMES and name not in CONTAINERS and row_of(name) is None:
+                set_kinds(inner.value, [PythonModule(resolve(inner.value))])
+        elif name not in COUNTERPARTS and row_of(name) is None:
             raise Unwritable(f"{ast.unparse(inner)} did not run")
         else:
             row = row_of(name)
             what: Literal["class", "function"] = "function" if row is not None and row.kind == "function" else "class"
-            context.facts.tell_value(context.file, inner, CallableKind(what, name))
+            set_kinds(inner, [CallableKind(what, name)])
 
 
 def _built_in(node: ast.expr) -> bool:
@@ -368,7 +375,7 @@ def _simpler(test: ast.expr) -> ast.expr:
             break  # what follows is never computed
     if not values:
         return ast.Constant(not decides)
-    return values[0] if len(values) == 1 else ast.copy_location(ast.BoolOp(test.op, values), test)
+    return values[0] if len(values) == 1 else replacing(ast.BoolOp(test.op, values), test)
 
 
 def _known(node: ast.expr) -> bool | None:
@@ -379,13 +386,13 @@ def _known(node: ast.expr) -> bool | None:
 LIST = ModuleKind("torch.nn.ModuleList")
 
 
-def pick_by_index(function: ast.FunctionDef, facts: Observations, file: str) -> None:
+def pick_by_index(function: ast.FunctionDef) -> None:
     """Write such loops as what they pick, and no value before that is lost in it; in place."""
 
     def change(block: list[ast.stmt]) -> list[ast.stmt]:
         found: list[ast.stmt] = []
         for statement in block:
-            inside = _picked(statement, facts, file)
+            inside = _picked(statement)
             if inside and found and _lost(found[-1], inside[0]):
                 found.pop()
             found += inside or [statement]
@@ -394,7 +401,7 @@ def pick_by_index(function: ast.FunctionDef, facts: Observations, file: str) -> 
     in_blocks(function, change)
 
 
-def _picked(loop: ast.stmt, facts: Observations, file: str) -> list[ast.stmt]:
+def _picked(loop: ast.stmt) -> list[ast.stmt]:
     """What the loop does for the one module that it picks; empty for any other statement."""
     if not isinstance(loop, ast.For) or loop.orelse or len(loop.body) != 1 or not isinstance(loop.body[0], ast.If):
         return []
@@ -407,14 +414,14 @@ def _picked(loop: ast.stmt, facts: Observations, file: str) -> list[ast.stmt]:
             pass
         case _:
             return []
-    if facts.kinds(file, modules) != [LIST] or not is_pure(modules) or loop.body[0].orelse:
+    if kinds_of(modules) != [LIST] or not is_pure(modules) or loop.body[0].orelse:
         return []
     match test:
         case ast.Compare(left=ast.Name(id=left), ops=[ast.Eq()], comparators=[wanted]) if left == number:
-            known, asked = facts.constants(file, test.left), facts.constants(file, wanted)
+            known, picked = constants_of(test.left), constants_of(wanted)
         case _:
             return []
-    if not known or not asked or not set(asked) <= set(known) or not is_pure(wanted):
+    if not known or not picked or not set(picked) <= set(known) or not is_pure(wanted):
         return []
     if any(isinstance(node, (ast.Break, ast.Continue, ast.Return)) for part in body for node in ast.walk(part)):
         return []
@@ -422,19 +429,15 @@ def _picked(loop: ast.stmt, facts: Observations, file: str) -> list[ast.stmt]:
     stored = {node.id for part in body for node in ast.walk(part) if _stored(node) and isinstance(node, ast.Name)}
     if stored & {number, module} or names & (stored | {number, module}):
         return []
-    picking = ast.copy_location(ast.Subscript(modules, wanted, ast.Load()), modules)
-    return [_Picks(number, module, wanted, picking).visit(part) for part in body]
+    picking = replacing(ast.Subscript(modules, wanted, ast.Load()), modules)
+    by = {number: wanted, module: picking}
+    return [substitute(part, lambda node: _picks(node, by)) for part in body]
 
 
-class _Picks(ast.NodeTransformer):
-    """Puts what the loop picks in the place of its names."""
-
-    def __init__(self, number: str, module: str, wanted: ast.expr, picking: ast.expr) -> None:
-        self.by = {number: wanted, module: picking}
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        """The number or the module; known by the place where it was read."""
-        return ast.copy_location(copy.deepcopy(self.by[node.id]), node) if node.id in self.by else node
+def _picks(node: ast.AST, by: Mapping[str, ast.expr]) -> ast.expr | None:
+    """What the loop picks in the place of one of its names, known by the place where that was read."""
+    found = by.get(node.id) if isinstance(node, ast.Name) else None
+    return None if found is None else replacing(copy.deepcopy(found), node)
 
 
 def _lost(before: ast.stmt, after: ast.stmt) -> bool:
@@ -447,18 +450,16 @@ def _lost(before: ast.stmt, after: ast.stmt) -> bool:
     return len(texts) == 1 and isinstance(target, ast.Name) and target.id not in reads
 
 
-NO_GRADIENT = ("no_grad", "inference_mode")
-# how torch runs, and nothing that a model computes; the precision of MindSpore's run is chosen for the whole net
-PLAIN = (*NO_GRADIENT, "enable_grad", "set_grad_enabled", "autocast", "record_function", "sdpa_kernel", "sdp_kernel")
+NO_GRADIENT: list[str] = TABLES["contexts_without_gradient"]
 
 
 def torch_context(call: ast.expr, context: Context) -> str | None:
     """The name of a context of torch's that this makes, such as `no_grad`; None for any other."""
     if not isinstance(call, ast.Call):
         return None
-    names = context.callees(call) or [ast.unparse(call.func)]
+    names = callees_of(call) or [ast.unparse(call.func)]
     last = {name.rpartition(".")[2] for name in names if "torch" in name}
-    return last.pop() if len(last) == 1 and last <= {*PLAIN} else None
+    return last.pop() if len(last) == 1 and last <= {*TABLES["contexts"]} else None
 
 
 @handles(syntax=[ast.With], stage=Stage.STATEMENT)
@@ -472,12 +473,63 @@ def unwrap_context(node: ast.With, context: Context) -> list[ast.stmt] | None:
     return [new for old in node.body for new in context.statement(old)]
 
 
+@handles(syntax=[ast.With, ast.Try, ast.FunctionDef, ast.ClassDef], stage=Stage.STATEMENT)
+def blocks(node: ast.stmt, context: Context) -> list[ast.stmt]:
+    """A statement with the statements inside it rewritten."""
+    own = context.own
+    if isinstance(node, ast.FunctionDef):
+        context.own = set(local_names(node))
+    for block in blocks_of(node):
+        block[:] = [new for old in block for new in context.statement(old)]
+    context.own = own
+    return [node]
+
+
+@handles(syntax=[ast.If, ast.While], stage=Stage.STATEMENT)
+def condition(node: ast.If | ast.While, context: Context) -> list[ast.stmt]:
+    """An `if` or `while`, without what is never so; nothing where nothing is left in it."""
+    blocks(node, context)
+    node.test = context.visit(node.test)
+    if not node.body and not node.orelse:
+        return []
+    return fold_constant_tests(node) if isinstance(node, ast.If) else [node]
+
+
+@handles(syntax=[ast.For], stage=Stage.STATEMENT)
+def loop(node: ast.For, context: Context) -> list[ast.stmt]:
+    """A loop; MindSpore gives all modules with their names, and named ones as a dictionary."""
+    blocks(node, context)
+    if isinstance(node.iter, ast.Call) and callees_of(node.iter) == ["torch.nn.Module.modules"]:
+        assert isinstance(node.iter.func, ast.Attribute)
+        cells = ast.Attribute(context.visit(node.iter.func.value), "cells_and_names", ast.Load())
+        node.target = ast.Tuple([ast.Name("_", ast.Store()), node.target], ast.Store())
+        node.iter = ast.Call(cells, [], [])
+    else:
+        node.target, node.iter = context.visit(node.target), _iterated(node.iter, context)
+    return [node] if node.body else []
+
+
+@handles(syntax=[ast.comprehension])
+def comprehension(node: ast.comprehension, context: Context) -> ast.comprehension:
+    """A loop inside of brackets."""
+    node.target, node.iter = context.visit(node.target), _iterated(node.iter, context)
+    node.ifs = [context.visit(test) for test in node.ifs]
+    return node
+
+
+def _iterated(node: ast.expr, context: Context) -> ast.expr:
+    """What a loop goes over; of modules by name their names, for MindSpore compiles no loop over a Cell."""
+    named = kinds_of(node) == [ModuleKind("torch.nn.ModuleDict")]
+    found: ast.expr = context.visit(node)
+    return ast.Call(ast.Attribute(found, "keys", ast.Load()), [], []) if named else found
+
+
 def without_gradient(body: list[ast.stmt], context: Context) -> list[ast.stmt]:
     """The statements, rewritten, with `ops.stop_gradient` around every tensor that they assign or return."""
     found: list[ast.stmt] = []
     for old in body:
         value = old.value if isinstance(old, (ast.Assign, ast.Return)) else None
-        stops = value is not None and always_tensors(context.kinds(value))
+        stops = value is not None and always(kinds_of(value), TensorKind)
         for new in context.statement(old):
             if stops and isinstance(new, (ast.Assign, ast.Return)) and new.value is not None:
                 stop = context.name("mindspore.ops.stop_gradient")

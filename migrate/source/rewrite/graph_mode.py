@@ -26,9 +26,20 @@ import copy
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
-from ..observe.kinds import Kind, always_computed, always_dictionaries, always_sequences, holds_tensor
-from ..observe.observations import Observations, place
+from ..observe.observations import (
+    DictKind,
+    Kind,
+    TensorKind,
+    always,
+    always_sequences,
+    callees_of,
+    holds_tensor,
+    kinds_of,
+    replacing,
+)
+from ..source_files import blocks_of, substitute
 from .context import Context, Stage, handles
 
 METHODS = {f"builtins.list.{name}": name for name in ("extend", "insert", "pop", "reverse")}
@@ -59,10 +70,10 @@ def spell_out_list_method(node: ast.stmt, context: Context) -> list[ast.stmt] | 
 @handles("builtins.reversed")
 def reversed_list(node: ast.Call, context: Context) -> ast.expr | None:
     """The slice for `reversed(x)` of a list or tuple; None for any other call."""
-    callees = context.callees(node)
+    callees = callees_of(node)
     if callees != ["builtins.reversed"] or len(node.args) != 1 or context.in_python:
         return None
-    kinds = context.kinds(node.args[0])
+    kinds = kinds_of(node.args[0])
     if not always_sequences(kinds, "list", "tuple"):
         return None
     found: ast.expr = context.generic_visit(_backwards(node.args[0]))
@@ -82,21 +93,14 @@ def _taken(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     if gone is None or len(uses) != 1 or (isinstance(node, ast.Return) and name in context.handed):
         return None
     at = call.args[0] if call.args else ast.UnaryOp(ast.USub(), ast.Constant(1))
-    item = ast.copy_location(ast.Subscript(ast.Name(name, ast.Load()), at, ast.Load()), call)
-    taken = _Put(call, item).visit(node)
-    assert isinstance(taken, ast.stmt)
+    item = replacing(ast.Subscript(ast.Name(name, ast.Load()), at, ast.Load()), call)
+    taken: ast.stmt = _put(item, call, node)
     return [*context.statement(taken), *([] if isinstance(node, ast.Return) else [gone])]
 
 
-class _Put(ast.NodeTransformer):
-    """Puts an expression in the place of another."""
-
-    def __init__(self, old: ast.expr, new: ast.expr) -> None:
-        self.old, self.new = old, new
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        """The new one for the old one."""
-        return self.new if node is self.old else self.generic_visit(node)
+def _put(new: ast.expr, old: ast.AST, tree: ast.AST) -> Any:
+    """A tree with one expression in the place of another."""
+    return substitute(tree, lambda node: new if node is old else None)
 
 
 def _asked(node: ast.AST, context: Context) -> tuple[str, str]:
@@ -105,7 +109,7 @@ def _asked(node: ast.AST, context: Context) -> tuple[str, str]:
     if not isinstance(owner, ast.Name) or owner.id not in context.own or context.in_python:
         return "", ""
     assert isinstance(node, ast.Call)
-    callees = context.callees(node)
+    callees = callees_of(node)
     method = METHODS.get(callees[0], "") if len(callees) == 1 and not node.keywords else ""
     return (owner.id, method) if method else ("", "")
 
@@ -113,8 +117,8 @@ def _asked(node: ast.AST, context: Context) -> tuple[str, str]:
 def _listed(items: ast.expr, context: Context) -> ast.expr:
     """Items as a list, for `+=` takes nothing else when MindSpore compiles it."""
     if isinstance(items, ast.GeneratorExp):
-        return ast.copy_location(ast.ListComp(items.elt, items.generators), items)
-    kinds = context.kinds(items)
+        return replacing(ast.ListComp(items.elt, items.generators), items)
+    kinds = kinds_of(items)
     if isinstance(items, (ast.List, ast.ListComp)) or always_sequences(kinds, "list"):
         return items
     return ast.List([ast.Starred(items, ast.Load())], ast.Load())
@@ -156,32 +160,30 @@ MAKERS = (["collections.OrderedDict"], ["builtins.dict"])
 PLAIN = {"get", "items", "keys", "update", "values"}  # what a dict does as an OrderedDict does
 
 
-def dict_display(node: ast.Call, callees: Sequence[str], kinds: Callable[[ast.expr], list[Kind]]) -> ast.expr | None:
+def dict_display(node: ast.Call) -> ast.expr | None:
     """The display for a call that makes a dictionary of pairs, keywords or another one; None for any other call, and
-    where no tensors are in it.
-
-    kinds: what an expression was.
-    """
-    if callees == [COPY] and isinstance(node.func, ast.Attribute) and not node.args and _of_tensors(kinds(node)):
+    where no tensors are in it."""
+    callees, tensors = callees_of(node), _of_tensors(kinds_of(node))
+    if callees == [COPY] and isinstance(node.func, ast.Attribute) and not node.args and tensors:
         return _again(node.func.value)
-    if list(callees) not in MAKERS:
+    if callees not in MAKERS:
         return None
     words = {word.arg: word.value for word in node.keywords if word.arg is not None}
-    if not node.args and words and len(words) == len(node.keywords) and _of_tensors(kinds(node)):
+    if not node.args and words and len(words) == len(node.keywords) and tensors:
         return ast.Dict([ast.Constant(word) for word in words], [*words.values()])
     if len(node.args) != 1 or node.keywords:
         return None
     (pairs,) = node.args
-    if _of_tensors(kinds(node)) and kinds(pairs):
-        if always_dictionaries(kinds(pairs)):
+    if tensors and kinds_of(pairs):
+        if always(kinds_of(pairs), DictKind):
             return _again(pairs)
-        if _pairs(pairs, kinds(pairs)):
+        if _pairs(pairs, kinds_of(pairs)):
             return _again(pairs, items=pairs)
     elements = pairs.elts if isinstance(pairs, (ast.List, ast.Tuple)) else [getattr(pairs, "elt", None)]
     found = [one.elts for one in elements if isinstance(one, ast.Tuple) and len(one.elts) == 2]
     if not found or len(found) < len(elements):
         return None
-    if not all(always_computed(kinds(value)) for _, value in found):
+    if not all(always(kinds_of(value), TensorKind, parameter=False) for _, value in found):
         return None
     if isinstance(pairs, (ast.ListComp, ast.GeneratorExp)):
         return ast.DictComp(found[0][0], found[0][1], pairs.generators)
@@ -191,7 +193,7 @@ def dict_display(node: ast.Call, callees: Sequence[str], kinds: Callable[[ast.ex
 @handles("collections.OrderedDict", "builtins.dict", COPY)
 def make_display(node: ast.Call, context: Context) -> ast.expr | None:
     """The display for a call that makes a dictionary of tensors."""
-    shown = dict_display(node, context.callees(node), context.kinds)
+    shown = dict_display(node)
     return None if shown is None else context.generic_visit(shown)
 
 
@@ -205,7 +207,7 @@ def unpack_dictionaries(node: ast.stmt, context: Context) -> list[ast.stmt] | No
     target = node.target if isinstance(node, ast.AnnAssign) else target
     if isinstance(node, ast.Return):
         free = (name for name in ("found", *(f"found{number}" for number in range(1, 99))) if name not in context.local)
-        target = ast.copy_location(ast.Name(next(free), ast.Store()), value)
+        target = replacing(ast.Name(next(free), ast.Store()), value)
     read = {inner.id for inner in ast.walk(value) if isinstance(inner, ast.Name)}
     if not isinstance(target, ast.Name) or target.id in read or not _plain_dictionaries(value, context):
         return None
@@ -225,9 +227,8 @@ def unpack_dictionaries(node: ast.stmt, context: Context) -> list[ast.stmt] | No
 
 def _plain_dictionaries(value: ast.Dict, context: Context) -> bool:
     """Whether what is unpacked in a display are dictionaries."""
-    unpacked = [item for key, item in zip(value.keys, value.values, strict=True) if key is None]
-    told = [context.kinds(item) for item in unpacked]
-    return all(map(always_dictionaries, told))
+    unpacked = (item for key, item in zip(value.keys, value.values, strict=True) if key is None)
+    return all(always(kinds_of(item), DictKind) for item in unpacked)
 
 
 def _again(others: ast.expr, items: ast.expr | None = None) -> ast.DictComp:
@@ -249,10 +250,10 @@ def _pairs(node: ast.expr, kinds: Sequence[Kind]) -> bool:
 
 
 def _of_tensors(kinds: Sequence[Kind]) -> bool:
-    return always_dictionaries(kinds) and all(map(holds_tensor, kinds))
+    return always(kinds, DictKind) and all(map(holds_tensor, kinds))
 
 
-def start_with_braces(function: ast.FunctionDef, facts: Observations, file: str) -> None:
+def start_with_braces(function: ast.FunctionDef) -> None:
     """Begin the dictionaries of a function that get tensors alone with `{}`, in place of `OrderedDict()`."""
     statements = [node for node in ast.walk(function) if isinstance(node, ast.Assign) and len(node.targets) == 1]
     for statement in statements:
@@ -260,9 +261,9 @@ def start_with_braces(function: ast.FunctionDef, facts: Observations, file: str)
         if not isinstance(call, ast.Call) or not isinstance(target, ast.Name) or call.args or call.keywords:
             continue
         filled = [other.value for other in statements if _item_of(other.targets[0], target.id)]
-        tensors = bool(filled) and all(always_computed(facts.kinds(file, value)) for value in filled)
-        if tensors and facts.callees(file, call) in MAKERS and _methods(function, target.id) <= PLAIN:
-            statement.value = ast.copy_location(ast.Dict([], []), call)
+        tensors = bool(filled) and all(always(kinds_of(value), TensorKind, parameter=False) for value in filled)
+        if tensors and callees_of(call) in MAKERS and _methods(function, target.id) <= PLAIN:
+            statement.value = replacing(ast.Dict([], []), call)
 
 
 def _item_of(target: ast.expr, name: str) -> bool:
@@ -291,7 +292,7 @@ def expand_nested_comprehensions(function: ast.FunctionDef) -> None:
                 if isinstance(value, ast.expr):
                     setattr(statement, field, naming.visit(value))
     hoist_walrus(function)
-    _Plain(naming.given).visit(function)
+    substitute(function, lambda node: _unnamed(node, naming))  # those that could not be given in a statement before
     in_blocks(function, lambda block: [new for old in block for new in _loops(old, naming)])
 
 
@@ -318,20 +319,14 @@ class _Naming(ast.NodeTransformer):
             name = next(name for name in free if name not in self.names)
             self.names[name] += 1
             self.given.add(name)
-            target = ast.copy_location(ast.Name(name, ast.Store()), node)
-            return ast.copy_location(ast.NamedExpr(target, node), node)
+            target = replacing(ast.Name(name, ast.Store()), node)
+            return replacing(ast.NamedExpr(target, node), node)
         return node if isinstance(node, INSIDE) else self.generic_visit(node)
 
 
-class _Plain(ast.NodeTransformer):
-    """Takes names away again that could not be given in a statement before."""
-
-    def __init__(self, given: set[str]) -> None:
-        self.given = given
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
-        """`(parts := […])` as the list."""
-        return node.value if node.target.id in self.given else self.generic_visit(node)
+def _unnamed(node: ast.AST, naming: _Naming) -> ast.expr | None:
+    """`(parts := […])` as the list; None for anything else."""
+    return node.value if isinstance(node, ast.NamedExpr) and node.target.id in naming.given else None
 
 
 def _loops(statement: ast.stmt, naming: _Naming) -> list[ast.stmt]:
@@ -350,7 +345,7 @@ def _loops(statement: ast.stmt, naming: _Naming) -> list[ast.stmt]:
     made = [ast.Assign([target], ast.List([], ast.Load())), body]
     for node in (inner for one in made for inner in ast.walk(one)):
         if isinstance(node, (ast.stmt, ast.expr)) and not hasattr(node, "lineno"):
-            ast.copy_location(node, statement if isinstance(node, ast.stmt) else value)  # by which it is known to run
+            replacing(node, statement if isinstance(node, ast.stmt) else value)  # by which it is known to run
     return made
 
 
@@ -381,9 +376,10 @@ def _apart(statement: ast.stmt) -> list[ast.stmt]:
     value = getattr(statement, field, None) if isinstance(statement, WALRUS_SIMPLE) else None
     before: list[ast.stmt] = []
     while value is not None and (found := next(_walrus_named(value), None)) and _first(found, value):
-        target = ast.copy_location(ast.Name(found.target.id, ast.Store()), found.target)
-        before.append(ast.copy_location(ast.Assign([target], found.value), statement))
-        value = _Read(found).visit(value)
+        target = replacing(ast.Name(found.target.id, ast.Store()), found.target)
+        before.append(replacing(ast.Assign([target], found.value), statement))
+        # the name is at the place of its value, so that what is known of that is known of it
+        value = _put(replacing(ast.Name(found.target.id, ast.Load()), found.value), found, value)
         setattr(statement, field, value)
     return [*before, *_in_two(statement)]
 
@@ -399,12 +395,12 @@ def _in_two(statement: ast.stmt) -> list[ast.stmt]:
     if not given:
         return [statement]
     first, rest = (_all_of(part, test) for part in (test.values[: given[0]], test.values[given[0] :]))
-    inner = ast.copy_location(ast.If(rest, statement.body, []), statement)
-    return [ast.copy_location(ast.If(first, _apart(inner), []), statement)]
+    inner = replacing(ast.If(rest, statement.body, []), statement)
+    return [replacing(ast.If(first, _apart(inner), []), statement)]
 
 
 def _all_of(parts: list[ast.expr], test: ast.BoolOp) -> ast.expr:
-    return parts[0] if len(parts) == 1 else ast.copy_location(ast.BoolOp(ast.And(), parts), test)
+    return parts[0] if len(parts) == 1 else replacing(ast.BoolOp(ast.And(), parts), test)
 
 
 def _walrus_named(node: ast.AST) -> Iterator[ast.NamedExpr]:
@@ -414,40 +410,22 @@ def _walrus_named(node: ast.AST) -> Iterator[ast.NamedExpr]:
 
 def _first(found: ast.NamedExpr, value: ast.expr) -> bool:
     """Whether nothing that is computed before it does anything, or reads the name."""
-    start, around = place(found)[:2], {id(node) for node in ast.walk(found)}
+    start, around = (found.lineno, found.col_offset), {id(node) for node in ast.walk(found)}
     for node in ast.walk(value):
-        if not isinstance(node, ast.expr) or id(node) in around or place(node)[:2] >= start:
+        if not isinstance(node, ast.expr) or id(node) in around or (node.lineno, node.col_offset) >= start:
             continue
         if isinstance(node, ast.Name) and node.id == found.target.id:
             return False
-        ends_before = place(node)[2:] <= start
-        if ends_before and not is_pure(node):
+        if (node.end_lineno, node.end_col_offset) <= start and not is_pure(node):
             return False
     return True
-
-
-class _Read(ast.NodeTransformer):
-    """Puts the name where it was given; at the place of its value, so that what is known of that is known of it."""
-
-    def __init__(self, found: ast.NamedExpr) -> None:
-        self.found = found
-
-    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
-        if node is not self.found:
-            return self.generic_visit(node)
-        return ast.copy_location(ast.Name(node.target.id, ast.Load()), node.value)
-
-
-FIELDS = ("body", "orelse", "finalbody")
 
 
 def in_blocks(function: ast.FunctionDef, change: Callable[[list[ast.stmt]], list[ast.stmt]]) -> None:
     """Give every block of a function the statements that `change` makes of its own, from the outside in; in place."""
     for node in ast.walk(function):
-        for field in FIELDS:
-            block = getattr(node, field, None)
-            if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
-                setattr(node, field, change(block))
+        for block in blocks_of(node):
+            block[:] = change(block)
 
 
 INSIDE = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)  # which have names of their own

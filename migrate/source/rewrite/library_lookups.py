@@ -1,7 +1,7 @@
 """What is looked up and always the same: entries of tables, constants of modules, how torch or a package is set.
 
 An object such as `ACT2FN` in `ACT2FN["gelu"]` is a library's way to a function, a class or a layer, and no part of the
-model that asked it. Where it always gave the same one, that is written in its place.
+model that uses it. Where it always gave the same one, that is written in its place.
 """
 
 from __future__ import annotations
@@ -9,8 +9,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from ..module_api import ANNOTATE, CONSTANT, CONTAINERS
-from ..observe.kinds import CallableKind, ModuleKind, ObjectKind, PythonModule
+from ..library_names import CONTAINERS, TABLES
+from ..observe.observations import (
+    CallableKind,
+    ModuleKind,
+    ObjectKind,
+    PythonModule,
+    callees_of,
+    constants_of,
+    kinds_of,
+)
 from .context import Context, handles, set_receivers
 from .row_calls import with_initial_values, write_call
 
@@ -18,9 +26,9 @@ from .row_calls import with_initial_values, write_call
 @handles(syntax=[ast.Call, ast.Subscript])
 def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr | None:
     """The function, class or new layer that an object at the file's top gave; None for anything else."""
-    asked = _asked(node)
-    kinds = context.kinds(node)
-    if asked is None or asked.id in context.local or len(kinds) != 1 or not _is_object(asked, context):
+    owner = _looked_in(node)
+    kinds = kinds_of(node)
+    if owner is None or owner.id in context.local or len(kinds) != 1 or not _is_object(owner, context):
         return None
     (kind,) = kinds
     if isinstance(kind, CallableKind) and kind.what != "partial" and kind.name in context.program.translated:
@@ -28,14 +36,14 @@ def resolve_lookup(node: ast.Call | ast.Subscript, context: Context) -> ast.expr
     return _layer(kind.cls, context) if isinstance(kind, ModuleKind) else None
 
 
-def _asked(node: ast.Call | ast.Subscript) -> ast.Name | None:
+def _looked_in(node: ast.Call | ast.Subscript) -> ast.Name | None:
     """The name in front: of `name[…]`, or of `name.method(…)`."""
     inner = node.value if isinstance(node, ast.Subscript) else getattr(node.func, "value", None)
     return inner if isinstance(inner, ast.Name) else None
 
 
-def _is_object(asked: ast.Name, context: Context) -> bool:
-    kinds = context.kinds(asked)
+def _is_object(owner: ast.Name, context: Context) -> bool:
+    kinds = kinds_of(owner)
     return len(kinds) == 1 and isinstance(kinds[0], ObjectKind) and not kinds[0].cls.startswith("torch.")
 
 
@@ -57,22 +65,28 @@ def _layer(name: str, context: Context) -> ast.expr | None:
 
 
 @handles(syntax=[ast.Attribute])
+def read_attribute(node: ast.Attribute, context: Context) -> None:
+    """Note what is read of a configuration; the attribute is one like others."""
+    context.read(kinds_of(node.value), node.attr, constants_of(node))
+
+
+@handles(syntax=[ast.Attribute])
 def constant_of_module(node: ast.Attribute, context: Context) -> ast.expr | None:
     """`settings.WIDTH`, of a module of the program."""
-    kinds = context.kinds(node.value)
+    kinds = kinds_of(node.value)
     if len(kinds) != 1 or not isinstance(kinds[0], PythonModule):
         return None
-    return context.program.constant(kinds[0].name, node.attr, context.constants(node))
+    return context.program.constant(kinds[0].name, node.attr, constants_of(node))
 
 
 @handles("builtins.getattr", "builtins.hasattr")
 def read_by_name(node: ast.Call, context: Context) -> None:
     """Note what `getattr(config, "name", …)` or `hasattr` reads; the call is one like others."""
-    if len(context.callees(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-        context.read(context.kinds(node.args[0]), str(node.args[1].value), context.constants(node))
+    if len(callees_of(node)) == 1 and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+        context.read(kinds_of(node.args[0]), str(node.args[1].value), constants_of(node))
 
 
-@handles(*CONSTANT)
+@handles(*TABLES["framework_questions"])
 def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
     """`torch.jit.is_scripting()` and the like, whose answer is a constant here."""
     return _only_constant(node, context)
@@ -80,20 +94,20 @@ def framework_question(node: ast.Call, context: Context) -> ast.expr | None:
 
 @handles(syntax=[ast.Call])
 def setting(node: ast.Call, context: Context) -> ast.expr | None:
-    """How a package is set, and what torch's modules are asked, as `hasattr(F, "scaled_dot_product_attention")`."""
-    callees = context.callees(node)
+    """How a package is set, and what is asked of torch's modules, as `hasattr(F, "scaled_dot_product_attention")`."""
+    callees = callees_of(node)
     plain = bool(callees) and not node.args and not node.keywords and context.program.settings.issuperset(callees)
-    kinds = context.kinds(node.args[0]) if node.args else []
+    kinds = kinds_of(node.args[0]) if node.args else []
     asks_torch = bool(kinds) and all(isinstance(k, PythonModule) and k.name.startswith("torch") for k in kinds)
     return _only_constant(node, context) if plain or asks_torch else None
 
 
 def _only_constant(node: ast.Call, context: Context) -> ast.expr | None:
-    constants = context.constants(node)
+    constants = constants_of(node)
     return ast.Constant(constants[0]) if constants is not None and len(constants) == 1 else None
 
 
-@handles(ANNOTATE)
+@handles("torch.jit.annotate")
 def annotated(node: ast.Call, context: Context) -> ast.expr | None:
     """`torch.jit.annotate(type, value)`, which is the value."""
     return context.visit(node.args[1]) if len(node.args) == 2 else None

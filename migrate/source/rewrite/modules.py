@@ -1,11 +1,11 @@
-"""What modules are told about their tensors: parameters, buffers, gradients; and how they are run."""
+"""What is said to modules of their tensors (parameters, buffers, gradients), and how they are run."""
 
 from __future__ import annotations
 
 import ast
 
-from ..module_api import BEHIND, CONTAINERS, DROPPED, GROWING, KEPT, MODULES, SIMPLIFIED
-from ..observe.kinds import NONE, Kind, ModuleKind
+from ..library_names import CELL_METHODS, CONTAINERS, DROPPED, SIMPLIFIED, TABLES
+from ..observe.observations import NONE, Kind, ModuleKind, callees_of, constants_of, kinds_of, replacing
 from .context import Context, Stage, Unwritable, handles
 from .row_calls import is_super
 
@@ -17,10 +17,10 @@ ATTENTION = "torch.nn.MultiheadAttention"
 CHECKPOINT = "torch.utils.checkpoint.checkpoint"
 # of torch.utils.checkpoint: how memory is spared, and not what is computed
 SPARING = {"use_reentrant", "preserve_rng_state", "context_fn", "determinism_check", "debug", "early_stop"}
-LISTS = {
-    "torch.nn.ParameterList": "msmigrate.nn.ParameterList",
-    "torch.nn.ParameterDict": "msmigrate.nn.ParameterDict",
-}
+LISTS: dict[str, str] = TABLES["parameter_lists"]
+OWNERS = ("torch.nn.Module.", "torch.nn.Sequential.", "torch.nn.ModuleList.", "torch.nn.ModuleDict.")
+GROWING = {"append", "extend", "insert", "update"}
+KEPT = {*CELL_METHODS, *GROWING, "__init__", "items", "values", "keys"}  # the others have another name
 
 
 @handles("torch.nn.Module.register_buffer", stage=Stage.STATEMENT)
@@ -28,7 +28,7 @@ def register_buffer(call: ast.Call, context: Context) -> list[ast.stmt]:
     """`self.name = Parameter(value, requires_grad=False)`, for MindSpore saves nothing else in a checkpoint; one that
     torch does not save is a tensor."""
     owner, name, value = _named(call, context)
-    absent = context.kinds(value) == [NONE] or ast.unparse(value) == "None"
+    absent = kinds_of(value) == [NONE] or ast.unparse(value) == "None"
     node = context.visit(value)
     if absent or not _saved(call, 2):
         return [_put(owner, name, node)]
@@ -64,11 +64,15 @@ def freeze_parameter(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 
 def _named(call: ast.Call, context: Context) -> tuple[ast.expr, ast.expr, ast.expr]:
     """`self`, the name and the value, of `self.register_…("name", value)`."""
-    words = {word.arg: word.value for word in call.keywords}
-    name = call.args[0] if call.args else words["name"]
-    value = call.args[1] if len(call.args) > 1 else words.get("tensor", words.get("param"))
-    assert isinstance(call.func, ast.Attribute)
+    name, value = _given(call, 0, "name"), _given(call, 1, "tensor", "param")
+    assert isinstance(call.func, ast.Attribute) and name is not None
     return context.visit(call.func.value), context.visit(name), value or ast.Constant(None)
+
+
+def _given(call: ast.Call, place: int, *names: str) -> ast.expr | None:
+    """An argument of a call, by its place or one of its names."""
+    words = {word.arg: word.value for word in call.keywords}
+    return call.args[place] if len(call.args) > place else next((words[name] for name in names if name in words), None)
 
 
 def _put(owner: ast.expr, name: ast.expr, value: ast.expr) -> ast.stmt:
@@ -80,8 +84,7 @@ def _put(owner: ast.expr, name: ast.expr, value: ast.expr) -> ast.stmt:
 
 def _saved(call: ast.Call, place: int) -> bool:
     """Whether a buffer is part of a state dict: `persistent`, which may stand in this place."""
-    words = {word.arg: word.value for word in call.keywords}
-    persistent = words.get("persistent", call.args[place] if len(call.args) > place else ast.Constant(True))
+    persistent = _given(call, place, "persistent") or ast.Constant(True)
     return not isinstance(persistent, ast.Constant) or bool(persistent.value)
 
 
@@ -98,7 +101,7 @@ def _flag(call: ast.Call, context: Context) -> ast.expr:
 @handles("torch.nn.*")
 def reset_parameters(call: ast.Call, context: Context) -> ast.expr | None:
     """`layer.reset_parameters()` of one of torch's layers."""
-    resets = all(name.endswith(".reset_parameters") for name in context.callees(call))
+    resets = all(name.endswith(".reset_parameters") for name in callees_of(call))
     if not resets or not isinstance(call.func, ast.Attribute) or is_super(call.func):
         return None
     return ast.Call(context.name(RESET), [context.visit(call.func.value)], [])
@@ -114,7 +117,7 @@ def buffer(call: ast.Call, context: Context) -> ast.expr:
 @handles(*MODES)
 def set_train(call: ast.Call, context: Context) -> ast.expr | None:
     """`net.train(mode)` and `net.eval()` as `net.set_train(mode)`."""
-    callees = context.callees(call)
+    callees = callees_of(call)
     if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
         return None
     owner = ast.Attribute(context.visit(call.func.value), "set_train", ast.Load())
@@ -125,7 +128,7 @@ def set_train(call: ast.Call, context: Context) -> ast.expr | None:
 @handles(*LISTS)
 def parameter_list(call: ast.Call, context: Context) -> ast.expr | None:
     """A list or a dictionary of parameters."""
-    callees = context.callees(call)
+    callees = callees_of(call)
     if len(callees) != 1:
         return None
     kept = context.kept(call)
@@ -138,13 +141,13 @@ def checkpointed(call: ast.Call, context: Context) -> ast.expr:
     """The function itself, of one that torch computes anew to spare memory."""
     words = [word for word in call.keywords if word.arg not in SPARING]
     function, *args = call.args
-    return context.kept(ast.copy_location(ast.Call(function, args, words), call))
+    return context.kept(replacing(ast.Call(function, args, words), call))
 
 
 @handles(*CONTAINERS)
 def container(call: ast.Call, context: Context) -> ast.expr | None:
     """`nn.Sequential(…)` and the other containers; a generator as a list, which is what MindSpore's take."""
-    callees = context.callees(call)
+    callees = callees_of(call)
     if len(callees) != 1:
         return None
     kept = context.kept(call)
@@ -153,10 +156,10 @@ def container(call: ast.Call, context: Context) -> ast.expr | None:
     return kept
 
 
-@handles(*(f"{prefix}*" for prefix in MODULES))
+@handles(*(f"{prefix}*" for prefix in OWNERS))
 def module_method(call: ast.Call, context: Context) -> ast.expr | None:
     """A method that Cells have too; what gives the children by name is a dictionary in MindSpore."""
-    last = {name.rpartition(".")[2] for name in context.callees(call)}
+    last = {name.rpartition(".")[2] for name in callees_of(call)}
     if not last <= KEPT:
         return None
     if last <= GROWING and isinstance(call.func, ast.Attribute) and not isinstance(call.func.value, ast.Name):
@@ -170,12 +173,11 @@ def module_method(call: ast.Call, context: Context) -> ast.expr | None:
 @handles(f"module {ATTENTION}")
 def attention(node: ast.Call, context: Context) -> ast.expr:
     """A call of MultiheadAttention, which in MindSpore gives the output alone where no weights are wanted."""
-    words = {word.arg: word.value for word in node.keywords}
-    wanted = node.args[4] if len(node.args) > 4 else words.get("need_weights", ast.Constant(True))
+    wanted = _given(node, 4, "need_weights") or ast.Constant(True)
     if isinstance(wanted, ast.Constant) and not wanted.value:
         alone = ast.Subscript(context.kept(node), ast.Constant(0), ast.Load())  # MindSpore's is a tuple of one
         return ast.Tuple([alone, ast.Constant(None)], ast.Load())
-    if not isinstance(wanted, ast.Constant) and context.constants(wanted) != [True]:
+    if not isinstance(wanted, ast.Constant) and constants_of(wanted) != [True]:
         raise Unwritable(f"{ATTENTION} with weights now and then: {ast.unparse(wanted)}")
     return context.kept(node)
 
@@ -187,7 +189,7 @@ def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
         return None
     owner = call.func.value
     given = [context.visit(argument) for argument in (*call.args, *(word.value for word in call.keywords))]
-    kinds = context.kinds(owner)
+    kinds = kinds_of(owner)
     owners = [kind.cls for kind in kinds if isinstance(kind, ModuleKind)]
     into = context.visit(owner)
     if len(given) != 2:  # add_module(*pair)
@@ -206,19 +208,19 @@ def add_module(call: ast.Call, context: Context) -> list[ast.stmt] | None:
 @handles(*DROPPED, f"{SIMPLIFIED}*", stage=Stage.STATEMENT)
 def dropped(call: ast.Call, context: Context) -> list[ast.stmt] | None:
     """Nothing, for what is no part of a model: what torch counts, and what a simplified library does besides."""
-    translated = any(name in context.program.translated for name in context.callees(call) if name not in DROPPED)
+    translated = any(name in context.program.translated for name in callees_of(call) if name not in DROPPED)
     return None if translated else []
 
 
 @handles(syntax=[ast.Attribute])
 def attribute(node: ast.Attribute, context: Context) -> ast.expr | None:
     """A tensor, or a number, that a module has under another name in MindSpore, or with a 1 in front."""
-    kinds = context.kinds(node.value)
+    kinds = kinds_of(node.value)
     names = {_name_in_mindspore(kind, node.attr, context) for kind in kinds}
     if len(names) == 1:
         node.attr = names.pop()
-    behind = BEHIND.get(node.attr, ())
-    if kinds and all(isinstance(kind, ModuleKind) and kind.cls in behind for kind in kinds):
+    one_row = all(isinstance(kind, ModuleKind) and kind.cls in TABLES["one_row"] for kind in kinds)
+    if kinds and one_row and node.attr in TABLES["one_row_attributes"]:
         return ast.Subscript(context.generic_visit(node), ast.Slice(ast.Constant(1)), ast.Load())
     return None
 
@@ -236,9 +238,8 @@ def _name_in_mindspore(kind: Kind, attribute: str, context: Context) -> str:
 @handles(*PARAMETERS)
 def parameter(call: ast.Call, context: Context) -> ast.expr:
     """`Parameter(value)`, of MindSpore's."""
-    words = {word.arg: word.value for word in call.keywords}
-    value = call.args[0] if call.args else words["data"]
-    trained = call.args[1] if len(call.args) > 1 else words.get("requires_grad")
+    value, trained = _given(call, 0, "data"), _given(call, 1, "requires_grad")
+    assert value is not None
     plain = trained is None or (isinstance(trained, ast.Constant) and trained.value is True)
     options = [] if plain or trained is None else [ast.keyword("requires_grad", context.visit(trained))]
     return ast.Call(context.name("mindspore.Parameter"), [context.visit(value)], options)
@@ -248,4 +249,4 @@ def _listed(node: ast.expr) -> ast.expr:
     """A generator as a list."""
     if not isinstance(node, ast.GeneratorExp):
         return node
-    return ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+    return replacing(ast.ListComp(node.elt, node.generators), node)

@@ -10,10 +10,11 @@ from typing import Any
 
 from ....errors import Unsupported
 from ....mappings import table
+from ....mappings.aliases import find
 from ....mappings.rows import Argument, Call, Name, Row
 from ....mappings.verbs import VERBS, ValueType
-from ..module_api import OTHERWISE
-from ..observe.kinds import (
+from ..library_names import COUNTERPARTS, TABLES, dtype_name
+from ..observe.observations import (
     NONE,
     CallableKind,
     DictKind,
@@ -24,8 +25,12 @@ from ..observe.kinds import (
     SequenceKind,
     SizeKind,
     TensorKind,
+    constants_of,
+    entries_of,
+    kinds_of,
     of_constant,
 )
+from ..source_files import literal, substitute
 from .context import Context, Namer, ObservedArgument, Unwritable, handles
 
 SCALED = ("torch.add", "torch.sub")
@@ -104,19 +109,20 @@ def with_initial_values(row: Row, made: ast.expr, name: Namer) -> ast.expr:
 
 def _otherwise(row: Row, given: Mapping[str, ObservedArgument]) -> Row:
     """The row for a call that gives an argument which only a composed class has."""
+    classes: dict[str, str] = TABLES["otherwise"].get(row.torch, {})
     for argument in row.arguments:
-        target = OTHERWISE.get((row.torch, argument.torch))
+        target = classes.get(argument.torch)
         item = given.get(argument.torch)
         default = argument.default
         if (
             target is not None
             and item is not None
             and item.constants != [default]
-            and _literal(item) != (True, default)
+            and literal(item.node) != (True, default)
         ):
-            theirs = {name for (torch, name), other in OTHERWISE.items() if (torch, other) == (row.torch, target)}
             arguments = [
-                replace(a, only=(), to=a.to or (a.torch,), values=()) if a.torch in theirs else a for a in row.arguments
+                replace(a, only=(), to=a.to or (a.torch,), values=()) if classes.get(a.torch) == target else a
+                for a in row.arguments
             ]
             return replace(row, mindspore=target, arguments=tuple(arguments))
     return row
@@ -185,7 +191,7 @@ def _crossed(
     row: Row, argument: Argument, given: Mapping[str, ObservedArgument], name: Namer, every: bool
 ) -> dict[str, ast.expr]:
     item = given[argument.torch]
-    known, value = _literal(item)
+    known, value = literal(item.node)
     if argument.torch == "inplace":
         return {}  # the result is the same; what else reads the tensor that torch overwrites, parity shows
     if known:
@@ -245,14 +251,7 @@ def _never(item: ObservedArgument, argument: Argument) -> bool:
 
 
 def _none(item: ObservedArgument) -> bool:
-    return item.constants == [None] or _literal(item) == (True, None)
-
-
-def _literal(item: ObservedArgument) -> tuple[bool, Any]:
-    try:
-        return True, ast.literal_eval(item.node)
-    except (ValueError, SyntaxError, TypeError):
-        return False, None
+    return item.constants == [None] or literal(item.node) == (True, None)
 
 
 def _constant(
@@ -260,13 +259,13 @@ def _constant(
 ) -> dict[str, ast.expr]:
     """Cross a value that is known; unless every one is wanted, what MindSpore's default is anyway is left out."""
     found = _value(row, argument, value, given).items()
-    return {key: expression(theirs, name) for key, theirs in found if every or not _is_default(row, key, theirs)}
+    return {key: expression(crossed, name) for key, crossed in found if every or not _is_default(row, key, crossed)}
 
 
 def _value(row: Row, argument: Argument, value: Any, given: Mapping[str, ObservedArgument]) -> dict[str, Any]:
     others = {item.torch: item.default for item in row.arguments if not item.required}
     for key, item in given.items():
-        known, constant = _literal(item)
+        known, constant = literal(item.node)
         if known:
             others[key] = constant
         elif item.constants is not None and len(item.constants) == 1:
@@ -287,8 +286,8 @@ def _defaults(row: Row, argument: Argument, given: Mapping[str, ObservedArgument
     if not argument.to:
         return {}
     if argument.verb is None and not argument.values:
-        theirs = dict.fromkeys(argument.to, argument.default)
-        return {key: expression(value, name) for key, value in theirs.items() if not _is_default(row, key, value)}
+        crossed = dict.fromkeys(argument.to, argument.default)
+        return {key: expression(value, name) for key, value in crossed.items() if not _is_default(row, key, value)}
     if _as_window(argument):
         # of a class that is handed on, the call that gives the window gives this too: see through_variable
         return dict.fromkeys(argument.to, given["kernel_size"].node) if "kernel_size" in given else {}
@@ -345,8 +344,8 @@ def arguments_of(row: Row, node: ast.Call, context: Context, *, method: bool = F
 
 def _unpacked_list(row: Row, node: ast.Starred, context: Context) -> list[ObservedArgument]:
     """What `*sizes` gives, item by item, for a variable that always has as many."""
-    counts = {*(context.constants(node) or ())}
-    kinds = context.kinds(node.value)
+    counts = {*(constants_of(node) or ())}
+    kinds = kinds_of(node.value)
     lists = [kind for kind in kinds if isinstance(kind, SequenceKind) and kind.type in ("tuple", "list")]
     if len(counts) != 1 or len(lists) < len(kinds):
         raise Unwritable(f"{row.torch} with {ast.unparse(node)}")
@@ -364,8 +363,8 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
         words = {k.value: v for k, v in zip(node.keys, node.values, strict=True) if isinstance(k, ast.Constant)}
         if len(words) == len(node.keys):
             return {str(key): argument_of(value, context) for key, value in words.items()}
-    entries = context.entries(node)
-    told = context.kinds(node)
+    entries = entries_of(node)
+    whole = kinds_of(node)
     if entries is None or (
         not isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) and set(entries) - {"inplace"}
     ):
@@ -375,7 +374,7 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
     for key, kinds in entries.items():
         there: ast.expr = ast.Subscript(context.visit(copy.deepcopy(node)), ast.Constant(key), ast.Load())
         if (
-            not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in told) and key != "inplace"
+            not all(isinstance(kind, DictKind) and key in dict(kind.entries) for kind in whole) and key != "inplace"
         ):  # now and then
             if not isinstance(defaults.get(key), (bool, int, float, str)):
                 raise Unwritable(f"{row.torch} with {key} now and then in **{ast.unparse(node)}")
@@ -386,9 +385,15 @@ def _unpacked_dict(row: Row, node: ast.expr, context: Context) -> dict[str, Obse
     return items
 
 
+def known_argument(node: ast.expr) -> ObservedArgument:
+    """An argument that stands outside of the functions that ran: constants are known."""
+    known, constant = literal(node)
+    return ObservedArgument(node, [of_constant(constant)] if known else [], [constant] if known else None)
+
+
 def argument_of(node: ast.expr, context: Context) -> ObservedArgument:
     """An argument, rewritten, with what it was."""
-    kinds, constants = context.kinds(node), context.constants(node)
+    kinds, constants = kinds_of(node), constants_of(node)
     return ObservedArgument(context.visit(node), kinds, constants)
 
 
@@ -406,7 +411,7 @@ def call_of_row(node: ast.Call, callees: Sequence[str], context: Context) -> ast
     row = next(iter(rows.values()))
     if row is None or len(rows) > 1:
         return common_call(node, rows, context)
-    arguments = arguments_of(row, node, context, method=_is_method(callees))
+    arguments = arguments_of(row, node, context, method=is_method(callees))
     plain = write_template(row.torch, arguments, context.name)
     if plain is not None:
         return plain
@@ -449,7 +454,7 @@ def base(node: ast.Call, context: Context) -> ast.Call:
 @handles("functools.partial")
 def partial(node: ast.Call, context: Context) -> ast.AST:
     """`partial` of a class of torch's: of the row's, with its arguments and torch's defaults."""
-    kinds = context.kinds(node.args[0])
+    kinds = kinds_of(node.args[0])
     kind = kinds[0] if len(kinds) == 1 else None
     name = kind.name if isinstance(kind, CallableKind) and kind.what != "partial" else ""
     row = context.program.row(name) if name else None
@@ -469,7 +474,7 @@ def is_variable(function: ast.expr, context: Context) -> bool:
     if isinstance(function, ast.Subscript):
         return True
     return isinstance(function, ast.Attribute) and not any(
-        isinstance(kind, (PythonModule, TensorKind)) for kind in context.kinds(function.value)
+        isinstance(kind, (PythonModule, TensorKind)) for kind in kinds_of(function.value)
     )
 
 
@@ -483,58 +488,62 @@ def is_super(function: ast.expr) -> bool:
     )
 
 
-def _is_method(callees: list[str]) -> bool:
+def is_method(callees: Sequence[str]) -> bool:
+    """Whether all of these are methods of tensors."""
     return all(name.startswith("torch.Tensor.") for name in callees)
 
 
-# torch's name, the arguments that are given, and how one writes it with them
-PLAIN = (
-    ("torch.Tensor.size", {"self"}, "self.shape"),
-    ("torch.Tensor.size", {"self", "dim"}, "self.shape[dim]"),
-    ("torch.Tensor.dim", {"self"}, "self.ndim"),
-    ("torch.Tensor.contiguous", {"self"}, "self"),
-    ("torch.numel", {"input"}, "input.size"),
-    ("torch.arange", {"start"}, "mindspore.ops.arange(start)"),
-    ("torch.arange", {"end"}, "mindspore.ops.arange(end)"),
-    ("torch.arange", {"start", "end"}, "mindspore.ops.arange(start, end)"),
-)
-# the same for tensors of these dtypes, which MindSpore's own function keeps as torch does
-WIDE = ("float", "bfloat16", "int64")
-PLAIN_WIDE = (
-    ("torch.sum", {"input"}, "mindspore.ops.sum(input)"),
-    ("torch.sum", {"input", "dim"}, "mindspore.ops.sum(input, dim)"),
-    ("torch.sum", {"input", "dim", "keepdim"}, "mindspore.ops.sum(input, dim, keepdim)"),
-)
+@handles(syntax=[ast.Attribute, ast.Name])
+def handed_on(node: ast.Attribute | ast.Name, context: Context) -> ast.expr | None:
+    """The MindSpore name for a class or function of torch's that is not called here; None for anything else."""
+    kinds = kinds_of(node)
+    kind = kinds[0] if len(kinds) == 1 and isinstance(node.ctx, ast.Load) else None
+    if not isinstance(kind, (CallableKind, DtypeKind)) or is_variable(node, context):
+        return None
+    if isinstance(kind, DtypeKind):
+        of_torch = isinstance(node, ast.Attribute) and kinds_of(node.value) == [PythonModule("torch")]  # no x.dtype
+        return context.name(dtype_name(node.attr)) if isinstance(node, ast.Attribute) and of_torch else None
+    if kind.what == "partial":
+        return None
+    name = kind.name
+    if name in context.program.translated:  # a file may import it under another name
+        return ast.Name(context.program.called(name), ast.Load()) if isinstance(node, ast.Name) else None
+    if not name.startswith(("torch.", "torchvision.", "timm.")):
+        return None
+    if name in COUNTERPARTS:
+        return context.name(COUNTERPARTS[name])
+    row = find(name).row
+    if row is None or row.mindspore is None:
+        return None
+    plain = context.in_type_check or row.kind == "function"
+    return context.name(row.mindspore) if plain else write_reference(row, {}, context.name)
 
 
 def write_template(torch: str, given: Mapping[str, ObservedArgument], name: Namer) -> ast.expr | None:
     """The expression for a call, by torch's names of the arguments; None where there is no plainer way."""
     names = set(given)
     wide = "input" in given and _is_wide(given["input"].kinds)
-    for row, arguments, template in (*PLAIN, *(PLAIN_WIDE if wide else ())):
-        if row == torch and arguments == names:
-            nodes = {key: item.node for key, item in given.items()}
-            found: ast.expr = _Filled(nodes, name).visit(ast.parse(template, mode="eval").body)
-            return found
+    for row, arguments, template in (*TABLES["plain_calls"], *(TABLES["plain_calls_of_wide"] if wide else ())):
+        if row == torch and {*arguments} == names:
+            return fill_template(template, {key: item.node for key, item in given.items()}, name)
     return None
+
+
+def fill_template(template: str, nodes: Mapping[str, ast.expr], name: Namer) -> ast.expr:
+    """The expression of a template such as `input.size`, with these in the place of its names."""
+
+    def fill(node: ast.AST) -> ast.expr | None:
+        text = ast.unparse(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
+        if text.startswith("mindspore."):
+            return name(text)
+        return copy.deepcopy(nodes[text]) if isinstance(node, ast.Name) else None
+
+    found: ast.expr = substitute(ast.parse(template, mode="eval").body, fill)
+    return found
 
 
 def _is_wide(kinds: Sequence[Kind]) -> bool:
     """Whether something was always a tensor of such a dtype."""
-    return bool(kinds) and all(isinstance(kind, TensorKind) and kind.dtype.startswith(WIDE) for kind in kinds)
-
-
-class _Filled(ast.NodeTransformer):
-    """Puts expressions in the place of a template's names."""
-
-    def __init__(self, nodes: Mapping[str, ast.expr], name: Namer) -> None:
-        self.nodes, self.name = nodes, name
-
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        """The expression of that name."""
-        return copy.deepcopy(self.nodes[node.id])
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        """A name of MindSpore's, or an attribute of what stands in a name's place."""
-        text = ast.unparse(node)
-        return self.name(text) if text.startswith("mindspore.") else self.generic_visit(node)
+    return bool(kinds) and all(
+        isinstance(kind, TensorKind) and kind.dtype.startswith(("float", "bfloat16", "int64")) for kind in kinds
+    )

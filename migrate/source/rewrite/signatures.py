@@ -11,14 +11,26 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..module_api import CONTAINERS, NAMES
-from ..observe.kinds import NONE, CallableKind, DictKind, Kind, PlainKind, SequenceKind, of_constant
-from ..observe.observations import Function, Observations, attach_kinds
-from ..source_files import SourceFiles
-from .context import ObservedArgument, Program, Unwritable, row_of, set_receivers
+from ..library_names import COUNTERPARTS, TABLES, dtype_name, is_dtype
+from ..observe.observations import (
+    NONE,
+    CallableKind,
+    DictKind,
+    Function,
+    Kind,
+    PlainKind,
+    SequenceKind,
+    callees_of,
+    entries_of,
+    kinds_of,
+    of_constant,
+    reached,
+    set_kinds,
+)
+from ..source_files import SourceFiles, all_parameters, defaults_of
+from .context import Context, Program, Stage, Unwritable, handles, row_of, set_receivers
 from .control_flow import comment
-from .row_calls import bind_arguments, write_reference
-from .tensors import dtype_name, is_dtype
+from .row_calls import bind_arguments, known_argument, write_reference
 
 UNNAMED = ("torch.dtype", "torch.device")  # MindSpore has no public class for these
 
@@ -40,8 +52,8 @@ class SignatureRewriter(ast.NodeTransformer):
     def signature(self, function: ast.FunctionDef) -> None:
         """Rewrite the hints and defaults of a definition."""
         given = function.args
-        for argument in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
-            if argument is not None and argument.annotation is not None:
+        for argument in all_parameters(given):
+            if argument.annotation is not None:
                 argument.annotation = self.hint(argument.annotation)
         if function.returns is not None:
             function.returns = self.hint(function.returns)
@@ -51,8 +63,8 @@ class SignatureRewriter(ast.NodeTransformer):
     def _of_parameter(self, node: ast.expr) -> ast.expr:
         """The default of a parameter, None for a class that nothing ever came to, and that the file does not have."""
         name = self.resolve(node) if isinstance(node, (ast.Name, ast.Attribute)) else ""
-        theirs = name in self.program.translated or name.startswith("torch.")
-        return ast.Constant(None) if name and not theirs and self.program.unseen(name) else self.default(node)
+        known = name in self.program.translated or name.startswith("torch.")
+        return ast.Constant(None) if name and not known and self.program.unseen(name) else self.default(node)
 
     def default(self, node: ast.expr) -> ast.expr:
         """A default: a class of torch's with torch's own defaults, also where `partial` gives some of them."""
@@ -62,7 +74,11 @@ class SignatureRewriter(ast.NodeTransformer):
         if name.startswith("torch.") and is_dtype(name.removeprefix("torch.")):
             return self.program.name(dtype_name(name.removeprefix("torch.")))
         row = self.program.row(name) if name else None
-        if row is not None and row.mindspore and self.resolve(node) not in {*NAMES, *self.program.translated}:
+        if (
+            row is not None
+            and row.mindspore
+            and self.resolve(node) not in {*TABLES["classes"], *self.program.translated}
+        ):
             return (
                 self.program.name(row.mindspore)
                 if row.kind == "function"
@@ -76,7 +92,7 @@ class SignatureRewriter(ast.NodeTransformer):
     def _partial(self, node: ast.Call) -> ast.expr:
         name = self.resolve(node.args[0])
         row = self.program.row(name)
-        words = {word.arg: _given(self.default(word.value)) for word in node.keywords if word.arg is not None}
+        words = {word.arg: known_argument(self.default(word.value)) for word in node.keywords if word.arg is not None}
         if row is None:
             keywords = [ast.keyword(key, item.node) for key, item in words.items()]
             first = self.hint(node.args[0])
@@ -86,7 +102,7 @@ class SignatureRewriter(ast.NodeTransformer):
             return made
         try:
             found = write_reference(
-                row, bind_arguments(row, [_given(a) for a in node.args[1:]], words), self.program.name
+                row, bind_arguments(row, [*map(known_argument, node.args[1:])], words), self.program.name
             )
         except Unwritable:
             return node
@@ -95,7 +111,7 @@ class SignatureRewriter(ast.NodeTransformer):
         return found
 
     def visit_Name(self, node: ast.Name) -> ast.AST:
-        """A class of torch's as MindSpore's; one of theirs by the name that it has where it is defined."""
+        """A class of torch's as MindSpore's; one of the program's by the name that it has where it is defined."""
         return self.default(node) if self.value else self._class(node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
@@ -132,10 +148,18 @@ class SignatureRewriter(ast.NodeTransformer):
             return node
         if name in UNNAMED and not self.value:
             return self.program.name("typing.Any")
-        if name in NAMES or name in CONTAINERS:
-            return self.program.name(NAMES.get(name) or CONTAINERS[name])
+        if name in COUNTERPARTS:
+            return self.program.name(COUNTERPARTS[name])
         row = row_of(name)
         return self.program.name(row.mindspore) if row is not None and row.mindspore else node
+
+
+@handles(syntax=[ast.AnnAssign], stage=Stage.STATEMENT)
+def annotated_assignment(node: ast.AnnAssign, context: Context) -> list[ast.stmt]:
+    """`name: hint = value`."""
+    node.annotation = SignatureRewriter(context.program, context.file).hint(node.annotation)
+    node.value = node.value and context.visit(node.value)
+    return [node]
 
 
 def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:
@@ -143,15 +167,7 @@ def names_in(node: ast.AST, resolve: Callable[[ast.expr], str]) -> list[str]:
     return [resolve(inner) for inner in ast.walk(node) if isinstance(inner, (ast.Name, ast.Attribute))]
 
 
-def _given(node: ast.expr) -> ObservedArgument:
-    try:
-        constant = ast.literal_eval(node)
-    except (ValueError, TypeError, SyntaxError):
-        return ObservedArgument(node, [], None)
-    return ObservedArgument(node, [of_constant(constant)], [constant])
-
-
-def expand_kwargs(function: ast.FunctionDef, program: Program, file: str) -> None:
+def expand_kwargs(function: ast.FunctionDef, program: Program) -> None:
     """Give a function named parameters in place of a `**kwargs` that only calls of torch's get.
 
     The names are those that were given when it ran; one that was not always given has torch's default.
@@ -160,28 +176,31 @@ def expand_kwargs(function: ast.FunctionDef, program: Program, file: str) -> Non
     if rest is None:
         return
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest.arg]
-    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _word(node, rest.arg) is not None]
-    ran = [call for call in calls if program.facts.callees(file, call)]
-    rows = [program.row(name) for call in ran for name in program.facts.callees(file, call)]
-    told = [program.facts.entries(file, word.value) for call in ran for word in [_word(call, rest.arg)] if word]
-    if len(uses) != len(ran) or not rows or any(one is None for one in told):
+    calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and callees_of(node)]
+    ran = [(call, word.value) for call in calls if (word := _word(call, rest.arg)) is not None]
+    rows = [program.row(name) for call, _ in ran for name in callees_of(call)]
+    entries = [entries_of(value) or {} for _, value in ran]
+    if len(uses) != len(ran) or not rows or any(entries_of(value) is None for _, value in ran):
         return
-    names = dict.fromkeys(key for one in told if one is not None for key in one)
+    names = dict.fromkeys(key for one in entries for key in one)
     defaults = {a.torch: a.default for row in rows if row is not None for a in row.arguments if not a.required}
     if None in rows or any(name in _parameters(function) for name in names):
         return
+    given = [kind for _, value in ran for kind in kinds_of(value)]
+    sometimes = [
+        name
+        for name in names
+        if name in defaults and not all(isinstance(kind, DictKind) and name in dict(kind.entries) for kind in given)
+    ]
     kinds: dict[str, list[Kind]] = {}
-    for name in names:
-        kinds[name] = list(dict.fromkeys(kind for one in told if one is not None for kind in one.get(name, [])))
-        if name in defaults and not _always(program.facts, file, ran, rest.arg, name):
-            kinds[name] = list(dict.fromkeys([*kinds[name], of_constant(defaults[name])]))
-    always = [name for name in names if name not in defaults or _always(program.facts, file, ran, rest.arg, name)]
-    for call in ran:
-        words = [word for word in call.keywords if word.arg is not None or ast.unparse(word.value) != rest.arg]
-        made = [(name, attach_kinds(ast.Name(name, ast.Load()), kinds[name])) for name in names]
-        call.keywords = [*words, *(ast.keyword(name, node) for name, node in made)]
-    order = [*always, *(name for name in names if name not in always)]
-    _declare(function, {name: kinds[name] for name in order}, defaults, always)
+    for name in sorted(names, key=sometimes.__contains__):  # those that are always given first
+        default = [of_constant(defaults[name])] if name in sometimes else []
+        kinds[name] = list(dict.fromkeys([*(kind for one in entries for kind in one.get(name, ())), *default]))
+    for call, value in ran:
+        words = [word for word in call.keywords if word.value is not value]
+        made = [ast.keyword(name, set_kinds(ast.Name(name, ast.Load()), kinds[name])) for name in names]
+        call.keywords = [*words, *made]
+    _declare(function, kinds, {name: defaults[name] for name in sometimes})
 
 
 def _word(call: ast.Call, name: str) -> ast.keyword | None:
@@ -189,27 +208,19 @@ def _word(call: ast.Call, name: str) -> ast.keyword | None:
     return next((word for word in rest if ast.unparse(word.value) == name), None)
 
 
-def _always(facts: Observations, file: str, calls: list[ast.Call], rest: str, name: str) -> bool:
-    words = [word for call in calls for word in [_word(call, rest)] if word is not None]
-    told = [kind for word in words for kind in facts.kinds(file, word.value)]
-    return all(isinstance(kind, DictKind) and name in dict(kind.entries) for kind in told)
-
-
 def _parameters(function: ast.FunctionDef) -> set[str]:
     arguments = function.args
     return {item.arg for item in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
 
 
-def _declare(
-    function: ast.FunctionDef, kinds: dict[str, list[Kind]], defaults: dict[str, object], always: list[str]
-) -> None:
+def _declare(function: ast.FunctionDef, kinds: dict[str, list[Kind]], defaults: dict[str, object]) -> None:
     """Add the parameters to the signature: behind the others, or by name alone where the order does not allow that."""
     arguments = function.args
     arguments.kwarg = None
-    named = bool(arguments.vararg or arguments.kwonlyargs or (arguments.defaults and always))
+    named = bool(arguments.vararg or arguments.kwonlyargs or (arguments.defaults and kinds.keys() - defaults.keys()))
     for name, found in kinds.items():
         argument = ast.arg(name, ast.parse(_hint(found), mode="eval").body)
-        default = None if name in always else ast.parse(repr(defaults[name]), mode="eval").body
+        default = ast.parse(repr(defaults[name]), mode="eval").body if name in defaults else None
         if named:
             arguments.kwonlyargs.append(argument)
             arguments.kw_defaults.append(default)
@@ -233,19 +244,19 @@ def consumed_kwargs(function: ast.FunctionDef) -> list[ast.stmt]:
         return []
     rest = function.args.kwarg.arg
     uses = [node for node in ast.walk(function) if isinstance(node, ast.Name) and node.id == rest]
-    asked: list[ast.Call] = []
+    reads: list[ast.Call] = []
     names: list[object] = []
     for node in ast.walk(function):
         match node:
             case ast.Call(ast.Attribute(), [ast.Constant(name), _]) if _asks(node, rest):
-                asked.append(node)
+                reads.append(node)
                 names.append(name)
-    if len(uses) != len(asked) or len(set(names)) != len(names):
+    if len(uses) != len(reads) or len(set(names)) != len(names):
         return []
-    for call in asked:
+    for call in reads:
         assert isinstance(call.func, ast.Attribute)
         call.func.attr = "get"
-    return [node for node in ast.walk(function) if isinstance(node, ast.Expr) and node.value in asked]
+    return [node for node in ast.walk(function) if isinstance(node, ast.Expr) and node.value in reads]
 
 
 def _asks(call: ast.Call, rest: str) -> bool:
@@ -281,22 +292,23 @@ def of_python(node: ast.expr, sources: SourceFiles, file: str) -> bool:
     return name.partition(".")[0] in sys.stdlib_module_names
 
 
-def effective_decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, str]]:
-    """The decorators of a function around which more happened than its call, and what to say of each."""
+def decorator_notes(
+    node: ast.FunctionDef, sources: SourceFiles, file: str, missing: Callable[[ast.expr, str], ast.expr]
+) -> Iterator[ast.stmt]:
+    """Comments on the decorators that only called a function with the example inputs, and do more with others, such as
+    an argument by an old name; and errors for those around which more happened than its call.
+
+    missing: makes the error.
+    """
+    errors: list[ast.stmt] = []
     for decorator, wrappers in _decorators(node, sources, file):
+        text = " ".join(ast.unparse(decorator).split())
         if not all(_only_forwards(wrapper, node, sources) for wrapper in wrappers):
             said = f"the decorator {ast.unparse(decorator)} does more than call {node.name}"
-            yield decorator, f"{said}: write that into {node.name}"
-
-
-def notes(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[ast.stmt]:
-    """Comments on the decorators that only called a function with the example inputs, and do more with others, such as
-    an argument by an old name."""
-    for decorator, wrappers in _decorators(node, sources, file):
-        only_called = all(_only_forwards(wrapper, node, sources) for wrapper in wrappers)
-        if only_called and not all(_only_forwards(wrapper, node, sources, everything=True) for wrapper in wrappers):
-            text = " ".join(ast.unparse(decorator).split())
+            errors.append(ast.Expr(missing(decorator, f"{said}: write that into {node.name}")))
+        elif not all(_only_forwards(wrapper, node, sources, everything=True) for wrapper in wrappers):
             yield comment(f"never with the example inputs: what {text} does besides calling {node.name}")
+    yield from reversed(errors)
 
 
 def _decorators(node: ast.FunctionDef, sources: SourceFiles, file: str) -> Iterator[tuple[ast.expr, list[Function]]]:
@@ -336,9 +348,7 @@ class _Body:
         self, node: ast.FunctionDef, file: str, sources: SourceFiles, everything: bool, seen: set[str]
     ) -> None:
         self.node, self.file, self.sources, self.everything, self.seen = node, file, sources, everything, seen
-        given = node.args
-        arguments = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
-        self.given = {argument.arg for argument in arguments if argument is not None}
+        self.given = {argument.arg for argument in all_parameters(node.args)}
         made: dict[str, list[ast.AST | None]] = {}
         for inner in ast.walk(node):
             if isinstance(inner, (ast.Assign, ast.AnnAssign)):
@@ -353,7 +363,7 @@ class _Body:
 
     def ran(self, statement: ast.stmt) -> bool:
         """Whether a statement is judged."""
-        return self.everything or self.sources.facts.reached(self.file, statement)
+        return self.everything or reached(statement)
 
     def only_looks(self) -> bool:
         """Whether nothing in the function changes what it was given."""
@@ -365,7 +375,7 @@ class _Body:
         if isinstance(statement, ast.Delete):
             return False
         if isinstance(statement, ast.AugAssign):
-            kinds = self.sources.facts.kinds(self.file, statement.target)
+            kinds = kinds_of(statement.target)
             if not isinstance(statement.target, ast.Name) or not kinds or not all(kind in NUMBERS for kind in kinds):
                 return False
         inside = (ast.stmt, ast.arguments, ast.excepthandler)
@@ -384,14 +394,12 @@ class _Body:
 
     def _harmless(self, call: ast.Call) -> bool:
         """Whether a call changes nothing that the function was given, or got from others."""
-        facts = self.sources.facts
-        names = facts.callees(self.file, call)
-        if not (names or facts.kinds(self.file, call) or self.everything or call in self.in_texts):
+        names = callees_of(call)
+        if not (names or kinds_of(call) or self.everything or call in self.in_texts):
             return True  # it did not run
         on = call.func.value if isinstance(call.func, ast.Attribute) else None
-        if on is None or any(
-            isinstance(kind, CallableKind) and kind.what == "class" for kind in facts.kinds(self.file, on)
-        ):  # `dict.pop(kwargs, …)`
+        if on is None or any(isinstance(kind, CallableKind) and kind.what == "class" for kind in kinds_of(on)):
+            # `dict.pop(kwargs, …)`
             on = call.args[0] if call.args else None
         gets = [call.func, *call.args, *(word.value for word in call.keywords)]
         for name in names or [ast.unparse(call.func)]:
@@ -411,14 +419,14 @@ class _Body:
         return any(isinstance(inner, ast.Name) and inner.id in self.names for inner in ast.walk(node))
 
     def _looks(self, name: str) -> bool:
-        """Whether a function of theirs changes nothing of what it gets; what is known of no function counts as such."""
+        """Whether a function of the program changes nothing of what it gets; one that is not known counts as such."""
         name = f"{name.removeprefix('object ')}.__call__" if name.startswith("object ") else name
-        theirs = self.sources.functions.get(name.removeprefix("partial "))
-        if theirs is None or name in self.seen:
+        function = self.sources.functions.get(name.removeprefix("partial "))
+        if function is None or name in self.seen:
             return True
-        node = self.sources.node(theirs)
+        node = self.sources.node(function)
         inside = {*self.seen, name}
-        return node is not None and _Body(node, theirs.file, self.sources, self.everything, inside).only_looks()
+        return node is not None and _Body(node, function.file, self.sources, self.everything, inside).only_looks()
 
 
 class _Wrapper(_Body):
@@ -499,20 +507,11 @@ def _root(node: ast.expr) -> str:
 
 def _same_defaults(wrapper: ast.arguments, decorated: ast.arguments) -> bool:
     """Whether what a wrapper gives where it is given nothing is what its function would take."""
-    ours, theirs = dict(_defaults(wrapper)), dict(_defaults(decorated))
-    by_name = {name: text for (_, name), text in theirs.items()}
-    by_place = {place: text for (place, _), text in theirs.items()}
-    return all(by_name.get(name, by_place.get(place)) == text for (place, name), text in ours.items())
-
-
-def _defaults(given: ast.arguments) -> Iterator[tuple[tuple[int, str], str]]:
-    """The defaults by the place of an argument, -1 for one that is given by its name alone, and its name."""
-    places = [*enumerate([*given.posonlyargs, *given.args])]
-    for (place, item), default in zip(reversed(places), reversed(given.defaults), strict=False):
-        yield (place, item.arg), ast.unparse(default)
-    for item, word in zip(given.kwonlyargs, given.kw_defaults, strict=True):
-        if word is not None:
-            yield (-1, item.arg), ast.unparse(word)
+    known = {name: ast.unparse(default) for name, default in defaults_of(decorated).items()}
+    own, others = ([item.arg for item in (*given.posonlyargs, *given.args)] for given in (wrapper, decorated))
+    by_place = dict(zip(own, others, strict=False))
+    defaults = defaults_of(wrapper).items()
+    return all(known.get(name, known.get(by_place.get(name, ""))) == ast.unparse(default) for name, default in defaults)
 
 
 def _same_arguments(call: ast.Call, given: ast.arguments) -> bool:

@@ -1,27 +1,39 @@
-"""Methods and facts of tensors that no row can say, and slices that MindSpore's CPU gets wrong."""
+"""Methods and facts of tensors that no row can say, slices that MindSpore's CPU gets wrong, and writing into tensors.
+
+What writes into one: `x += y`, `x.add_(y)`, `self.weight.data.normal_()`, initializers.
+
+MindSpore's tensors are values: the result gets the name of what was written into, so that both modes compute the same.
+(`i = x; x += y` was seen to change `i` in Graph mode and not in PyNative.)
+"""
 
 from __future__ import annotations
 
 import ast
 import copy
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..module_api import DEFAULT_DTYPE, LIMITS
+from ....mappings.rows import Row
+from ..library_names import TABLES
 from ..observe.instrument import sliced
-from ..observe.kinds import DtypeKind, ObjectKind, SequenceKind, TensorKind, always_sequences, always_tensors
-from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles
-from .row_calls import argument_of
+from ..observe.observations import (
+    DtypeKind,
+    ObjectKind,
+    SequenceKind,
+    TensorKind,
+    always,
+    always_sequences,
+    callees_of,
+    constants_of,
+    kinds_of,
+    replacing,
+)
+from .context import Context, ObservedArgument, Program, Stage, Unwritable, handles, row_of
+from .row_calls import argument_of, arguments_of, fill_template, is_method, write_call
 
 PREFIX = "torch.Tensor."
-# torch's other names of a dtype -> MindSpore's
-DTYPES = {"float": "float32", "double": "float64", "half": "float16", "int": "int32", "long": "int64", "bool": "bool_"}
-ITSELF = ("contiguous", "cpu", "cuda")  # one device for the process, one order in memory
-# what a tensor is asked that MindSpore's has not, and the answer
-ANSWERS = {"is_cuda": False, "is_mps": False, "is_sparse": False, "is_quantized": False, "is_meta": False}
-# functions whose two results have names in torch
-PAIRS = {"max", "min", "topk", "sort", "median", "nanmedian", "kthvalue", "mode", "cummax", "cummin"}
+LIMITS = {"torch.finfo", "torch.iinfo"}  # what numbers a dtype can hold
+TEMPLATES: dict[str, str] = TABLES["tensor_methods"]
 PAIR = ("values", "indices")
 
 
@@ -69,29 +81,9 @@ def _to(call: Call) -> ast.expr:
     for item in (*call.args, *call.named.values()):
         if item.kinds == [DtypeKind()]:
             return _method(call.tensor.node, "astype", item.node)
-        if always_tensors(item.kinds):
+        if always(item.kinds, TensorKind):
             return _method(call.tensor.node, "astype", _attribute(item.node, "dtype"))
     return call.tensor.node
-
-
-def _ndim(call: Call) -> ast.expr:
-    return _attribute(call.tensor.node, "ndim")
-
-
-def _numel(call: Call) -> ast.expr:
-    return _attribute(call.tensor.node, "size")
-
-
-def _itself(call: Call) -> ast.expr:
-    return call.tensor.node
-
-
-def _item(call: Call) -> ast.expr:
-    return _method(call.tensor.node, "item")
-
-
-def _numbers(call: Call) -> ast.expr:
-    return _method(call.tensor.node, "tolist")
 
 
 METHODS: dict[str, Writer] = {
@@ -101,20 +93,13 @@ METHODS: dict[str, Writer] = {
     "to": _to,
     "type": _to,
     "type_as": _to,
-    "dim": _ndim,
-    "ndimension": _ndim,
-    "numel": _numel,
-    "nelement": _numel,
-    "item": _item,
-    "tolist": _numbers,
-    **dict.fromkeys(ITSELF, _itself),
 }
 
 
-@handles(*(f"{PREFIX}{name}" for name in METHODS))
+@handles(*(f"{PREFIX}{name}" for name in (*METHODS, *TEMPLATES)))
 def method(node: ast.Call, context: Context) -> ast.expr | None:
     """A call of a method that MindSpore's tensors have under another name, or have as a fact."""
-    callees = context.callees(node)
+    callees = callees_of(node)
     if len(callees) != 1 or not isinstance(node.func, ast.Attribute):
         return None
     named = {word.arg: word.value for word in node.keywords if word.arg is not None}
@@ -123,7 +108,10 @@ def method(node: ast.Call, context: Context) -> ast.expr | None:
     count = len(node.args)
     starred = any(isinstance(item, ast.Starred) for item in node.args)
     call = Call(tensor, items[:count], dict(zip(named, items[count:], strict=True)), starred)
-    return METHODS[callees[0].removeprefix(PREFIX)](call)
+    name = callees[0].removeprefix(PREFIX)
+    return (
+        METHODS[name](call) if name in METHODS else fill_template(TEMPLATES[name], {"self": tensor.node}, context.name)
+    )
 
 
 @handles(*LIMITS)
@@ -134,34 +122,23 @@ def limits(node: ast.Call, context: Context) -> ast.expr:
 
 @handles(syntax=[ast.Attribute])
 def fact(node: ast.Attribute, context: Context) -> ast.expr | None:
-    """`finfo(dtype).max`; what a tensor is asked that MindSpore's has not; a result that has a name in torch only."""
-    kinds = context.kinds(node.value)
+    """`finfo(dtype).max`; an attribute that MindSpore's tensors have not; a result that has a name in torch only."""
+    kinds = kinds_of(node.value)
     if kinds and all(isinstance(kind, ObjectKind) and kind.cls in LIMITS for kind in kinds):
-        limit = context.constants(node)
+        limit = constants_of(node)
         text = f"{ast.unparse(node)} was now one number and now another"
         return ast.Constant(limit[0]) if limit is not None and len(limit) == 1 else context.missing(node, text)
-    if node.attr in ANSWERS and always_tensors(kinds):
-        return ast.Constant(ANSWERS[node.attr])
-    if node.attr in PAIR and always_sequences(kinds, *PAIRS):
+    if node.attr in TABLES["tensor_answers"] and always(kinds, TensorKind):
+        return ast.Constant(TABLES["tensor_answers"][node.attr])
+    if node.attr in PAIR and always_sequences(kinds, *TABLES["pairs"]):
         return ast.Subscript(context.visit(node.value), ast.Constant(PAIR.index(node.attr)), ast.Load())
     return None
 
 
-@handles(DEFAULT_DTYPE)
+@handles("torch.get_default_dtype")
 def default_dtype(node: ast.Call, context: Context) -> ast.expr:
-    """`torch.get_default_dtype()`."""
+    """`torch.get_default_dtype()`, which a model that is written keeps: float32."""
     return context.name("mindspore.float32")
-
-
-def is_dtype(attribute: str) -> bool:
-    """Whether a name in torch is a dtype's."""
-    plain = r"u?int(8|16|32|64)|float(16|32|64)|bfloat16|complex(64|128)"
-    return attribute in DTYPES or re.fullmatch(plain, attribute) is not None
-
-
-def dtype_name(attribute: str) -> str:
-    """MindSpore's name for a dtype of torch's: `long` is mindspore.int64."""
-    return f"mindspore.{DTYPES.get(attribute, attribute)}"
 
 
 RANK = 4  # from here on the gradient crashes: "StridedSliceGrad, input memory out of bounds"
@@ -171,12 +148,12 @@ GETITEM = "msmigrate.nn.functional.getitem"
 class StridedSlices(ast.NodeTransformer):
     """Writes `x[..., ::2]` as a call that takes the values one by one."""
 
-    def __init__(self, program: Program, file: str) -> None:
-        self.program, self.file = program, file
+    def __init__(self, program: Program) -> None:
+        self.program = program
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
         """A subscript that is read; one that is written to stays."""
-        kinds = self.program.facts.kinds(self.file, node.value)
+        kinds = kinds_of(node.value)
         self.generic_visit(node)
         items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         stepped = any(isinstance(item, ast.Slice) and item.step is not None for item in items)
@@ -187,15 +164,15 @@ class StridedSlices(ast.NodeTransformer):
         ):
             return node
         index = ast.Tuple([_spelled(item) for item in items], ast.Load())
-        found = ast.copy_location(ast.Call(self.program.name(GETITEM), [node.value, index], []), node)
+        found = replacing(ast.Call(self.program.name(GETITEM), [node.value, index], []), node)
         return _located(found)
 
 
 def _located(call: ast.Call) -> ast.Call:
-    """The call with places for what has none: that of the call, which no statement of theirs is told by."""
+    """The call with places for what has none: that of the call."""
     for inner in ast.walk(call):
         if isinstance(inner, (ast.expr, ast.keyword)) and not hasattr(inner, "lineno"):
-            ast.copy_location(inner, call)
+            replacing(inner, call)
     return call
 
 
@@ -210,11 +187,180 @@ def _spelled(item: ast.expr) -> ast.expr:
 @handles(syntax=[ast.Assign], stage=Stage.IN_PLACE)
 def guard_empty_slice(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
     """`x[:, a:b] = y` under `if 0 not in x[:, a:b].shape`, where the slice was seen empty; None for any other."""
-    if not isinstance(node, ast.Assign) or not sliced(node) or True not in (context.constants(node.targets[0]) or ()):
+    if not isinstance(node, ast.Assign) or not sliced(node) or True not in (constants_of(node.targets[0]) or ()):
         return None
     written: ast.Assign = context.visit(node)
     there = copy.deepcopy(written.targets[0])
     assert isinstance(there, ast.Subscript)
     there.ctx = ast.Load()
     test = ast.Compare(ast.Constant(0), [ast.NotIn()], [ast.Attribute(there, "shape", ast.Load())])
-    return [ast.copy_location(ast.If(test, [written], []), node)]
+    return [replacing(ast.If(test, [written], []), node)]
+
+
+# Writing into tensors
+
+FILLS: dict[str, str] = TABLES["fills"]
+# methods that fill a tensor with one number, and that number; None: the one that they are given
+VALUES = {"zero_": 0, "fill_": None}
+COPY = "transformers.initialization.copy_"  # (tensor, values)
+FUNCTIONS = ("torch.nn.functional.", "torch.")
+
+
+def _writes(name: str) -> bool:
+    return name.startswith(FUNCTIONS) and name.endswith("_") and not name.endswith(("__", "requires_grad_"))
+
+
+def written_tensor(node: ast.expr, context: Context) -> ast.expr | None:
+    """What a call writes into, `y` of `y.mul_(2).add_(x)` and of `F.relu_(y)`; None for any other call."""
+    found: ast.expr | None = None
+    while isinstance(node, ast.Call):
+        callees = callees_of(node)
+        if not callees or not all(map(_writes, callees)):
+            break
+        inner = node.func.value if is_method(callees) and isinstance(node.func, ast.Attribute) else node.args[:1]
+        node = inner if isinstance(inner, ast.expr) else inner[0]
+        found = node
+    return found
+
+
+def underlying_tensor(node: ast.expr) -> ast.expr:
+    """The tensor behind `x.data` and `x.detach()`."""
+    while True:
+        if isinstance(node, ast.Attribute) and node.attr == "data":
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "detach":
+            node = node.func.value
+        else:
+            return node
+
+
+def write_value(context: Context, source: ast.expr, target: ast.expr, value: ast.expr) -> ast.stmt:
+    """Give a tensor other values: a parameter keeps its place and its name."""
+    kinds = kinds_of(underlying_tensor(source))
+    if isinstance(target, (ast.Name, ast.Attribute, ast.Subscript)) and (
+        isinstance(target, ast.Subscript) or not all(isinstance(kind, TensorKind) and kind.parameter for kind in kinds)
+    ):
+        target.ctx = ast.Store()
+        return ast.Assign([target], value)
+    return ast.Expr(ast.Call(ast.Attribute(target, "set_data", ast.Load()), [value], []))
+
+
+@handles(syntax=[ast.AugAssign, ast.Expr], stage=Stage.IN_PLACE)
+def write(node: ast.stmt, context: Context) -> list[ast.stmt] | None:
+    """What becomes of a statement that writes into a tensor; None for any other."""
+    if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Subscript):
+        if not always(kinds_of(node.target), TensorKind):
+            return None
+        there = copy.deepcopy(node.target)
+        there.ctx = ast.Load()
+        value = context.visit(ast.BinOp(copy.deepcopy(there), node.op, node.value))
+        return [_written_back(there, value, context)]
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+        into = written_tensor(node.value, context)
+        if into is not None and isinstance(underlying_tensor(into), (ast.Name, ast.Attribute, ast.Subscript)):
+            value = _one_for_all(node.value, into, context) or context.visit(copy.deepcopy(node.value))
+            return [_written_back(into, value, context)]
+    return None
+
+
+def _one_for_all(call: ast.Call, into: ast.expr, context: Context) -> ast.expr | None:
+    """The number that `x[:, 0].fill_(number)` puts everywhere."""
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if not isinstance(underlying_tensor(into), ast.Subscript) or method not in VALUES:
+        return None
+    given = [*call.args, *(word.value for word in call.keywords)]
+    return context.visit(given[0]) if VALUES[method] is None else ast.Constant(VALUES[method])
+
+
+def _written_back(into: ast.expr, value: ast.expr, context: Context) -> ast.stmt:
+    return write_value(context, into, context.visit(copy.deepcopy(underlying_tensor(into))), value)
+
+
+@handles("torch.nn.init.*", stage=Stage.STATEMENT)
+def initialize(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """`torch.nn.init.normal_(tensor)`."""
+    return _initialized(call, callees_of(call)[0], context)
+
+
+@handles(*FILLS, stage=Stage.STATEMENT)
+def fill(call: ast.Call, context: Context) -> list[ast.stmt] | None:
+    """`weight.normal_(0, 1)` of a parameter, as the initializer does it; not one number in a part of one."""
+    callees = callees_of(call)
+    if len(callees) != 1 or not isinstance(call.func, ast.Attribute):
+        return None
+    tensor = underlying_tensor(call.func.value)
+    if tensor is call.func.value and not always(kinds_of(tensor), TensorKind, parameter=True):
+        return None
+    if isinstance(tensor, ast.Subscript) and call.func.attr in VALUES:
+        return None
+    initializer = replacing(ast.Call(call.func, [tensor, *call.args], call.keywords), call)
+    return _initialized(initializer, FILLS[callees[0]], context)
+
+
+@handles(COPY, stage=Stage.STATEMENT)
+def copy_values(call: ast.Call, context: Context) -> list[ast.stmt]:
+    """`copy_(tensor, values)`."""
+    tensor = context.visit(copy.deepcopy(call.args[0]))
+    return [write_value(context, call.args[0], tensor, context.visit(call.args[1]))]
+
+
+def _initialized(call: ast.Call, name: str, context: Context) -> list[ast.stmt]:
+    """`tensor.set_data(initializer(Rule(…), tensor.shape, tensor.dtype))`."""
+    row = row_of(name)
+    call.args[0] = underlying_tensor(call.args[0])
+    tensor = context.visit(copy.deepcopy(call.args[0]))
+    try:
+        if row is None:
+            raise Unwritable(f"{name} has no row in the mapping table")
+        given = arguments_of(row, call, context)
+        drawn = _between(row, given, tensor, context)
+        if drawn is not None:
+            return [write_value(context, call.args[0], tensor, drawn)]
+        rule = _mirrored(row, given, context) or write_call(row, given, context.name)
+    except Unwritable as error:
+        return [ast.Expr(context.missing(call, str(error)))]
+    rule.args = rule.args[1:] if rule.args and ast.dump(rule.args[0]) == ast.dump(tensor) else rule.args
+    values = _drawn(rule, tensor, context)
+    made = write_value(context, call.args[0], tensor, values)
+    if isinstance(made, ast.Assign):  # set_data takes an initializer as it is; elsewhere one has no values yet
+        made.value = _method(values, "init_data")
+    return [made]
+
+
+def _drawn(rule: ast.expr, tensor: ast.expr, context: Context) -> ast.expr:
+    """`initializer(Rule(…), tensor.shape, tensor.dtype)`."""
+    shape, dtype = (_attribute(copy.deepcopy(tensor), attribute) for attribute in ("shape", "dtype"))
+    return ast.Call(context.name("mindspore.common.initializer.initializer"), [rule, shape, dtype], [])
+
+
+def _mirrored(row: Row, given: Mapping[str, ObservedArgument], context: Context) -> ast.Call | None:
+    """`uniform_(tensor, -bound, bound)` with a bound that is computed: the rule takes one bound for both sides."""
+    low, high = (given.get(name) for name in ("a", "b"))
+    if row.mindspore is None or low is None or high is None or isinstance(high.node, ast.Constant):
+        return None
+    if ast.unparse(low.node) != f"-{ast.unparse(high.node)}" or row.short != "uniform_":
+        return None
+    return ast.Call(context.name(row.mindspore), [], [ast.keyword("scale", high.node)])
+
+
+def _between(row: Row, given: Mapping[str, ObservedArgument], tensor: ast.expr, context: Context) -> ast.expr | None:
+    """`uniform_(tensor, low, high)` with bounds that are not one number and its opposite: MindSpore's rule is
+    symmetric, and what it draws is moved to the middle of the two. None for any other call."""
+    if row.mindspore is None or row.short != "uniform_" or "generator" in given:
+        return None
+    zero, one = ast.Constant(0.0), ast.Constant(1.0)
+    low, high = (given[name].node if name in given else bound for name, bound in (("a", zero), ("b", one)))
+    if ast.unparse(low) in (f"-{ast.unparse(high)}", f"-({ast.unparse(high)})"):
+        return None
+    try:
+        numbers = [float(ast.literal_eval(bound)) for bound in (low, high)]
+    except (ValueError, TypeError, SyntaxError):
+        half: ast.expr = ast.BinOp(ast.BinOp(high, ast.Sub(), low), ast.Div(), ast.Constant(2))
+        middle: ast.expr = ast.BinOp(ast.BinOp(low, ast.Add(), high), ast.Div(), ast.Constant(2))
+    else:
+        if numbers[0] == -numbers[1]:
+            return None
+        half, middle = ast.Constant((numbers[1] - numbers[0]) / 2), ast.Constant(sum(numbers) / 2)
+    rule = ast.Call(context.name(row.mindspore), [], [ast.keyword("scale", half)])
+    values = _method(_drawn(rule, tensor, context), "init_data")
+    return ast.BinOp(values, ast.Add(), copy.deepcopy(middle))

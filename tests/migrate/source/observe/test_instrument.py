@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from msmigrate.migrate.source.observe.instrument import definition, install, instrumented, qualified
-from msmigrate.migrate.source.observe.observations import Place
+from msmigrate.migrate.source.observe.observations import number_of, parsed
 
 
 class Base:
@@ -47,12 +47,12 @@ def itself(n: int) -> int:
     return 1 if n < 2 else n * itself(n - 1)
 
 
-def reporting(function: FunctionType) -> tuple[list[Place], dict[int, Any], set[int]]:
-    """Make a function report; returns the places, and what will be reported."""
-    tree = ast.parse(inspect.getsource(inspect.getmodule(function)))  # type: ignore[arg-type]
+def reporting(function: FunctionType) -> tuple[list[str], dict[int, Any], set[int]]:
+    """Make a function report; returns the source at each site, and what will be reported."""
+    tree = parsed(__file__)
     node = definition(tree, function.__name__, function.__code__.co_firstlineno)
     assert node is not None
-    places: list[Place] = []
+    nodes: list[int] = []
     values: dict[int, Any] = {}
     hit: set[int] = set()
 
@@ -60,15 +60,11 @@ def reporting(function: FunctionType) -> tuple[list[Place], dict[int, Any], set[
         values[number] = found
         return found
 
-    install(function, instrumented(node, function, places), hit.add, value, lambda number, called: called)
-    return places, values, hit
-
-
-def text(place: Place) -> str:
-    """The source that stands at a place of this file."""
-    lines = inspect.getsource(inspect.getmodule(text)).splitlines()  # type: ignore[arg-type]
-    assert place.line == place.end_line
-    return lines[place.line - 1][place.column : place.end_column]
+    install(function, instrumented(node, function, nodes), hit.add, value, lambda number, called: called)
+    texts = {
+        number_of(inner): ast.unparse(inner) for inner in ast.walk(node) if isinstance(inner, (ast.stmt, ast.expr))
+    }
+    return [texts[number] for number in nodes], values, hit
 
 
 @pytest.mark.parametrize(
@@ -90,15 +86,11 @@ def test_free_variables_stay() -> None:
     count = closed(4)
     before = count(3)
     assert isinstance(count, FunctionType)
-    places, values, _ = reporting(count)
+    texts, values, _ = reporting(count)
     assert count(3) == before == [8, 4, 0]
-    told = {
-        text(places[number]): value
-        for number, value in values.items()
-        if places[number].line == places[number].end_line
-    }
-    assert told["step"] == 4
-    assert told["range(end)"] == range(3)
+    reported = {texts[site]: value for site, value in values.items()}
+    assert reported["step"] == 4
+    assert reported["range(end)"] == range(3)
 
 
 def test_what_did_not_run_is_not_reported() -> None:
@@ -109,10 +101,9 @@ def test_what_did_not_run_is_not_reported() -> None:
 
     source = textwrap.dedent(inspect.getsource(either))
     assert source.count("return") == 2
-    places, _, hit = reporting(either)
+    texts, _, hit = reporting(either)
     assert either(True) == "yes"
-    ran = [text(places[number]) for number in hit if places[number].line == places[number].end_line]
-    assert ran == ['return "yes"']
+    assert [texts[site] for site in hit if "\n" not in texts[site]] == ["return 'yes'"]
 
 
 @pytest.mark.parametrize("function", [Child.scaled, closed(1), closed, Base().scaled.__func__])

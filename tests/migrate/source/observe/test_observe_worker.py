@@ -126,15 +126,15 @@ def models(tmp_path: Path) -> Path:
 
 
 def seen(file: Path, *names: str, seed: int = 0) -> dict[str, Any]:
-    """What is reported of the last model, by the places in its files, after the others in the same process."""
+    """What is reported of the last model, by the nodes in its files, after the others in the same process."""
     command = [sys.executable, "-c", REPORTS, "2x4", *(f"{file}:{name}" for name in names)]
     environment = {**os.environ, "PYTHONHASHSEED": str(seed)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     told = json.loads(done.stdout)
     found: dict[str, Any] = {}
     for function in (function for function in told["functions"] if Path(function["file"]).parent == file.parent):
-        for number in range(*function["places"]):
-            key = f"{function['file']} {function['name']} {told['places'][number]}"
+        for number in range(*function["sites"]):
+            key = f"{function['file']} {function['name']} {told['nodes'][number]}"
             entry = found.setdefault(key, {"reached": False})
             entry["reached"] |= number in told["reached"]
             for name in ("values", "calls", "constants"):

@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 
 import pytest
-from msmigrate.migrate.source.observe.kinds import DictKind, Kind, ObjectKind, PlainKind, SequenceKind, TensorKind
+from msmigrate.migrate.source.observe.observations import (
+    DictKind,
+    Kind,
+    ObjectKind,
+    PlainKind,
+    SequenceKind,
+    TensorKind,
+    set_callee,
+    set_kinds,
+)
 from msmigrate.migrate.source.rewrite.graph_mode import dict_display
 
 TENSOR = TensorKind("float32", 2)
@@ -19,7 +28,11 @@ def shown(text: str, callee: str = "builtins.dict", made: Kind = OF_TENSORS) -> 
     call = ast.parse(text, mode="eval").body
     assert isinstance(call, ast.Call)
     kinds = {**KINDS, text: made, "x": TENSOR}
-    found = dict_display(call, [callee], lambda node: [kinds.get(ast.unparse(node), ObjectKind("Other"))])
+    for node in ast.walk(call):
+        if isinstance(node, ast.expr):
+            set_kinds(node, [kinds.get(ast.unparse(node), ObjectKind("Other"))])
+    set_callee(call.func, callee)
+    found = dict_display(call)
     return None if found is None else ast.unparse(ast.fix_missing_locations(found))
 
 

@@ -1,0 +1,123 @@
+"""Names of torch's libraries: their counterparts in model code, and the families of what the calls of a script give.
+
+Families are tensor, module, optimizer, schedule, loader and dataset. The names stand in mappings/library_names.yaml.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import types
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ...mappings.aliases import index, restated, row_of
+from ...mappings.row_reader import read_yaml
+from ...mappings.rows import Row
+
+FILE = Path(__file__).parents[2] / "mappings" / "library_names.yaml"
+TABLES: dict[str, Any] = {name: table for entry in read_yaml(FILE) for name, table in entry.items()}
+
+# Model code
+
+CELL_METHODS: dict[str, str] = TABLES["methods"]
+CONTAINERS: dict[str, str] = TABLES["containers"]
+COUNTERPARTS: dict[str, str] = {**TABLES["classes"], **CONTAINERS}
+DROPPED = frozenset(TABLES["dropped"])
+ROWS_FIRST: dict[str, str] = TABLES["rows_first"]
+# what is simplified of libraries; of its classes, methods that are not there do something else than compute
+SIMPLIFIED = "msmigrate.migrate.source.observe.torch_simplified_transformers."
+# stands where something could not be written, and raises NotImplementedError
+NOT_CONVERTED = "msmigrate.nn.not_converted"
+
+
+def is_dtype(attribute: str) -> bool:
+    """Whether a name in torch is a dtype's."""
+    plain = r"u?int(8|16|32|64)|float(16|32|64)|bfloat16|complex(64|128)"
+    return attribute in TABLES["dtypes"] or re.fullmatch(plain, attribute) is not None
+
+
+def dtype_name(attribute: str) -> str:
+    """MindSpore's name for a dtype of torch's: `long` is mindspore.int64."""
+    return f"mindspore.{TABLES['dtypes'].get(attribute, attribute)}"
+
+
+# Scripts
+
+TENSOR, MODULE, OPTIMIZER, SCHEDULE = "tensor", "module", "optimizer", "schedule"
+LOADER, DATASET = "loader", "dataset"
+FRAMEWORKS: list[str] = TABLES["frameworks"]
+FAMILIES: dict[str, str] = TABLES["families"]
+KINDS: dict[str, str] = TABLES["families_of_kinds"]
+OWNERS: dict[str, list[str]] = TABLES["owners"]
+# what a class that annotates a parameter, or is derived from, makes of an object
+BASES = {owner: family for family, owners in OWNERS.items() for owner in owners}
+BASES["torch.optim.swa_utils.AveragedModel"] = MODULE
+MODULE_METHODS: list[str] = TABLES["module_methods"]
+DTYPES = tuple(TABLES["dtype_methods"])
+PLAIN_RESULTS: list[str] = TABLES["plain_results"]
+HABITS = {family: re.compile(pattern) for family, pattern in TABLES["habits"].items()}
+COMMON = frozenset(
+    {name for kind in vars(builtins).values() if isinstance(kind, type) for name in dir(kind)}
+    | {name for kind in (types.ModuleType, types.FunctionType) for name in dir(kind)}
+    | set(TABLES["common_methods"])
+)
+
+
+def is_library(name: str) -> bool:
+    """Whether a qualified name belongs to one of the libraries whose calls are listed."""
+    return name.partition(".")[0] in TABLES["libraries"]
+
+
+def family_of(name: str) -> str:
+    """What calling this name gives: one of the families, or ""."""
+    row = row_of(name)
+    if row is not None and row.kind in KINDS and not name.startswith("torch.optim.swa_utils."):
+        return KINDS[row.kind]
+    for one in restated(name):
+        beginnings = [start for start in FAMILIES if one == start or (start.endswith(".") and one.startswith(start))]
+        if beginnings:
+            return FAMILIES[max(beginnings, key=len)]
+    of_torch = re.fullmatch(r"torch\.(Tensor|[a-z]\w*)", name) and name not in TABLES["no_tensor"]  # torch.cat
+    return TENSOR if of_torch and row is None else ""
+
+
+def method_row(family: str, name: str, method: str) -> tuple[str, Row | None]:
+    """The qualified name of a method of an object of a family that `name` made, and its row."""
+    candidates = [f"{name}.{method}"] if is_class(name) else []
+    candidates += [f"{owner}.{method}" for owner in OWNERS.get(family, ())]
+    for candidate in candidates:
+        row = row_of(candidate)
+        if row is not None:
+            return candidate, row
+    own = ""
+    if family in ("", MODULE) and name and method not in MODULE_METHODS:
+        own = name if is_class(name) else f"{name}()"
+    owner = own or OWNERS.get(family, [name if is_class(name) else f"{name}()"])[0]
+    return f"{owner}.{method}", None
+
+
+def is_class(name: str) -> bool:
+    """Whether a qualified name is that of a class, as people write them."""
+    return name.rpartition(".")[2][:1].isupper()
+
+
+@cache
+def telling_method(method: str) -> str | None:
+    """The family of an object about which only a method's name is known, where no other kind of object has one.
+
+    Such names as `mean`, `split` or `copy`, which lists, texts, files or arrays have too, tell nothing.
+    """
+    if method in COMMON or method.startswith("_"):
+        return None
+    for family, owners in OWNERS.items():
+        if any(f"{owner}.{method}" in index() for owner in owners):
+            return family
+    return None
+
+
+def habit(name: str) -> str:
+    """What a variable of this name usually is: one of the families, or ""."""
+    lower = name.lower()
+    return next((family for family, pattern in HABITS.items() if pattern.fullmatch(lower)), "")

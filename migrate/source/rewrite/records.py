@@ -1,0 +1,175 @@
+"""Classes that only hold values: records of tensors as tuples and dictionaries, configurations as plain dataclasses.
+
+Through an object of a class of one's own a compiled MindSpore function passes no gradient: with a named tuple or a
+dataclass between the net and the loss, `mindspore.jit` of `value_and_grad` gives zeros for every weight, and tells it
+in a warning of the compiler's alone (`python benchmarks/graph_outputs_mindspore.py`). Tuples and dictionaries pass it.
+
+A configuration is a dataclass of numbers that a library made with more than a decorator. A model of transformers takes
+everything that it is made of from one object, whose class knows how to be saved, merged and validated too. Written is a
+dataclass of what the model reads of it, with the library's defaults.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ..observe.observations import Configuration, Kind, ObjectKind, Record, SequenceKind, callees_of, kinds_of
+from .context import Context, Program, Unwritable, handles, receivers
+
+Make = Callable[[Any], ast.expr]  # the expression for a value of the worker's report
+NAMED = {bool: "bool", int: "int", float: "float", str: "str", list: "list[Any]", tuple: "tuple[Any, ...]"}
+
+
+def record_of_call(records: Mapping[str, Record], names: Sequence[str]) -> Record | None:
+    """The record that a call makes, by the names of what was called; None for anything else, or several."""
+    found = [records.get(name) for name in names]
+    return found[0] if found and found[0] is not None and all(one == found[0] for one in found) else None
+
+
+def record_of_value(records: Mapping[str, Record], kinds: Sequence[Kind]) -> Record | None:
+    """The record that an expression was, by its kinds: objects of a class, or named tuples by the name alone."""
+    short = {name.rpartition(".")[2]: name for name in records}
+    names = [
+        kind.cls if isinstance(kind, ObjectKind) else short.get(kind.type, "") if isinstance(kind, SequenceKind) else ""
+        for kind in kinds
+    ]
+    return record_of_call(records, names)
+
+
+def as_plain_value(record: Record, call: ast.Call) -> ast.expr | None:
+    """The tuple or dictionary for a call of the class; None where it is not known which field is which."""
+    fields = record.fields
+    if any(isinstance(argument, ast.Starred) for argument in call.args) or len(call.args) > len(fields):
+        return None
+    given = dict(zip(fields, call.args, strict=False))
+    for word in call.keywords:
+        if word.arg not in fields or word.arg in given:
+            return None
+        given[word.arg] = word.value
+    given = {**{name: ast.Constant(value) for name, value in record.defaults}, **given}
+    if set(given) != set(fields):
+        return None
+    if record.named:
+        kept = present(record)
+        return ast.Dict([ast.Constant(name) for name in kept], [given[name] for name in kept])
+    return ast.Tuple([given[name] for name in fields], ast.Load())
+
+
+def present(record: Record) -> list[str]:
+    """The fields that are more than None now and then; a class that is a dictionary has no others."""
+    return [name for name in record.fields if record.present is None or name in record.present]
+
+
+@handles(syntax=[ast.Call])
+def record_call(node: ast.Call, context: Context) -> ast.expr | None:
+    """A call of a record's class, as a tuple or a dictionary."""
+    callees = callees_of(node)
+    record = record_of_call(context.program.facts.records, callees)
+    if record is None:
+        return None
+    plain = as_plain_value(record, node)
+    if plain is None:
+        raise Unwritable(f"which field of {callees[0]} is which cannot be told of {ast.unparse(node)}")
+    return context.generic_visit(plain)
+
+
+@handles(syntax=[ast.Subscript])
+def record_item(node: ast.Subscript, context: Context) -> ast.expr | None:
+    """`output[0]` as `output["name"]`, of a class that is a dictionary and gives its values by number too."""
+    record = record_of_value(context.program.facts.records, kinds_of(node.value))
+    place = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    names = [] if record is None else present(record)
+    if record is None or record.present is None or not isinstance(place, int) or not -len(names) <= place < len(names):
+        return None
+    return context.generic_visit(ast.Subscript(node.value, ast.Constant(names[place]), node.ctx))
+
+
+@handles(syntax=[ast.Attribute])
+def record_field(node: ast.Attribute, context: Context) -> ast.expr | None:
+    """`output.name` as `output["name"]` or `output[0]`; None for what is no field."""
+    record = record_of_value(context.program.facts.records, kinds_of(node.value))
+    if record is None or node.attr not in record.fields:
+        return None
+    if node.attr not in present(record) and isinstance(node.ctx, ast.Load):
+        return ast.Constant(None)
+    key = node.attr if record.named else record.fields.index(node.attr)
+    return context.generic_visit(ast.Subscript(node.value, ast.Constant(key), node.ctx))
+
+
+# Configurations
+
+
+def is_configuration(name: str, node: ast.ClassDef, definitions: Program) -> bool:
+    """Whether a class is a configuration, and no dataclass by a decorator alone."""
+    own = [ast.unparse(item.func if isinstance(item, ast.Call) else item) for item in node.decorator_list]
+    return name in definitions.facts.configurations and not any(item.rpartition(".")[2] == "dataclass" for item in own)
+
+
+def fill_configurations(names: Sequence[str], definitions: Program, make: Make, more: Sequence[ast.AST]) -> None:
+    """Write the fields of configurations, once it is known what is read of them, and give none that is not."""
+    trees = [*definitions.definitions.values(), *more]
+    read = {node.attr for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    read |= {str(n.value) for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+    for name in names:
+        calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call) and _makes(node, name)]
+        known = definitions.facts.configurations[name]
+        wanted = {key: values for key, values in definitions.reads.get(name, {}).items() if key in read}
+        aliases = {key: to for key, to in known.aliases if key in wanted}
+        wanted.update({to: None for to in aliases.values() if to not in wanted})
+        given = {str(word.arg) for call in calls for word in call.keywords}
+        fields = [key for key, _ in known.values if key in wanted and key not in aliases]
+        fields += [key for key in wanted if key not in fields and key not in aliases]
+        node = definitions.definitions[name]
+        assert isinstance(node, ast.ClassDef)
+        body = [line for key in fields for line in _field(key, known, wanted[key], key in given, definitions, make)]
+        node.body = [*node.body[:1], *body, *(_alias(key, to) for key, to in aliases.items())]
+        for call in calls:
+            call.keywords = [word for word in call.keywords if word.arg is None or word.arg in fields]
+
+
+def _makes(node: ast.Call, name: str) -> bool:
+    return name in receivers(node)
+
+
+def _field(
+    key: str, known: Configuration, values: list[Any] | None, given: bool, definitions: Program, make: Make
+) -> Iterator[ast.stmt]:
+    """`hidden_size: int = 768`: the class's default, or what the model's was where nobody gave it."""
+    if given and key in dict(known.defaults):
+        value = dict(known.defaults)[key]
+    elif key in dict(known.values):
+        value = dict(known.values)[key]
+    elif values is not None and len(values) == 1:
+        value = values[0]
+    else:
+        return  # it was asked for, and not there
+    default = make(value)
+    try:
+        constant = ast.literal_eval(default)
+        hint = NAMED.get(type(constant), "dict[Any, Any]" if isinstance(constant, dict) else "Any")
+    except ValueError:
+        hint = default.func.id if isinstance(default, ast.Call) and isinstance(default.func, ast.Name) else "Any"
+        constant = []
+    if "Any" in hint:
+        definitions.name("typing.Any")
+    if isinstance(constant, (list, dict)):
+        factory = ast.Lambda(ast.arguments([], [], None, [], [], None, []), default)
+        default = ast.Call(definitions.name("dataclasses.field"), [], [ast.keyword("default_factory", factory)])
+    yield ast.AnnAssign(ast.Name(key, ast.Store()), ast.parse(hint, mode="eval").body, default, 1)
+
+
+def _alias(key: str, to: str) -> ast.stmt:
+    """Another name of a field."""
+    text = f'@property\ndef {key}(self) -> Any:\n    """Another name of `{to}`."""\n    return self.{to}'
+    return ast.parse(text).body[0]
+
+
+def empty_dataclass(name: str, definitions: Program) -> ast.ClassDef:
+    """The class, without its fields."""
+    package = name.partition(".")[0]
+    short = name.rpartition(".")[2]
+    says = f"What the model is made of: the part of {package}'s {short} that it reads."
+    decorator = definitions.name("dataclasses.dataclass")
+    return ast.ClassDef(definitions.called(name), [], [], [ast.Expr(ast.Constant(says))], [decorator])

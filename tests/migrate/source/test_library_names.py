@@ -1,0 +1,39 @@
+"""The names of libraries that no row says: the table is read whole, and what it says of some."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from msmigrate.mappings.table import row
+from msmigrate.migrate.source.library_names import ROWS_FIRST, TABLES, dtype_name, family_of, habit, is_dtype
+
+SOURCE = Path(__file__).parents[3] / "migrate" / "source"
+
+
+def test_every_table_is_read() -> None:
+    text = "".join(file.read_text() for file in SOURCE.rglob("*.py"))
+    assert set(re.findall(r'TABLES\["(\w+)"\]', text)) | set(re.findall(r"TABLES\['(\w+)'\]", text)) == {*TABLES}
+
+
+def test_rows_that_come_before_the_source_are_there() -> None:
+    assert {name for name in ROWS_FIRST.values() if row(name).torch != name} == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "family"),
+    [("torch.nn.Conv2d", "module"), ("torch.cat", "tensor"), ("torch.save", ""), ("torch.optim.SGD", "optimizer")],
+)
+def test_what_a_call_gives(name: str, family: str) -> None:
+    assert family_of(name) == family
+
+
+def test_dtypes_and_habits() -> None:
+    assert [dtype_name(name) for name in ("long", "bool", "bfloat16")] == [
+        "mindspore.int64",
+        "mindspore.bool_",
+        "mindspore.bfloat16",
+    ]
+    assert is_dtype("half") and not is_dtype("nn")
+    assert (habit("train_loader"), habit("net"), habit("x")) == ("loader", "module", "")

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import BadTrace
 from ..printable import shortened
 from .compare import Traces, compare
-from .narrowing import MODEL, WHOLE, Narrowing
+from .options import MODEL, WHOLE, Narrowing
 from .result import Finding
 from .trace import Entry, Key, Trace
 from .verdict import RATIO, Unjudged, Verdict

@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from .align.alignment import Lack
-from .narrowing import STAGES, WHOLE, Narrowing
+from .options import STAGES, WHOLE, Narrowing
 from .verdict import BY_NATURE, Unjudged, Verdict
 
 

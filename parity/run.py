@@ -27,9 +27,9 @@ from .align import model_structure
 from .align.match_layers import settle
 from .build_result import report
 from .job import ParityJob, check_inputs
-from .narrowing import STAGES
+from .options import STAGES
 from .record import resume
-from .record.step_starts import StepStarts
+from .record.recorder import StepStarts
 from .result import Cause, Finding, ModuleVerdict, Report
 from .run_folder import CHECKPOINT, LAST_REPLAY, LAST_TRACE, WEIGHTS, claim, drop_half_traces, log_file
 from .verdict import Verdict

@@ -18,7 +18,7 @@ from ..input_files import read_json
 from ..training.code_digest import file_digest
 from ..training.recipe import reader as recipes
 from .job import Pair, ParityJob
-from .narrowing import Narrowing
+from .options import Narrowing
 from .trace import sha256
 
 KEY = "grey_level"  # in the head of a trace whose images C++ resized: what one level comes to behind Normalize

@@ -30,11 +30,11 @@ from ..input_files import open_regular, read_json
 from ..migrate.checkpoint.formats.reader import MAX_DIM, MAX_RANK
 from ..migrate.checkpoint.formats.safetensors_file import read_header
 from ..printable import printable_values
-from .narrowing import STAGES, WHOLE, Narrowing
-from .options import SAMPLE
+from .options import SAMPLE, STAGES, WHOLE, Narrowing
 
 SIDES_STAGE = "sides"  # not a stage that is judged: the choices at kinks, for the other recorder (kinks.py)
 ALONE = "alone"  # the part of modules that ran alone, on torch's inputs; entries are named "MODULE TENSOR"
+DISTRIBUTION = "distribution"  # the part of init with values pooled over newly drawn models
 FORMAT = 2
 CHUNK = 1 << 20  # bytes read at once
 

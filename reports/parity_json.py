@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ..atomic_files import write_whole
-from ..parity.narrowing import STAGES, Narrowing
+from ..parity.options import STAGES, Narrowing
 from ..parity.result import NARROWED as PART
 from ..parity.result import Cause, Finding, MadeWith, ModuleVerdict, Outcome, Report, StageSummary
 from ..parity.verdict import BY_NATURE, RATIO, Unjudged

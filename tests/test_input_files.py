@@ -27,7 +27,7 @@ from msmigrate.migrate.checkpoint.name_map import read_rules
 from msmigrate.migrate.source.infer.script_file import read_script_file
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
-from msmigrate.parity.record.batch_file import read_batches
+from msmigrate.parity.record.array_files import read_batches
 from msmigrate.parity.replay.module_calls import Recording
 from msmigrate.parity.run import read_causes
 from msmigrate.parity.trace import Trace

@@ -15,7 +15,7 @@ from ..parity import run_folder
 from ..parity.align.alignment import ALIGNMENT
 from ..parity.job import ParityJob, check_inputs
 from ..parity.options import ParityOptions
-from ..parity.record.step_starts import StepStarts
+from ..parity.record.recorder import StepStarts
 from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, run_workers
 from ..parity.run_folder import INPUTS, MINDSPORE, claim
 from ..reports.progress import progressing

@@ -26,9 +26,9 @@ from losses_mindspore import LOSSES  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.parity import options as options_module  # noqa: E402
 from msmigrate.parity.align import mindspore_user_model  # noqa: E402
-from msmigrate.parity.initial_distributions import FIRST_SEED  # noqa: E402
 from msmigrate.parity.job import ParityJob  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
+from msmigrate.parity.record.recorder import FIRST_SEED  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_parameter_names import canonical_parameters  # noqa: E402
 from msmigrate.training.recipe import reader as recipes  # noqa: E402

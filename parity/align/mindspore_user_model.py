@@ -28,8 +28,7 @@ from ..record.batches import Images, read_inputs
 from ..run_folder import INPUTS, START
 from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, Lack
 from .layers import layer_class
-from .made_at import made_at
-from .model_structure import Held, Module, Structure, Watch, few, file, flat, join, read
+from .model_structure import Held, Module, Structure, Watch, few, file, flat, join, made_at, read
 from .user_model import Given, checked, given, run_users, single, takes_optimizer, without_optimizer
 
 PERIOD = 101

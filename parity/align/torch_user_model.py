@@ -28,7 +28,7 @@ from ...training.step import torch_step
 from ...training.step.torch_step import StepResult, TrainStep, build_loss
 from ...workers.worker import ready
 from ..job import ParityJob, batch_file, recipe_of
-from ..record.batch_file import read_batches
+from ..record.array_files import read_batches
 from ..record.batches import Images, write_inputs
 from ..record.batches import Inputs as StepInputs
 from ..run_folder import START

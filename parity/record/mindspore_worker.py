@@ -40,9 +40,8 @@ from ..align.alignment import read_alignment  # noqa: E402
 from ..align.mindspore_user_model import begin, classes_of  # noqa: E402
 from ..align.user_model import Paired  # noqa: E402
 from ..graph_mode import FAILED, GRAPH, UNFIXED  # noqa: E402
-from ..initial_distributions import add_initial_values  # noqa: E402
 from ..job import ParityJob, batch_file, recipe_of  # noqa: E402
-from ..narrowing import WHOLE, Narrowing  # noqa: E402
+from ..options import WHOLE, Narrowing  # noqa: E402
 from ..replay.mindspore_replay import replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
 from ..replay.module_calls import FOLDER as REPLAY  # noqa: E402
@@ -53,6 +52,8 @@ from .batches import Batch, Inputs, classes, read_inputs, step_keys, step_mix, s
 from .mindspore_randomness import CompiledDraws, NotFixed  # noqa: E402
 from .mindspore_runner import MindSporeSide  # noqa: E402
 from .recorder import (  # noqa: E402
+    StepStarts,
+    add_initial_values,
     record_data,
     record_evaluation,
     record_given,
@@ -61,7 +62,6 @@ from .recorder import (  # noqa: E402
     record_start,
     record_steps,
 )
-from .step_starts import StepStarts  # noqa: E402
 
 
 def record_compiled(

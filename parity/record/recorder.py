@@ -6,19 +6,21 @@ loss and the moving average on given values are in record.py.)
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
 from ...training.recipe.schema import Recipe
 from ...workers.worker import progress
-from ..trace import SIDES_STAGE, TraceWriter
+from ..trace import DISTRIBUTION, SIDES_STAGE, TraceWriter, sample_positions
 from . import injected_values
 from .batches import Batch, Images, Inputs
 from .kinks import choice
-from .step_starts import StepStart, StepStarts
 
 
 def kept(array: np.ndarray) -> np.ndarray:
@@ -67,6 +69,73 @@ class StepArrays:
     grads: Arrays
     image_grad: np.ndarray | None
     finite: bool | None = None
+
+
+STARTS = "mindspore-starts"  # in a run's
+VALUES, EMA, STATE = "values", "ema", "state"
+
+
+@dataclass(frozen=True)
+class StepStart:
+    """values: weights and buffers by name; ema: their moving average; state: the optimizer's floating state by torch's
+    key, then name."""
+
+    values: Arrays
+    ema: Arrays
+    state: Mapping[str, Arrays]
+
+    @property
+    def finite(self) -> bool:
+        """Whether all of it is finite: nothing can begin with what is not."""
+        held = (self.values, self.ema, *self.state.values())
+        return all(bool(np.isfinite(array).all()) for arrays in held for array in arrays.values())
+
+
+class StepStarts:
+    """What MindSpore's side held when its second step began, and each one after it, in a run's folder: the same steps
+    of torch, and those of the compiled net, begin with it.
+
+    Rounding that differs by 1e-7 after one step takes another side at some ReLU of the next, and where a net multiplies
+    rounding, torch's own second step is a tenth of itself from its float64 values: nothing could be judged there. From
+    one beginning every step is judged by what it computes itself. Nothing is hidden by it: what a step leaves behind is
+    compared before the next one begins.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self.folder = run / STARTS
+
+    def keep(self, side: Side, step: int) -> None:
+        """Write down what `side` holds before a step (from 1)."""
+        if step == 1:
+            return
+        self.folder.mkdir(exist_ok=True)
+        held = {(VALUES, ""): {**side.parameters(), **side.buffers()}, (EMA, ""): side.ema()}
+        held |= {(STATE, key): arrays for key, arrays in side.optimizer_state().items()}
+        arrays = {
+            f"{kind} {key} {name}": np.ascontiguousarray(array)
+            for (kind, key), each in held.items()
+            for name, array in each.items()
+            if array.dtype.kind == "f"
+        }
+        save_file(arrays, self._file(step))
+
+    def of(self, step: int) -> StepStart | None:
+        """What was held before a step; None for the first one, where nothing was kept, and where it is not finite."""
+        if step == 1 or not self._file(step).exists():
+            return None
+        found: dict[str, dict[str, dict[str, np.ndarray]]] = {VALUES: {}, EMA: {}, STATE: {}}
+        for label, array in load_file(self._file(step)).items():
+            kind, key, name = label.split(" ", 2)
+            found[kind].setdefault(key, {})[name] = array
+        start = StepStart(found[VALUES].get("", {}), found[EMA].get("", {}), found[STATE])
+        return start if start.finite else None
+
+    def remove(self) -> None:
+        """Remove them: nothing needs them once both sides have taken their steps."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _file(self, step: int) -> Path:
+        return self.folder / f"step{step}.safetensors"
 
 
 class Side(Protocol):
@@ -137,6 +206,23 @@ def record_start(side: Side, writer: TraceWriter) -> None:
     """The weights and buffers as the framework holds them, with digests: they have to be equal to the bit."""
     for name, array in {**side.parameters(), **side.buffers()}.items():
         writer.add("init", "values", name, array, digest=True)
+
+
+PER_SEED = 4096  # values kept of a tensor for each seed
+FIRST_SEED = 1000
+
+
+def add_initial_values(writer: TraceWriter, seeds: int, draw: Callable[[int], Mapping[str, np.ndarray]]) -> None:
+    """Record, for each parameter, values pooled over `seeds` newly drawn models."""
+    pooled: dict[str, list[np.ndarray]] = {}
+    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+        for name, values in draw(seed).items():
+            flat = values.reshape(-1)
+            if flat.size > PER_SEED:
+                flat = flat[sample_positions(flat.size, PER_SEED)]
+            pooled.setdefault(name, []).append(flat.copy())
+    for name, parts in pooled.items():
+        writer.add("init", DISTRIBUTION, name, np.concatenate(parts), whole=True)
 
 
 def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:

@@ -30,8 +30,7 @@ from . import resume
 from .batches import Images
 from .kinks import BY_INPUT
 from .randomness import Draws
-from .recorder import Arrays, LeafOutput, Seen, StepArrays
-from .step_starts import StepStart
+from .recorder import Arrays, LeafOutput, Seen, StepArrays, StepStart
 from .torch_kinks import KinkSides, taking
 from .torch_precision import in_layout, model_in_layout
 from .torch_randomness import fixed

@@ -34,13 +34,14 @@ from .. import compared_draws
 from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, replay_loss, tensors, write_start
 from ..align.user_model import Paired
-from ..initial_distributions import add_initial_values
 from ..job import ParityJob, batch_file, recipe_of
 from ..replay.torch_replay import record_step, replay
 from ..run_folder import MINDSPORE, MINDSPORE_REPLAY, TORCH32, WEIGHTS, matched
 from ..trace import Trace, TraceWriter
 from .batches import Batch, Images, Inputs, classes, step_keys, step_mix, step_samples, targets, write_inputs
 from .recorder import (
+    StepStarts,
+    add_initial_values,
     add_output,
     record_data,
     record_evaluation,
@@ -50,7 +51,6 @@ from .recorder import (
     record_start,
     record_steps,
 )
-from .step_starts import StepStarts
 from .torch_kinks import KinkSides
 from .torch_precision import precisions, shortening, try_layouts
 from .torch_runner import TorchSide, continued_from

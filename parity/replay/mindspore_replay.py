@@ -21,10 +21,10 @@ from mindspore import dtype as mstype
 from ...mappings import table
 from ...mappings.shape_verbs import SHAPES
 from ...training.models.mindspore_parameter_names import Canonical
-from ..narrowing import WHOLE, Narrowing
+from ..options import WHOLE, Narrowing
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
-from ..record.mindspore_kinks import function_choices
 from ..record.mindspore_randomness import fixed
+from ..record.mindspore_runner import function_choices
 from ..record.randomness import Draws
 from ..run_folder import MINDSPORE_REPLAY
 from ..trace import ALONE, SIDES_STAGE, TraceWriter

@@ -24,7 +24,7 @@ import numpy as np
 from ...errors import BadTrace
 from ...input_files import open_regular, read_json
 from ...printable import quoted
-from ..narrowing import MODEL
+from ..options import MODEL
 from ..record.array_files import read_npy
 from ..trace import Trace
 

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..narrowing import WHOLE, Narrowing
+from ..options import WHOLE, Narrowing
 from ..record.randomness import Draws
 from ..record.torch_kinks import KinkSides, taking
 from ..record.torch_precision import in_layout, model_in_layout

@@ -17,8 +17,7 @@ from msmigrate.parity import run_folder
 from msmigrate.parity.build_result import report
 from msmigrate.parity.compare import compare
 from msmigrate.parity.job import ParityJob
-from msmigrate.parity.narrowing import OF_MODULES, STAGES, WHOLE, Narrowing
-from msmigrate.parity.options import ParityOptions
+from msmigrate.parity.options import OF_MODULES, STAGES, WHOLE, Narrowing, ParityOptions
 from msmigrate.parity.record.batches import Inputs
 from msmigrate.parity.record.injected_values import STEPS
 from msmigrate.parity.record.recorder import (

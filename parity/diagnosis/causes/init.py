@@ -12,11 +12,9 @@ from itertools import permutations
 import numpy as np
 
 from ....training.step.parameter_groups import is_norm
-from ...compare import Traces
-from ...initial_distributions import PART as DISTRIBUTION
-from ...initial_distributions import compare_distributions
+from ...compare import Traces, compare_distributions
 from ...result import Cause, Finding
-from ...trace import Entry, sample_positions
+from ...trace import DISTRIBUTION, Entry, sample_positions
 from ..context import Context, owners, place
 from ..differences import pattern
 from ..evidence import cause, failed, key_of

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...compare import Traces
-from ...initial_distributions import PART
 from ...result import Cause, Finding
+from ...trace import DISTRIBUTION
 from ..context import owners, place
 from ..evidence import cause, failed, key_of
 
@@ -39,8 +39,8 @@ class FittedInitializer:
 
 def explain(traces: Traces, findings: Sequence[Finding]) -> list[Cause]:
     """Causes of what failed in the initial distributions."""
-    wrong = failed(findings, "init", PART)
-    everything = [e.name for e in traces.alone[1].select("init", PART)]
+    wrong = failed(findings, "init", DISTRIBUTION)
+    everything = [e.name for e in traces.alone[1].select("init", DISTRIBUTION)]
     kinds = owners(traces.alone[1], everything)
     frozen, found = [], {}
     for finding in wrong:

@@ -19,11 +19,10 @@ import torch
 from torch import nn
 
 from ....training.step import torch_step
-from ...initial_distributions import PART as DISTRIBUTION
 from ...noise import UsualNoise
 from ...record.torch_kinks import KinkSides, taking
 from ...result import Cause, Finding
-from ...trace import Entry, sample_positions
+from ...trace import DISTRIBUTION, Entry, sample_positions
 from ...verdict import Measure, Verdict
 from ..context import Context, owners, place
 from ..differences import pattern

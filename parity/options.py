@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from ..errors import BadInput
 from ..option_fields import Option, check
@@ -19,9 +19,10 @@ INIT_SEEDS, THOROUGH_SEEDS = 3, 10
 SAMPLE = 65_536
 
 
-STAGES = ("data", "init", "forward", "loss", "gradients", "update")
-OF_MODULES = ("init", "forward", "gradients", "update")  # whose tensors are some module's
-BEHIND_UPDATES = ("init", "gradients")
+Stage = Literal["data", "init", "forward", "loss", "gradients", "update"]
+STAGES: tuple[Stage, ...] = get_args(Stage)
+OF_MODULES: tuple[Stage, ...] = ("init", "forward", "gradients", "update")  # whose tensors are some module's
+BEHIND_UPDATES: tuple[Stage, ...] = ("init", "gradients")
 MODEL = "(model)"  # what the whole model, whose dotted name is empty, is called
 MOST = 6  # names that a message lists
 
@@ -31,7 +32,7 @@ class Narrowing:
     """stages: those that are judged, in their order. modules: globs over the dotted names of torch's modules; a module
     that is chosen brings along what is in it, and without globs all modules are."""
 
-    stages: tuple[str, ...] = STAGES
+    stages: tuple[Stage, ...] = STAGES
     modules: tuple[str, ...] = ()
 
     @classmethod

@@ -66,7 +66,7 @@ def record_side(
             run_workers(inside, command, on_message)
             if framework == "torch":
                 StepStarts(inside.folder).remove()
-            run_folder.write(recipe_file, inside, framework, inside.alone)
+            run_folder.write(recipe_file, inside, framework)
             if other is not None:
                 run_folder.check_together(other, inside.folder)
             if out.exists():

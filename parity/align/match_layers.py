@@ -11,7 +11,6 @@ import json
 import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -503,14 +502,14 @@ def align_sequence(n: int, m: int, score: Callable[[int, int], float]) -> list[t
 MOST = 3  # of what is not alike, in one message
 
 
-def settle(folder: Path, options: ParityJob) -> None:
-    """Align the two structures that lie in `folder`, and leave alignment.json there.
+def settle(options: ParityJob) -> None:
+    """Align the two structures that lie in the job's folder, and leave alignment.json there.
 
     Raises Ambiguous for what the user has to settle by a map, BadInput for models that have nothing in common.
     """
     if options.pair is None:
         return
-    rules = read_rules(options.pair.map_file)
+    folder, rules = options.folder, read_rules(options.pair.map_file)
     torch, mindspore = read(file(folder, "torch")), read(file(folder, "mindspore"))
     found = align(torch, mindspore, rules)
     check(found)

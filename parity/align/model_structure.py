@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import NonNegativeInt
 
 from ...errors import BadInput
-from ...input_files import LARGEST_PYTHON, python_tree, read_bytes, read_json
+from ...input_files import LARGEST_PYTHON, python_tree, read_bytes, read_json, typed
 from ...migrate.model_spec import NOT_THEIRS
 from ...printable import quoted
 
@@ -84,7 +85,7 @@ def few(inputs: tuple[np.ndarray, ...], batch: int) -> tuple[np.ndarray, ...]:
 
 FORMAT = 2
 SIDES = ("torch", "mindspore")
-Shape = tuple[int, ...]
+Shape = tuple[NonNegativeInt, ...]
 
 
 def file(folder: Path, framework: str) -> Path:
@@ -125,11 +126,11 @@ class Call:
     in and of the one that went out, and that one's shape (None: no single tensor went out)."""
 
     path: str
-    call: int
-    entered: int
-    left: int
-    inputs: tuple[int, ...] = ()
-    output: int | None = None
+    call: NonNegativeInt
+    entered: NonNegativeInt
+    left: NonNegativeInt
+    inputs: tuple[NonNegativeInt, ...] = ()
+    output: NonNegativeInt | None = None
     shape: Shape | None = None
 
 
@@ -181,78 +182,19 @@ def read(path: Path) -> Structure:
     """Read a structure that a worker (or anyone) wrote. Raises BadInput."""
     try:
         document = read_json(path)
-        if document.get("format") != FORMAT:
-            raise ValueError(f"format {quoted(document.get('format'))}; this msmigrate reads {FORMAT}")
-        return _structure(document)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        found_format = document.pop("format", None)
+        if found_format != FORMAT:
+            raise ValueError(f"format {quoted(found_format)}; this msmigrate reads {FORMAT}")
+        found = typed(Structure, document)
+        paths, calls = [module.path for module in found.modules], [(call.path, call.call) for call in found.calls]
+        if len(set(paths)) != len(paths) or "" not in paths or not {path for path, _ in calls} <= set(paths):
+            raise ValueError("modules are listed twice, or called without being listed")
+        if len(set(calls)) != len(calls):
+            raise ValueError("one call is listed twice")
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
         raise BadInput(f"{path}: is no structure of a model: {' '.join(reason.split())[:300]}") from None
-
-
-def _structure(document: dict[str, Any]) -> Structure:
-    modules = []
-    for fields in document["modules"]:
-        tensors, attributes = (
-            {
-                _text(name): Held(
-                    _shape(held["shape"]), _flag(held["trains"]), _text(held["dtype"]), _text(held["made"])
-                )
-                for name, held in fields[key].items()
-            }
-            for key in ("tensors", "attributes")
-        )
-        buffers = tuple(_text(name) for name in fields["buffers"])
-        path, kind, made = (_text(fields[key]) for key in ("path", "kind", "made"))
-        shared = {_text(name): _text(other) for name, other in fields["shared"].items()}
-        modules.append(Module(path, kind, tensors, buffers, made, attributes, _flag(fields["by_batch"]), shared))
-    calls = []
-    for fields in document["calls"]:
-        output, shape = fields["output"], fields["shape"]
-        calls.append(
-            Call(
-                _text(fields["path"]),
-                _count(fields["call"]),
-                _count(fields["entered"]),
-                _count(fields["left"]),
-                tuple(_count(n) for n in fields["inputs"]),
-                None if output is None else _count(output),
-                None if shape is None else _shape(shape),
-            )
-        )
-    paths = [module.path for module in modules]
-    if len(set(paths)) != len(paths) or "" not in paths or not {call.path for call in calls} <= set(paths):
-        raise ValueError("modules are listed twice, or called without being listed")
-    if len({(call.path, call.call) for call in calls}) != len(calls):
-        raise ValueError("one call is listed twice")
-    outputs = tuple(_shape(shape) for shape in document["outputs"])
-    own = tuple(_text(part) for part in document["own"])
-    return Structure(
-        _text(document["framework"]), tuple(modules), tuple(calls), outputs, own, _flag(document["tokens"])
-    )
-
-
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise ValueError(f"{str(value)[:80]!r} is no text")
-    return value
-
-
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{str(value)[:80]!r} is no count")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if type(value) is not bool:
-        raise ValueError(f"{str(value)[:80]!r} is neither true nor false")
-    return value
-
-
-def _shape(value: Any) -> Shape:
-    if type(value) is not list:
-        raise ValueError(f"{str(value)[:80]!r} is no shape")
-    return tuple(_count(n) for n in value)
+    return found
 
 
 def made_at(modules: Mapping[str, Any], path: str) -> str:

@@ -27,9 +27,9 @@ from ..record.torch_kinks import KinkSides, taking
 from ..record.torch_randomness import fixed
 from ..record.torch_runner import TorchSide
 from ..replay import module_calls
-from ..replay.module_calls import FOLDER, WIRING, Call, Recording, Stored, label, rebuilt, relative, tensor_name
+from ..replay.module_calls import FOLDER, Call, Recording, Stored, label, rebuilt, relative, tensor_name
 from ..run_folder import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
-from ..trace import ALONE, Key, Trace, sample_positions
+from ..trace import ALONE, WIRING, Key, Part, Trace, sample_positions
 from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
 from .context import Context
 from .evidence import Outcome
@@ -390,7 +390,7 @@ class ReplayTraces:
 
         @contextmanager
         def around(copy: nn.Module) -> Iterator[None]:
-            sides = KinkSides.of_part(self.mindspore, f"{ALONE} {call.path}#{call.number}")
+            sides = KinkSides.of(self.mindspore, Part.of_call(call.path, call.number))
             with ExitStack() as stack:
                 stack.enter_context(taking(sides, copy))
                 stack.enter_context(fixed(NamedCopy(call.path, copy), Draws(1), self.shared))

@@ -15,7 +15,7 @@ from mindspore import Parameter, Tensor, mint, nn, ops
 from mindspore import dtype as mstype
 from mindspore.ops.function import nn_func
 
-from .randomness import NORMAL, Draw, kept, numbers
+from .randomness import NORMAL, Draw, Kind, kept, numbers
 
 PLAIN = -1.0  # in the place of a rate, where no mask is drawn
 BANK = "_msmigrate_draws"  # the name under which MindSpore's functions find the Bank while they are replaced
@@ -50,7 +50,7 @@ class Stack(nn.Cell):
     """Hands out arrays of one shape, the next one each time it runs: in compiled code, too, parameters are written in
     the order of the program."""
 
-    def __init__(self, name: str, drawn: Sequence[Drawn], each: Counter[tuple[str, str]]) -> None:
+    def __init__(self, name: str, drawn: Sequence[Drawn], each: Counter[tuple[str, Kind]]) -> None:
         super().__init__(auto_prefix=False)
         self.drawn = tuple(drawn)
         self.each = each

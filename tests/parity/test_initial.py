@@ -69,7 +69,6 @@ def test_a_wrong_scale_is_seen(mistake: str, size: int) -> None:
         pytest.skip("a tenth is not to be told from 1300 values")
     check = compare_distributions(normal(0, SEEDS * size, torch), normal(1, SEEDS * size, mindspore), MODEL)
     assert not check.agree and "standard deviation" in check.why
-    assert check.std_ratio == pytest.approx(mindspore / torch, rel=0.05)
 
 
 def test_another_shape_of_one_scale_is_seen() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ....training.recipe.schema import Ema, Recipe, decay
 from ...compare import Traces
-from ...record import injected_values
+from ...record.randomness import GIVEN_STEPS, given_weights
 from ...result import Cause, Finding
 from ...trace import sample_positions
 from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
@@ -56,7 +56,7 @@ def _rule(rule: Ema, traces: Traces) -> list[Cause]:
         found = measures(at, names)
         if all(m.verdict is not Verdict.FAIL for m in found):
             ratio = max(m.ratio for m in found)
-            steps = injected_values.STEPS
+            steps = GIVEN_STEPS
             evidence = f"{steps} averages of given weights: {ratio:.2g} times the noise, by the recipe {worst:.3g}"
             fix = f"decay={rule.decay}" if fault == "ema-argument" else ""
             return [cause("update", f"ema of {where}", fault, text, evidence, ratio, worst, fix)]
@@ -120,8 +120,8 @@ def _given(traces: Traces, name: str, at: Decay) -> Measure:
     runs = []
     for dtype in (np.float64, np.float32):
         average: np.ndarray = start.astype(dtype)
-        for i in range(1, injected_values.STEPS + 1):
-            given = injected_values.weights(name, entry.shape, i).reshape(-1)
+        for i in range(1, GIVEN_STEPS + 1):
+            given = given_weights(name, entry.shape, i).reshape(-1)
             given = given if given.size == subject.size else given[sample_positions(given.size, subject.size)]
             average = np.asarray(average + dtype(1.0 - at(i)) * (given.astype(dtype) - average), dtype)
         runs.append(np.subtract(average, start, dtype=np.float64))

@@ -16,7 +16,7 @@ from ....mappings import table
 from ....training.recipe.schema import Recipe
 from ....training.step import torch_step
 from ...compare import Traces
-from ...record import injected_values
+from ...record.randomness import given_logits
 from ...result import Cause
 from ...verdict import EPS32, FLOOR_ULPS, Measure, Verdict
 from ..context import Context
@@ -68,7 +68,7 @@ def explained(context: Context) -> Explained:
     shape = context.inputs.logits or (len(labels), context.inputs.classes)
     if len(shape) != 2:
         return Explained(plain)
-    logits = injected_values.logits(*shape)
+    logits = given_logits(*shape)
     before = _measures(traces, plain, logits, labels) or []
     worst = max((m.ratio for m in before), default=None)
     for one in hypotheses(recipe, logits.shape, own):

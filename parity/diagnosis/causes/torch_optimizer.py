@@ -17,7 +17,7 @@ from ....training.recipe.schema import Recipe
 from ....training.step.parameter_groups import parameter_groups
 from ....training.step.torch_step import build_schedule
 from ...compare import Traces
-from ...record import injected_values
+from ...record.randomness import GIVEN_STEPS, given_gradient
 from ...result import Cause, Finding
 from ...trace import Entry, sample_positions
 from ...verdict import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict
@@ -256,7 +256,7 @@ def _unexplained(given: OptimizerSubject, wrong: Sequence[str], base: Outcome) -
 class OptimizerSubject:
     """What MindSpore made of the given gradients, and what any plan makes of them, from MindSpore's own weights."""
 
-    steps = injected_values.STEPS
+    steps = GIVEN_STEPS
 
     def __init__(self, recipe: Recipe, traces: Traces) -> None:
         self.rule = UpdateRule.of(recipe)
@@ -286,7 +286,7 @@ class OptimizerSubject:
         size = int(np.prod(entry.shape, dtype=np.int64))
         if name in self._whole:
             return self._whole[name]
-        whole = [injected_values.gradient(name, entry.shape, i).reshape(-1) for i in range(self.steps)]
+        whole = [given_gradient(name, entry.shape, i).reshape(-1) for i in range(self.steps)]
         kept = whole if count == size else [g[sample_positions(size, count)] for g in whole]
         if count <= 1 << 14:
             self._whole[name] = kept
@@ -297,10 +297,7 @@ class OptimizerSubject:
         """Each parameter's gradient norms, one a step, over all that torch trains."""
         return {
             name: np.array(
-                [
-                    np.linalg.norm(injected_values.gradient(name, e.shape, i).astype(np.float64))
-                    for i in range(self.steps)
-                ]
+                [np.linalg.norm(given_gradient(name, e.shape, i).astype(np.float64)) for i in range(self.steps)]
             )
             for name, e in self.everything.items()
         }

@@ -133,11 +133,12 @@ def json_value(content: bytes | str) -> Any:
         raise ValueError("no valid JSON: nested too deeply") from None
 
 
-def typed(kind: Callable[..., T], value: Any) -> T:
+def typed(kind: Callable[..., T], value: Any, *, whole: bool = True) -> T:
     """What json_value gave as an object of `kind`: a dataclass, or what is made of such.
 
-    Raises ValueError, with the place, for a field that is of another type, is lacking, or that nobody knows; nothing is
-    converted but a list to a tuple and a text to an enumeration's member.
+    whole: fields that have a default have to be there, too. Raises ValueError, with the place, for a field that is of
+    another type, is lacking, or that nobody knows; nothing is converted but a list to a tuple and a text to an
+    enumeration's member.
     """
     from pydantic import ValidationError  # here, for a tenth of a second that most readers of files need not wait
 
@@ -147,6 +148,8 @@ def typed(kind: Callable[..., T], value: Any) -> T:
         first = error.errors(include_url=False)[0]
         place = ".".join(map(str, first["loc"][1:]))
         raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+    if whole and _adapter(kind).dump_python((found,), mode="json") != [value]:
+        raise ValueError("it lacks a field")
     return found
 
 

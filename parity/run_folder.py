@@ -119,7 +119,7 @@ def read(folder: Path) -> RunFile:
         document = read_json(folder / RUN)
         if document.pop("format", None) != FORMAT:
             raise ValueError("another format; record it again with this msmigrate")
-        run = typed(RunFile, document)
+        run = typed(RunFile, document, whole=False)
         _ = run.narrowing
         if not all(Path(name).name == name for name in run.traces):
             raise ValueError("a trace's name leads out of the folder")

@@ -24,7 +24,6 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
@@ -79,8 +78,8 @@ class Part(str):
         return self.endswith(f" {BUFFERS}")
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_after_validator_function(cls, handler(str))
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return handler(str)  # what has a part makes it one
 
 
 _STEP = re.compile(r"step(\d+)(?: |$)")
@@ -116,6 +115,9 @@ class Entry:
     norm: Annotated[float, Field(allow_inf_nan=False)]
     digest: str | None = None
     module: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "part", Part(self.part))
 
     @property
     def key(self) -> Key:

@@ -14,8 +14,12 @@ import re
 import stat
 import warnings
 from collections import Counter
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NoReturn, TypeVar
+
+T = TypeVar("T")
 
 LARGEST_PYTHON = 2 << 20  # bytes; torch's own largest module is half of that
 MOST_TOKENS = 400_000  # of Python; a syntax tree takes 500 bytes for each
@@ -127,6 +131,34 @@ def json_value(content: bytes | str) -> Any:
         raise ValueError(f"no valid JSON: {error}") from None
     except RecursionError:
         raise ValueError("no valid JSON: nested too deeply") from None
+
+
+def typed(kind: Callable[..., T], value: Any, *, whole: bool = True) -> T:
+    """What json_value gave as an object of `kind`: a dataclass, or what is made of such.
+
+    whole: fields that have a default have to be there, too. Raises ValueError, with the place, for a field that is of
+    another type, is lacking, or that nobody knows; nothing is converted but a list to a tuple and a text to an
+    enumeration's member.
+    """
+    from pydantic import ValidationError  # here, for a tenth of a second that most readers of files need not wait
+
+    try:
+        found: T = _adapter(kind).validate_json(json.dumps([value]))[0]
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(map(str, first["loc"][1:]))
+        raise ValueError(f"{place}: {first['msg']}" if place else first["msg"]) from None
+    if whole and _adapter(kind).dump_python((found,), mode="json") != [value]:
+        raise ValueError("it lacks a field")
+    return found
+
+
+@cache
+def _adapter(kind: Any) -> Any:
+    from pydantic import ConfigDict, TypeAdapter
+
+    # a dataclass takes no configuration but that of what it stands in
+    return TypeAdapter(tuple[kind], config=ConfigDict(strict=True, extra="forbid"))
 
 
 def _no_number(name: str) -> NoReturn:

@@ -21,7 +21,7 @@ from msmigrate.parity.record.recorder import StepArrays, record_steps
 from msmigrate.parity.record.torch_kinks import KinkSides
 from msmigrate.parity.record.torch_runner import TorchSide
 from msmigrate.parity.record.torch_worker import data_batches, exercise, fed
-from msmigrate.parity.trace import Trace, TraceWriter
+from msmigrate.parity.trace import Part, Trace, TraceWriter
 from msmigrate.training.models import torch_models
 from msmigrate.training.recipe import reader as recipes
 
@@ -41,7 +41,7 @@ def main() -> None:
         with redirect_stdout(None):  # its progress is meant for parity-step
             record_steps(TorchSide(recipe, model, torch.float32), inputs, writer, "torch float32", sides=True)
         writer.close()
-        sides = KinkSides.of(Trace(Path(folder)), 1)
+        sides = KinkSides.of(Trace(Path(folder)), Part.of_step(1))
     float32 = step(TorchSide(recipe, model, torch.float32), inputs)
     float64 = step(TorchSide(recipe, model, torch.float64), inputs)
     side = TorchSide(recipe, model, torch.float64)

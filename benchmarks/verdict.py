@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from msmigrate.parity.build_result import report
 from msmigrate.parity.job import ParityJob
-from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Report
 from msmigrate.parity.verdict import RATIO, Verdict
 from msmigrate.training.recipe import reader as recipes

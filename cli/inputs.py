@@ -77,7 +77,7 @@ def _net(word: str) -> None:
 
 
 def _batch(word: str) -> None:
-    from ..parity.record.batch_file import check_batch
+    from ..parity.record.array_files import check_batch
 
     check_batch(Path(word))
 

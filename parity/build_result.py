@@ -31,10 +31,10 @@ from .diagnosis.causes import unlike_parameters
 from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
 from .record import resume
-from .replay.module_calls import FOLDER, WIRING, Module, Outcome, Recording, parse_label
+from .replay.module_calls import FOLDER, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
 from .run_folder import MINDSPORE_REPLAY
-from .trace import ALONE, Trace
+from .trace import ALONE, WIRING, Trace
 from .verdict import Unjudged, Verdict
 
 GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below
@@ -46,7 +46,7 @@ WHY = "built otherwise, for nothing differs end to end: "
 
 def built_otherwise(findings: Sequence[Finding]) -> list[Finding]:
     """The findings, in which gross differences of modules that ran alone have no verdict where the step has parity."""
-    step = [f for f in findings if f.stage in STEP and f.part not in (ALONE, WIRING)]
+    step = [f for f in findings if f.stage in STEP and not f.part.alone]
     seen = {(f.stage, f.part) for f in step}
     if not seen >= NEEDED or any(f.verdict is not Verdict.PASS for f in step if (f.stage, f.part) in NEEDED):
         return list(findings)
@@ -63,7 +63,7 @@ def _has_size(finding: Finding) -> bool:
 
 
 def _judged(finding: Finding, gross: float) -> Finding:
-    if finding.part not in (ALONE, WIRING) or finding.verdict is not Verdict.FAIL:
+    if not finding.part.alone or finding.verdict is not Verdict.FAIL:
         return finding
     if finding.error is not None and finding.error < gross:
         return finding
@@ -112,7 +112,7 @@ def _rows_in_charge(first: Finding, recipe: Recipe) -> list[str]:
         return [part.name for part in recipe.data.transforms]
     if first.stage == "loss":
         return [recipe.loss.name]
-    if first.part.endswith("buffers"):
+    if first.part.of_buffers:
         return ["BatchNorm2d"]
     if first.stage == "update":
         return [recipe.optimizer.name, *([recipe.schedule.name] if recipe.schedule else [])]
@@ -131,9 +131,7 @@ def _pitfalls(name: str, stage: str) -> list[Fault]:
 NOTED = 5  # notes on modules that a report spells out
 
 
-def report(
-    recipe_file: Path, options: ParityJob, seconds: float | None = None, digests: tuple[str, str | None] | None = None
-) -> Report:
+def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None] | None = None) -> Report:
     """Compare the traces that lie in options.folder.
 
     digests: of the recipe and its checkpoint, as they were noted; None: they are taken of the files.
@@ -184,7 +182,6 @@ def report(
             *_about_modules(modules, amp is not None and amp.level != "O0"),
             *(["no module ran alone, so faults are placed by where they first show"] if not alone else []),
         ],
-        seconds=seconds,
         made_with=made_with,
         causes=unlike_parameters.explain(alignment) if failed else [],
         modules=modules,

@@ -20,14 +20,12 @@ import numpy as np
 from ..errors import BadTrace
 from ..printable import quoted, shortened
 from ..training.step.parameter_groups import is_norm
-from .initial_distributions import PART as DISTRIBUTION
-from .initial_distributions import compare_distributions
-from .narrowing import STAGES, WHOLE, Narrowing
 from .noise import UsualNoise, is_of_a_step
-from .replay.module_calls import WIRING, Outcome, failed
+from .options import STAGES, WHOLE, Narrowing
+from .replay.module_calls import Outcome, failed
 from .result import Finding
 from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, matched, replayed
-from .trace import ALONE, Entry, Key, Trace
+from .trace import ALONE, DISTRIBUTION, Entry, Key, Trace
 from .verdict import FLOOR_ULPS, Unjudged, Verdict, judge
 
 # MindSpore's counterpart of a dtype, where it is not the same one: class labels, and the optimizers' step counters
@@ -116,13 +114,13 @@ def compare(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
         failures = next(family.failures for family in families if family.mindspore is theirs)
         for key, entry in theirs.entries.items():
             if key not in known and _judged(narrowing, entry):
-                findings.append(failures.of_torch(entry) or _told(entry, Verdict.FAIL, ONLY_MINDSPORE))
+                findings.append(failures.of_torch(entry) or Finding.of(entry, Verdict.FAIL, ONLY_MINDSPORE))
     return _in_order(findings)
 
 
 def _judged(narrowing: Narrowing, entry: Entry) -> bool:
     """Whether a tensor is judged; the modules that ran alone are those that were chosen."""
-    if entry.part in (ALONE, WIRING):
+    if entry.part.alone:
         return entry.stage in narrowing.stages
     return narrowing.judges(entry.stage, entry.name)
 
@@ -149,8 +147,8 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
         findings,
         key=lambda f: (
             STAGES.index(f.stage),
-            not f.part.startswith("given"),
-            f.part in (ALONE, WIRING),
+            not f.part.given,
+            f.part.alone,
             f.part == DISTRIBUTION,
             f.order,
         ),
@@ -166,23 +164,23 @@ def _finding(of: _Family, entry: Entry) -> Finding:
     if not_run is not None:
         return not_run
     if theirs is None:
-        return _told(entry, Verdict.FAIL, of.failures.of_mindspore(entry) or "MindSpore has no such tensor")
+        return Finding.of(entry, Verdict.FAIL, of.failures.of_mindspore(entry) or "MindSpore has no such tensor")
     runs = [trace for trace in family[1:] if key in trace.entries]
     if not runs:
-        return _told(entry, Verdict.FAIL, "torch recorded it in float64 only; the trace is damaged")
+        return Finding.of(entry, Verdict.FAIL, "torch recorded it in float64 only; the trace is damaged")
     ours = runs[0].entries[key]
     for trace in family:
         if key in trace.entries and trace.entries[key].shape != ours.shape:
-            return _told(entry, Verdict.FAIL, "torch's own runs have several shapes of it; the trace is damaged")
+            return Finding.of(entry, Verdict.FAIL, "torch's own runs have several shapes of it; the trace is damaged")
     trouble = _not_alike(ours, theirs)
     if trouble:
-        return _told(entry, Verdict.FAIL, trouble)
+        return Finding.of(entry, Verdict.FAIL, trouble)
     subject, plain = mindspore.array(key), runs[0].array(key)
     torch_nonfinite = {trace.about.get("dtype"): n for trace in family if (n := _nonfinite(trace, key))}
     own = [trace for trace in family if key in trace.entries]
     finite = _finite_places([*own, mindspore], key)
     if finite is None and torch_nonfinite and _finite_places(own, key) is not None:
-        return _told(entry, Verdict.FAIL, f"torch has {ours.nonfinite} infinities, MindSpore not the same ones")
+        return Finding.of(entry, Verdict.FAIL, f"torch has {ours.nonfinite} infinities, MindSpore not the same ones")
     if finite is None:
         return _not_finite(entry, torch_nonfinite, theirs)
     if entry.stage == "init" and entry.part == DISTRIBUTION:
@@ -190,28 +188,23 @@ def _finding(of: _Family, entry: Entry) -> Finding:
     if ours.digest is not None or not _is_float(subject):
         return _exact(entry, ours, theirs, plain, subject)
     if key not in family[0].entries:
-        return _told(entry, Verdict.FAIL, "torch recorded it in float32 only; the trace is damaged")
+        return Finding.of(entry, Verdict.FAIL, "torch recorded it in float32 only; the trace is damaged")
     reference = family[0].array(key)
     level = declared(mindspore, entry)
     if level is not None:
         verdict, why, error = image_verdict(reference, subject, level)
-        return _told(entry, verdict, why, error=error)
+        return Finding.of(entry, verdict, why, error=error)
     noisy = [trace.array(key) for trace in runs]
     if not finite.all():
         reference, subject, noisy = reference[finite], subject[finite], [run[finite] for run in noisy]
         if not reference.size:
-            return _told(entry, Verdict.PASS, error=0.0)
+            return Finding.of(entry, Verdict.PASS, error=0.0)
     known = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
     of_a_step, stored = is_of_a_step(entry), usual.stored(entry)
     m = judge(reference, noisy, subject, **known, of_a_step=of_a_step, stored=stored, zero=usual.is_zero(entry))
     size = m.size or 1.0
     numbers = {"error": m.relative, "noise": m.noise / size, "allowed": m.allowed / size, "ratio": m.ratio}
-    return _told(entry, m.verdict, m.why, m.unjudged, **numbers)
-
-
-def _told(entry: Entry, verdict: Verdict, why: str = "", unjudged: Unjudged | None = None, **numbers: Any) -> Finding:
-    place = (entry.stage, entry.part, entry.label, entry.order)
-    return Finding(*place, verdict, why, entry.module, entry.shape, **numbers, unjudged=unjudged)
+    return Finding.of(entry, m.verdict, m.why, m.unjudged, **numbers)
 
 
 def _not_alike(ours: Entry, theirs: Entry) -> str:
@@ -249,8 +242,8 @@ def _not_finite(entry: Entry, torch: dict[Any, int], theirs: Entry) -> Finding:
     if torch:
         dtype, count = next(iter(torch.items()))
         why = f"torch {dtype} itself has {count} values that are not finite (MindSpore {theirs.nonfinite})"
-        return _told(entry, Verdict.NONE, why, Unjudged.NOT_FINITE)
-    return _told(entry, Verdict.FAIL, f"MindSpore has {theirs.nonfinite} values that are not finite, torch none")
+        return Finding.of(entry, Verdict.NONE, why, Unjudged.NOT_FINITE)
+    return Finding.of(entry, Verdict.FAIL, f"MindSpore has {theirs.nonfinite} values that are not finite, torch none")
 
 
 def _is_float(array: np.ndarray) -> bool:
@@ -262,13 +255,13 @@ def _exact(entry: Entry, ours: Entry, theirs: Entry, plain: np.ndarray, subject:
     different = np.flatnonzero(plain != subject)
     equal = ours.digest == theirs.digest if ours.digest and theirs.digest else different.size == 0
     if equal:
-        return _told(entry, Verdict.PASS, error=0.0)
+        return Finding.of(entry, Verdict.PASS, error=0.0)
     if different.size == 0:
-        return _told(entry, Verdict.FAIL, "differs outside the recorded sample (its digest is another)")
+        return Finding.of(entry, Verdict.FAIL, "differs outside the recorded sample (its digest is another)")
     at = int(different[0])
     exact = plain.astype(np.float64)
     size = float(np.linalg.norm(exact)) or 1.0
-    return _told(
+    return Finding.of(
         entry,
         Verdict.FAIL,
         f"{different.size} of {plain.size} compared elements differ; at {at} expected {plain[at]}, got {subject[at]}",
@@ -280,7 +273,7 @@ def _distribution(entry: Entry, plain: np.ndarray, subject: np.ndarray, tests: i
     check = compare_distributions(plain, subject, tests)
     verdict = {True: Verdict.PASS, False: Verdict.FAIL, None: Verdict.NONE}[check.agree]
     unjudged = Unjudged.FEW_VALUES if check.agree is None else None
-    return _told(entry, verdict, check.why, unjudged, error=check.statistic, noise=0.0, allowed=check.critical)
+    return Finding.of(entry, verdict, check.why, unjudged, error=check.statistic, noise=0.0, allowed=check.critical)
 
 
 NAMES = ("images", "mixed images")
@@ -331,13 +324,11 @@ class Failures:
         why = self.torch.get(entry.name.rpartition(" ")[0]) if entry.part == ALONE else None
         if why is None:
             return None
-        text = f"torch does not run it alone: {why}"
-        place = (entry.stage, entry.part, entry.label, entry.order)
-        return Finding(*place, Verdict.NONE, text, entry.module, entry.shape, unjudged=Unjudged.NOT_ALONE)
+        return Finding.of(entry, Verdict.NONE, f"torch does not run it alone: {why}", Unjudged.NOT_ALONE)
 
     def of_mindspore(self, entry: Entry) -> str:
         """Why MindSpore lacks a tensor of a module that it ran alone, or nothing."""
-        why = self.mindspore.get(entry.name.rpartition(" ")[0]) if entry.part in (ALONE, WIRING) else None
+        why = self.mindspore.get(entry.name.rpartition(" ")[0]) if entry.part.alone else None
         return why or ""
 
 
@@ -351,3 +342,68 @@ def floor_ulps(entry: Entry) -> float:
     """The floor below a tensor's noise, in units of float32's epsilon: a norm that ran alone is held to one."""
     alone = entry.part == ALONE and entry.module is not None and is_norm(entry.module)
     return NORM_ULPS if alone else FLOOR_ULPS
+
+
+# What each framework draws for a model trained from scratch: the frameworks' random streams differ, so values cannot be
+# compared; distributions can.
+ALPHA = 1e-6  # chance of one false alarm in a whole model, shared out over its tensors
+STD_SIGMAS = 6.0
+FEWEST = 10  # drawn values below which neither test could tell a wrong distribution
+ROUNDING = 8 * 2.0**-23  # MindSpore's log of a float32 is 1 or 2 of its units off, and by where it stands
+RELIABLE = 400  # drawn values from which their own fourth moment is trusted
+
+
+@dataclass(frozen=True)
+class DistributionCheck:
+    """Two samples held against each other; `agree` is the verdict at ALPHA over `tests` tensors, None where the
+    values are too few for one."""
+
+    statistic: float  # Kolmogorov-Smirnov D
+    critical: float
+    agree: bool | None
+    why: str = ""
+
+
+def compare_distributions(torch_values: np.ndarray, mindspore_values: np.ndarray, tests: int) -> DistributionCheck:
+    """Two-sample Kolmogorov-Smirnov test and ratio of standard deviations.
+
+    The critical value is the asymptotic sqrt(-ln(a/2)/2 · (n+m)/(n·m)) (Smirnov 1948; as in Knuth, TAOCP 3.3.1), with
+    a = ALPHA / tests (Bonferroni). The standard deviations may differ by STD_SIGMAS standard errors, from the fourth
+    moment: var(ln s) = (kurtosis - 1) / 4n, with at least a normal distribution's kurtosis for fewer values than
+    RELIABLE: by bad luck ten values look as if they had none. Constant tensors have to be equal, but for ROUNDING.
+    """
+    x, y = np.sort(torch_values.astype(np.float64)), np.sort(mindspore_values.astype(np.float64))
+    n, m = len(x), len(y)
+    std_x, std_y = float(x.std()), float(y.std())
+    if _constant(x) or _constant(y):  # its computed deviation need not be zero
+        equal = _constant(x) and _constant(y) and _constant(np.sort([x[0], y[0]]))
+        what = f"torch {_describe(x)}, MindSpore {_describe(y)}"
+        return DistributionCheck(0.0 if equal else 1.0, 0.0, equal, "" if equal else what)
+    both = np.concatenate([x, y])
+    distance = np.searchsorted(x, both, side="right") / n - np.searchsorted(y, both, side="right") / m
+    statistic = float(np.abs(distance).max())
+    critical = math.sqrt(-math.log(ALPHA / tests / 2) / 2 * (n + m) / (n * m))
+    error = math.sqrt((_kurtosis(x) - 1) / (4 * n) + (_kurtosis(y) - 1) / (4 * m))
+    if min(n, m) < FEWEST:
+        return DistributionCheck(statistic, critical, None, f"{min(n, m)} drawn values cannot tell")
+    why = []
+    if statistic > critical:
+        why.append(f"KS distance {statistic:.3f} above {critical:.3f}")
+    if abs(math.log(std_y / std_x)) > STD_SIGMAS * error:
+        why.append(f"standard deviation {std_y:.3g} against torch's {std_x:.3g}")
+    return DistributionCheck(statistic, critical, not why, "; ".join(why))
+
+
+def _constant(values: np.ndarray) -> bool:
+    """Whether sorted values are one number, as far as a computed one goes, such as log(10)."""
+    return bool(values[-1] - values[0] <= ROUNDING * max(abs(values[0]), abs(values[-1])))
+
+
+def _kurtosis(values: np.ndarray) -> float:
+    centred = values - values.mean()
+    kurtosis = float((centred**4).mean() / (centred**2).mean() ** 2)
+    return max(kurtosis, 3.0 if len(values) < RELIABLE else 1.0)
+
+
+def _describe(values: np.ndarray) -> str:
+    return f"is {values[0]:g} throughout" if _constant(values) else f"has standard deviation {values.std():.3g}"

@@ -8,15 +8,17 @@ nothing that depends on it can be judged.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import groupby
 from typing import Any
 
 from ..errors import BadTrace
+from ..input_files import typed
+from .options import Stage
 from .record.randomness import NORMAL, OUTSIDE, ROOT, UNIFORM, Draw, Draws, Place
-from .replay.module_calls import WIRING, parse_label
+from .replay.module_calls import parse_label
 from .result import Cause, Finding
-from .trace import ALONE
+from .trace import RATES, WIRING, Part
 from .verdict import Unjudged, Verdict
 
 KEY = "draws"  # in the head of a trace
@@ -30,15 +32,20 @@ TO_DO = (
 )
 
 
+@dataclass(frozen=True)
+class _Pass:
+    """The draws of a pass as a trace's head says them."""
+
+    step: int
+    taken: list[Draw]
+    outside: dict[str, Place]
+    states: dict[str, str]
+
+
 def about(passes: Iterable[Draws]) -> dict[str, Any]:
     """What a trace's head says of the draws of its passes: {KEY: …}; empty where nothing was random."""
     said = [
-        {
-            "step": draws.step,
-            "taken": [[*draw] for draw in draws.taken],
-            "outside": draws.outside,
-            "states": draws.states,
-        }
+        asdict(_Pass(draws.step, draws.taken, draws.outside, draws.states))
         for draws in passes
         if draws.taken or draws.outside or draws.states
     ]
@@ -71,9 +78,9 @@ class Unfixed:
 
     def reaches(self, finding: Finding) -> bool:
         """Whether a tensor may depend on it."""
-        if finding.stage not in DEPENDENT or finding.part.startswith(("given", "learning rate")):
+        if finding.stage not in DEPENDENT or finding.part.given or finding.part == RATES:
             return False
-        if finding.part in (ALONE, WIRING):
+        if finding.part.alone:
             path = parse_label(finding.name.rpartition(" ")[0])[0]
             inside = self.name == path or self.name.startswith(f"{path}.") or not path
             around = finding.part == WIRING and (self.name == ROOT or path.startswith(f"{self.name}."))
@@ -197,13 +204,13 @@ def _label(name: str) -> str:
     return f"{name}{LABEL}"
 
 
-def _place(name: str, step: int) -> tuple[str, str]:
+def _place(name: str, step: int) -> tuple[Stage, Part]:
     """Stage and part of the finding about what a module draws in a step."""
     if step > 1:
-        return "update", f"step{step} loss"
+        return "update", Part.of_step(step, "loss")
     if name == OUTSIDE and step:
-        return "loss", "step1"
-    return "forward", "train" if step else "eval"
+        return "loss", Part.of_step(1)
+    return "forward", Part("train" if step else "eval")
 
 
 def _where(findings: Sequence[Finding], one: Finding, name: str) -> int:
@@ -248,35 +255,6 @@ def _said(draws: Sequence[Draw]) -> list[str]:
 
 def _read(head: Mapping[str, Any], where: str) -> dict[int, Draws]:
     try:
-        return {draws.step: draws for draws in map(_pass, _checked(head.get(KEY, []), list))}
-    except (KeyError, TypeError, ValueError) as error:
+        return {each.step: Draws(**vars(each)) for each in typed(list[_Pass], head.get(KEY, []))}
+    except ValueError as error:
         raise BadTrace(f"{where}: what it says of {KEY} is damaged") from error
-
-
-def _pass(said: Any) -> Draws:
-    said = _checked(said, dict)
-    return Draws(
-        _checked(said["step"], int),
-        list(map(_draw, _checked(said["taken"], list))),
-        {_checked(function, str): _who(who) for function, who in _checked(said["outside"], dict).items()},
-        {_checked(name, str): _checked(state, str) for name, state in _checked(said["states"], dict).items()},
-    )
-
-
-def _draw(said: Any) -> Draw:
-    who, kind, shape, rate = _checked(said, list)
-    if kind not in (UNIFORM, NORMAL) or type(rate) not in (int, float, type(None)):
-        raise ValueError(f"{str(said)[:100]} is no draw")
-    sizes = tuple(_checked(n, int) for n in _checked(shape, list))
-    return Draw(_who(who), kind, sizes, rate)
-
-
-def _who(said: Any) -> Place:
-    name, turned, line = _checked(said, list)
-    return Place(_checked(name, str), _checked(turned, bool), _checked(line, str))
-
-
-def _checked(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise TypeError(f"expected {kind.__name__}")
-    return value

@@ -6,7 +6,7 @@ gradients, updates and the optimizer's state, against the same torch runs and th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,9 +15,9 @@ import numpy as np
 from ..errors import BadTrace
 from ..printable import shortened
 from .compare import Traces, compare
-from .narrowing import MODEL, WHOLE, Narrowing
+from .options import MODEL, WHOLE, Narrowing, Stage
 from .result import Finding
-from .trace import Entry, Key, Trace
+from .trace import Entry, Key, Part, Trace
 from .verdict import RATIO, Unjudged, Verdict
 
 GRAPH = "mindspore-graph"  # the trace's name
@@ -48,21 +48,21 @@ def judge_compiled(
     if graph.about.get("recipe") != traces.mindspore.about["recipe"]:
         said = shortened(str(graph.about.get("recipe")), 40)
         raise BadTrace(f"{graph.folder} is of recipe {said}: record both modes in one run")
-    stage = next((s for s in narrowing.stages if s not in ("data", "init")), "forward")  # where the whole step counts
+    stage: Stage = next((s for s in narrowing.stages if s not in ("data", "init")), "forward")  # where all of it counts
+    place = (stage, Part(f"{MARK}step1"), MODEL, len(pynative))
     failed, unfixed = graph.about.get(FAILED), graph.about.get(UNFIXED)
     if isinstance(failed, str):
-        whole = Finding(stage, f"{MARK}step1", MODEL, len(pynative), Verdict.FAIL, f"does not compile: {failed}")
+        whole = Finding(*place, Verdict.FAIL, f"does not compile: {failed}")
         return Compiled([whole], [])
     if isinstance(unfixed, list) and unfixed:
         why = f"what it draws cannot be fixed in a compiled step: {', '.join(map(str, unfixed[:5]))}"
-        place = (stage, f"{MARK}step1", MODEL, len(pynative))
         whole = Finding(*place, Verdict.NONE, why, unjudged=Unjudged.DRAWS)
         return Compiled([whole], [f"the compiled step was not judged; {why}"])
     stepped = _by_place(entry for trace in traces.matched for entry in trace.entries.values())
     stepped |= _by_place(graph.entries.values())
     theirs = compare(replace(traces, mindspore=graph, replayed=(), mindspore_replayed=None), narrowing)
     judged = [finding for finding in theirs if (finding.stage, finding.part, finding.name) in stepped]
-    before = {(finding.stage, finding.part, finding.name): finding for finding in pynative}
+    before: dict[tuple[str, str, str], Finding] = {(f.stage, f.part, f.name): f for f in pynative}
     found = []
     for i, finding in enumerate(judged):
         other = before.get((finding.stage, finding.part, finding.name))
@@ -72,7 +72,7 @@ def judge_compiled(
             finding = replace(finding, verdict=Verdict.NONE, why=why, unjudged=Unjudged.NOT_COMPILED_ALIKE)
         only_here = finding.verdict is Verdict.FAIL and other is not None and other.verdict is not Verdict.FAIL
         why = f"{finding.why}; in PyNative mode it does not fail" if only_here else finding.why
-        found.append(replace(finding, part=MARK + finding.part, order=len(pynative) + i, why=why))
+        found.append(replace(finding, part=Part(MARK + finding.part), order=len(pynative) + i, why=why))
     return Compiled(found, _differences(graph, traces.mindspore, before))
 
 
@@ -80,7 +80,7 @@ def _by_place(entries: Iterable[Entry]) -> dict[tuple[str, str, str], Key]:
     return {(entry.stage, entry.part, entry.label): entry.key for entry in entries}
 
 
-def _differences(graph: Trace, pynative: Trace, judged: dict[tuple[str, str, str], Finding]) -> list[str]:
+def _differences(graph: Trace, pynative: Trace, judged: Mapping[tuple[str, str, str], Finding]) -> list[str]:
     """One note: how far the two modes are from each other, and where by more than the noise allows."""
     equal, compared, beyond, worst = 0, 0, [], (0.0, "")
     for key, entry in graph.entries.items():

@@ -19,7 +19,7 @@ from ..training.models.converted_models import maker
 from ..training.models.model_names import module_names
 from ..training.recipe.schema import FOLDER, Recipe
 from .options import StepOptions
-from .record.batch_file import check_batch
+from .record.array_files import check_batch
 
 BARE, TRAINING = "continued.pth", "continued.ckpt"
 

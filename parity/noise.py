@@ -13,20 +13,21 @@ part: in sizes of the change itself, statistics that hardly move would make all 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Sequence
 
 import numpy as np
 
 from .replay.module_calls import state_name
-from .trace import ALONE, Entry, Key, Trace
+from .trace import ALONE, GIVEN_GRADIENTS, GIVEN_OVERFLOWS, GIVEN_WEIGHTS, Entry, Key, Part, RecordedStage, Trace
 from .verdict import EPS32, FEW, ZERO
 
 
-def is_change(stage: str, part: str) -> bool:
-    """Whether a part holds differences from the starting weights, rather than values."""
-    changes = rf"(step\d+|given gradients|given overflows)( buffers)?|given weights ema|{ALONE}"
-    return stage == "update" and re.fullmatch(changes, part) is not None
+def is_change(entry: Entry) -> bool:
+    """Whether an entry is a difference from the starting weights, rather than a value."""
+    part = entry.part
+    whole = (ALONE, GIVEN_GRADIENTS, GIVEN_OVERFLOWS, GIVEN_WEIGHTS)
+    step = part.step is not None and part == Part.of_step(part.step)
+    return entry.stage == "update" and (step or part.of_buffers or part in whole)
 
 
 # root mean square of rounding to float32, in EPS32 of the value: half a unit over sqrt(3), and a unit is EPS32 / 2 to
@@ -43,12 +44,12 @@ GRADIENT = ".grad"  # ends the name of a gradient of a module that ran alone
 
 def is_of_a_step(entry: Entry) -> bool:
     """Whether an entry is what the optimizer made of a real step's gradients: weights, state, their moving average."""
-    return entry.stage == "update" and re.fullmatch(r"step\d+( (?!buffers).*)?", entry.part) is not None
+    return entry.stage == "update" and entry.part.step is not None and not entry.part.of_buffers
 
 
 def is_of_a_statistic(entry: Entry) -> bool:
     """Whether an entry is the change of a buffer: what a forward pass did to running statistics."""
-    return entry.stage == "update" and (entry.part == ALONE or entry.part.endswith(" buffers"))
+    return entry.stage == "update" and (entry.part == ALONE or entry.part.of_buffers)
 
 
 class UsualNoise:
@@ -86,7 +87,7 @@ class UsualNoise:
     def stored(self, entry: Entry) -> float:
         """How far (L2) storing the weights in float32 moves a change; 0 for what is none."""
         start = self._start_of(entry)
-        if start is None or not is_change(entry.stage, entry.part) or start.norm <= 0.0:
+        if start is None or not is_change(entry) or start.norm <= 0.0:
             return 0.0
         return STORED * EPS32 * start.norm
 
@@ -114,7 +115,7 @@ class UsualNoise:
         name = state_name(entry.name) if entry.part == ALONE else entry.name
         return self.start.entries.get(("init", "values", name, 0))
 
-    def _median(self, stage: str, part: str) -> float:
+    def _median(self, stage: RecordedStage, part: str) -> float:
         if (stage, part) not in self._usual:
             keys = [e.key for e in self.family[0].select(stage, part)]
             known = [key for key in keys if any(key in trace.entries for trace in self.family[1:])]

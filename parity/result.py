@@ -10,7 +10,8 @@ from statistics import median
 from typing import Any
 
 from .align.alignment import Lack
-from .narrowing import STAGES, WHOLE, Narrowing
+from .options import STAGES, WHOLE, Narrowing, Stage
+from .trace import SIDES_STAGE, Entry, Part
 from .verdict import BY_NATURE, Unjudged, Verdict
 
 
@@ -35,8 +36,8 @@ class Finding:
     where it fails because one net has the tensor otherwise or not at all.
     """
 
-    stage: str
-    part: str
+    stage: Stage
+    part: Part
     name: str
     order: int
     verdict: Verdict
@@ -49,6 +50,18 @@ class Finding:
     ratio: float | None = None
     unjudged: Unjudged | None = None
     unlike: Lack | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "part", Part(self.part))
+
+    @classmethod
+    def of(
+        cls, entry: Entry, verdict: Verdict, why: str = "", unjudged: Unjudged | None = None, **numbers: Any
+    ) -> Finding:
+        """What is found of a recorded tensor; numbers: error, noise, allowed and ratio."""
+        assert entry.stage != SIDES_STAGE
+        place = (entry.stage, entry.part, entry.label, entry.order)
+        return cls(*place, verdict, why, entry.module, entry.shape, **numbers, unjudged=unjudged)
 
     @property
     def place(self) -> str:
@@ -103,7 +116,7 @@ class StageSummary:
     """The findings of one stage, counted; unproven: those of `undecided` that should have been judged; median and
     largest ratio over the tensors that were judged by noise."""
 
-    stage: str
+    stage: Stage
     verdict: Verdict
     passed: int
     failed: int
@@ -209,7 +222,7 @@ def unproven(findings: Iterable[Finding]) -> list[Finding]:
     return [f for f in open_ if f.unjudged not in BY_NATURE or (f.stage, f.part) not in passed]
 
 
-def summarise(stage: str, findings: Iterable[Finding]) -> StageSummary:
+def summarise(stage: Stage, findings: Iterable[Finding]) -> StageSummary:
     """Count a stage's findings. One failure fails it; nothing compared at all fails it too; a tensor that should have
     been judged and was not leaves it without a verdict."""
     found = list(findings)

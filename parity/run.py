@@ -13,13 +13,14 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import MsmigrateError, WorkerFailed
-from ..input_files import read_json
+from ..input_files import read_json, typed
 from ..migrate.checkpoint.convert import convert
+from ..printable import quoted
 from ..workers.messages import OnMessage, Progress, Ready, State, ignore
 from ..workers.parent import Workers
 from . import run_folder
@@ -27,9 +28,9 @@ from .align import model_structure
 from .align.match_layers import settle
 from .build_result import report
 from .job import ParityJob, check_inputs
-from .narrowing import STAGES
+from .options import STAGES
 from .record import resume
-from .record.step_starts import StepStarts
+from .record.recorder import StepStarts
 from .result import Cause, Finding, ModuleVerdict, Report
 from .run_folder import CHECKPOINT, LAST_REPLAY, LAST_TRACE, WEIGHTS, claim, drop_half_traces, log_file
 from .verdict import Verdict
@@ -74,26 +75,26 @@ def _written(job: ParityJob) -> Iterator[Path]:
         file.unlink(missing_ok=True)
 
 
+@dataclass(frozen=True)
+class _Failed:
+    findings: list[Finding]
+    modules: list[ModuleVerdict]
+
+
 def write_failed(folder: Path, report: Report) -> None:
     """Leave the findings that are no pass, and the verdicts of the modules, for the worker."""
-    findings = [asdict(f) for f in report.findings if f.verdict is not Verdict.PASS]
-    document = {"findings": findings, "modules": [asdict(module) for module in report.modules]}
-    (folder / FAILED).write_text(json.dumps(_finite(document)), encoding="utf-8")
+    findings = [f for f in report.findings if f.verdict is not Verdict.PASS]
+    (folder / FAILED).write_text(json.dumps(_finite(asdict(_Failed(findings, report.modules)))), encoding="utf-8")
 
 
 def read_failed(folder: Path) -> tuple[list[Finding], list[ModuleVerdict]]:
     """What `write_failed` left. Raises WorkerFailed."""
     path = folder / FAILED
     try:
-        document = read_json(path)
-        findings = [
-            Finding(**{**entry, "verdict": Verdict(entry["verdict"]), "shape": tuple(entry["shape"])})
-            for entry in document["findings"]
-        ]
-        modules = [ModuleVerdict(**{**entry, "verdict": Verdict(entry["verdict"])}) for entry in document["modules"]]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        found = typed(_Failed, read_json(path))
+    except (OSError, ValueError, RecursionError) as error:
         raise WorkerFailed(f"{path}: {' '.join(str(error).split())[:300]}") from error
-    return findings, modules
+    return found.findings, found.modules
 
 
 def write_causes(path: Path, causes: Sequence[Cause]) -> None:
@@ -106,24 +107,15 @@ def write_causes(path: Path, causes: Sequence[Cause]) -> None:
 def read_causes(path: Path) -> list[Cause]:
     """The causes in a file that a worker left, by stage. Raises WorkerFailed for anything else."""
     try:
-        document = read_json(path)
-        if not isinstance(document, list) or len(document) > MOST:
-            raise ValueError("expected a list of causes")
-        causes = [_cause(entry) for entry in document]
+        causes = typed(list[Cause], read_json(path))
+        texts = [text for each in causes for text in (each.place, each.text, each.fix, each.evidence)]
+        if len(causes) > MOST or any(len(text) > LONGEST for text in texts):
+            raise ValueError("more than any search finds")
+        if unknown := [each.stage for each in causes if each.stage not in STAGES]:
+            raise ValueError(f"there is no stage {quoted(unknown[0])}")
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise WorkerFailed(f"{path}: {' '.join(str(error).split())[:300]}") from error
     return sorted(causes, key=lambda cause: STAGES.index(cause.stage))
-
-
-def _cause(entry: Any) -> Cause:
-    cause = Cause(**entry)
-    texts = (cause.stage, cause.place, cause.text, cause.fix, cause.evidence)
-    sound = all(type(text) is str and len(text) <= LONGEST for text in texts)
-    sound = sound and (cause.fault is None or type(cause.fault) is str)
-    sound = sound and all(n is None or type(n) in (int, float) for n in (cause.ratio, cause.before))
-    if not sound or cause.stage not in STAGES:
-        raise ValueError(f"{str(entry)[:200]} is no cause")
-    return cause
 
 
 def _finite(value: Any) -> Any:
@@ -213,4 +205,4 @@ def _attend(workers: Workers, job: ParityJob, on_message: OnMessage) -> None:
             except MsmigrateError as error:
                 raise type(error)(f"the starting weights do not convert: {error}") from error
         elif message.artifact in [file.name for file in structures] and all(file.exists() for file in structures):
-            settle(folder, job)
+            settle(job)

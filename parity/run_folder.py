@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
+
+from pydantic import Field, PositiveInt
 
 from ..errors import BadDestination, BadInput, BadTrace
-from ..input_files import read_json
+from ..input_files import read_json, typed
 from ..training.code_digest import file_digest
 from ..training.recipe import reader as recipes
 from .job import Pair, ParityJob
-from .narrowing import Narrowing
+from .options import Narrowing
 from .trace import sha256
 
 KEY = "grey_level"  # in the head of a trace whose images C++ resized: what one level comes to behind Normalize
@@ -26,28 +27,27 @@ KEY = "grey_level"  # in the head of a trace whose images C++ resized: what one 
 RUN, RECIPE, JOB = "run.json", "recipe.yaml", "job.json"
 INDEXES = ("trace.json", "replay.json")  # written last
 FORMAT = 1
-SIDES = ("torch", "mindspore", "both")
 
 
 @dataclass(frozen=True)
 class RunFile:
-    """side: one of SIDES; recipe: the file's name as it was given; alone: torch's side was recorded without
+    """side: whose traces are there; recipe: the file's name as it was given; alone: torch's side was recorded without
     MindSpore's choices at kinks; shared: file name -> SHA-256 of what both sides start from; traces: the names of the
     traces that were recorded; stages, modules: what they were narrowed to, if they were; recipe_digest,
     checkpoint_digest: of the recipe, and of the file of weights that it names, where there was one. The folder may come
     from anyone: what its recipe names is never opened."""
 
-    side: str
+    side: Annotated[str, Field(pattern="^(torch|mindspore|both)$")]
     recipe: str
-    steps: int
-    batch: int | None
+    steps: Annotated[int, Field(ge=1, le=100)]
+    batch: PositiveInt | None
     pair: dict[str, str | None] | None
     alone: bool
     shared: dict[str, str]
     traces: list[str]
     precision: str = "fp32"
-    stages: Sequence[str] = ()
-    modules: Sequence[str] = ()
+    stages: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
     recipe_digest: str | None = None
     checkpoint_digest: str | None = None
 
@@ -86,7 +86,7 @@ class RunFile:
         return self.recipe_digest
 
 
-def write(recipe_file: Path, options: ParityJob, side: str, alone: bool = False) -> None:
+def write(recipe_file: Path, options: ParityJob, side: str) -> None:
     """Leave run.json and the recipe in options.folder."""
     folder, pair = options.folder, options.pair
     files = [folder / name for name in (INPUTS, CHECKPOINT, START)]
@@ -100,7 +100,7 @@ def write(recipe_file: Path, options: ParityJob, side: str, alone: bool = False)
         options.steps,
         options.batch,
         names,
-        alone,
+        options.alone,
         shared,
         traces,
         options.precision,
@@ -119,43 +119,18 @@ def read(folder: Path) -> RunFile:
         document = read_json(folder / RUN)
         if document.pop("format", None) != FORMAT:
             raise ValueError("another format; record it again with this msmigrate")
-        run = RunFile(**document)
-        _check(run)
+        run = typed(RunFile, document, whole=False)
+        _ = run.narrowing
+        if not all(Path(name).name == name for name in run.traces):
+            raise ValueError("a trace's name leads out of the folder")
         gone = [name for name in run.traces if not (folder / name / "trace.json").exists()]
     except (FileNotFoundError, NotADirectoryError):
         raise BadTrace(f"{folder}: no {RUN}; this is no recorded run, or the recording did not finish") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError, BadInput) as error:
         raise BadTrace(f"{folder / RUN}: cannot be read: {' '.join(str(error).split())[:300]}") from None
     if gone:
         raise BadTrace(f"{folder}: {gone[0]} was recorded, and is not there any more")
     return run
-
-
-def _check(run: RunFile) -> None:
-    pair: Any = {} if run.pair is None else run.pair
-    sound = (
-        run.side in SIDES
-        and type(run.recipe) is str
-        and type(run.steps) is int
-        and 1 <= run.steps <= 100
-        and (run.batch is None or (type(run.batch) is int and run.batch > 0))
-        and type(run.alone) is bool
-        and isinstance(run.shared, dict)
-        and isinstance(pair, dict)
-        and isinstance(run.traces, list)
-        and all(type(name) is str and Path(name).name == name for name in run.traces)
-        and all(type(text) is str for item in run.shared.items() for text in item)
-        and all(text is None or type(text) is str for item in pair.items() for text in item)
-        and all(isinstance(each, (list, tuple)) for each in (run.stages, run.modules))
-        and all(type(text) is str for text in (*run.stages, *run.modules))
-        and all(text is None or type(text) is str for text in (run.recipe_digest, run.checkpoint_digest))
-    )
-    if not sound:
-        raise ValueError(f"{str(asdict(run))[:200]} describes no run")
-    try:
-        _ = run.narrowing
-    except BadInput as error:
-        raise ValueError(str(error)) from None
 
 
 def check_together(one: Path, other: Path) -> None:

@@ -14,31 +14,82 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field, GetCoreSchemaHandler
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
 from ..errors import BadCheckpoint, BadTrace
-from ..input_files import open_regular, read_json
+from ..input_files import open_regular, read_json, typed
 from ..migrate.checkpoint.formats.reader import MAX_DIM, MAX_RANK
 from ..migrate.checkpoint.formats.safetensors_file import read_header
 from ..printable import printable_values
-from .narrowing import STAGES, WHOLE, Narrowing
-from .options import SAMPLE
+from .options import SAMPLE, WHOLE, Narrowing, Stage
 
-SIDES_STAGE = "sides"  # not a stage that is judged: the choices at kinks, for the other recorder (kinks.py)
-ALONE = "alone"  # the part of modules that ran alone, on torch's inputs; entries are named "MODULE TENSOR"
+SIDES_STAGE: Literal["sides"] = "sides"  # not judged: the choices at kinks, for the other recorder (kinks.py)
+RecordedStage = Stage | Literal["sides"]
+Count = Annotated[int, Field(ge=0, lt=MAX_DIM)]
 FORMAT = 2
 CHUNK = 1 << 20  # bytes read at once
 
 Key = tuple[str, str, str, int]  # stage, part, name, call
+
+
+class Part(str):
+    """Which of a stage's recordings a tensor is in; in files and reports it is its text."""
+
+    @classmethod
+    def of_step(cls, step: int, of: str = "") -> Part:
+        """What belongs to a training step, from 1; of: what of it, where that is not the stage's own."""
+        return cls(f"step{step} {of}".rstrip())
+
+    @classmethod
+    def of_call(cls, path: str, number: int) -> Part:
+        """The kinks inside of one call of a module that ran alone."""
+        return cls(f"{ALONE} {path}#{number}")
+
+    @property
+    def step(self) -> int | None:
+        """The training step that it belongs to."""
+        found = _STEP.match(self)
+        return int(found[1]) if found else None
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is of modules that ran alone, or in a pass that replaces every module's output."""
+        return self in (ALONE, WIRING)
+
+    @property
+    def given(self) -> bool:
+        """Whether it was made of made-up values (randomness.py), and not of what the step itself computed."""
+        return self.startswith("given")
+
+    @property
+    def of_buffers(self) -> bool:
+        """Whether it holds what a step changed in buffers."""
+        return self.endswith(f" {BUFFERS}")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return handler(str)  # what has a part makes it one
+
+
+_STEP = re.compile(r"step(\d+)(?: |$)")
+ALONE = Part("alone")  # modules that ran alone, on torch's inputs; entries are named "MODULE TENSOR"
+WIRING = Part("wiring")  # the pass in which every module's output is replaced by the recorded one
+DISTRIBUTION = Part("distribution")  # of init: values pooled over newly drawn models
+BUFFERS = "buffers"  # of what a step did
+RATES = Part("learning rate and weight decay")
+GIVEN_GRADIENTS, GIVEN_OVERFLOWS = Part("given gradients"), Part("given overflows")  # what these did to the weights
+GIVEN_WEIGHTS = Part("given weights ema")
 
 
 @dataclass(frozen=True)
@@ -52,18 +103,21 @@ class Entry:
     class of the module that made it, where one did.
     """
 
-    stage: str
-    part: str
+    stage: RecordedStage
+    part: Part
     name: str
-    call: int
-    order: int
-    shape: tuple[int, ...]
+    call: Count
+    order: Count
+    shape: Annotated[tuple[Count, ...], Field(max_length=MAX_RANK)]
     dtype: str
     sampled: bool
-    nonfinite: int
-    norm: float
+    nonfinite: Count
+    norm: Annotated[float, Field(allow_inf_nan=False)]
     digest: str | None = None
     module: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "part", Part(self.part))
 
     @property
     def key(self) -> Key:
@@ -94,13 +148,13 @@ class TraceWriter:
         self._digests: dict[str, str] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
-    def wants(self, *stages: str) -> bool:
+    def wants(self, *stages: Stage) -> bool:
         """Whether one of these stages is judged."""
         return any(stage in self.narrowing.stages for stage in stages)
 
     def add(
         self,
-        stage: str,
+        stage: RecordedStage,
         part: str,
         name: str,
         array: np.ndarray,
@@ -124,7 +178,7 @@ class TraceWriter:
         nonfinite = 0 if np.isfinite(norm) else int(flat.size - np.isfinite(flat).sum())
         entry = Entry(
             stage,
-            part,
+            Part(part),
             name,
             call,
             len(self._entries),
@@ -165,8 +219,7 @@ class Trace:
         try:
             document = read_json(folder / "trace.json")
             self.entries: dict[Key, Entry] = {}
-            for fields in document.pop("entries"):
-                entry = _checked(fields)
+            for entry in typed(list[Entry], document.pop("entries")):
                 if entry.key in self.entries:
                     raise BadTrace(f"{folder}: {'/'.join(map(str, entry.key))} is recorded twice")
                 self.entries[entry.key] = entry
@@ -209,29 +262,11 @@ class Trace:
             )
         return found.reshape(-1)
 
-    def select(self, stage: str, part: str | None = None) -> Iterator[Entry]:
+    def select(self, stage: RecordedStage, part: str | None = None) -> Iterator[Entry]:
         """The entries of a stage (and part) in execution order."""
         for entry in self.entries.values():
             if entry.stage == stage and part in (None, entry.part):
                 yield entry
-
-
-def _checked(fields: dict[str, Any]) -> Entry:
-    """An entry out of a file that anyone may have written. Raises ValueError, KeyError or TypeError."""
-    entry = Entry(**{**fields, "shape": tuple(fields["shape"])})
-    texts = (entry.stage, entry.part, entry.name, entry.dtype)
-    counts = (entry.call, entry.order, entry.nonfinite, *entry.shape)
-    sound = (
-        all(type(text) is str for text in texts)
-        and all(type(count) is int and 0 <= count < MAX_DIM for count in counts)
-        and len(entry.shape) <= MAX_RANK
-        and type(entry.sampled) is bool
-        and (type(entry.norm) is float or (type(entry.norm) is int and abs(entry.norm) < MAX_DIM))
-        and all(text is None or type(text) is str for text in (entry.digest, entry.module))
-    )
-    if not sound or entry.stage not in (*STAGES, SIDES_STAGE):
-        raise ValueError(f"{str(fields)[:200]} is no entry")
-    return entry
 
 
 def file_name(stage: str, part: str) -> str:

@@ -106,7 +106,6 @@ def judge(
     noisy: Sequence[np.ndarray],
     subject: np.ndarray,
     relative_floor: float = 0.0,
-    size: float | None = None,
     floor_ulps: float = FLOOR_ULPS,
     of_a_step: bool = False,
     stored: float = 0.0,
@@ -116,7 +115,7 @@ def judge(
 
     reference: torch float64; noisy: the same elements of one or more torch float32 runs; subject: MindSpore's; all
     flat, of one length, not empty. relative_floor: share of the tensor's size that rounding is known to move here.
-    size: what counts as the tensor's size where it is not the L2 norm of the reference. floor_ulps: rounding that no
+    floor_ulps: rounding that no
     implementation need avoid, in units of EPS32. of_a_step: whether an optimizer made it of a real
     step's gradients. stored: L2 distance by which storing the result in float32 moves it, of a change of weights.
     zero: the gradient that it is, or is made of, is zero in exact arithmetic.
@@ -124,7 +123,7 @@ def judge(
     exact = reference.astype(np.float64)
     difference = np.abs(subject.astype(np.float64) - exact)
     distances = [np.abs(run.astype(np.float64) - exact) for run in noisy]
-    size = float(np.linalg.norm(exact)) if size is None else size
+    size = float(np.linalg.norm(exact))
     if of_a_step and np.isfinite(difference).all():
         difference, *distances = (_without_farthest(d) for d in (difference, *distances))
     error, noise = float(np.linalg.norm(difference)), max(float(np.linalg.norm(d)) for d in distances)

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ..atomic_files import write_whole
-from ..parity.narrowing import STAGES, Narrowing
+from ..parity.options import STAGES, Narrowing
 from ..parity.result import NARROWED as PART
 from ..parity.result import Cause, Finding, MadeWith, ModuleVerdict, Outcome, Report, StageSummary
 from ..parity.verdict import BY_NATURE, RATIO, Unjudged
@@ -173,7 +173,9 @@ def _properties(cls: Any) -> dict[str, dict[str, Any]]:
     known = whole.get("$defs", {})
     found = {}
     for field in fields(cls):
-        shape = {k: v for k, v in whole["properties"][field.name].items() if k not in ("title", "default")}
+        shape = {k: v for k, v in whole["properties"][field.name].items() if k not in ("title", "default", "enum")}
+        if "items" in shape:  # stages are texts to who reads a report, for later versions may have more
+            shape["items"] = {k: v for k, v in shape["items"].items() if k != "enum"}
         if "anyOf" in shape:
             shape = {**shape, "anyOf": [_enumerated(each, known) for each in shape["anyOf"]]}
         found[field.name] = _enumerated(shape, known)

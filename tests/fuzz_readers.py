@@ -58,8 +58,8 @@ from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
 from msmigrate.parity.build_result import report as report_of
 from msmigrate.parity.job import ParityJob
-from msmigrate.parity.narrowing import STAGES
-from msmigrate.parity.record.batch_file import read_batches
+from msmigrate.parity.options import STAGES
+from msmigrate.parity.record.array_files import read_batches
 from msmigrate.parity.replay import module_calls
 from msmigrate.parity.result import Finding, MadeWith, Report
 from msmigrate.parity.run import read_causes

@@ -19,6 +19,7 @@ import pytest
 from msmigrate import input_files
 from msmigrate.deploy.job import read_key
 from msmigrate.errors import MsmigrateError
+from msmigrate.input_files import typed
 from msmigrate.mappings import user_rows
 from msmigrate.migrate.analyze.model_analysis import analyze
 from msmigrate.migrate.analyze.onnx_worker import read as read_onnx
@@ -27,7 +28,7 @@ from msmigrate.migrate.checkpoint.name_map import read_rules
 from msmigrate.migrate.source.infer.script_file import read_script_file
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
-from msmigrate.parity.record.batch_file import read_batches
+from msmigrate.parity.record.array_files import read_batches
 from msmigrate.parity.replay.module_calls import Recording
 from msmigrate.parity.run import read_causes
 from msmigrate.parity.trace import Trace
@@ -216,3 +217,20 @@ def test_every_other_file_is_opened_by_the_one_function() -> None:
     known = {name for names in OWN.values() for name in names.split()}
     assert {name: lines for name, lines in found.items() if name not in known} == {}, "open it with input_files"
     assert known - found.keys() == set(), "opens nothing any more"
+
+
+def test_json_becomes_what_a_type_says_and_nothing_else() -> None:
+    held = {"shape": [2, 3], "trains": True, "dtype": "float32", "made": ""}
+    assert typed(model_structure.Held, held) == model_structure.Held((2, 3), True)
+    assert typed(model_structure.Held, {"shape": [], "trains": False}, whole=False) == model_structure.Held((), False)
+    for wrong, why in (
+        ({**held, "shape": [2, -3]}, r"shape\.1: "),
+        ({**held, "shape": "23"}, "shape: "),
+        ({**held, "trains": 1}, "trains: "),
+        ({**held, "more": 1}, "more: "),
+        ({"shape": [2]}, "trains: "),
+        ({"shape": [2], "trains": True}, "lacks a field"),
+        ([held], "object"),
+    ):
+        with pytest.raises(ValueError, match=why):
+            typed(model_structure.Held, wrong)

@@ -13,7 +13,7 @@ import yaml
 from ..errors import BadInput, Unsupported
 from ..input_files import read_json
 from ..parity.job import ParityJob
-from ..parity.narrowing import WHOLE, Narrowing
+from ..parity.options import WHOLE, Narrowing
 from ..parity.run import MINDSPORE_WORKER
 from ..reports.parity_json import write_json
 from ..reports.parity_terminal import show

@@ -15,8 +15,7 @@ from ..migrate.source.convert_model import start
 from ..option_fields import as_path, values_of
 from ..parity.align.alignment import write_map
 from ..parity.job import SIDES, Pair, ParityJob, check_inputs
-from ..parity.narrowing import Narrowing
-from ..parity.options import ParityOptions, StepOptions
+from ..parity.options import Narrowing, ParityOptions, StepOptions
 from ..parity.result import Report
 from ..parity.run import MINDSPORE_WORKER
 from ..parity.run import parity_step as compare_steps

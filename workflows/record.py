@@ -15,7 +15,7 @@ from ..parity import run_folder
 from ..parity.align.alignment import ALIGNMENT
 from ..parity.job import ParityJob, check_inputs
 from ..parity.options import ParityOptions
-from ..parity.record.step_starts import StepStarts
+from ..parity.record.recorder import StepStarts
 from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, run_workers
 from ..parity.run_folder import INPUTS, MINDSPORE, claim
 from ..reports.progress import progressing
@@ -66,7 +66,7 @@ def record_side(
             run_workers(inside, command, on_message)
             if framework == "torch":
                 StepStarts(inside.folder).remove()
-            run_folder.write(recipe_file, inside, framework, inside.alone)
+            run_folder.write(recipe_file, inside, framework)
             if other is not None:
                 run_folder.check_together(other, inside.folder)
             if out.exists():

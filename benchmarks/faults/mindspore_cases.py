@@ -25,9 +25,9 @@ import plan as planning  # noqa: E402
 from losses_mindspore import LOSSES  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 from msmigrate.parity.align import mindspore_user_model  # noqa: E402
-from msmigrate.parity.initial_distributions import FIRST_SEED  # noqa: E402
 from msmigrate.parity.job import ParityJob, recipe_of  # noqa: E402
 from msmigrate.parity.record import mindspore_worker  # noqa: E402
+from msmigrate.parity.record.recorder import FIRST_SEED  # noqa: E402
 from msmigrate.training.models import mindspore_models  # noqa: E402
 from msmigrate.training.models.mindspore_models import canonical_parameters  # noqa: E402
 from msmigrate.training.recipe import reader as recipes  # noqa: E402

@@ -8,19 +8,20 @@ layers they span. What these cannot decide is asked, not guessed.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+
+from pydantic import NonNegativeInt, PositiveInt
 
 from ...errors import BadInput
-from ...input_files import read_json
+from ...input_files import read_json, typed
 from ...migrate.checkpoint.name_map import write_rules
 from ...workers.worker import wait_for
 from ..job import ParityJob
 from .layers import Layers, torch_class
-from .model_structure import Structure, file, parent, read
+from .model_structure import Shape, Structure, file, parent, read
 
 
 def everything(torch: Structure) -> Alignment:
@@ -58,7 +59,7 @@ class Tensor:
 
     mindspore: str
     owner: str
-    shape: tuple[int, ...]
+    shape: Shape
     how: str
     sure: str
 
@@ -136,15 +137,15 @@ class Alignment:
     """
 
     modules: tuple[Match, ...] = ()
-    calls: tuple[tuple[str, int, str, int], ...] = ()
+    calls: tuple[tuple[str, NonNegativeInt, str, NonNegativeInt], ...] = ()
     parameters: Mapping[str, Tensor] = field(default_factory=dict)
     left: tuple[Left, ...] = ()
-    classes: int = 0
-    logits: tuple[int, ...] = ()
+    classes: NonNegativeInt = 0
+    logits: Shape = ()
     scope: Scope = ALL
     ask: tuple[str, ...] = ()
     unlike: tuple[Unlike, ...] = ()
-    counts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    counts: Mapping[str, Mapping[str, PositiveInt]] = field(default_factory=dict)
     identity: bool = False
 
     def mindspore_path(self, torch_path: str) -> str | None:
@@ -237,46 +238,22 @@ def read_alignment(options: ParityJob) -> Alignment:
     if options.alone:  # of a net that is elsewhere nothing is known: everything may have a counterpart
         torch = read(file(options.folder, "torch"))
         return replace(everything(torch), logits=_logits(torch), scope=scope(torch, torch))
-    path = wait_for(options.folder / ALIGNMENT)
+    return _read(wait_for(options.folder / ALIGNMENT))
+
+
+def _read(path: Path) -> Alignment:
     try:
         document = read_json(path)
         if document.pop("format") != FORMAT:
             raise ValueError("another format")
-        return _alignment(document)
+        return typed(Alignment, document)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput(f"{path}: is no alignment: {' '.join(str(error).split())[:300]}") from None
 
 
-def _alignment(document: dict[str, Any]) -> Alignment:
-    modules = tuple(Match(**fields) for fields in document["modules"])
-    calls = tuple((ours, k, theirs, their_k) for ours, k, theirs, their_k in document["calls"])
-    parameters = {n: Tensor(**{**f, "shape": tuple(f["shape"])}) for n, f in document["parameters"].items()}
-    left = tuple(Left(**fields) for fields in document["left"])
-    unlike = tuple(Unlike(**{**fields, "lack": Lack(fields["lack"])}) for fields in document["unlike"])
-    logits, classes = tuple(document["logits"]), document["classes"]
-    texts = [text for m in modules for text in asdict(m).values()] + [c[0] for c in calls] + [c[2] for c in calls]
-    texts += [text for name, t in parameters.items() for text in (name, t.mindspore, t.owner, t.how, t.sure)]
-    texts += [str(text) if isinstance(text, Lack) else text for each in unlike for text in vars(each).values()]
-    counts = [n for c in calls for n in (c[1], c[3])] + [*logits, classes]
-    counts += [n for tensor in parameters.values() for n in tensor.shape]
-    repeated = {str(side): dict(paths) for side, paths in document["counts"].items()}
-    if not all(type(n) is int and n > 0 for paths in repeated.values() for n in paths.values()):
-        raise ValueError("a layer runs so many times that it is no number")
-    flags = document["scope"]
-    if not all(type(text) is str for text in texts) or not all(type(n) is int and n >= 0 for n in counts):
-        raise ValueError("a name is no text, or a number is none")
-    if not all(type(flag) is bool for flag in flags.values()):
-        raise ValueError("the scope is not made of true and false")
-    return Alignment(modules, calls, parameters, left, classes, logits, Scope(**flags), (), unlike, repeated)
-
-
 def write_map(folder: Path, path: Path) -> None:
     """Write the alignment of a run as a map to edit. Raises BadInput."""
-    try:
-        document = read_json(folder / ALIGNMENT)
-        found = _alignment({key: value for key, value in document.items() if key != "format"})
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"{folder / ALIGNMENT}: is no alignment: {' '.join(str(error).split())[:300]}") from None
+    found = _read(folder / ALIGNMENT)
     pairs = [(m.torch, m.mindspore, f"{m.how}, {m.sure}") for m in found.modules if m.torch and m.mindspore]
     below = {m.torch for m in found.modules}
     pairs += [

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import asdict, replace
-from pathlib import Path
 
 import numpy as np
 
@@ -33,11 +33,9 @@ from .alignment import (
     _logits,
     scope,
 )
-from .ambiguities import confirmed, doubts
-from .layers import CONTAINERS, Layer, Layers, alike, base_score, closed, fits, torch_class
+from .layers import CONTAINERS, Layer, Layers, alike, base_score, closed, describe, fits, torch_class
 from .model_structure import Structure, file, join, parent, read
-from .tensors import Calls as tensors_Calls
-from .tensors import Crossed
+from .tensors import Calls, Crossed
 from .unlike import unlike
 
 FORCED = 1000.0
@@ -146,7 +144,7 @@ class _Aligner:
 
     # by order
 
-    def _in_order(self) -> tensors_Calls:
+    def _in_order(self) -> Calls:
         """Pair layer calls by the order of execution, what is paired already kept; then the calls of crossing pairs."""
         ours, theirs = self.ours, self.theirs
         cache: dict[tuple[object, ...], float] = {}
@@ -187,7 +185,7 @@ class _Aligner:
                 calls += [(path, k, its, k) for k in range(count)]
         return calls
 
-    def _settled(self, calls: tensors_Calls) -> tensors_Calls:
+    def _settled(self, calls: Calls) -> Calls:
         """Enter what order found; a layer with tensors is one layer, so its calls must all say the same."""
         kept = []
         partner: dict[str, set[str]] = {}
@@ -206,7 +204,7 @@ class _Aligner:
                 self._pair(path, its, ORDER, CERTAIN if alone and not free else LIKELY)
         return kept
 
-    def _whole_blocks(self, calls: tensors_Calls) -> tensors_Calls:
+    def _whole_blocks(self, calls: Calls) -> Calls:
         """Where one side has fewer blocks of one build, order may pair the beginning of one block and the end of the
         next with the halves of a single one: the other half is taken from the block that it begins with."""
         moved = self._moved({path: its for path, _, its, _ in calls}, self.ours, self.pairs)
@@ -241,7 +239,7 @@ class _Aligner:
     def _how(self, path: str, its: str) -> str:
         return self.pairs.get(path, self.pairs.get(its, ("", "", "")))[1]
 
-    def _leftovers(self, calls: tensors_Calls) -> None:
+    def _leftovers(self, calls: Calls) -> None:
         """Layers with tensors that order left over: the only ones of their class and shapes belong together."""
         ours = [*self._left(self.ours, self.pairs).values()]
         theirs = [*self._left(self.theirs, self.taken).values()]
@@ -251,7 +249,7 @@ class _Aligner:
             if len(fit) == 1 and len(back) == 1:
                 self._pair_calls(layer.path, fit[0].path, ONLY, calls)
 
-    def _same_place(self, calls: tensors_Calls) -> None:
+    def _same_place(self, calls: Calls) -> None:
         """Layers with tensors of other shapes than their counterparts: they have one name, or stand between the same
         layers, where all that are left are of one class each after the other, or they alone are of theirs."""
         for path, layer in self._left(self.ours, self.pairs).items():
@@ -285,10 +283,116 @@ class _Aligner:
             found.setdefault((before[first[path]], behind[len(known) - 1 - first[path]]), []).append(path)
         return found
 
-    def _pair_calls(self, ours: str, theirs: str, how: str, calls: tensors_Calls) -> None:
+    def _pair_calls(self, ours: str, theirs: str, how: str, calls: Calls) -> None:
         self._pair(ours, theirs, how, LIKELY)
         count = min(self.ours.count[ours], self.theirs.count[theirs])
         calls += [(ours, k, theirs, k) for k in range(count)]
+
+
+Pairs = dict[str, tuple[str, str, str]]
+
+
+def doubts(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> list[str]:
+    """One question for each group of layers that could change places, with the lines of a map that would settle it.
+
+    Branches that start from one tensor and look alike run in an order that means nothing. Where the order of definition
+    agrees with it on both sides they are paired in it; where it does not, they are asked about. So are layers whose
+    inputs come from layers that are not each other's counterparts.
+    """
+    by_order = [call for call in calls if pairs.get(call[0], ("", "", ""))[1] in (ORDER, ONLY)]
+    by_order = [call for call in by_order if ours.by_path[call[0]].tensors]
+    groups = [*_forks(ours, theirs, by_order), *_crossed(ours, theirs, by_order, pairs)]
+    asked: set[str] = set()
+    found = []
+    for mine, its in groups:
+        if not set(mine) & asked:
+            asked |= set(mine)
+            found.append(_question(ours, theirs, mine, its))
+    return found
+
+
+def confirmed(ours: Layers, theirs: Layers, pairs: Pairs, calls: Calls) -> set[str]:
+    """Torch paths of layers whose input comes straight from a layer, and in the net from that layer's counterpart,
+    where no other such layer gets the same."""
+    mine = {(c.path, c.call): c for c in ours.calls}
+    its = {(c.path, c.call): c for c in theirs.calls}
+    partner = {path: target for path, (target, _, _) in pairs.items()}
+    found = set()
+    for path, k, their_path, their_k in calls:
+        one, other = mine[path, k], its[their_path, their_k]
+        if not one.inputs or not other.inputs:
+            continue
+        made = {partner[p] for p in ours.producers(one.inputs[0]) if p in partner}
+        rivals = [
+            c
+            for c in ours.calls
+            if c.path != path
+            and c.inputs[:1] == one.inputs[:1]
+            and ours.by_path[c.path].signature == ours.by_path[path].signature
+        ]
+        if made & theirs.producers(other.inputs[0]) and not rivals:
+            found.add(path)
+    return found
+
+
+def _forks(ours: Layers, theirs: Layers, calls: Calls) -> list[tuple[list[str], list[str]]]:
+    mine = {(c.path, c.call): c for c in ours.calls}
+    its = {(c.path, c.call): c for c in theirs.calls}
+    groups: dict[tuple[object, ...], list[tuple[str, str]]] = {}
+    for path, k, their_path, their_k in calls:
+        one, other = mine[path, k], its[their_path, their_k]
+        if one.inputs and other.inputs:
+            key = (one.inputs[0], other.inputs[0], ours.branch(one), theirs.branch(other))
+            groups.setdefault(key, []).append((path, their_path))
+    found = []
+    for members in groups.values():
+        torch_paths, mindspore_paths = [a for a, _ in members], [b for _, b in members]
+        if len(set(torch_paths)) < 2:
+            continue
+        defined = ours.structure.position, theirs.structure.position
+        if not all(
+            _rising([position[path] for path in paths])
+            for position, paths in zip(defined, (torch_paths, mindspore_paths), strict=True)
+        ):
+            found.append((torch_paths, mindspore_paths))
+    return found
+
+
+def _rising(numbers: list[int]) -> bool:
+    return all(a <= b for a, b in itertools.pairwise(numbers))
+
+
+def _crossed(ours: Layers, theirs: Layers, calls: Calls, pairs: Pairs) -> list[tuple[list[str], list[str]]]:
+    """The layers whose output goes straight to a pair of layers, and which were not paired with each other."""
+    mine = {(c.path, c.call): c for c in ours.calls}
+    its = {(c.path, c.call): c for c in theirs.calls}
+    partner = {path: target for path, (target, _, _) in pairs.items()}
+    found = []
+    for path, k, their_path, their_k in calls:
+        one, other = mine[path, k], its[their_path, their_k]
+        if not one.inputs or not other.inputs:
+            continue
+        made = {partner[p] for p in ours.producers(one.inputs[0]) if p in partner}
+        their_made = {p for p in theirs.producers(other.inputs[0]) if p in partner.values()}
+        if made and their_made and not made & their_made:
+            before = ours.producers(one.inputs[0]), theirs.producers(other.inputs[0])
+            doubtful = [c for c in calls if c[0] in before[0] or c[2] in before[1]]
+            if doubtful:
+                found.append(([c[0] for c in doubtful], [c[2] for c in doubtful]))
+    return found
+
+
+def _question(ours: Layers, theirs: Layers, mine: list[str], its: list[str]) -> str:
+    def shown(layers: Layers, paths: list[str]) -> str:
+        return ", ".join(dict.fromkeys(describe(layers.by_path[path]) for path in paths))
+
+    lines = "; ".join(
+        f"- {{torch: '{re.escape(a)}', mindspore: '{b}'}}" for a, b in dict.fromkeys(zip(mine, its, strict=True))
+    )
+    return (
+        f"{shown(ours, mine)} and {shown(theirs, its)} look alike, and their order of execution does not say which is "
+        f"which: write it into a map and give it with --map; in the order in which they run it would be: {lines}"
+    )
 
 
 def _split(path: str, depth: int) -> tuple[str, str]:
@@ -316,9 +420,6 @@ def _numbered(path: str, shifted: set[str]) -> bool:
             return True
         path = parent(path)
     return False
-
-
-Calls = list[tuple[str, int, str, int]]
 
 
 def match_containers(ours: Layers, theirs: Layers, calls: Calls, pairs: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -401,14 +502,14 @@ def align_sequence(n: int, m: int, score: Callable[[int, int], float]) -> list[t
 MOST = 3  # of what is not alike, in one message
 
 
-def settle(folder: Path, options: ParityJob) -> None:
-    """Align the two structures that lie in `folder`, and leave alignment.json there.
+def settle(options: ParityJob) -> None:
+    """Align the two structures that lie in the job's folder, and leave alignment.json there.
 
     Raises Ambiguous for what the user has to settle by a map, BadInput for models that have nothing in common.
     """
     if options.pair is None:
         return
-    rules = read_rules(options.pair.map_file)
+    folder, rules = options.folder, read_rules(options.pair.map_file)
     torch, mindspore = read(file(folder, "torch")), read(file(folder, "mindspore"))
     found = align(torch, mindspore, rules)
     check(found)

@@ -28,9 +28,8 @@ from ..record.batches import Images, read_inputs
 from ..run_folder import INPUTS, START
 from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, Lack
 from .layers import layer_class
-from .made_at import made_at
-from .model_structure import Held, Module, Structure, Watch, few, file, flat, join, read
-from .user_model import Given, checked, given, run_users, single, takes_optimizer, without_optimizer
+from .model_structure import Held, Module, Structure, Watch, few, file, flat, join, made_at, read
+from .user_model import Given, checked, given, run_users, single, takes_optimizer, with_loss, without_optimizer
 
 PERIOD = 101
 FLOATS = (mstype.float16, mstype.bfloat16, mstype.float32, mstype.float64)
@@ -66,10 +65,7 @@ def build(options: ParityJob) -> Given:
 
     Raises BadInput and WorkerFailed.
     """
-    taken = _build(options)
-    if options.pair is not None and options.pair.outputs and taken.loss is None and taken.step is None:
-        return replace(taken, loss=output_loss)
-    return taken
+    return with_loss(_build(options), options.pair, output_loss)
 
 
 def _build(options: ParityJob) -> Given:

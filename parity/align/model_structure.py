@@ -7,18 +7,22 @@ flow are numbered by content, so that two calls which got the same values can be
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import inspect
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import NonNegativeInt
 
 from ...errors import BadInput
-from ...input_files import read_json
+from ...input_files import LARGEST_PYTHON, python_tree, read_bytes, read_json, typed
+from ...migrate.model_spec import NOT_THEIRS
 from ...printable import quoted
 
 
@@ -81,7 +85,7 @@ def few(inputs: tuple[np.ndarray, ...], batch: int) -> tuple[np.ndarray, ...]:
 
 FORMAT = 2
 SIDES = ("torch", "mindspore")
-Shape = tuple[int, ...]
+Shape = tuple[NonNegativeInt, ...]
 
 
 def file(folder: Path, framework: str) -> Path:
@@ -122,11 +126,11 @@ class Call:
     in and of the one that went out, and that one's shape (None: no single tensor went out)."""
 
     path: str
-    call: int
-    entered: int
-    left: int
-    inputs: tuple[int, ...] = ()
-    output: int | None = None
+    call: NonNegativeInt
+    entered: NonNegativeInt
+    left: NonNegativeInt
+    inputs: tuple[NonNegativeInt, ...] = ()
+    output: NonNegativeInt | None = None
     shape: Shape | None = None
 
 
@@ -178,75 +182,79 @@ def read(path: Path) -> Structure:
     """Read a structure that a worker (or anyone) wrote. Raises BadInput."""
     try:
         document = read_json(path)
-        if document.get("format") != FORMAT:
-            raise ValueError(f"format {quoted(document.get('format'))}; this msmigrate reads {FORMAT}")
-        return _structure(document)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        found_format = document.pop("format", None)
+        if found_format != FORMAT:
+            raise ValueError(f"format {quoted(found_format)}; this msmigrate reads {FORMAT}")
+        found = typed(Structure, document)
+        paths, calls = [module.path for module in found.modules], [(call.path, call.call) for call in found.calls]
+        if len(set(paths)) != len(paths) or "" not in paths or not {path for path, _ in calls} <= set(paths):
+            raise ValueError("modules are listed twice, or called without being listed")
+        if len(set(calls)) != len(calls):
+            raise ValueError("one call is listed twice")
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         reason = f"{type(error).__name__}: {error}" if not isinstance(error, ValueError) else str(error)
         raise BadInput(f"{path}: is no structure of a model: {' '.join(reason.split())[:300]}") from None
+    return found
 
 
-def _structure(document: dict[str, Any]) -> Structure:
-    modules = []
-    for fields in document["modules"]:
-        tensors, attributes = (
-            {
-                _text(name): Held(
-                    _shape(held["shape"]), _flag(held["trains"]), _text(held["dtype"]), _text(held["made"])
-                )
-                for name, held in fields[key].items()
-            }
-            for key in ("tensors", "attributes")
-        )
-        buffers = tuple(_text(name) for name in fields["buffers"])
-        path, kind, made = (_text(fields[key]) for key in ("path", "kind", "made"))
-        shared = {_text(name): _text(other) for name, other in fields["shared"].items()}
-        modules.append(Module(path, kind, tensors, buffers, made, attributes, _flag(fields["by_batch"]), shared))
-    calls = []
-    for fields in document["calls"]:
-        output, shape = fields["output"], fields["shape"]
-        calls.append(
-            Call(
-                _text(fields["path"]),
-                _count(fields["call"]),
-                _count(fields["entered"]),
-                _count(fields["left"]),
-                tuple(_count(n) for n in fields["inputs"]),
-                None if output is None else _count(output),
-                None if shape is None else _shape(shape),
-            )
-        )
-    paths = [module.path for module in modules]
-    if len(set(paths)) != len(paths) or "" not in paths or not {call.path for call in calls} <= set(paths):
-        raise ValueError("modules are listed twice, or called without being listed")
-    if len({(call.path, call.call) for call in calls}) != len(calls):
-        raise ValueError("one call is listed twice")
-    outputs = tuple(_shape(shape) for shape in document["outputs"])
-    own = tuple(_text(part) for part in document["own"])
-    return Structure(
-        _text(document["framework"]), tuple(modules), tuple(calls), outputs, own, _flag(document["tokens"])
-    )
+def made_at(modules: Mapping[str, Any], path: str) -> str:
+    """`net.py, line 12` for the module or tensor of this dotted path; empty where no file of the user's says it.
+
+    modules: path -> module, of the whole model. What stands in a list is made where the list is.
+    """
+    parts = path.split(".") if path else []
+    for depth in range(len(parts) - 1, -1, -1):
+        kind: Any = type(modules.get(".".join(parts[:depth])))
+        found = _line(kind, parts[depth])
+        if found:
+            return found
+    kind = type(modules[""])
+    return _line(kind, "")
 
 
-def _text(value: Any) -> str:
-    if type(value) is not str:
-        raise ValueError(f"{str(value)[:80]!r} is no text")
-    return value
+@lru_cache(4096)
+def _line(kind: type, attribute: str) -> str:
+    """Where a class of the user's assigns an attribute; where it does so nowhere in sight, the class's __init__."""
+    begins = ""
+    for each in inspect.getmro(kind):
+        code = getattr(inspect.unwrap(vars(each).get("__init__", object)), "__code__", None)
+        if code is None or not _theirs(code.co_filename):
+            continue
+        for node in ast.walk(_tree(code.co_filename)):
+            if isinstance(node, ast.FunctionDef) and _begins(node) == code.co_firstlineno:
+                lines = [line for assigned, line in _assigned(node) if assigned == attribute]
+                where = f"{Path(code.co_filename).name}, line {{}}"
+                if lines:
+                    return where.format(lines[0])
+                begins = begins or where.format(node.lineno)
+    return begins
 
 
-def _count(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{str(value)[:80]!r} is no count")
-    return value
+def _begins(node: ast.FunctionDef) -> int:
+    return min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
 
 
-def _flag(value: Any) -> bool:
-    if type(value) is not bool:
-        raise ValueError(f"{str(value)[:80]!r} is neither true nor false")
-    return value
+def _theirs(file: str) -> bool:
+    return not file.startswith(("<", *NOT_THEIRS)) and "site-packages" not in Path(file).parts
 
 
-def _shape(value: Any) -> Shape:
-    if type(value) is not list:
-        raise ValueError(f"{str(value)[:80]!r} is no shape")
-    return tuple(_count(n) for n in value)
+@lru_cache(64)
+def _tree(file: str) -> ast.Module:
+    try:
+        return python_tree(read_bytes(file, LARGEST_PYTHON))
+    except (OSError, SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def _assigned(function: ast.FunctionDef) -> Iterator[tuple[str, int]]:
+    """Every attribute of self that a method assigns, and the line."""
+    for node in ast.walk(function):
+        targets: list[ast.expr] = []
+        if isinstance(node, ast.Assign):
+            targets = node.targets
+        elif isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        for target in targets:
+            for each in target.elts if isinstance(target, ast.Tuple | ast.List) else [target]:
+                if isinstance(each, ast.Attribute) and isinstance(each.value, ast.Name) and each.value.id == "self":
+                    yield each.attr, each.lineno

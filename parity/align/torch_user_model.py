@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -28,13 +27,13 @@ from ...training.step import torch_step
 from ...training.step.torch_step import StepResult, TrainStep, build_loss
 from ...workers.worker import ready
 from ..job import ParityJob, batch_file, recipe_of
-from ..record.batch_file import read_batches
+from ..record.array_files import read_batches
 from ..record.batches import Images, write_inputs
 from ..record.batches import Inputs as StepInputs
 from ..run_folder import START
 from .layers import layer_class
 from .model_structure import Held, Module, Structure, Watch, few, file, flat, join
-from .user_model import Given, checked, first, given, run_users, single, takes_optimizer, without_optimizer
+from .user_model import Given, checked, first, given, run_users, single, takes_optimizer, with_loss, without_optimizer
 
 PERIOD = 101  # elements after which the numbers come again
 
@@ -61,10 +60,7 @@ def build(options: ParityJob) -> Given:
 
     Raises BadInput and WorkerFailed.
     """
-    taken = _build(options)
-    if options.pair is not None and options.pair.outputs and taken.loss is None and taken.step is None:
-        return replace(taken, loss=output_loss)
-    return taken
+    return with_loss(_build(options), options.pair, output_loss)
 
 
 def _build(options: ParityJob) -> Given:

@@ -204,7 +204,7 @@ def explained(findings: Iterable[Finding], alignment: Alignment) -> list[Finding
         if each is None:
             found.append(finding)
             continue
-        if each.lack in (Lack.FROZEN, Lack.TRAINS) and finding.stage == "update" and finding.part.endswith(" buffers"):
+        if each.lack in (Lack.FROZEN, Lack.TRAINS) and finding.stage == "update" and finding.part.of_buffers:
             continue  # a buffer to one side and a weight to the other: it stands among the weights
         found.append(replace(finding, why=f"{each.text}; to mend it: {each.fix}", unlike=each.lack))
     return found

@@ -22,12 +22,13 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, MsmigrateError, WorkerFailed
 from ...training.recipe.schema import Recipe
+from ..job import Pair
 from .alignment import Alignment
 from .model_structure import flat
 
@@ -49,6 +50,12 @@ class Given:
     def parts(self) -> list[str]:
         """The names of the parts besides the model."""
         return [name for name in PARTS[1:] if getattr(self, name) is not None]
+
+
+def with_loss(made: Given, pair: Pair | None, loss: Callable[..., Any]) -> Given:
+    """The same with `loss`, which takes all outputs, where the pair asks for one and brings none."""
+    wanted = pair is not None and pair.outputs and made.loss is None and made.step is None
+    return replace(made, loss=loss) if wanted else made
 
 
 def given(returned: Any, kind: type, where: str) -> Given:

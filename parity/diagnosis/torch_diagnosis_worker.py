@@ -21,7 +21,7 @@ from ..align import torch_user_model
 from ..align.alignment import Alignment, Lack, Unlike, read_alignment
 from ..align.user_model import Paired
 from ..job import ParityJob
-from ..narrowing import STAGES
+from ..options import STAGES
 from ..result import Cause, ModuleVerdict
 from ..run import CAUSES, read_failed, write_causes
 from ..run_folder import MINDSPORE, START, WEIGHTS

@@ -21,16 +21,16 @@ import torch
 from torch import nn
 
 from ...errors import MsmigrateError, WorkerFailed
+from ..align.model_structure import flat
 from ..noise import UsualNoise
 from ..record.randomness import Draws
 from ..record.torch_kinks import KinkSides, taking
 from ..record.torch_randomness import fixed
 from ..record.torch_runner import TorchSide
 from ..replay import module_calls
-from ..replay.module_calls import FOLDER, WIRING, Call, Recording, Stored, label, rebuilt, relative, tensor_name
-from ..replay.torch_replay import tensors
+from ..replay.module_calls import FOLDER, Call, Recording, Stored, label, rebuilt, relative, tensor_name
 from ..run_folder import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
-from ..trace import ALONE, Key, Trace
+from ..trace import ALONE, WIRING, Key, Part, Trace
 from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
 from .context import Context, recorded
 from .hypotheses import Outcome
@@ -181,7 +181,7 @@ def alone(
 
     with running(), around(module), torch.set_grad_enabled(gradients):
         args, kwargs = rebuilt(given.call.args, tensor), rebuilt(given.call.kwargs, tensor)
-        outputs = tensors(module(*args, **kwargs))
+        outputs = flat(module(*args, **kwargs), torch.Tensor)
         found = _named("output", outputs)
         if gradients:
             wanted = {
@@ -229,7 +229,7 @@ def mutated(module: nn.Module, mutations: Sequence[Mutation]) -> nn.Module:
 
 def _named(what: str, values: Any) -> Tensors:
     """Copies of the float tensors in a nest, by `what` and which of them it is."""
-    found = enumerate(tensors(values))
+    found = enumerate(flat(values, torch.Tensor))
     return {tensor_name(what, i): _array(tensor).copy() for i, tensor in found if tensor.is_floating_point()}
 
 
@@ -250,7 +250,7 @@ class LayerInNet(ModuleSubject):
         module = mutated(copied(self.module, dtype), mutations)
         with running(), torch.no_grad(), self.around(module):
             output = module(*(_as(x, dtype) for x in self.inputs))
-        return {"output": _array(tensors(output)[0])}
+        return {"output": _array(flat(output, torch.Tensor)[0])}
 
 
 class NetPass:
@@ -385,7 +385,7 @@ class ReplayTraces:
 
         @contextmanager
         def around(copy: nn.Module) -> Iterator[None]:
-            sides = KinkSides.of_part(self.mindspore, f"{ALONE} {call.path}#{call.number}")
+            sides = KinkSides.of(self.mindspore, Part.of_call(call.path, call.number))
             with taking(sides, copy), fixed(NamedCopy(call.path, copy), Draws(1), self.shared):
                 yield
 

@@ -9,6 +9,7 @@ inputs.safetensors   images{i} float32 (N, C, H, W), labels{i} int64 (N,) or flo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +73,24 @@ def step_mix(recipe: Recipe, step: int, shape: tuple[int, ...]) -> Mix | None:
     if recipe.mixup is None:
         return None
     return draw_mix(recipe.mixup, batch_generator(recipe.seed, 0, step), shape)
+
+
+def data_batches(
+    recipe: Recipe,
+    steps: int,
+    load: Callable[[list[Sample], list[Key]], tuple[np.ndarray, np.ndarray]],
+    mixed: Callable[[np.ndarray, np.ndarray, Mix], tuple[np.ndarray, np.ndarray]],
+) -> list[Batch]:
+    """The batch of each step as a framework's own code makes it, and mixed where the recipe says so.
+
+    load: (samples, keys) -> images and labels; mixed: (images, labels, mix) -> mixed images and soft targets.
+    """
+    found = []
+    for step, encoded in enumerate(step_samples(recipe, steps)):
+        images, labels = load(encoded, step_keys(recipe, step))
+        mix = step_mix(recipe, step, images.shape)
+        found.append(Batch(images, labels, *(mixed(images, labels, mix) if mix is not None else ())))
+    return found
 
 
 def targets(recipe: Recipe, labels: np.ndarray) -> np.ndarray:

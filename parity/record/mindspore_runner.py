@@ -1,11 +1,16 @@
-"""A MindSpore net with its step, as the recorder drives it."""
+"""A MindSpore net with its step, as the recorder drives it; the outputs of its layers, and the sides its ReLUs take.
+
+ReLUs that are function calls, `ops.relu(x)` in a Cell's construct or a Cell whose counterpart in torch is a function
+call, have no name of their own: they are numbered in the innermost module that torch has too.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
+from unittest.mock import patch
 
 import mindspore
 import numpy as np
@@ -22,13 +27,11 @@ from ..align.mindspore_user_model import held as held_of
 from ..align.model_structure import flat
 from ..align.user_model import Paired
 from .batches import Images
-from .kinks import BY_INPUT
-from .mindspore_kinks import function_choices
+from .kinks import BY_INPUT, KINKED, choice, function_name
 from .mindspore_randomness import BRANCHES, CompiledDraws, fixed
 from .randomness import Draws
-from .recorder import Arrays, LeafOutput, Seen, StepArrays
+from .recorder import Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
 from .resume import position
-from .step_starts import StepStart
 
 
 def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
@@ -38,11 +41,11 @@ def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
     return notes
 
 
-class MindSporeSide:
+class MindSporeSide(Side):
     """A MindSpore net at the starting weights, with the step that the recipe describes and training runs.
 
-    names: MindSpore path -> torch path of a layer that draws random numbers, where the two differ. paired: of a pair
-    of the user's own, what they brought besides the net, and what corresponds; every name is torch's then too.
+    paired: of a pair of the user's own, what they brought besides the net, and what corresponds; every name is torch's
+    then too.
     continued: the tensors of the converted training checkpoint that the step goes on from; notes: what is worth knowing
     of it.
     """
@@ -51,7 +54,6 @@ class MindSporeSide:
         self,
         recipe: Recipe,
         net: nn.Cell,
-        names: Mapping[str, str] | None = None,
         paired: Paired | None = None,
         continued: Arrays | None = None,
     ) -> None:
@@ -62,7 +64,7 @@ class MindSporeSide:
         self.notes: list[str] = []
         self.alignment = paired.alignment if paired is not None else IDENTITY
         self._shapes = {n: t.shape for n, t in self.alignment.parameters.items() if not self.alignment.other_shape(n)}
-        self.names = {m.mindspore: m.torch for m in self.alignment.modules} if names is None and paired else names
+        self.names = {m.mindspore: m.torch for m in self.alignment.modules} if paired else None
         self.draws: list[Draws] = []  # what each pass drew, but for compiled ones
         self.compiled: CompiledDraws | None = None  # while the step is compiled
         self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
@@ -104,10 +106,6 @@ class MindSporeSide:
         """Trainable parameters as they are now."""
         return self._as_torch({c.name: c.parameter for c in self.held if c.parameter.requires_grad})
 
-    def alike(self, name: str) -> bool:
-        """Whether both frameworks train this parameter, in one shape."""
-        return self.alignment.alike(name)
-
     def buffers(self) -> Arrays:
         """What torch holds as buffers and MindSpore as parameters without gradient."""
         return self._as_torch({c.name: c.parameter for c in self.held if not c.parameter.requires_grad})
@@ -126,7 +124,7 @@ class MindSporeSide:
         inputs, y = tensors(images), self._labels(labels)
         x = inputs if len(inputs) > 1 else inputs[0]
         with (
-            self.compiled.taking(self.train_step) if self.compiled else self._fixed(self._next_draws()),
+            self.compiled.taking(self.train_step) if self.compiled else self._fixed(self.next_draws()),
             leaf_outputs(self.net, seen, self.alignment) if seen else nullcontext(),
             self._functions(seen) if seen and self.compiled is None else nullcontext(),
         ):
@@ -167,16 +165,9 @@ class MindSporeSide:
         state = optimizer_state(self.train_step)
         return {key: self._as_torch(held) for key, held in state.items()}
 
-    def hyperparameters(self) -> Arrays:
-        """Name -> [learning rate, weight decay] of its next update."""
-        if not self.alignment.scope.rates:
-            return {}
-        rates, decays = self.train_step.learning_rates(), self.train_step.weight_decays()
-        return {name: np.array([rates[name], decays[name]]) for name in rates}
-
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
-        with fixed(self.net, self._next_draws(), self.names):  # there are optimizers that add noise
+        with fixed(self.net, self.next_draws(), self.names):  # there are optimizers that add noise
             self.train_step.apply(self._given(grads))
         self.train_step.end_epoch()
 
@@ -195,14 +186,11 @@ class MindSporeSide:
 
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
-        with fixed(self.net, self._next_draws(), self.names):
+        with fixed(self.net, self.next_draws(), self.names):
             value, gradient = mindspore.value_and_grad(self.train_step.loss_function, 0)(
                 Tensor(logits), self._labels(labels)
             )
         return value.asnumpy(), gradient.asnumpy()
-
-    def _next_draws(self) -> Draws:
-        return Draws(self.train_step.steps + 1)
 
     def _fixed(self, draws: Draws) -> AbstractContextManager[Draws]:
         """Draw these, and keep what was drawn."""
@@ -241,6 +229,54 @@ class MindSporeSide:
     @staticmethod
     def _labels(labels: np.ndarray) -> Tensor:
         return Tensor(labels.astype(np.float32 if labels.dtype.kind == "f" else np.int32))
+
+
+# every way to one of these functions ends in its primitive: ops, mint, and the layers of nn
+PRIMITIVES = {"ReLU": ops.ReLU, "ReLU6": ops.ReLU6, "Hardswish": ops.HSwish, "Hardsigmoid": ops.HSigmoid}
+
+Keep = Callable[[str, int, str, np.ndarray], None]
+
+
+@contextmanager
+def function_choices(cells: Mapping[str, tuple[nn.Cell, str | None]], keep: Keep) -> Iterator[None]:
+    """Within this block, tell `keep` of every such call: name (`layer1.relu()`), number, torch class and choice.
+
+    cells: the Cells that torch has too, by torch's path, with their torch class; what a layer with kinks calls inside
+    is its own affair. PyNative only.
+    """
+    inside: list[str | None] = [""]  # the innermost module that torch has too; None: a layer that is kept by its name
+    calls: dict[str, int] = {}
+
+    def entering(path: str, kind: str | None) -> object:
+        def hook(_: nn.Cell, __: tuple[Any, ...]) -> None:
+            inside.append(None if kind in KINKED else path)
+
+        return hook
+
+    def leaving(*_: Any) -> None:
+        inside.pop()
+
+    def watched(kind: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapper(primitive: Any, x: Tensor, *rest: Any) -> Any:
+            output = call(primitive, x, *rest)
+            if inside[-1] is not None:
+                name = function_name(inside[-1], kind)
+                number = calls.get(name, 0)
+                calls[name] = number + 1
+                made = choice(kind, output.asnumpy(), x.asnumpy() if kind in BY_INPUT else None)
+                assert made is not None
+                keep(name, number, kind, made)
+            return output
+
+        return wrapper
+
+    with ExitStack() as undo:
+        for path, (cell, kind) in cells.items():
+            undo.callback(cell.register_forward_pre_hook(entering(path, kind)).remove)
+            undo.callback(cell.register_forward_hook(leaving).remove)
+        for kind, primitive in PRIMITIVES.items():
+            undo.enter_context(patch.object(primitive, "__call__", watched(kind, primitive.__call__)))
+        yield
 
 
 def layer_classes() -> dict[str, str]:

@@ -25,6 +25,8 @@ from mindspore import nn  # noqa: E402
 
 from ...training.data import mindspore_pipeline, random_draws  # noqa: E402
 from ...training.data.mindspore_pipeline import FastPrepare, grey_level  # noqa: E402
+from ...training.data.random_draws import Key, Mix  # noqa: E402
+from ...training.data.sample import Sample  # noqa: E402
 from ...training.models import mindspore_models  # noqa: E402
 from ...training.models.mindspore_models import canonical_parameters  # noqa: E402
 from ...training.recipe.schema import Recipe  # noqa: E402
@@ -40,19 +42,19 @@ from ..align.alignment import read_alignment  # noqa: E402
 from ..align.mindspore_user_model import begin, classes_of  # noqa: E402
 from ..align.user_model import Paired  # noqa: E402
 from ..graph_mode import FAILED, GRAPH, UNFIXED  # noqa: E402
-from ..initial_distributions import add_initial_values  # noqa: E402
 from ..job import ParityJob, batch_file, recipe_of  # noqa: E402
-from ..narrowing import WHOLE, Narrowing  # noqa: E402
 from ..replay.mindspore_replay import replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
 from ..replay.module_calls import FOLDER as REPLAY  # noqa: E402
 from ..run_folder import CHECKPOINT, INPUTS, MINDSPORE  # noqa: E402
 from ..trace import TraceWriter  # noqa: E402
-from . import resume  # noqa: E402
-from .batches import Batch, Inputs, classes, read_inputs, step_keys, step_mix, step_samples  # noqa: E402
+from . import batches, resume  # noqa: E402
+from .batches import Batch, Inputs, read_inputs  # noqa: E402
 from .mindspore_randomness import CompiledDraws, NotFixed  # noqa: E402
 from .mindspore_runner import MindSporeSide  # noqa: E402
 from .recorder import (  # noqa: E402
+    StepStarts,
+    add_initial_values,
     record_data,
     record_evaluation,
     record_given,
@@ -61,24 +63,16 @@ from .recorder import (  # noqa: E402
     record_start,
     record_steps,
 )
-from .step_starts import StepStarts  # noqa: E402
 
 
-def record_compiled(
-    side: MindSporeSide,
-    inputs: Inputs,
-    folder: Path,
-    about: dict[str, Any],
-    sample: int | None,
-    narrowing: Narrowing = WHOLE,
-) -> None:
-    """Take the same steps as `side` did in PyNative mode, compiled, into folder/mindspore-graph, each with the weights
-    that it began with then.
+def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> None:
+    """Take the same steps as `side` did in PyNative mode, compiled, into mindspore-graph in the job's folder, each with
+    the weights that it began with then.
 
     What does not compile, or draws random numbers that cannot be fixed, is said in the head of the trace.
     """
-    folder = folder.resolve()
-    writer = TraceWriter(folder / GRAPH, {**about, "mode": "graph"}, sample, narrowing)
+    folder = options.folder.resolve()
+    writer = TraceWriter(folder / GRAPH, {**about(options.recipe), "mode": "graph"}, options.sample, options.narrowing)
     compiled = CompiledDraws(side.net, side.draws, side.recipe.accumulate)
     if compiled.outside:
         writer.about[UNFIXED] = compiled.outside
@@ -146,8 +140,7 @@ def main(options: ParityJob) -> None:
     if paired is not None:
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
         if writer.wants("data") and batch_file(options) is not None:
-            for step, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
-                record_given(step, *side.batch(images, labels), writer)
+            record_given(side, inputs, writer)
     if writer.wants("init", "update"):
         record_start(side, writer)
     progress("MindSpore: evaluation forward pass")
@@ -161,7 +154,7 @@ def main(options: ParityJob) -> None:
     record_parts(side, writer)
     writer.close()
     if options.mode == "graph" and takes_steps:
-        record_compiled(side, inputs, folder, about(options.recipe), options.sample, options.narrowing)
+        record_compiled(side, inputs, options)
     if options.replays:
         progress("MindSpore: waiting for what torch's modules were given", State.WAITING)
         wait_for(folder / REPLAY / RECORDING)
@@ -174,17 +167,17 @@ def main(options: ParityJob) -> None:
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
     """The batch of each step through MindSpore's dataset pipeline, and mixed where the recipe says so."""
-    batches = []
     fast: dict[str, Any] = {"kind": FastPrepare} if recipe.data.fast_transforms else {}
-    for step, samples in enumerate(step_samples(recipe, steps)):
-        images, labels = mindspore_pipeline.batch(samples, recipe.data.transforms, step_keys(recipe, step), **fast)
-        mix = step_mix(recipe, step, images.shape)
-        if mix is None or recipe.mixup is None:
-            batches.append(Batch(images, labels))
-            continue
-        soft = random_draws.soft_targets(labels, mix, classes(recipe), recipe.mixup.label_smoothing)
-        batches.append(Batch(images, labels, random_draws.mix_images(images, mix), soft))
-    return batches
+    smoothing = 0.0 if recipe.mixup is None else recipe.mixup.label_smoothing
+
+    def mixed(images: np.ndarray, labels: np.ndarray, mix: Mix) -> tuple[np.ndarray, np.ndarray]:
+        soft = random_draws.soft_targets(labels, mix, batches.classes(recipe), smoothing)
+        return random_draws.mix_images(images, mix), soft
+
+    def load(samples: list[Sample], keys: list[Key]) -> tuple[np.ndarray, np.ndarray]:
+        return mindspore_pipeline.batch(samples, recipe.data.transforms, keys, **fast)
+
+    return batches.data_batches(recipe, steps, load, mixed)
 
 
 def about(recipe: Recipe) -> dict[str, object]:

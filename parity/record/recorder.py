@@ -6,19 +6,34 @@ loss and the moving average on given values are in record.py.)
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
+from safetensors.numpy import load_file, save_file
 
 from ...training.recipe.schema import Recipe
 from ...workers.worker import progress
-from ..trace import SIDES_STAGE, TraceWriter
-from . import injected_values
+from ..align.alignment import Alignment
+from ..trace import (
+    BUFFERS,
+    DISTRIBUTION,
+    GIVEN_GRADIENTS,
+    GIVEN_OVERFLOWS,
+    GIVEN_WEIGHTS,
+    RATES,
+    SIDES_STAGE,
+    Part,
+    RecordedStage,
+    TraceWriter,
+    sample_positions,
+)
 from .batches import Batch, Images, Inputs
 from .kinks import choice
-from .step_starts import StepStart, StepStarts
+from .randomness import GIVEN_STEPS, Draws, GivenGradients, given_gradient, given_logits, given_weights
 
 
 def kept(array: np.ndarray) -> np.ndarray:
@@ -69,14 +84,90 @@ class StepArrays:
     finite: bool | None = None
 
 
+STARTS = "mindspore-starts"  # in a run's
+VALUES, EMA, STATE = "values", "ema", "state"
+
+
+@dataclass(frozen=True)
+class StepStart:
+    """values: weights and buffers by name; ema: their moving average; state: the optimizer's floating state by torch's
+    key, then name."""
+
+    values: Arrays
+    ema: Arrays
+    state: Mapping[str, Arrays]
+
+    @property
+    def finite(self) -> bool:
+        """Whether all of it is finite: nothing can begin with what is not."""
+        held = (self.values, self.ema, *self.state.values())
+        return all(bool(np.isfinite(array).all()) for arrays in held for array in arrays.values())
+
+
+class StepStarts:
+    """What MindSpore's side held when its second step began, and each one after it, in a run's folder: the same steps
+    of torch, and those of the compiled net, begin with it.
+
+    Rounding that differs by 1e-7 after one step takes another side at some ReLU of the next, and where a net multiplies
+    rounding, torch's own second step is a tenth of itself from its float64 values: nothing could be judged there. From
+    one beginning every step is judged by what it computes itself. Nothing is hidden by it: what a step leaves behind is
+    compared before the next one begins.
+    """
+
+    def __init__(self, run: Path) -> None:
+        self.folder = run / STARTS
+
+    def keep(self, side: Side, step: int) -> None:
+        """Write down what `side` holds before a step (from 1)."""
+        if step == 1:
+            return
+        self.folder.mkdir(exist_ok=True)
+        held = {(VALUES, ""): {**side.parameters(), **side.buffers()}, (EMA, ""): side.ema()}
+        held |= {(STATE, key): arrays for key, arrays in side.optimizer_state().items()}
+        arrays = {
+            f"{kind} {key} {name}": np.ascontiguousarray(array)
+            for (kind, key), each in held.items()
+            for name, array in each.items()
+            if array.dtype.kind == "f"
+        }
+        save_file(arrays, self._file(step))
+
+    def of(self, step: int) -> StepStart | None:
+        """What was held before a step; None for the first one, where nothing was kept, and where it is not finite."""
+        if step == 1 or not self._file(step).exists():
+            return None
+        found: dict[str, dict[str, dict[str, np.ndarray]]] = {VALUES: {}, EMA: {}, STATE: {}}
+        for label, array in load_file(self._file(step)).items():
+            kind, key, name = label.split(" ", 2)
+            found[kind].setdefault(key, {})[name] = array
+        start = StepStart(found[VALUES].get("", {}), found[EMA].get("", {}), found[STATE])
+        return start if start.finite else None
+
+    def remove(self) -> None:
+        """Remove them: nothing needs them once both sides have taken their steps."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _file(self, step: int) -> Path:
+        return self.folder / f"step{step}.safetensors"
+
+
 class Side(Protocol):
-    """One framework holding a model at the starting weights; names are torch's, arrays are the framework's dtypes."""
+    """One framework holding a model at the starting weights; names are torch's, arrays are the framework's dtypes.
+
+    draws: what each pass drew, but for compiled ones.
+    """
+
+    recipe: Recipe
+    alignment: Alignment
+    train_step: Any
+    draws: list[Draws]
 
     def parameters(self) -> Arrays:
         """Trainable parameters as they are now."""
 
     def alike(self, name: str) -> bool:
         """Whether both frameworks train this parameter, in one shape: such ones alone are given gradients."""
+        return self.alignment.alike(name)
 
     def buffers(self) -> Arrays:
         """Buffers that cross (running statistics) as they are now."""
@@ -102,6 +193,10 @@ class Side(Protocol):
 
     def hyperparameters(self) -> Arrays:
         """Name -> [learning rate, weight decay] of its next update."""
+        if not self.alignment.scope.rates:
+            return {}
+        rates, decays = self.train_step.learning_rates(), self.train_step.weight_decays()
+        return {name: np.array([rates[name], decays[name]]) for name in rates}
 
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule."""
@@ -115,28 +210,61 @@ class Side(Protocol):
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
 
+    def clipped(self, grads: Arrays) -> Arrays:
+        """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
+
+    def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
+        """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty where a step of the
+        user's own does not say."""
+
+    def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """A batch as the framework holds it: every input, and the labels."""
+
+    def next_draws(self) -> Draws:
+        """The numbers for the step to come."""
+        return Draws(self.train_step.steps + 1)
+
 
 def record_data(batches: Sequence[Batch], writer: TraceWriter) -> None:
     """The batch of each step, before and after mixing."""
     for i, batch in enumerate(batches, 1):
-        writer.add("data", f"step{i}", "images", batch.images)
-        writer.add("data", f"step{i}", "labels", batch.labels)
+        writer.add("data", Part.of_step(i), "images", batch.images)
+        writer.add("data", Part.of_step(i), "labels", batch.labels)
         if batch.mixed is not None and batch.soft is not None:
-            writer.add("data", f"step{i}", "mixed images", batch.mixed)
-            writer.add("data", f"step{i}", "soft targets", batch.soft)
+            writer.add("data", Part.of_step(i), "mixed images", batch.mixed)
+            writer.add("data", Part.of_step(i), "soft targets", batch.soft)
 
 
-def record_given(step: int, inputs: Sequence[np.ndarray], labels: np.ndarray, writer: TraceWriter) -> None:
-    """The batch of a step, from a file of the user's, as the framework holds it."""
-    for k, array in enumerate(inputs):
-        writer.add("data", f"step{step}", f"images{f'.{k}' if k else ''}", array)
-    writer.add("data", f"step{step}", "labels", labels)
+def record_given(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
+    """The batch of each step, from a file of the user's, as the framework holds it."""
+    for step, given in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
+        images, labels = side.batch(*given)
+        for k, array in enumerate(images):
+            writer.add("data", Part.of_step(step), f"images{f'.{k}' if k else ''}", array)
+        writer.add("data", Part.of_step(step), "labels", labels)
 
 
 def record_start(side: Side, writer: TraceWriter) -> None:
     """The weights and buffers as the framework holds them, with digests: they have to be equal to the bit."""
     for name, array in {**side.parameters(), **side.buffers()}.items():
         writer.add("init", "values", name, array, digest=True)
+
+
+PER_SEED = 4096  # values kept of a tensor for each seed
+FIRST_SEED = 1000
+
+
+def add_initial_values(writer: TraceWriter, seeds: int, draw: Callable[[int], Mapping[str, np.ndarray]]) -> None:
+    """Record, for each parameter, values pooled over `seeds` newly drawn models."""
+    pooled: dict[str, list[np.ndarray]] = {}
+    for seed in range(FIRST_SEED, FIRST_SEED + seeds):
+        for name, values in draw(seed).items():
+            flat = values.reshape(-1)
+            if flat.size > PER_SEED:
+                flat = flat[sample_positions(flat.size, PER_SEED)]
+            pooled.setdefault(name, []).append(flat.copy())
+    for name, parts in pooled.items():
+        writer.add("init", DISTRIBUTION, name, np.concatenate(parts), whole=True)
 
 
 def record_evaluation(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
@@ -179,9 +307,10 @@ def record_steps(
         result = side.step(images, labels, _step_outputs(writer, i) if sides else None)
         if sides:
             writer.flush("forward", "train")
-            writer.flush(SIDES_STAGE, f"step{i}")
+            writer.flush(SIDES_STAGE, Part.of_step(i))
         # what a later step computes is what the updates before it led to
-        stage, part = ("loss", "step1") if i == 1 else ("update", f"step{i} loss")
+        stage: RecordedStage = "loss" if i == 1 else "update"
+        part = Part.of_step(i, "" if i == 1 else "loss")
         writer.add(stage, part, "logits", result.logits)
         writer.add(stage, part, "loss", result.loss)
         _loss_scaling(side, writer, i, result)
@@ -196,20 +325,20 @@ def record_steps(
             if result.image_grad is not None:
                 writer.add("gradients", "images", "images", result.image_grad)
         if updates and (updated or last):
-            _update(side, writer, f"step{i}", start)
+            _update(side, writer, Part.of_step(i), start)
             start = {}  # what a step changed is judged beside what it began with
         del result  # or its gradients last until the next step's are there
         if not updates and (first or not gradients):
             break
     for name, pairs in rates.items():
-        writer.add("update", "learning rate and weight decay", name, np.stack(pairs))
+        writer.add("update", RATES, name, np.stack(pairs))
 
 
 def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     """The loss on given logits, and the optimizer on given gradients, from the starting weights."""
     if inputs.scope.given_logits and writer.wants("loss"):
         shape = inputs.logits or (len(inputs.labels[0]), inputs.classes)
-        value, gradient = side.loss(injected_values.logits(*shape), inputs.labels[0])
+        value, gradient = side.loss(given_logits(*shape), inputs.labels[0])
         writer.add("loss", "given logits", "loss", value)
         writer.add("loss", "given logits", "logits.grad", gradient)
     if not writer.wants("update"):
@@ -217,22 +346,20 @@ def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     side.restart()
     start = {name: kept(array) for name, array in side.parameters().items()}
     shapes = {name: array.shape for name, array in start.items() if side.alike(name)}
-    for i in range(injected_values.STEPS):
-        side.apply(injected_values.Gradients(shapes, i))
-    _update(side, writer, "given gradients", start, given=True)
+    for i in range(GIVEN_STEPS):
+        side.apply(GivenGradients(shapes, i))
+    _update(side, writer, GIVEN_GRADIENTS, start, given=True)
     if not side.ema():
         return
     # a moving average of weights that hardly move says little: here they jump
     side.restart()
     start = {name: array.copy() for name, array in side.ema().items()}
-    for i in range(1, injected_values.STEPS + 1):
-        side.average(
-            {name: injected_values.weights(name, array.shape, i) for name, array in side.parameters().items()}, i
-        )
+    for i in range(1, GIVEN_STEPS + 1):
+        side.average({name: given_weights(name, array.shape, i) for name, array in side.parameters().items()}, i)
     for name, array in side.ema().items():
         if name in side.parameters() and side.alike(name):
-            writer.add("update", "given weights ema", name, change(array, start[name]))
-    writer.flush("update", "given weights")
+            writer.add("update", GIVEN_WEIGHTS, name, change(array, start[name]))
+    writer.flush("update", GIVEN_WEIGHTS)
 
 
 def add_output(writer: TraceWriter, part: str, leaf: LeafOutput) -> None:
@@ -246,7 +373,7 @@ def _step_outputs(writer: TraceWriter, step: int) -> Seen:
             add_output(writer, "train", leaf)
         side = choice(leaf.module, leaf.output, leaf.input) if leaf.made is None else leaf.made
         if side is not None:
-            writer.add(SIDES_STAGE, f"step{step}", leaf.name, side, leaf.call, module=leaf.module, whole=True)
+            writer.add(SIDES_STAGE, Part.of_step(step), leaf.name, side, leaf.call, module=leaf.module, whole=True)
 
     return seen
 
@@ -267,7 +394,7 @@ def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, given: bo
             writer.add("update", part, name, change(array, start[name]))
     if not given:
         for name, array in side.buffers().items():
-            writer.add("update", f"{part} buffers", name, change(array, start[name]))
+            writer.add("update", f"{part} {BUFFERS}", name, change(array, start[name]))
     for key, arrays in side.optimizer_state().items():
         for name, array in arrays.items():
             if not given or side.alike(name):
@@ -285,20 +412,7 @@ WHOLE = 3.0  # the norm at which every gradient is compared, besides all gradien
 OVERFLOWS = (0.0, 0.0, np.inf, 0.0, 0.0, np.nan, 0.0, -np.inf, np.inf, 0.0)
 
 
-class StepSide(Side, Protocol):
-    """A side whose step can be taken apart."""
-
-    recipe: Recipe
-
-    def clipped(self, grads: Arrays) -> Arrays:
-        """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
-
-    def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
-        """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty where a step of the
-        user's own does not say."""
-
-
-def record_parts(side: StepSide, writer: TraceWriter) -> None:
+def record_parts(side: Side, writer: TraceWriter) -> None:
     """Record those parts that the recipe has and the writer wants, from the starting weights; the weights move."""
     recipe = side.recipe
     if not any(side.alike(name) for name in side.parameters()):
@@ -318,20 +432,20 @@ def record_parts(side: StepSide, writer: TraceWriter) -> None:
 
 def _given(side: Side, step: int) -> dict[str, np.ndarray]:
     given = {name: array.shape for name, array in side.parameters().items() if side.alike(name)}
-    return {name: injected_values.gradient(name, shape, step) for name, shape in given.items()}
+    return {name: given_gradient(name, shape, step) for name, shape in given.items()}
 
 
-def _accumulation(side: StepSide, writer: TraceWriter, parts: int) -> None:
+def _accumulation(side: Side, writer: TraceWriter, parts: int) -> None:
     """Every step takes micro-batches of its own: what a sum keeps of the step before shows in the last one."""
     found: Arrays = {}
-    for step in range(injected_values.STEPS):
+    for step in range(GIVEN_STEPS):
         found = side.accumulated([_given(side, step * parts + part) for part in range(parts)])
     for name in reversed(list(found)):
         writer.add("gradients", "given micro-batches", name, found[name])
     writer.flush("gradients", "given micro-batches")
 
 
-def _clipping(side: StepSide, writer: TraceWriter, max_norm: float) -> None:
+def _clipping(side: Side, writer: TraceWriter, max_norm: float) -> None:
     for step, factor in enumerate(NORMS):
         grads = _given(side, step)
         norm = np.sqrt(sum(float(np.square(grad, dtype=np.float64).sum()) for grad in grads.values()))
@@ -346,7 +460,7 @@ def _clipping(side: StepSide, writer: TraceWriter, max_norm: float) -> None:
     writer.flush("update", "given norms")
 
 
-def _overflows(side: StepSide, writer: TraceWriter) -> None:
+def _overflows(side: Side, writer: TraceWriter) -> None:
     """Steps of given gradients, some of which are not finite: the scale after each, and the weights after all."""
     start = {name: array.copy() for name, array in side.parameters().items()}
     for step, wrong in enumerate(OVERFLOWS, 1):
@@ -356,8 +470,8 @@ def _overflows(side: StepSide, writer: TraceWriter) -> None:
             last[-1] = wrong
         side.apply(grads)
         for name, value in side.loss_scaling().items():
-            writer.add("update", "given overflows scale", f"step{step} {name}", value)
+            writer.add("update", f"{GIVEN_OVERFLOWS} scale", f"step{step} {name}", value)
     for name, array in side.parameters().items():
         if side.alike(name):
-            writer.add("update", "given overflows", name, change(array, start[name]))
-    writer.flush("update", "given overflows")
+            writer.add("update", GIVEN_OVERFLOWS, name, change(array, start[name]))
+    writer.flush("update", GIVEN_OVERFLOWS)

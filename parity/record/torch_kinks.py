@@ -23,7 +23,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from ..trace import SIDES_STAGE, Trace
+from ..trace import SIDES_STAGE, Part, Trace
 from .kinks import KINKS, POOLED, function_name, is_function
 
 # Share of the tensor's root mean square below which a choice is rounding's. Rounding was measured at 1e-6 to 1e-5 of
@@ -59,13 +59,9 @@ class KinkSides:
     _calls: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, trace: Trace, step: int, half: bool = False) -> KinkSides:
-        """The choices made in one step of a recorded trace; `half`: in half precision."""
-        return cls.of_part(trace, f"step{step}", half)
-
-    @classmethod
-    def of_part(cls, trace: Trace, part: str, half: bool = False) -> KinkSides:
-        """The choices recorded as one part of a trace; `half`: in half precision."""
+    def of(cls, trace: Trace, part: Part, half: bool = False) -> KinkSides:
+        """The choices recorded as one part of a trace: of a step, or of a call of a module that ran alone; `half`: in
+        half precision."""
         entries = trace.select(SIDES_STAGE, part)
         choices = {(e.name, e.call): trace.array(e.key).reshape(e.shape) for e in entries}
         return cls(choices, HALF_TOLERANCE if half else TOLERANCE)

@@ -30,8 +30,7 @@ from . import resume
 from .batches import Images
 from .kinks import BY_INPUT
 from .randomness import Draws
-from .recorder import Arrays, LeafOutput, Seen, StepArrays
-from .step_starts import StepStart
+from .recorder import Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
 from .torch_kinks import KinkSides, taking
 from .torch_precision import in_layout, model_in_layout
 from .torch_randomness import fixed
@@ -144,7 +143,7 @@ def _average(document: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     return {short(name): value for name, value in held.items() if isinstance(value, torch.Tensor)}
 
 
-class TorchSide:
+class TorchSide(Side):
     """A torch model in one precision, at the starting weights, with the step that the recipe describes.
 
     model: float32, never changed. variant: 0 is the step as it stands; an odd variant runs it in
@@ -211,10 +210,6 @@ class TorchSide:
         """Trainable parameters as they are now."""
         return self._crossing({name: _numpy(p) for name, p in self.model.named_parameters() if p.requires_grad})
 
-    def alike(self, name: str) -> bool:
-        """Whether both frameworks train this parameter, in one shape."""
-        return self.alignment.alike(name)
-
     def buffers(self) -> Arrays:
         """Buffers that have a counterpart in MindSpore; the mapping table drops the others (num_batches_tracked)."""
         dropped = dropped_state(self.model)
@@ -232,7 +227,7 @@ class TorchSide:
         """A forward pass in training mode, micro-batch by micro-batch as the step takes it; the running statistics
         move."""
         self.model.train()
-        with torch.no_grad(), self._fixed(self._next_draws()), self._leaves(seen):
+        with torch.no_grad(), self._fixed(self.next_draws()), self._leaves(seen):
             for part in chunks(self.inputs(images), self.recipe.accumulate):
                 forward(self.recipe, self.model, part)
 
@@ -241,7 +236,7 @@ class TorchSide:
         inputs, y = self.inputs(images), self._labels(labels)
         x: Any = inputs if len(inputs) > 1 else inputs[0]
         with ExitStack() as watching:
-            watching.enter_context(self._fixed(self._next_draws()))
+            watching.enter_context(self._fixed(self.next_draws()))
             if seen is not None:
                 watching.enter_context(self._leaves(seen))
             if self.sides:
@@ -284,17 +279,10 @@ class TorchSide:
         state = self.train_step.optimizer_state()
         return {key: {n: _numpy(t) for n, t in state[key].items()} for key in state if key in crossing}
 
-    def hyperparameters(self) -> Arrays:
-        """Name -> [learning rate, weight decay] of its next update."""
-        if not self.alignment.scope.rates:
-            return {}
-        rates, decays = self.train_step.learning_rates(), self.train_step.weight_decays()
-        return {name: np.array([rates[name], decays[name]]) for name in rates}
-
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
         self.train_step.optimizer.zero_grad(set_to_none=True)  # those of the step before are in the way
-        with fixed(self.model, self._next_draws(), self.shared):  # there are optimizers that add noise
+        with fixed(self.model, self.next_draws(), self.shared):  # there are optimizers that add noise
             self.train_step.apply({name: torch.from_numpy(grad).to(self.dtype) for name, grad in grads.items()})
         self.train_step.end_epoch()
 
@@ -313,13 +301,10 @@ class TorchSide:
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
         x = torch.from_numpy(logits).to(self.dtype).requires_grad_()
-        with fixed(self.model, self._next_draws(), self.shared):
+        with fixed(self.model, self.next_draws(), self.shared):
             value = self.train_step.loss_function(x, self._labels(labels))
         (gradient,) = torch.autograd.grad(value.sum(), x)
         return _numpy(value), _numpy(gradient)
-
-    def _next_draws(self) -> Draws:
-        return Draws(self.train_step.steps + 1)
 
     def _fixed(self, draws: Draws) -> AbstractContextManager[Draws]:
         """Draw these, and keep what was drawn."""
@@ -329,6 +314,10 @@ class TorchSide:
     def inputs(self, images: Images) -> tuple[torch.Tensor, ...]:
         """The model's arguments: floating ones in this side's dtype and layout, whole numbers as they are."""
         return tuple(self._input(array) for array in (images if isinstance(images, tuple) else (images,)))
+
+    def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
+        """A batch as this framework holds it."""
+        return [x.numpy() for x in self.inputs(images)], labels
 
     def _input(self, array: np.ndarray) -> torch.Tensor:
         if array.dtype.kind != "f":

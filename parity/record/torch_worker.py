@@ -25,6 +25,8 @@ from torch import nn
 from ...errors import BadCheckpoint
 from ...migrate.checkpoint.formats.registry import check_before_torch
 from ...training.data import torch_pipeline
+from ...training.data.random_draws import Key, Mix
+from ...training.data.sample import Sample
 from ...training.models import torch_models
 from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm
@@ -34,13 +36,15 @@ from .. import compared_draws
 from ..align.alignment import Lack, read_alignment
 from ..align.torch_user_model import begin, build, replay_loss, tensors, write_start
 from ..align.user_model import Paired
-from ..initial_distributions import add_initial_values
 from ..job import ParityJob, batch_file, recipe_of
 from ..replay.torch_replay import record_step, replay
 from ..run_folder import MINDSPORE, MINDSPORE_REPLAY, TORCH32, WEIGHTS, matched
-from ..trace import Trace, TraceWriter
-from .batches import Batch, Images, Inputs, classes, step_keys, step_mix, step_samples, targets, write_inputs
+from ..trace import Part, Trace, TraceWriter
+from . import batches
+from .batches import Batch, Images, Inputs, targets, write_inputs
 from .recorder import (
+    StepStarts,
+    add_initial_values,
     add_output,
     record_data,
     record_evaluation,
@@ -50,7 +54,6 @@ from .recorder import (
     record_start,
     record_steps,
 )
-from .step_starts import StepStarts
 from .torch_kinks import KinkSides
 from .torch_precision import precisions, shortening, try_layouts
 from .torch_runner import TorchSide, continued_from
@@ -142,7 +145,7 @@ def record_replayed(options: ParityJob, model: nn.Module) -> None:
     progress("torch: waiting for MindSpore's modules", State.WAITING)
     wait_for(options.folder / MINDSPORE_REPLAY / "trace.json")
     runs = shortening(precisions(model), options.precision)
-    replay(options.folder, model, runs, partial(about, options.recipe), options.sample, progress, options.narrowing)
+    replay(options.folder, model, runs, partial(about, options.recipe), options.sample, options.narrowing)
 
 
 def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | None]:
@@ -202,7 +205,10 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
     decisions: list[bool] = []
     start = continued_from(options)
     for name, dtype, variant in shortening(precisions(model), options.precision):
-        sides = [KinkSides.of(taken, step, half) if taken else KinkSides({}) for step in range(1, options.steps + 1)]
+        sides = [
+            KinkSides.of(taken, Part.of_step(step), half) if taken else KinkSides({})
+            for step in range(1, options.steps + 1)
+        ]
         side = TorchSide(recipe, model, dtype, variant, paired, start)
         side.sides = list(sides)
         side.train_step.decisions = list(decisions)
@@ -240,8 +246,7 @@ def record_alone(options: ParityJob, side: TorchSide, inputs: Inputs, writer: Tr
 def record_batches(options: ParityJob, side: TorchSide, inputs: Inputs, writer: TraceWriter) -> None:
     """The batch of each step: as the user's file has it, or as torchvision makes it in this side's precision."""
     if batch_file(options) is not None:
-        for step, (images, labels) in enumerate(zip(inputs.images, inputs.labels, strict=True), 1):
-            record_given(step, [x.numpy() for x in side.inputs(images)], labels, writer)
+        record_given(side, inputs, writer)
     else:
         with exact_transforms(side.dtype):
             record_data(data_batches(recipe_of(options, inputs.classes), options.steps), writer)
@@ -249,25 +254,23 @@ def record_batches(options: ParityJob, side: TorchSide, inputs: Inputs, writer: 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
     """The batch of each step through torchvision, and mixed where the recipe says so; in torch's default dtype."""
-    batches = []
-    for step, samples in enumerate(step_samples(recipe, steps)):
-        images, labels = torch_pipeline.batch(samples, recipe.data.transforms, step_keys(recipe, step))
-        mix = step_mix(recipe, step, images.shape)
-        if mix is None or recipe.mixup is None:
-            batches.append(Batch(images, labels))
-            continue
-        mixed = torch_pipeline.mix_images(torch.from_numpy(images), mix)
-        smoothing, dtype = recipe.mixup.label_smoothing, torch.get_default_dtype()
-        soft = torch_pipeline.soft_targets(torch.from_numpy(labels), mix, classes(recipe), smoothing, dtype)
-        batches.append(Batch(images, labels, mixed.numpy(), soft.numpy()))
-    return batches
+    smoothing, dtype = 0.0 if recipe.mixup is None else recipe.mixup.label_smoothing, torch.get_default_dtype()
+
+    def mixed(images: np.ndarray, labels: np.ndarray, mix: Mix) -> tuple[np.ndarray, np.ndarray]:
+        soft = torch_pipeline.soft_targets(torch.from_numpy(labels), mix, batches.classes(recipe), smoothing, dtype)
+        return torch_pipeline.mix_images(torch.from_numpy(images), mix).numpy(), soft.numpy()
+
+    def load(samples: list[Sample], keys: list[Key]) -> tuple[np.ndarray, np.ndarray]:
+        return torch_pipeline.batch(samples, recipe.data.transforms, keys)
+
+    return batches.data_batches(recipe, steps, load, mixed)
 
 
-def fed(recipe: Recipe, batches: list[Batch]) -> Inputs:
+def fed(recipe: Recipe, made: list[Batch]) -> Inputs:
     """What all sides' steps are fed: the batches as they leave the mixing."""
-    images: list[Images] = [batch.images if batch.mixed is None else batch.mixed for batch in batches]
-    labels = [targets(recipe, batch.labels) if batch.soft is None else batch.soft for batch in batches]
-    return Inputs(images, labels, classes(recipe))
+    images: list[Images] = [batch.images if batch.mixed is None else batch.mixed for batch in made]
+    labels = [targets(recipe, batch.labels) if batch.soft is None else batch.soft for batch in made]
+    return Inputs(images, labels, batches.classes(recipe))
 
 
 def about(recipe: Recipe, dtype: torch.dtype) -> dict[str, object]:

@@ -21,22 +21,23 @@ from mindspore import dtype as mstype
 from ...mappings import table
 from ...mappings.verb_registry import SHAPES
 from ...training.models.mindspore_models import Canonical
-from ..narrowing import WHOLE, Narrowing
+from ...workers.worker import progress
+from ..align.model_structure import flat
+from ..options import WHOLE, Narrowing
 from ..record.kinks import BY_INPUT, KINKED, POOLED, choice
-from ..record.mindspore_kinks import function_choices
 from ..record.mindspore_randomness import fixed
+from ..record.mindspore_runner import function_choices
 from ..record.randomness import Draws
 from ..run_folder import MINDSPORE_REPLAY
-from ..trace import ALONE, SIDES_STAGE, TraceWriter
+from ..trace import ALONE, SIDES_STAGE, WIRING, Part, TraceWriter
 from .module_calls import (
     FOLDER,
     NOT_ASKED,
-    WIRING,
     Call,
+    Computed,
     Outcome,
     Recording,
     Stored,
-    flat,
     label,
     one_line,
     rebuilt,
@@ -71,7 +72,7 @@ class Alone:
         self.trouble = ""  # why the last run has no gradients
         self.sides: list[tuple[str, int, np.ndarray]] = []  # of the last run: name in the module, call, choices
 
-    def run(self, call: Call) -> list[tuple[str, str, np.ndarray]]:
+    def run(self, call: Call) -> list[Computed]:
         """(stage, tensor name, array) of everything that one call gives: outputs, gradients, changes of buffers.
 
         Raises CannotRun, and whatever MindSpore does.
@@ -92,8 +93,8 @@ class Alone:
             now = {**given, **{stored.file: value for stored, value in zip(by, values, strict=True)}}
             try:
                 args, kwargs = arguments(cell.construct, call, now)
-                outputs[:] = tensors(cell(*args, **kwargs))
-                if [tuple(out.shape) for out in outputs] != [stored.shape for stored in flat(call.output)]:
+                outputs[:] = flat(cell(*args, **kwargs), Tensor)
+                if [tuple(out.shape) for out in outputs] != [stored.shape for stored in flat(call.output, Stored)]:
                     theirs = ", ".join(str(list(out.shape)) for out in outputs) or "nothing"
                     raise OtherOutputs(f"no gradients: its output is {theirs}, which torch's gradients do not fit")
             except Exception as error:
@@ -119,7 +120,7 @@ class Alone:
             raise raised[0]
         if raised:
             self.trouble, grads = str(raised[0]), ((), ())
-        found = [("forward", tensor_name("output", i), as_array(out)) for i, out in enumerate(outputs)]
+        found: list[Computed] = [("forward", tensor_name("output", i), as_array(out)) for i, out in enumerate(outputs)]
         places = {stored.file: i for i, stored in enumerate(call.inputs)}
         names = [*parameters, *(tensor_name("input", places[stored.file]) for stored in by)]
         found += [
@@ -144,8 +145,8 @@ class Alone:
         full = {name: f"{path}.{name}" if path else name for name in names}
         return {name: self.held[long].parameter for name, long in full.items() if self._trains.get(long)}
 
-    def _changes(self, path: str, buffers: Sequence[str]) -> list[tuple[str, str, np.ndarray]]:
-        found = []
+    def _changes(self, path: str, buffers: Sequence[str]) -> list[Computed]:
+        found: list[Computed] = []
         for name in buffers:
             full = f"{path}.{name}" if path else name
             if full in self.held:
@@ -229,14 +230,6 @@ def _binds(signature: inspect.Signature, args: Sequence[Any], kwargs: Mapping[st
     return True
 
 
-def tensors(value: object) -> list[Tensor]:
-    """Every tensor in a nest of tuples, lists and dicts, in order."""
-    if isinstance(value, Tensor):
-        return [value]
-    nested = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [tensor for each in nested for tensor in tensors(each)]
-
-
 def as_array(tensor: Tensor) -> np.ndarray:
     """The tensor for a trace: whole numbers as int64, whatever the framework counts in; waits for the device, so that
     what went wrong is raised here."""
@@ -255,7 +248,6 @@ def replay(
     narrowing: Narrowing = WHOLE,
     names: Mapping[str, str] | None = None,
     sample: int | None = None,
-    progress: Callable[[str], None] = lambda what: None,
 ) -> None:
     """Record the mindspore-replay trace in `folder`, which has torch's recording.
 
@@ -295,7 +287,7 @@ def replay(
             outcome.errors[call.label] = runner.trouble
         for stage, tensor, array in found:
             writer.add(stage, ALONE, f"{call.label} {tensor}", array, module=kind)
-        part = f"{ALONE} {call.path}#{call.number}"
+        part = Part.of_call(call.path, call.number)
         for name, number, choices in runner.sides:
             writer.add(SIDES_STAGE, part, name, choices, number, whole=True)
         writer.flush(SIDES_STAGE, part)
@@ -323,8 +315,8 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: D
         if not outcome.asked(call.label, call.caller if what == "input" else None):
             return
         # tensors that it gets besides torch's are no business of its surroundings' wiring
-        expected = len(flat((call.args, call.kwargs))) if what == "input" else None
-        for i, tensor in enumerate(tensors(values)[:expected]):
+        expected = len(flat((call.args, call.kwargs), Stored)) if what == "input" else None
+        for i, tensor in enumerate(flat(values, Tensor)[:expected]):
             kind = recording.modules[call.path].kind
             writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
 
@@ -343,7 +335,7 @@ def record_wiring(runner: Alone, outcome: Outcome, writer: TraceWriter, draws: D
             except Exception as error:
                 outcome.errors.setdefault(call.label, f"MindSpore raised {one_line(error)}")
                 return rebuilt(call.output, runner.tensor)
-            return _replaced(output, [runner.tensor(stored) for stored in flat(call.output)])
+            return _replaced(output, [runner.tensor(stored) for stored in flat(call.output, Stored)])
 
         return construct
 
@@ -371,7 +363,7 @@ def _torch_arguments(runner: Alone, construct: Callable[..., Any], call: Call) -
 
 def _replaced(output: Any, by: list[Tensor]) -> Any:
     """The output with its tensors replaced in order; as it is where it has another number of them."""
-    if len(tensors(output)) != len(by):
+    if len(flat(output, Tensor)) != len(by):
         return output
     waiting = iter(by)
 
@@ -420,5 +412,5 @@ def _forward(runner: Alone) -> None:
         cell.set_train(True)
         given = {stored.file: runner.tensor(stored) for stored in root.inputs}
         args, kwargs = arguments(cell.construct, root, given)
-        for tensor in tensors(cell(*args, **kwargs)):
+        for tensor in flat(cell(*args, **kwargs), Tensor):
             as_array(tensor)

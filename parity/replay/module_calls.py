@@ -14,7 +14,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,16 +22,19 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadTrace
-from ...input_files import open_regular, read_json
+from ...input_files import open_regular, read_json, typed
 from ...printable import quoted
-from ..narrowing import MODEL
+from ..align.model_structure import flat
+from ..options import MODEL, Stage
 from ..record.array_files import read_npy
 from ..trace import Trace
 
 FOLDER = "replay"
 FILE = "replay.json"
 FORMAT = 1
-WIRING = "wiring"  # the part of the pass in which every module's output is replaced by the recorded one
+
+
+Computed = tuple[Stage, str, np.ndarray]  # what a call gave: stage, tensor name and value
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,12 @@ class Call:
     @property
     def inputs(self) -> list[Stored]:
         """Every tensor of the arguments, each once, in the order of the call."""
-        return list({stored.file: stored for stored in flat((self.args, self.kwargs))}.values())
+        return list({stored.file: stored for stored in flat((self.args, self.kwargs), Stored)}.values())
 
     @property
     def unsupported(self) -> str:
         """The class of an argument that cannot be kept, or nothing."""
-        return next((each.what for each in leaves((self.args, self.kwargs)) if isinstance(each, Unsupported)), "")
+        return next((each.what for each in flat((self.args, self.kwargs), Unsupported)), "")
 
 
 def label(path: str, number: int) -> str:
@@ -148,7 +151,7 @@ class Recording:
             document = read_json(path)
             if document.get("format") != FORMAT:
                 raise BadTrace(f"{path}: replay format {quoted(document.get('format'))}; this msmigrate reads {FORMAT}")
-            modules = {str(fields["path"]): _module(fields) for fields in document.pop("modules")}
+            modules = {module.path: module for module in typed(list[Module], document.pop("modules"))}
             calls = {call.label: call for call in (_call(fields, modules) for fields in document.pop("calls"))}
         except (FileNotFoundError, NotADirectoryError):
             raise BadTrace(f"{folder}: no {FILE}; the recording did not finish, or there is none") from None
@@ -189,14 +192,6 @@ def relative(path: str, to: str) -> str | None:
     return path[len(to) + 1 :] if path.startswith(f"{to}.") else None
 
 
-def _module(fields: Any) -> Module:
-    texts = [fields["path"], fields["kind"], *fields["children"], *fields["parameters"], *fields["buffers"]]
-    if not all(type(text) is str for text in texts):
-        raise ValueError(f"{str(fields)[:200]} is no module")
-    nested = (tuple(fields[key]) for key in ("children", "parameters", "buffers"))
-    return Module(fields["path"], fields["kind"], *nested)
-
-
 def _call(fields: Any, modules: dict[str, Module]) -> Call:
     call = Call(**{key: decoded(value) for key, value in fields.items()})
     if type(call.number) is not int or call.number < 0 or not (call.caller is None or type(call.caller) is str):
@@ -232,14 +227,10 @@ class Outcome:
     @classmethod
     def of(cls, trace: Trace) -> Outcome:
         """What a trace says. Raises BadTrace for nonsense."""
-        found = trace.about.get(KEY)
-        if (
-            not isinstance(found, dict)
-            or set(found) != set(cls.__dataclass_fields__)
-            or not all(map(_texts, found.values()))
-        ):
-            raise BadTrace(f"{trace.folder / 'trace.json'}: does not say which modules were replayed")
-        return cls(**found)
+        try:
+            return typed(cls, trace.about[KEY])
+        except (KeyError, ValueError):
+            raise BadTrace(f"{trace.folder / 'trace.json'}: does not say which modules were replayed") from None
 
     def asked(self, *labels: str | None) -> bool:
         """Whether any of these calls is of a module that was to be replayed."""
@@ -252,20 +243,16 @@ class Outcome:
 
 def failed(trace: Trace) -> dict[str, str]:
     """What a torch replay could not run, by label. Raises BadTrace for nonsense."""
-    found = trace.about.get(FAILED)
-    if not _texts(found):
-        raise BadTrace(f"{trace.folder / 'trace.json'}: does not say which modules failed alone")
-    return dict(found) if isinstance(found, dict) else {}
+    try:
+        return typed(dict[str, str], trace.about[FAILED])
+    except (KeyError, ValueError):
+        raise BadTrace(f"{trace.folder / 'trace.json'}: does not say which modules failed alone") from None
 
 
 def one_line(error: Exception) -> str:
     """An exception as one line: its class and what it says before any C++ call stack."""
     said = " ".join(str(error).split("----")[0].split())
     return f"{type(error).__name__}: {said}"[:LONGEST]
-
-
-def _texts(found: Any) -> bool:
-    return isinstance(found, dict) and all(type(text) is str for pair in found.items() for text in pair)
 
 
 _DIGEST = re.compile(r"[0-9a-f]{32}")
@@ -297,23 +284,6 @@ class Unsupported:
 
 
 Value = Any  # Stored | Unsupported | None | bool | int | float | str | list, tuple or dict of these
-
-
-def leaves(value: Value) -> Iterator[Value]:
-    """Everything in a nest that is no nest itself, in order."""
-    if isinstance(value, (list, tuple)):
-        for each in value:
-            yield from leaves(each)
-    elif isinstance(value, dict):
-        for each in value.values():
-            yield from leaves(each)
-    else:
-        yield value
-
-
-def flat(value: Value) -> list[Stored]:
-    """Every stored tensor in a nest, in order."""
-    return [each for each in leaves(value) if isinstance(each, Stored)]
 
 
 def rebuilt(value: Value, tensor: Callable[[Stored], Any]) -> Any:

@@ -19,19 +19,21 @@ import numpy as np
 import torch
 from torch import nn
 
-from ..narrowing import WHOLE, Narrowing
+from ...workers.worker import progress
+from ..align.model_structure import flat
+from ..options import WHOLE, Narrowing
 from ..record.randomness import Draws
 from ..record.torch_kinks import KinkSides, taking
-from ..record.torch_precision import in_layout, model_in_layout
+from ..record.torch_precision import Precision, in_layout, model_in_layout
 from ..record.torch_randomness import fixed
 from ..record.torch_runner import dropped_state
 from ..run_folder import MINDSPORE_REPLAY, replayed
-from ..trace import ALONE, Trace, TraceWriter
+from ..trace import ALONE, WIRING, Part, Trace, TraceWriter
 from .module_calls import (
     FAILED,
     FOLDER,
-    WIRING,
     Call,
+    Computed,
     Module,
     Outcome,
     Recording,
@@ -59,7 +61,7 @@ class Alone:
         self.modules = dict(self.model.named_modules())
         self._start = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
 
-    def run(self, call: Call, sides: KinkSides | None = None) -> list[tuple[str, str, np.ndarray]]:
+    def run(self, call: Call, sides: KinkSides | None = None) -> list[Computed]:
         """(stage, tensor name, array) of everything that one call gives: outputs, gradients, changes of buffers.
 
         A gradient that does not reach a parameter or an input is zero, as MindSpore has it.
@@ -73,8 +75,10 @@ class Alone:
                 *rebuilt(call.args, lambda stored: passed[stored.file]),
                 **rebuilt(call.kwargs, lambda stored: passed[stored.file]),
             )
-        outputs = tensors(output)
-        found = [("forward", tensor_name("output", i), as_array(each)) for i, each in enumerate(outputs)]
+        outputs = flat(output, torch.Tensor)
+        found: list[Computed] = [
+            ("forward", tensor_name("output", i), as_array(each)) for i, each in enumerate(outputs)
+        ]
         found += self._gradients(call, module, given, outputs)
         for name in self.recording.modules[call.path].buffers:
             start = self._start[f"{call.path}.{name}" if call.path else name]
@@ -84,7 +88,7 @@ class Alone:
 
     def _gradients(
         self, call: Call, module: nn.Module, given: dict[str, torch.Tensor], outputs: list[torch.Tensor]
-    ) -> list[tuple[str, str, np.ndarray]]:
+    ) -> list[Computed]:
         pairs = [(out, g) for out, g in zip(outputs, call.gradients, strict=False) if g is not None]
         if not pairs:
             return []
@@ -113,14 +117,6 @@ class Alone:
         with torch.no_grad():
             for name, buffer in self.model.named_buffers():
                 buffer.copy_(self._start[name])
-
-
-def tensors(value: object) -> list[torch.Tensor]:
-    """Every tensor in a nest of tuples, lists and dicts, in order."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    nested = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
-    return [tensor for each in nested for tensor in tensors(each)]
 
 
 def as_array(tensor: torch.Tensor) -> np.ndarray:
@@ -260,7 +256,6 @@ def _tree(model: nn.Module, crossing: Container[str] | None) -> list[Module]:
     return modules
 
 
-Precision = tuple[str, torch.dtype, int]  # trace name, dtype, an odd variant is channels_last
 About = Callable[[torch.dtype], dict[str, object]]
 
 
@@ -302,7 +297,6 @@ def replay(
     precisions: Iterable[Precision],
     about: About,
     sample: int | None = None,
-    progress: Callable[[str], None] = lambda what: None,
     narrowing: Narrowing = WHOLE,
 ) -> None:
     """Record the torch-*-replay traces in `folder`, which has the recording and MindSpore's replay.
@@ -323,7 +317,7 @@ def replay(
                 continue
             try:
                 with fixed(runner.model, Draws(1), theirs.cells):
-                    found = runner.run(call, KinkSides.of_part(mindspore, f"{ALONE} {call.path}#{call.number}"))
+                    found = runner.run(call, KinkSides.of(mindspore, Part.of_call(call.path, call.number)))
             except Exception as error:  # the other modules are worth their verdicts
                 failed[call.label] = one_line(error)
                 continue
@@ -345,7 +339,7 @@ def record_wiring(runner: Alone, theirs: Outcome, writer: TraceWriter) -> None:
     def seen(call: Call, what: str, values: Any) -> None:
         if not theirs.asked(call.label, call.caller if what == "input" else None):
             return
-        for i, tensor in enumerate(tensors(values)):
+        for i, tensor in enumerate(flat(values, torch.Tensor)):
             kind = recording.modules[call.path].kind
             writer.add("forward", WIRING, f"{call.label} {tensor_name(what, i)}", as_array(tensor), module=kind)
 

@@ -17,7 +17,7 @@ from ... import __version__
 from ...atomic_files import write_whole
 from ...errors import MsmigrateError
 from ...input_files import read_text
-from ...parity.narrowing import STAGES
+from ...parity.options import STAGES
 from ...parity.result import Finding, ModuleVerdict, Report, StageSummary
 from ...parity.verdict import RATIO, Verdict
 from ...training.recipe import reader

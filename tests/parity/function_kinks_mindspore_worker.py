@@ -12,7 +12,7 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import Tensor, nn, ops  # noqa: E402
 from mindspore.ops import relu  # noqa: E402
-from msmigrate.parity.record.mindspore_kinks import function_choices  # noqa: E402
+from msmigrate.parity.record.mindspore_runner import function_choices  # noqa: E402
 
 
 class Inner(nn.Cell):

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.parity.narrowing import STAGES
-from msmigrate.parity.record import step_starts
+from msmigrate.parity.options import STAGES
+from msmigrate.parity.record.recorder import STARTS
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
@@ -87,7 +87,7 @@ def green(tmp_path_factory: pytest.TempPathFactory) -> tuple[Done, Path]:
 def test_the_untouched_pair_is_parity(green: tuple[Done, Path]) -> None:
     done, folder = green
     assert done.code == 0, done
-    assert not (folder / "traces" / step_starts.FOLDER).exists()  # needed while both sides run, and no longer
+    assert not (folder / "traces" / STARTS).exists()  # needed while both sides run, and no longer
     assert "Parity:" in done.out and "tensors compared in six stages." in done.out
     assert_whole_at_80_columns(done.out)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msmigrate.errors import BadTrace
 from msmigrate.parity.compare import Traces, compare
-from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, Report
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH32_OTHER, TORCH64, matched
 from msmigrate.parity.verdict import Verdict

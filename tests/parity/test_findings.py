@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, Outcome, Report, summarise
 from msmigrate.parity.verdict import BY_NATURE, Unjudged, Verdict
 

@@ -34,7 +34,8 @@ def halves(root: Path, run: Run | None = None, alone: bool = True) -> tuple[Path
         for trace in whole.glob(f"{begins}*"):
             trace.rename(folder / trace.name)
         (folder / INPUTS).write_bytes(b"the same batches")
-        run_folder.write(RECIPE, ParityJob(recipes.load(RECIPE), folder), side, alone and side == "torch")
+        job = ParityJob(recipes.load(RECIPE), folder, alone=alone and side == "torch")
+        run_folder.write(RECIPE, job, side)
     return torch, mindspore
 
 

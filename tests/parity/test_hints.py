@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msmigrate.mappings import table
 from msmigrate.parity.build_result import MOST, SHOWS, hints
-from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe import reader as recipes

@@ -17,10 +17,9 @@ from msmigrate.parity import run_folder
 from msmigrate.parity.build_result import report
 from msmigrate.parity.compare import compare
 from msmigrate.parity.job import ParityJob
-from msmigrate.parity.narrowing import OF_MODULES, STAGES, WHOLE, Narrowing
-from msmigrate.parity.options import ParityOptions
+from msmigrate.parity.options import OF_MODULES, STAGES, WHOLE, Narrowing, ParityOptions
 from msmigrate.parity.record.batches import Inputs
-from msmigrate.parity.record.injected_values import STEPS
+from msmigrate.parity.record.randomness import GIVEN_STEPS as STEPS
 from msmigrate.parity.record.recorder import (
     OVERFLOWS,
     StepArrays,
@@ -303,7 +302,7 @@ def halves(root: Path, ours: Sequence[str], theirs: Sequence[str]) -> tuple[Path
             trace.rename(folder / trace.name)
         (folder / INPUTS).write_bytes(b"the same batches")
         options = ParityJob(recipes.load(RECIPE), folder, stages=stages)
-        run_folder.write(RECIPE, options, side, alone=side == "torch")
+        run_folder.write(RECIPE, replace(options, alone=side == "torch"), side)
         found.append(folder)
     return found[0], found[1]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-from msmigrate.parity.record.step_starts import StepStarts
+from msmigrate.parity.record.recorder import StepStarts
 
 ONES = np.ones(3, np.float32)
 

@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from msmigrate.parity.narrowing import Narrowing
+from msmigrate.parity.options import Narrowing
 from msmigrate.parity.result import Cause, Finding, MadeWith, ModuleVerdict, Report
 from msmigrate.parity.verdict import RATIO, Verdict
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from msmigrate.errors import BadDestination
-from msmigrate.parity.narrowing import STAGES, Narrowing
+from msmigrate.parity.options import STAGES, Narrowing
 from msmigrate.parity.result import Finding, Report
 from msmigrate.parity.verdict import Unjudged, Verdict
 from msmigrate.reports.parity_json import write_json

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from msmigrate.errors import BadCheckpoint, BadInput, Unsupported
-from msmigrate.parity.narrowing import STAGES, Narrowing
+from msmigrate.parity.options import STAGES, Narrowing
 from msmigrate.parity.result import Finding, MadeWith, Report
 from msmigrate.parity.verdict import Verdict
 from msmigrate.reports.parity_json import write_json

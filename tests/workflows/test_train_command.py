@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, MsmigrateError, Unsupported, WorkerFailed
-from msmigrate.parity.narrowing import STAGES
+from msmigrate.parity.options import STAGES
 from msmigrate.parity.result import Finding, MadeWith, Report
 from msmigrate.parity.verdict import Verdict
 from msmigrate.processes import signals_raised

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ....training.recipe.schema import Ema, decay
-from ...record import injected_values
+from ...record.randomness import GIVEN_STEPS, given_weights
 from ...result import Cause
 from ...verdict import EPS32, Measure
 from ..context import Context, recorded
@@ -51,7 +51,7 @@ def _rule(rule: Ema, context: Context) -> list[Cause]:
     found = first(tries, outcome, before)
     if found is not None:
         evidence = (
-            f"{injected_values.STEPS} averages of given weights: {found.outcome.worst:.2g} times the noise, by the "
+            f"{GIVEN_STEPS} averages of given weights: {found.outcome.worst:.2g} times the noise, by the "
             f"recipe {before.worst:.3g}"
         )
         return [caused("update", where, found, evidence)]
@@ -101,8 +101,8 @@ def _given(context: Context, name: str, at: Decay) -> Measure:
     runs = []
     for dtype in (np.float64, np.float32):
         average: np.ndarray = start.astype(dtype)
-        for i in range(1, injected_values.STEPS + 1):
-            given = recorded(injected_values.weights(name, shape, i), subject.size).astype(dtype)
+        for i in range(1, GIVEN_STEPS + 1):
+            given = recorded(given_weights(name, shape, i), subject.size).astype(dtype)
             average = np.asarray(average + dtype(1.0 - at(i)) * (given - average), dtype)
         runs.append(np.subtract(average, start, dtype=np.float64))
     return judge_prediction(subject, Prediction(runs[0], runs[1]), FLOOR, 2 * context.storing(name))

@@ -15,10 +15,9 @@ from itertools import permutations
 import numpy as np
 
 from ....training.step.parameter_groups import is_norm
-from ...initial_distributions import PART as DISTRIBUTION
-from ...initial_distributions import compare_distributions
+from ...compare import compare_distributions
 from ...result import Cause
-from ...trace import Entry
+from ...trace import DISTRIBUTION, Entry
 from ..context import Context, key_of, recorded
 from ..differences import pattern
 from ..hypotheses import cause

@@ -18,10 +18,10 @@ import torch
 from torch import nn
 
 from ....training.step import torch_step
-from ...initial_distributions import PART as DISTRIBUTION
 from ...noise import UsualNoise
 from ...record.torch_kinks import KinkSides, taking
 from ...result import Cause, Finding
+from ...trace import DISTRIBUTION, Part
 from ...verdict import Measure, Verdict
 from ..context import Context, key_of, recorded
 from ..differences import pattern
@@ -322,7 +322,7 @@ def _gradients(context: Context, loss: Loss, step: int, dtype: torch.dtype) -> t
     y = torch.from_numpy(inputs.labels[step - 1])
     y = y.to(dtype) if y.is_floating_point() else y
     sums: list[Arrays] = [{}, {}]
-    with taking(KinkSides.of(context.mindspore, step, half), model):
+    with taking(KinkSides.of(context.mindspore, Part.of_step(step), half), model):
         for images, labels in zip(x.chunk(recipe.accumulate), y.chunk(recipe.accumulate), strict=True):
             logits = torch_step.forward(recipe.amp, model, images)
             for total, value in zip(sums, (loss(logits, labels).sum() / recipe.accumulate, logits.sum()), strict=True):

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from ....mappings import table
 from ....training.recipe.schema import Recipe
 from ....training.step import torch_step
-from ...record import injected_values
+from ...record.randomness import given_logits
 from ...result import Cause
 from ..context import Context
 from ..differences import pattern
@@ -64,7 +64,7 @@ def explained(context: Context) -> Explained:
     shape = context.inputs.logits or (len(labels), context.inputs.classes)
     if not labels.size or len(shape) != 2:
         return Explained(plain)
-    logits = injected_values.logits(*shape)
+    logits = given_logits(*shape)
     outcome = partial(_outcome, context, logits, labels)
     usual = outcome(plain)
     tries = itertools.chain(hypotheses(recipe, logits.shape, own), _smoothing(context, logits, labels, own))

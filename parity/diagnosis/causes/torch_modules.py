@@ -19,7 +19,7 @@ from torch import nn
 
 from ....mappings import table
 from ....workers.worker import progress
-from ...narrowing import STAGES
+from ...options import STAGES
 from ...result import Cause, ModuleVerdict
 from ...trace import sample_positions
 from ...verdict import RATIO, Verdict, judge

@@ -14,7 +14,7 @@ import torch
 from ....mappings import table
 from ....training.step.parameter_groups import parameter_groups
 from ....training.step.torch_step import build_schedule
-from ...record import injected_values
+from ...record.randomness import GIVEN_STEPS, given_gradient
 from ...result import Cause
 from ...verdict import RATIO, Measure
 from ..context import Context, recorded
@@ -76,7 +76,7 @@ def _skipped_rates(subject: OptimizerSubject) -> list[Cause]:
 class OptimizerSubject:
     """What MindSpore made of the given gradients, and what any rule makes of them, from MindSpore's own weights."""
 
-    steps = injected_values.STEPS
+    steps = GIVEN_STEPS
 
     def __init__(self, context: Context) -> None:
         recipe = context.recipe
@@ -207,7 +207,7 @@ class OptimizerSubject:
         """The given gradients at the `count` recorded elements, before clipping."""
         if name not in self._whole:
             shape = self.entries[name].shape
-            found = [recorded(injected_values.gradient(name, shape, i), count) for i in range(self.steps)]
+            found = [recorded(given_gradient(name, shape, i), count) for i in range(self.steps)]
             if count > 1 << 14:
                 return found
             self._whole[name] = found
@@ -218,9 +218,7 @@ class OptimizerSubject:
         """Each parameter's gradient norms, one a step, over all that torch trains."""
         steps = range(self.steps)
         return {
-            name: np.array(
-                [np.linalg.norm(injected_values.gradient(name, e.shape, i).astype(np.float64)) for i in steps]
-            )
+            name: np.array([np.linalg.norm(given_gradient(name, e.shape, i).astype(np.float64)) for i in steps])
             for name, e in self.everything.items()
         }
 

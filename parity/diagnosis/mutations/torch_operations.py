@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from ...replay.torch_replay import tensors
+from ...align.model_structure import flat
 from ..hypotheses import module_hypotheses
 from .torch_formulas import ACTIVATIONS
 from .torch_layers import ModuleHypothesis, Mutation, instead
@@ -183,7 +183,7 @@ def same_shape(one: Any, other: Any) -> bool:
 
 def first_tensor(values: Any) -> torch.Tensor | None:
     """The first tensor in a nest."""
-    return next(iter(tensors(values)), None)
+    return next(iter(flat(values, torch.Tensor)), None)
 
 
 def operation_mutations(

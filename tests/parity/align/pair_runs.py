@@ -37,7 +37,7 @@ def recorded(root: Path, names: Sequence[str]) -> Callable[[str], Report]:
             for name in names:
                 folder = root / name
                 if not (folder / ALIGNMENT).exists() and all(file(folder, side).exists() for side in SIDES):
-                    settle(folder, options(root, name))
+                    settle(options(root, name))
             time.sleep(0.05)
     finally:
         for process in processes:

@@ -38,7 +38,8 @@ def test_a_structure_comes_back(tmp_path: Path) -> None:
 
 
 def test_an_alignment_comes_back(tmp_path: Path) -> None:
-    settle(told(tmp_path), options(tmp_path))
+    told(tmp_path)
+    settle(options(tmp_path))
     found = read_alignment(options(tmp_path))
     assert found.mindspore_path("fc") == "end_point" and found.torch_path("end_point") == "fc"
     assert found.parameters["fc.weight"].shape == (5, 8) and found.classes == 8
@@ -76,7 +77,7 @@ def test_a_damaged_structure_is_aligned_or_one_line(tmp_path: Path, side: str, p
     target = file(told(tmp_path), side)
     target.write_text(json.dumps(damaged(json.loads(target.read_text()), path, leaf)))
     try:
-        settle(tmp_path, options(tmp_path))
+        settle(options(tmp_path))
     except MsmigrateError as error:
         assert "\n" not in str(error)
 
@@ -84,7 +85,8 @@ def test_a_damaged_structure_is_aligned_or_one_line(tmp_path: Path, side: str, p
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(path=st.lists(st.integers(0, 50), min_size=1, max_size=4), leaf=st.sampled_from(LEAVES))
 def test_a_damaged_alignment_is_read_or_one_line(tmp_path: Path, path: list[int], leaf: Any) -> None:
-    settle(told(tmp_path), options(tmp_path))
+    told(tmp_path)
+    settle(options(tmp_path))
     target = tmp_path / ALIGNMENT
     target.write_text(json.dumps(damaged(json.loads(target.read_text()), path, leaf)))
     for use in (lambda: read_alignment(options(tmp_path)), lambda: write_map(tmp_path, tmp_path / "map")):
@@ -99,7 +101,7 @@ def test_what_is_no_structure_is_refused(tmp_path: Path, text: str) -> None:
     told(tmp_path)
     file(tmp_path, "torch").write_text(text)
     with pytest.raises(BadInput, match=r"structure-torch\.json: is no structure"):
-        settle(tmp_path, options(tmp_path))
+        settle(options(tmp_path))
     (tmp_path / ALIGNMENT).write_text(text)
     with pytest.raises(BadInput, match="is no alignment"):
         read_alignment(options(tmp_path))

@@ -27,9 +27,9 @@ from msmigrate.parity.diagnosis import torch_diagnosis_worker
 from msmigrate.parity.diagnosis.causes import torch_modules
 from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.diagnosis.mutations.optimizer_formulas import run
-from msmigrate.parity.initial_distributions import add_initial_values
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.record import recorder, torch_worker
+from msmigrate.parity.record.recorder import add_initial_values
 from msmigrate.parity.record.torch_runner import TorchSide
 from msmigrate.parity.run_folder import MINDSPORE
 from msmigrate.parity.trace import TraceWriter

@@ -14,7 +14,7 @@ import mindspore_nets  # noqa: E402
 import numpy as np  # noqa: E402
 from cases import CASES, PATTERNS  # noqa: E402
 from mindspore import Tensor  # noqa: E402
-from msmigrate.parity.narrowing import Narrowing  # noqa: E402
+from msmigrate.parity.options import Narrowing  # noqa: E402
 from msmigrate.parity.replay.mindspore_replay import replay  # noqa: E402
 from msmigrate.parity.run_folder import MINDSPORE  # noqa: E402
 from msmigrate.parity.trace import TraceWriter  # noqa: E402

@@ -277,7 +277,7 @@ def recipe_text(analysis: ScriptAnalysis) -> str:
         def check(text: str) -> tuple[int, str] | None:
             path.write_text(text, encoding="utf-8")
             try:
-                refused = reader.check(path)
+                refused = reader.check(path, draft=True)
             except MsmigrateError as error:
                 return 1, str(error)
             return None if refused is None else (refused.line, refused.reason)

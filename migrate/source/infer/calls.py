@@ -41,6 +41,7 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
         receiver = interpreter.value(node.func.value, scope)
         receiver = receiver.other or receiver
         function = attribute(interpreter, receiver, node.func.attr)
+        interpreter.remember(node.func, function)
     else:
         function = interpreter.value(node.func, scope)
         function = function.other or function

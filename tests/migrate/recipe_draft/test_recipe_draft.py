@@ -23,21 +23,20 @@ Write = Callable[..., Path]
 
 
 def drafted(script: Path, folder: Path) -> tuple[str, schema.Recipe]:
-    """The draft of a script's recipe, with what the reader refuses taken out, and the recipe."""
+    """The draft of a script's recipe, with what the reader refuses taken out, and the recipe without what it asks."""
     path = folder / "recipe.yaml"
 
     def check(text: str) -> tuple[int, str] | None:
         path.write_text(text, encoding="utf-8")
         try:
-            reader.load(path)
+            refused = reader.check(path, draft=True)
         except MsmigrateError as error:
-            found = re.match(r"[^:]*:(\d+): (.*)", str(error), re.DOTALL)
-            return (int(found[1]), found[2]) if found else (1, str(error))
-        return None
+            return 1, str(error)
+        return None if refused is None else (refused.line, refused.reason)
 
     text = draft_recipe(analyze_script(script), check)
     assert check(text) is None, (check(text), text)
-    return text, reader.load(path)
+    return text, schema.Recipe.model_validate(reader._without_questions(yaml.safe_load(text)))
 
 
 def sources(text: str) -> list[str]:

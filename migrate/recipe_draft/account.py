@@ -7,6 +7,7 @@ what such a statement reads. What no rule here accounts for is listed: silence n
 from __future__ import annotations
 
 import ast
+import builtins
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -57,6 +58,8 @@ BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
 # calls of torch's that change what they are given, or everything
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
 STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
+COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
+LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Line:
         """Its source, and why it is listed where that does not show."""
         source = " ".join(self.statement.text.split())
         source = source if len(source) <= 160 else f"{source[:157]}..."
-        return source + (f" [{self.why}]" if self.why else "")
+        return source + (f" [{shortened(self.why, 100)}]" if self.why else "")
 
 
 class Account:
@@ -103,18 +106,33 @@ class Account:
             for part in ast.walk(expression)
             if isinstance(part, (ast.Name, ast.Attribute))
         }
+        for statement in self.flow.statements:  # what the draft speaks of counts as called
+            if isinstance(statement.function, FUNCTIONS) and self._place_in(statement, said | asked):
+                self.named.add(statement.function.name)
+                self.named |= {statement.owner.name} if statement.owner is not None else set()
+        self._of_class: dict[int, list[Statement]] = {}
+        for statement in self.flow.statements:
+            if statement.owner is not None:
+                self._of_class.setdefault(id(statement.owner), []).append(statement)
         self._kinds: dict[Definition, Kinds] = {}
         self._settle_kinds()
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
+        self.trainers: set[int] = set()  # the classes that make an optimizer or step: a library calls their methods
         self.effects: set[int] = set()  # the functions that change something of training
         for _ in range(3):  # a call of one of them is an effect, too
             self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
             self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
+            self.trainers = {id(s.owner) for s in self.acting.values() if s.owner is not None and self._trains(s)}
         self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
         for statement in self.flow.statements:
-            if statement.function is not None and self._place_in(statement, said | asked) and not self._within(statement):
+            if (
+                statement.function is not None
+                and self._place_in(statement, said | asked)
+                and not self._within(statement)
+            ):
                 self.open.add(id(statement.function))
         self._mark_steps()
+        self.roles.open = self.open
         self._mark_ends()
         self.live = self._reach(self.acting.values())
         judged = (self._judged(statement) for statement in self.flow.statements)
@@ -150,7 +168,8 @@ class Account:
         """What an object of which nothing is known usually is by its name: a reason to look, never to be silent."""
         found = self.flow.value(node)
         unknown = found is None or type(found) is Value or (isinstance(found, LibraryObject) and not found.family)
-        family = families.habit(name) if unknown else ""
+        plain_object = isinstance(found, ScriptObject) and not families.family_of_class(found.of)
+        family = families.habit(name) if unknown or plain_object else ""
         return frozenset({BY_FAMILY[family]}) if family in BY_FAMILY else NONE
 
     def _of_value(self, node: ast.expr) -> Kinds:
@@ -234,18 +253,38 @@ class Account:
         """Whether a statement changes something of training, and not only computes a value."""
         if not self._runs(statement):
             return False
+        if isinstance(statement.node, ast.Return) and statement.owner is not None and statement.node.value is not None:
+            called = id(statement.function) in self.flow.calls
+            if id(statement.owner) in self.trainers and not called and self.kinds(statement.node.value):
+                return True  # to the library that calls it
         targets: list[ast.expr] = list(getattr(statement.node, "targets", []))
         if isinstance(statement.node, (ast.AugAssign, ast.AnnAssign)):
             targets.append(statement.node.target)
         for target in targets:
             for part in ast.walk(target):
                 if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
-                    written = self.kinds(part.value) | frozenset({BY_ATTRIBUTE[part.attr]} if isinstance(part, ast.Attribute) and part.attr in BY_ATTRIBUTE else ())
+                    written = self.kinds(part.value) | frozenset(
+                        {BY_ATTRIBUTE[part.attr]}
+                        if isinstance(part, ast.Attribute) and part.attr in BY_ATTRIBUTE
+                        else ()
+                    )
                     if written & HEAVY and not self._plain_holder(part.value):
                         return True
-        if isinstance(statement.node, ast.AugAssign) and self.kinds(statement.node.target) & {MODEL, GRADIENTS}:
-            return True
+        if isinstance(statement.node, ast.AugAssign):  # in place, of a parameter or a gradient
+            kinds = self.kinds(statement.node.target)
+            if kinds and kinds <= {MODEL, GRADIENTS}:
+                return True
         return any(self._changes(call) for call in self._calls(statement))
+
+    def _trains(self, statement: Statement) -> bool:
+        for call in self._calls(statement):
+            made = self.flow.value(call)
+            optimizer = isinstance(made, LibraryObject) and made.family == families.OPTIMIZER and made.seen is not None
+            if optimizer and made.seen.node is call:  # type: ignore[union-attr]
+                return True
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step", "manual_backward"):
+                return True
+        return False
 
     def _plain_holder(self, node: ast.expr) -> bool:
         """Whether this is self, a list or a dict: a place for values, which are followed by themselves."""
@@ -267,6 +306,9 @@ class Account:
             if made.seen is not None and made.seen.node is call:
                 return True
         called = self.flow.value(call.func)
+        handed = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
+        if any(isinstance(one, ScriptFunction) and id(one.node) in self.effects for one in handed):
+            return True  # something else calls it
         if isinstance(called, ScriptFunction) and called.owner is not None and self._is_part(called.owner):
             name = getattr(called.node, "name", "")  # of a model or a data set, which is not read line by line
             return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
@@ -290,8 +332,16 @@ class Account:
                 tensor = isinstance(value, LibraryObject) and value.family == families.TENSOR
                 return not (tensor and not method.endswith("_"))
             return bool(given & HEAVY)
+        if (
+            isinstance(call.func, ast.Name)
+            and not self.flow.reads.get(id(call.func))
+            and hasattr(builtins, call.func.id)
+        ):
+            return call.func.id in ("setattr", "delattr", "exec", "eval")
         callee = self.kinds(call.func)
-        return bool(given & HEAVY) and not callee & {MODEL, LOSS} and not silence.looked_through(name_of(self.flow, call))
+        return (
+            bool(given & HEAVY) and not callee & {MODEL, LOSS} and not silence.looked_through(name_of(self.flow, call))
+        )
 
     def passed(self, call: ast.Call) -> str | None:
         """Why a call may be passed over in silence, by what it calls; None where nothing says so."""
@@ -305,7 +355,9 @@ class Account:
             return None
         if isinstance(self.flow.value(call.func.value), ArgumentParser):
             return "it declares an argument, whose default is drafted where it is used"
-        if call.func.attr == "to" and any(self.roles.is_dtype(a) for a in [*call.args, *(k.value for k in call.keywords)]):
+        if call.func.attr == "to" and any(
+            self.roles.is_dtype(a) for a in [*call.args, *(k.value for k in call.keywords)]
+        ):
             return None
         return silence.method_reason(call.func.attr)
 
@@ -363,7 +415,9 @@ class Account:
             elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
                 found = self.flow.attributes.get(node.attr, ())
             elif isinstance(node, ast.Call):
-                yield from (s for s, _ in self.flow.returns.get(id(self.flow.function_of(node)), []))
+                called = self.flow.function_of(node)
+                yield from (s for s, _ in self.flow.returns.get(id(called), []))
+                yield from self._of_class.get(id(called), [])  # what an object is made of
             for definition in found:
                 if definition.way != GIVEN:
                     yield definition.statement
@@ -379,6 +433,7 @@ class Account:
         if statement.owner is not None and statement.owner.name not in self.named:
             return False
         called = not isinstance(function, FUNCTIONS) or function.name in self.named
+        called = called or (statement.owner is not None and id(statement.owner) in self.trainers)
         return called or function.name.startswith("__") or function.name == "forward"
 
     def _doubtful(self, statement: Statement, seen: set[int]) -> bool:
@@ -438,6 +493,11 @@ class Account:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
         step = self._step(statement)
+        moves = isinstance(statement.node, ast.Expr) and any(
+            isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward")
+            for call in self._calls(statement)
+        )
+        said = said and not moves  # which a recipe does in one way only
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             conditions = self._undecided(statement) if acts else []
             if conditions:
@@ -483,7 +543,7 @@ class Account:
 
     def _within(self, statement: Statement) -> bool:
         """Whether it is part of what a model or a data set is; a class that trains itself is read line by line."""
-        if statement.owner is None:
+        if statement.owner is None or id(statement.owner) in self.trainers:
             return False
         made = self._class(statement.owner)
         return made is not None and self._is_part(made)
@@ -518,7 +578,11 @@ class Account:
             return "the loop over batches" if self.roles.loops_over(node.iter) == role_names.LOADER else None
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)) and node.value is not None:
             parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-            if parts and all(self.roles.exact(part) for part in parts):
+            unpacks = not isinstance(node.value, ast.Tuple) and any(
+                isinstance(one, (ast.Tuple, ast.List)) for one in getattr(node, "targets", [])
+            )
+            given = {self.roles.exact(part) for part in parts}
+            if parts and None not in given and (not unpacks or given == {role_names.BATCH} or self._hands(node.value)):
                 simple = all(
                     isinstance(one, (ast.Name, ast.Tuple, ast.Attribute)) for one in getattr(node, "targets", [])
                 )
@@ -526,6 +590,11 @@ class Account:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self._update(node.value)
         return None
+
+    def _hands(self, value: ast.expr) -> bool:
+        """Whether this calls a function whose statements are accounted for, and which gives several things."""
+        function = self.flow.function_of(value) if isinstance(value, ast.Call) else None
+        return function is not None and id(function) in self.open
 
     def _update(self, call: ast.Call) -> str | None:
         func = call.func
@@ -540,7 +609,9 @@ class Account:
         if owner == role_names.EMA and func.attr in ("update", "update_parameters") and plain == [role_names.MODEL]:
             return "the step of a recipe"
         if owner == role_names.SCALER and not call.keywords:
-            if (func.attr == "update" and not plain) or func.attr in ("step", "unscale_") and plain == [role_names.OPTIMIZER]:
+            if (func.attr == "update" and not plain) or (
+                func.attr in ("step", "unscale_") and plain == [role_names.OPTIMIZER]
+            ):
                 return "the step of a recipe"
         return None
 
@@ -569,7 +640,12 @@ class Account:
             inner = [call for call in calls if call is not value]
             kept = [one for one in getattr(node, "targets", []) if not isinstance(one, (ast.Name, ast.Tuple))]
             kept = [one for one in kept if not (isinstance(one, ast.Attribute) and self._plain_holder(one.value))]
-            if found and not kept and not any(self._changes(c) for c in inner) and id(statement) not in self.acting:
+            used = isinstance(node, ast.Assign) and not all(
+                self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner
+            )  # what is in it flows on
+            cut = isinstance(node, ast.Assign) and any(isinstance(part, COMPUTES) for part in ast.walk(value.func))
+            changes = any(self._changes(one) for one in inner) or id(statement) in self.acting
+            if found and not kept and not changes and not used and not cut:
                 return found
             called = self.flow.value(value.func)
             function = called.node if isinstance(called, ScriptFunction) else None
@@ -580,8 +656,9 @@ class Account:
             if isinstance(called, ScriptClass):
                 start = called.find("__init__")
                 plain = not families.family_of_class(called)
-                if plain and (not isinstance(start, ScriptFunction) or id(start.node) in self.open):
-                    return "it makes an object whose statements are accounted for one by one"
+                given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
+                if plain and (not any(given) or (isinstance(start, ScriptFunction) and id(start.node) in self.open)):
+                    return "it makes an object, whose use is accounted for one by one"
         return None
 
     def _outer_reason(self, call: ast.Call) -> str | None:
@@ -592,27 +669,46 @@ class Account:
             return found if self.passed(inner) or self.roles.exact(inner) else None
         return found
 
+    def _plain_call(self, call: ast.Call) -> bool:
+        """Whether a call gives a plain value of plain values: int(x), "a".lower(), or one that may be passed over."""
+        of = self.flow.value(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        text = isinstance(of, Constant) and isinstance(of.value, str)
+        return text or self.passed(call) is not None or name_of(self.flow, call) in PLAIN_FUNCTIONS
+
     def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
         """A value that reading knows: what uses it is drafted with it, or listed."""
         node = statement.node
         if isinstance(node, ast.AugAssign) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
             return None
-        if node.value is None or kinds & HEAVY:
+        if node.value is None or (kinds & HEAVY and not isinstance(node, ast.Return)):
             return None
-        if isinstance(node.value, ast.Constant):
+        written = getattr(node, "targets", [])
+        if any(isinstance(one, ast.Subscript) and not self._plain_holder(one.value) for one in written):
+            return None  # it changes what is there
+        if all(isinstance(part, LITERAL) for part in ast.walk(node.value)):
             return "a value, which is accounted for where it is used"
+        parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        if (
+            isinstance(node, ast.Return)
+            and id(statement) not in self.acting
+            and all(isinstance(part, (ast.Name, ast.Attribute, ast.Constant)) for part in parts)
+        ):
+            return "it hands values on"
         found = self.flow.value(node.value)
         if isinstance(found, (ParsedArguments, ArgumentParser)):
             return "it reads the command line or the environment"
         called = [part for part in ast.walk(node.value) if isinstance(part, ast.Call)]
-        if any(self.passed(one) is None and name_of(self.flow, one) not in PLAIN_FUNCTIONS for one in called):
+        if isinstance(node.value, ast.IfExp) and isinstance(found, Constant) and found.value is None:
+            return "with the arguments' defaults it is None"
+        if any(not self._plain_call(one) for one in called):
             return None  # what reading knows of a list that is filled in a loop is its first round's
         if called and not kinds:
             return next((why for one in called if (why := self.passed(one))), "a value that reading knows")
         if found is not None and is_known(found):
             return "a value that reading knows, which is accounted for where it is used"
-        empty = isinstance(found, (ListValue, DictValue)) and not (getattr(found, "items", None) or getattr(found, "pairs", None))
+        empty = isinstance(found, (ListValue, DictValue)) and not (
+            getattr(found, "items", None) or getattr(found, "pairs", None)
+        )
         if empty or (isinstance(found, Constant)):
             return "a value that reading knows, which is accounted for where it is used"
         return "a copy" if isinstance(node.value, (ast.Name,)) else None
-

@@ -14,7 +14,6 @@ from typing import Any
 
 from ...mappings.aliases import restated, row_of
 from ..analyze.script_analysis import ScriptAnalysis
-from ..source.infer import library_objects as names
 from ..source.infer.abstract_values import (
     Constant,
     DictValue,
@@ -27,7 +26,6 @@ from ..source.infer.abstract_values import (
     known,
 )
 from ..source.infer.interpreter import CERTAINTIES, Interpreter
-from ..source.infer.library_objects import family_of_class
 from . import training_sections
 from .account import Account
 from .entries import (
@@ -39,7 +37,6 @@ from .entries import (
     TENSORBOARD,
     Comment,
     Entry,
-    by_sureness,
     calls,
     number,
     options,
@@ -78,9 +75,16 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
         if taken is None:
             break
         refusals += taken
-    left = [f"{file}:{line}: {text}" for (file, line), text in sorted({*drafted.left(refusals)}, key=lambda one: one[0])]
+    left = [
+        f"{file}:{line}: {text}" for (file, line), text in sorted({*drafted.left(refusals)}, key=lambda one: one[0])
+    ]
     if left:
-        lines += ["", *LEFT.split("\n"), "not_in_this_recipe:", *(f"  - {json.dumps(text, ensure_ascii=False)}" for text in left)]
+        lines += [
+            "",
+            *LEFT.split("\n"),
+            "not_in_this_recipe:",
+            *(f"  - {json.dumps(text, ensure_ascii=False)}" for text in left),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -124,7 +128,7 @@ class Draft:
             _unsmoothed(loss)
         sections = [
             model(interpreter),
-            data(interpreter, micro_batches),
+            data(interpreter, flow, micro_batches),
             mixup,
             loss,
             training_sections.optimizer(interpreter),
@@ -141,6 +145,9 @@ class Draft:
         live = [section for section in self.sections if not section.out]
         roots = {node: role for section in live for node, role in section.roots.items()}
         said = set().union(*(section.places(asked=False) for section in live))
+        for seen in training_sections.switched_off(interpreter):
+            roots[id(seen.node)] = "scaler"
+            said.add((seen.source.shown, seen.node.lineno))
         asked = set().union(*(section.places(asked=True) for section in live))
         self.account = Account(flow, roots, said, asked, micro_batches, conditions)
 
@@ -191,7 +198,12 @@ def model(interpreter: Interpreter) -> Entry:
     roots = {id(seen.node): "model"}
     name = _model_name(seen)
     if name is None:
-        said = [place(seen), *sources(seen.get("name", 0)), f"a recipe names {', '.join(MODELS)}, torchvision:NAME", OTHERS]
+        said = [
+            place(seen),
+            *sources(seen.get("name", 0)),
+            f"a recipe names {', '.join(MODELS)}, torchvision:NAME",
+            OTHERS,
+        ]
         return Entry("model", ASK, said, roots=roots)
     section = Entry("model", comments=[place(seen), *sources(seen.get("name", 0))], roots=roots)
     args = []
@@ -219,7 +231,9 @@ _ARGUMENTS = {name: ("num_classes", *arguments) for name, arguments in MODELS.it
 
 
 def _is_class_call(seen: LibraryUse) -> bool:
-    return any(one.startswith("torchvision.models.") for one in restated(seen.name)) and not seen.name.endswith("get_model")
+    return any(one.startswith("torchvision.models.") for one in restated(seen.name)) and not seen.name.endswith(
+        "get_model"
+    )
 
 
 def _model_name(seen: LibraryUse) -> str | None:
@@ -288,15 +302,21 @@ BYTES, FLOATS = ("PILToTensor", "ToImage", "ToImageTensor"), ("ToDtype", "Conver
 NOTHING = ("ToPureTensor", "Identity")
 
 
-def data(interpreter: Interpreter, accumulate: int) -> Entry:
+def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     """The section `data` of a recipe."""
     section = Entry("data", below=[])
-    loaders = surely(calls(interpreter, DATA))
-    training = next((seen for seen in loaders if not _evaluates(seen)), loaders[0] if loaders else None)
+    loaders = list({id(seen.node): seen for seen in surely(calls(interpreter, DATA))}.values())
+    stepped = [seen for seen in loaders if training_sections.steps_over(flow, seen)]
+    plain = [seen for seen in loaders if not _evaluates(seen)]
+    if len(stepped) > 1:
+        stepped = [seen for seen in stepped if seen in plain]
+    found = stepped or (plain if len(plain) == 1 else loaders if len(loaders) == 1 else [])
+    training = found[0] if len(found) == 1 else None
     evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
     assert section.below is not None
     if training is None:
-        section.comments.append("no data loader was found")
+        several = [f"{place(seen)}: which loader is trained on cannot be told" for seen in loaders]
+        section.comments += several or ["no data loader was found"]
         section.below += [Entry("source", ASK), Entry("batch", ASK), Entry("transforms", ASK)]
         return section
     section.comments.append(place(training))

@@ -146,6 +146,7 @@ class Flow:
         self.calls: dict[int, list[tuple[Statement, ast.Call, bool]]] = {}  # a function -> its calls; of an object
         self._known: dict[int, Statement] = {}
         self._late: list[tuple[ast.Name, ScopeNames]] = []
+        self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of what is defined elsewhere
         self._modules: dict[str, ScopeNames] = {}
         trees: dict[int, tuple[ScriptFile, list[str]]] = {}
         for name, module in interpreter.files.items():
@@ -154,6 +155,8 @@ class Flow:
             scope = ScopeNames(None)
             self._modules.update(dict.fromkeys(called, scope))
             self._block(source.tree.body, {}, scope, (source, None, None, ()), top="__main__" not in called)
+        for name, scope, definition in self._outside:
+            scope.find(name).append(definition)
         for node, scope in self._late:
             self.reads[id(node)] = self.reads.get(id(node), frozenset()) | frozenset(scope.find(node.id))
         for statement in self.statements:
@@ -191,9 +194,7 @@ class Flow:
             names = self._statement(node, names, scope, where, top)
         return names
 
-    def _statement(
-        self, node: ast.stmt, names: Names, scope: ScopeNames, where: tuple[Any, ...], top: bool
-    ) -> Names:
+    def _statement(self, node: ast.stmt, names: Names, scope: ScopeNames, where: tuple[Any, ...], top: bool) -> Names:
         source, function, owner, around = where
         statement = self._known.get(id(node))
         first = statement is None
@@ -227,7 +228,7 @@ class Flow:
                     self._attribute(inner.attr, Definition(statement, value, ADDS), first)
                 define(root(target), value, ADDS) if not _is_self(root(target)) else None
 
-        def alias(name: str, value: ast.expr | None, depth: int = 0) -> None:
+        def echo(name: str, value: ast.expr | None, depth: int = 0) -> None:
             """What is changed in an element of a list, or in a copy of a name, is changed there, too."""
             for one in names.get(name, ()) if depth < 3 else ():
                 of = root(one.value) if one.value is not None and one.way in (IS, EACH) else None
@@ -236,7 +237,7 @@ class Flow:
                     of = root(of.args[0])
                 if simple and isinstance(of, ast.Name) and of.id != name and not _is_self(of):
                     made.append((of.id, definition_of(value, ADDS)))
-                    alias(of.id, value, depth + 1)
+                    echo(of.id, value, depth + 1)
 
         if isinstance(node, ast.Assign):
             for target in node.targets:
@@ -270,10 +271,15 @@ class Flow:
                     define(part.target, part.value, IS)
         for name, definition in list(made):
             if definition.way == ADDS:
-                alias(name, definition.value)
+                echo(name, definition.value)
         names = dict(names)
         fresh: Names = {}
         for name, definition in made:
+            if definition.way == ADDS and name not in names and name not in fresh:  # of an enclosing scope
+                if first:
+                    self._outside.append((name, scope, definition))
+                    statement.defines.append(definition)
+                continue
             kept = names.get(name, frozenset()) if definition.way == ADDS else fresh.get(name, frozenset())
             fresh[name] = kept | fresh.get(name, frozenset()) | {definition}
             if first and definition not in scope.found.setdefault(name, []):
@@ -354,7 +360,10 @@ class Flow:
         return bool(name) and silence.reason(name) is not None
 
     def _attribute(self, name: str, definition: Definition, first: bool) -> None:
-        if first and all(one.statement is not definition.statement or one.path != definition.path for one in self.attributes.get(name, [])):
+        if first and all(
+            one.statement is not definition.statement or one.path != definition.path
+            for one in self.attributes.get(name, [])
+        ):
             self.attributes.setdefault(name, []).append(definition)
             definition.statement.defines.append(definition)
 

@@ -14,6 +14,7 @@ MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule"
 SCALER, EMA = "scaler", "ema"  # of a loss; of weights
 BATCH, INPUT, TARGET, OUTPUT, LOSS = "batch", "input", "target", "output", "loss"
 FUNCTIONAL = "functional loss"  # the call itself gives the loss
+OBJECTS = (MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER, SCALER, EMA)
 STRONGEST = (LOSS, OUTPUT, TARGET, INPUT, BATCH)  # what an expression is, in which several of them meet
 MOVES = ("to", "cuda", "cpu", "train", "eval")  # methods that give what they are of
 WRAPPERS = (
@@ -29,6 +30,7 @@ class Roles:
         self.flow = flow
         self.roots = roots
         self.accumulate = accumulate
+        self.open: set[int] = set()  # the functions whose statements are accounted for one by one
         self._active: set[int] = set()
         self._found: dict[int, str | None] = {}
         self._bound: dict[Definition, str | None] = {}
@@ -96,6 +98,11 @@ class Roles:
         found = self.exact(node)
         if found is None and self.roots.get(id(node)) == FUNCTIONAL:
             return LOSS
+        if found is None and isinstance(node, ast.Call):
+            returned = self.flow.returns.get(id(self.flow.function_of(node)), [])
+            roles = {self.role(given) for _, given in returned} - {None}
+            if len(roles) == 1:
+                return roles.pop()
         return found if found is not None else self._loosely(ast.iter_child_nodes(node), node)
 
     def _loosely(self, parts: Iterable[ast.AST], of: ast.expr | None = None) -> str | None:
@@ -161,10 +168,18 @@ class Roles:
             roles = {self._unpacked(given, path) for _, given in returned} - {None}
             if len(roles) == 1:
                 return roles.pop()
+            same = value.args[path[0]] if path[0] < len(value.args) else None
+            given = self.role(same) if same is not None else None  # model, optimizer = prepare(model, optimizer)
+            if given is not None and (given in STRONGEST or self._prepares(value)):
+                return given
             value_role = self._loosely(ast.iter_child_nodes(value))
             return value_role if value_role != BATCH else self._place(BATCH, path)
         role = self.role(value)
         return self._place(role, path) if role == BATCH else role if role in STRONGEST else None
+
+    def _prepares(self, call: ast.Call) -> bool:
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        return name_of(self.flow, call) == "apex.amp.initialize" or method == "prepare"
 
     @staticmethod
     def _place(role: str | None, path: tuple[int, ...]) -> str | None:
@@ -219,7 +234,11 @@ class Roles:
         if isinstance(func, ast.Attribute):
             owner = self.role(func.value)
             if func.attr in MOVES and owner is not None and self.exact(func.value):
-                return owner if not any(self.is_dtype(a) for a in [*node.args, *(k.value for k in node.keywords)]) else None
+                return (
+                    owner
+                    if not any(self.is_dtype(a) for a in [*node.args, *(k.value for k in node.keywords)])
+                    else None
+                )
             if owner == SCALER and func.attr == "scale":
                 return LOSS if plain == [LOSS] else None
         if name in WRAPPERS and node.args:
@@ -231,15 +250,19 @@ class Roles:
             return OUTPUT if plain == [INPUT] and not node.keywords else None
         if called == CRITERION:
             return LOSS if plain == [OUTPUT, TARGET] and not node.keywords else None
-        returned = self.flow.returns.get(id(self.flow.function_of(node)), [])
+        function = self.flow.function_of(node)
+        returned = self.flow.returns.get(id(function), [])
         roles = {self.role(given) for _, given in returned} - {None}
-        return roles.pop() if len(roles) == 1 else None
+        found = roles.pop() if len(roles) == 1 else None
+        return found if found in OBJECTS or id(function) in self.open else None  # what only computes is not read
 
     def is_dtype(self, node: ast.expr) -> bool:
         """Whether an argument of .to is a type and not a device."""
         found = self.flow.value(node)
-        return isinstance(found, LibraryName) and found.name.startswith("torch.") and not found.name.startswith(
-            "torch.channels"
+        return (
+            isinstance(found, LibraryName)
+            and found.name.startswith("torch.")
+            and not found.name.startswith("torch.channels")
         )
 
 
@@ -249,7 +272,10 @@ def name_of(flow: Flow, call: ast.Call) -> str:
     if isinstance(found, LibraryName):
         return found.name
     if isinstance(call.func, ast.Name):
-        own = any(d.way != NAMED or d.statement.node.__class__.__name__ != "ImportFrom" for d in flow.reads.get(id(call.func), ()))
+        own = any(
+            d.way != NAMED or d.statement.node.__class__.__name__ != "ImportFrom"
+            for d in flow.reads.get(id(call.func), ())
+        )
         return "" if own else call.func.id
     if isinstance(call.func, ast.Attribute):
         receiver = flow.value(call.func.value)

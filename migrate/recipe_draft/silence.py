@@ -16,17 +16,33 @@ CALLS: dict[str, tuple[str, ...]] = {
     ),
     "it measures time": ("time.*", "datetime.*", "timeit.*"),
     "it names, makes or removes a place for files": ("os.*", "pathlib.*", "shutil.*", "glob.*", "sys.*", "tempfile.*"),
+    "it names an option": ("torchvision.transforms.InterpolationMode", "torchvision.transforms.*.InterpolationMode"),
     "it writes a file": (
         *("torch.save", "json.dump", "json.dumps", "pickle.dump", "yaml.dump", "csv.*", "numpy.save*", "joblib.dump"),
     ),
     "it opens a file, and what is read of it is accounted for": ("open", "io.*", "gzip.open", "codecs.open"),
     "it sets a seed, which the recipe has": (
-        *("random.seed", "numpy.random.seed", "torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed"),
+        *(
+            "random.seed",
+            "numpy.random.seed",
+            "torch.manual_seed",
+            "torch.random.manual_seed",
+            "torch.cuda.manual_seed",
+        ),
         "torch.cuda.manual_seed_all",
     ),
     "it chooses or cleans a device": (
-        *("torch.device", "torch.cuda.*", "torch.accelerator.*", "torch.backends.*", "gc.*", "torch.distributed.*"),
-        *("torch.set_num_threads", "torch.multiprocessing.*", "torch.mps.*"),
+        *("torch.device", "torch.accelerator.*", "torch.backends.*", "gc.*", "torch.set_num_threads"),
+        *("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.set_device", "torch.cuda.empty_cache"),
+        *("torch.cuda.synchronize", "torch.cuda.current_device", "torch.cuda.get_device_*", "torch.cuda.memory_*"),
+        *("torch.cuda.max_memory_*", "torch.cuda.reset_*", "torch.cuda.device", "torch.mps.empty_cache"),
+        *(
+            "torch.distributed.init_process_group",
+            "torch.distributed.destroy_process_group",
+            "torch.distributed.barrier",
+        ),
+        *("torch.distributed.get_rank", "torch.distributed.get_world_size", "torch.distributed.is_*"),
+        *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available"),
     ),
     "it reads the command line or the environment": ("argparse.*", "os.environ*", "os.getenv", "exit", "quit"),
     "it switches gradients off around what computes no update": (
@@ -50,7 +66,16 @@ METHODS: dict[str, tuple[str, ...]] = {
     "it writes a file": ("save_pretrained", "save"),
     "it shuffles anew, as every epoch does": ("set_epoch",),
     "it prints, logs or draws": (
-        *("add_scalar", "add_scalars", "add_image", "add_images", "add_histogram", "add_graph", "add_text", "add_figure"),
+        *(
+            "add_scalar",
+            "add_scalars",
+            "add_image",
+            "add_images",
+            "add_histogram",
+            "add_graph",
+            "add_text",
+            "add_figure",
+        ),
         *("set_postfix", "set_postfix_str", "set_description", "set_description_str", "info", "debug", "warning"),
         *("error", "watch", "print", "write", "close", "flush", "savefig"),
     ),
@@ -65,11 +90,23 @@ LEAVING_FUNCTIONS = (
     *("len", "float", "int", "str", "repr", "bool", "isinstance", "type", "id", "hasattr", "callable", "format", "dir"),
 )
 # a loop over these is a loop over what is inside
-LOOKING_THROUGH = ("enumerate", "tqdm*", "iter", "list", "*.tqdm", "*.trange", "track", "*.track", "alive_it", "reversed")
+LOOKING_THROUGH = (
+    "enumerate",
+    "tqdm*",
+    "iter",
+    "list",
+    "*.tqdm",
+    "*.trange",
+    "track",
+    "*.track",
+    "alive_it",
+    "reversed",
+)
 # methods of lists and dicts, whose effect is on these alone
 CONTAINERS = (
     *("append", "extend", "add", "update", "insert", "setdefault", "pop", "clear", "remove", "sort", "get", "items"),
     *("keys", "values", "popleft", "appendleft", "format", "join", "split", "strip", "index", "count", "copy"),
+    *("replace", "startswith", "endswith", "lower", "upper", "lstrip", "rstrip"),
 )
 
 

@@ -25,8 +25,8 @@ from ..source.infer.abstract_values import (
     known,
 )
 from ..source.infer.expressions import BATCHES, EPOCHS, truth
-from ..source.infer.library_objects import is_class
 from ..source.infer.interpreter import LONGEST, OPTION, UNCALLED, Interpreter
+from ..source.infer.library_objects import is_class
 from ..source.infer.script_file import ScriptFile
 from .entries import (
     AMP,
@@ -48,7 +48,7 @@ from .entries import (
     surely,
 )
 from .flow import Flow
-from .roles import CRITERION, FUNCTIONAL, LOSS, Roles
+from .roles import CRITERION, FUNCTIONAL, LOADER, LOSS, Roles
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
 
@@ -128,7 +128,9 @@ def trained(interpreter: Interpreter) -> Value | None:
     if len(zoo) == 1:
         made = interpreter.values.get(id(zoo[0].node), (0, None))[1]
         return made if isinstance(made, LibraryObject) and made.seen is not None else None
-    own = [made for made in interpreter.made if names.family_of_class(made.of) == names.MODULE and made.node is not None]
+    own = [
+        made for made in interpreter.made if names.family_of_class(made.of) == names.MODULE and made.node is not None
+    ]
     sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
     return sure[0] if len(sure) == 1 else None
 
@@ -321,10 +323,14 @@ def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -
     inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
     for node in ast.walk(source.tree):
         if isinstance(node, ast.If):
-            within = {id(part) for statement in node.body for part in ast.walk(statement)} if node.test is test else set()
+            within = (
+                {id(part) for statement in node.body for part in ast.walk(statement)} if node.test is test else set()
+            )
             if node.test is not test:
                 continue
-            loop = next((l for l in ast.walk(source.tree) if isinstance(l, (ast.For, ast.While)) and node in l.body), None)
+            loop = next(
+                (l for l in ast.walk(source.tree) if isinstance(l, (ast.For, ast.While)) and node in l.body), None
+            )
             for part in ast.walk(loop) if loop is not None else ():
                 if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in inside:
                     inside[part.func.attr].append(id(part) in within)
@@ -351,6 +357,24 @@ def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
     section, smoothing = _loss_section(interpreter, chosen)
     section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
     return section, smoothing
+
+
+def steps_over(flow: Flow, loader: LibraryUse) -> bool:
+    """Whether a loop over this loader holds a backward pass, itself or in a function that it calls."""
+    roles = Roles(flow, {id(loader.node): LOADER}, 1)
+
+    def holds(node: ast.AST, depth: int = 0) -> bool:
+        for part in ast.walk(node):
+            if isinstance(part, ast.Call):
+                if isinstance(part.func, ast.Attribute) and part.func.attr in ("backward", "step"):
+                    return True
+                function = flow.function_of(part)
+                if function is not None and depth < 4 and function is not node and holds(function, depth + 1):
+                    return True
+        return False
+
+    loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
+    return any(roles.loops_over(loop.iter) == LOADER and holds(loop) for loop in loops)
 
 
 def _reaches(flow: Flow, seen: LibraryUse) -> bool:
@@ -486,6 +510,12 @@ def amp(interpreter: Interpreter) -> list[Entry]:
     for seen in options(scalers)[:1]:
         entries.append(Entry("dynamic_loss_scale", {}, [f"{place(seen)}, only where {seen.condition}"], out=True))
     return entries
+
+
+def switched_off(interpreter: Interpreter) -> list[LibraryUse]:
+    """The scalers and autocasts that pass everything through, for they are made with enabled=False."""
+    found = [*calls(interpreter, SCALE), *calls(interpreter, AMP)]
+    return [seen for seen in found if known(seen.get("enabled"), True) is False and seen.certainty != OPTION]
 
 
 def _apex(seen: LibraryUse) -> list[Entry]:

@@ -75,6 +75,8 @@ OWNERS = {
 # what a class that annotates a parameter, or is derived from, makes of an object
 BASES = {owner: family for family, owners in OWNERS.items() for owner in owners}
 BASES["torch.optim.swa_utils.AveragedModel"] = MODULE
+LIGHTNING = ("pytorch_lightning", "lightning", "lightning.pytorch")
+BASES |= {f"{library}.LightningModule": MODULE for library in LIGHTNING}
 # methods of torch.nn.Module that a class of the script inherits
 MODULE_METHODS = (
     *("apply", "bfloat16", "buffers", "children", "compile", "cpu", "cuda", "double", "eval", "float", "half"),

@@ -1,7 +1,7 @@
-"""The account of a script's statements: what a drafted recipe says of each, what may be silent, and what is left over.
+"""The account of a script's statements: what a drafted recipe says of each, what may be silent, what is left over.
 
-A statement counts that touches the model, the optimizer, the loss, gradients, data or the learning rate, or that computes
-what such a statement reads. What no rule here accounts for is listed: silence needs a reason.
+A statement counts that touches the model, the optimizer, the loss, gradients, data or the learning rate, or that
+computes what such a statement reads. What no rule here accounts for is listed: silence needs a reason.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
 from .roles import Roles, arguments_of, name_of
 
 MODEL, OPTIMIZER, LOSS, GRADIENTS, DATA, RATE = "model", "optimizer", "loss", "gradients", "data", "rate"
+TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
 Kinds = frozenset[str]
@@ -82,8 +83,8 @@ class Line:
 class Account:
     """Every statement of a script that touches training, with what becomes of it.
 
-    roots: the calls that the draft chose -> their role. said: the lines that values of the draft come from; asked: those
-    that it asks about. accumulate, and conditions: what the draft says of the batches that make a step.
+    roots: the calls that the draft chose -> their role. said: the lines that values of the draft come from; asked:
+    those that it asks about. accumulate, and conditions: what the draft says of the batches that make a step.
     """
 
     def __init__(
@@ -142,6 +143,24 @@ class Account:
     def listed(self) -> list[Line]:
         """What the draft does not say."""
         return [line for line in self.lines if line.verdict == LISTED]
+
+    @property
+    def backward(self) -> list[Statement]:
+        """The backward passes of the step."""
+        steps = (line.statement for line in self.lines if line.verdict == DRAFTED)
+        return [s for s in steps for call in self._calls(s) if getattr(call.func, "attr", "") == "backward"]
+
+    @property
+    def divides(self) -> bool:
+        """Whether a loss is divided by the number of micro-batches."""
+        return any(self._divided(statement) for statement in self.flow.statements)
+
+    def _divided(self, statement: Statement) -> bool:
+        node = statement.node
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            return self.roles.role(node.target) == role_names.LOSS and self.roles.counts(node.value)
+        parts = (part for expression in statement.expressions for part in ast.walk(expression))
+        return any(isinstance(part, ast.BinOp) and self.roles.divided(part) for part in parts)
 
     # what a value is
 
@@ -279,12 +298,17 @@ class Account:
     def _trains(self, statement: Statement) -> bool:
         for call in self._calls(statement):
             made = self.flow.value(call)
-            optimizer = isinstance(made, LibraryObject) and made.family == families.OPTIMIZER and made.seen is not None
-            if optimizer and made.seen.node is call:  # type: ignore[union-attr]
+            optimizer = isinstance(made, LibraryObject) and made.family == families.OPTIMIZER
+            if optimizer and self._made_by(call):
                 return True
             if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step", "manual_backward"):
                 return True
         return False
+
+    def _made_by(self, call: ast.Call) -> bool:
+        """Whether this call is the one that made what it gives."""
+        made = self.flow.value(call)
+        return isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is call
 
     def _plain_holder(self, node: ast.expr) -> bool:
         """Whether this is self, a list or a dict: a place for values, which are followed by themselves."""
@@ -302,9 +326,9 @@ class Account:
         if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
             return True
         made = self.flow.value(call)
-        if isinstance(made, LibraryObject) and made.family in (families.OPTIMIZER, families.SCHEDULE, families.LOADER):
-            if made.seen is not None and made.seen.node is call:
-                return True
+        creates = isinstance(made, LibraryObject) and made.family in TRAINING
+        if creates and self._made_by(call):
+            return True
         called = self.flow.value(call.func)
         handed = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
         if any(isinstance(one, ScriptFunction) and id(one.node) in self.effects for one in handed):
@@ -589,7 +613,7 @@ class Account:
                 return "the step of a recipe" if simple else None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
             return self._update(node.value)
-        return None
+        return "the mean over micro-batches" if isinstance(node, ast.AugAssign) and self._divided(statement) else None
 
     def _hands(self, value: ast.expr) -> bool:
         """Whether this calls a function whose statements are accounted for, and which gives several things."""
@@ -608,11 +632,9 @@ class Account:
             return "the step of a recipe"
         if owner == role_names.EMA and func.attr in ("update", "update_parameters") and plain == [role_names.MODEL]:
             return "the step of a recipe"
-        if owner == role_names.SCALER and not call.keywords:
-            if (func.attr == "update" and not plain) or (
-                func.attr in ("step", "unscale_") and plain == [role_names.OPTIMIZER]
-            ):
-                return "the step of a recipe"
+        handed = plain == [role_names.OPTIMIZER] if func.attr in ("step", "unscale_") else not plain
+        if owner == role_names.SCALER and not call.keywords and func.attr in ("step", "unscale_", "update") and handed:
+            return "the step of a recipe"
         return None
 
     def _plain_loop(self, statement: Statement) -> bool:

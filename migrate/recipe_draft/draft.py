@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...mappings.aliases import restated, row_of
+from ...printable import printable
 from ..analyze.script_analysis import ScriptAnalysis
 from ..source.infer.abstract_values import (
     Constant,
@@ -53,8 +54,8 @@ TRIES = 60
 NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
 SAID = re.compile(r"\s*# (\S+) line (\d+): (.*)")  # a comment that names its place
 LEFT = """\
-# What the script does besides, at its line. The recipe does not run until each is settled: take a line out when you have
-# dealt with it, or move it under ignore: where it is not to count."""
+# What the script does besides, at its line. The recipe does not run until each is settled: take a line out when you
+# have dealt with it, or move it under ignore: where it is not to count."""
 OTHERS = "for a model of one's own: msmigrate parity-step RECIPE --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION"
 
 
@@ -83,7 +84,7 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
             "",
             *LEFT.split("\n"),
             "not_in_this_recipe:",
-            *(f"  - {json.dumps(text, ensure_ascii=False)}" for text in left),
+            *(f"  - {json.dumps(printable(text), ensure_ascii=False)}" for text in left),
         ]
     return "\n".join(lines) + "\n"
 
@@ -149,13 +150,14 @@ class Draft:
             roots[id(seen.node)] = "scaler"
             said.add((seen.source.shown, seen.node.lineno))
         asked = set().union(*(section.places(asked=True) for section in live))
+        self.micro_batches = micro_batches
         self.account = Account(flow, roots, said, asked, micro_batches, conditions)
 
     def lines(self, name: str) -> list[str]:
         """The recipe, without what it does not say."""
         lines = [
-            f"# Drafted from {name}, which was read and not run. Every value names the line that it comes from; what the",
-            f"# script does not say is {ASK}, for you to write. recipes/resnet50.yaml explains every key.",
+            f"# Drafted from {name}, which was read and not run. Every value names the line that it comes from; what",
+            f"# the script does not say is {ASK}, for you to write. recipes/resnet50.yaml explains every key.",
         ]
         for section in self.sections:
             lines += ["", *section.lines()]
@@ -169,6 +171,10 @@ class Draft:
                 yield from section.all_left()
         for line in self.account.listed:
             yield line.statement.place, line.text
+        if self.micro_batches > 1 and not self.account.divides:
+            for statement in self.account.backward:
+                words = f"the losses of {self.micro_batches} micro-batches are added, and a recipe takes their mean"
+                yield statement.place, f"{statement.text} [{words}]"
 
 
 def _unsmoothed(loss: Entry) -> None:

@@ -1,7 +1,7 @@
 """Where each value that a script's statements read was written: definitions of names and attributes, and their readers.
 
-Branches are merged, loops are read twice, an enclosing scope's names count with all their definitions. That is more than
-what happens when the script runs, and never less.
+Branches are merged, loops are read twice, an enclosing scope's names count with all their definitions. That is
+more than what happens when the script runs, and never less.
 """
 
 from __future__ import annotations
@@ -262,9 +262,8 @@ class Flow:
                     made.append((alias.asname or alias.name, definition))
         elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             made.append((node.name, definition_of(None, NAMED)))
-        elif isinstance(node, ast.Return) and node.value is not None and function is not None:
-            if first and all(old is not statement for old, _ in self.returns.get(id(function), [])):
-                self.returns.setdefault(id(function), []).append((statement, node.value))
+        elif isinstance(node, ast.Return) and node.value is not None and function is not None and first:
+            self.returns.setdefault(id(function), []).append((statement, node.value))
         for expression in statement.expressions:
             for part in ast.walk(expression):
                 if isinstance(part, ast.NamedExpr):
@@ -331,7 +330,7 @@ class Flow:
         return names
 
     def _changes(self, call: ast.expr, define: Any, alone: bool) -> None:
-        """A call for its own sake may change what it is a method of, and what it is given; another, an unknown object."""
+        """A call for its own sake may change what it is of, and what it is given; another one, an unknown object."""
         if isinstance(call, (ast.Await, ast.Yield)) and call.value is not None:
             call = call.value
         if not isinstance(call, ast.Call) or self._passed(call.func):

@@ -63,9 +63,16 @@ class Roles:
         if isinstance(node, ast.Subscript):
             return self._part(self.role(node.value), node.slice)
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and self.role(node.left) == LOSS:
-            divided = self.accumulate > 1 and self._number(node.right) == self.accumulate
-            return LOSS if divided and self.exact(node.left) else None
+            return LOSS if self.divided(node) and self.exact(node.left) else None
         return None
+
+    def counts(self, node: ast.expr) -> bool:
+        """Whether this is the number of micro-batches."""
+        return self.accumulate > 1 and self._number(node) == self.accumulate
+
+    def divided(self, node: ast.BinOp) -> bool:
+        """Whether this is a loss divided by the number of micro-batches."""
+        return isinstance(node.op, ast.Div) and self.counts(node.right) and self.role(node.left) == LOSS
 
     def _whole(self, node: ast.Attribute) -> bool:
         """Whether an attribute holds a value that the script put there, or what a wrapper wraps."""

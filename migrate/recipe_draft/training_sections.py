@@ -114,10 +114,9 @@ def trained(interpreter: Interpreter) -> Value | None:
         return None
     for seen in found:
         nodes = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
-        nodes = [seen.node] if not nodes else nodes
-        for part in (part for node in nodes for part in ast.walk(node)):
-            of = part.value if isinstance(part, ast.Attribute) and "parameters" in part.attr else part
-            candidates = [of, *(inner for inner in ast.walk(of) if isinstance(inner, ast.Name))]
+        for inner in (inner for node in nodes or [seen.node] for inner in ast.walk(node)):
+            of = inner.value if isinstance(inner, ast.Attribute) and "parameters" in inner.attr else inner
+            candidates = [of, *(name for name in ast.walk(of) if isinstance(name, ast.Name))]
             for candidate in candidates:
                 value = _unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
                 if isinstance(value, ScriptObject) and names.family_of_class(value.of) == names.MODULE:
@@ -208,7 +207,7 @@ def schedule(interpreter: Interpreter) -> Entry | None:
         said += [
             f"{o.file} line {o.line}: {o.text} = …: set by hand; which schedule is it?" for o, _ in interpreter.rates
         ]
-        return Entry("schedule", {"name": "CosineAnnealingLR", "args": {"T_max": 90}}, said, out=True) if said else None
+        return Entry("schedule", ASK, said, out=True) if said else None
     chosen = outer[-1]
     row = row_of(chosen.name)
     assert row is not None
@@ -283,20 +282,20 @@ def clip(interpreter: Interpreter) -> Entry | None:
         norm = seen.get("norm_type", 2) if seen in found else None
         size = number(value)
         if norm is not None and known(norm) != 2:
-            return Entry("clip", {"max_norm": 1.0}, [place(seen), "a recipe clips by the L2 norm only"], out=True)
+            return Entry("clip", ASK, [place(seen), "a recipe clips by the L2 norm only"], out=True)
         if size is not None and size > 0:
             return Entry("clip", {"max_norm": float(size)}, [place(seen), *sources(value)])
-        return Entry("clip", {"max_norm": 1.0}, [place(seen), "its max_norm cannot be told"], out=True)
+        return Entry("clip", ASK, [place(seen), "its max_norm cannot be told"], out=True)
     for seen in options(found):
-        return Entry("clip", {"max_norm": 1.0}, [f"{place(seen)}, only where {seen.condition}"], out=True)
+        return Entry("clip", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
     return None
 
 
 def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
     """How many micro-batches make a step, where that stands, and the condition.
 
-    It is N where the one optimizer steps under `… % N == 0`, alone or through a GradScaler, while the backward passes run,
-    and gradients are not cleared, without that condition.
+    It is N where the one optimizer steps under `… % N == 0`, alone or through a GradScaler, while the backward passes
+    run, and gradients are not cleared, without that condition.
     """
     if len(_distinct(surely(calls(interpreter, "optimizer")))) > 1:
         return 1, [], set()
@@ -314,7 +313,7 @@ def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
                     count = known(value)
                     if type(count) is int and 1 < count <= 4096 and truth(value):
                         text = scope.source.text(test)
-                        return count, [f"{place(seen)}, where {text}", *sources(value)], {shortened(text, LONGEST)}
+                        return count, [place(seen), *sources(value)], {shortened(text, LONGEST)}
     return 1, [], set()
 
 
@@ -322,18 +321,13 @@ def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -
     """Whether backward passes run outside of a condition, and gradients are cleared only inside of it."""
     inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.If):
-            within = (
-                {id(part) for statement in node.body for part in ast.walk(statement)} if node.test is test else set()
-            )
-            if node.test is not test:
-                continue
-            loop = next(
-                (l for l in ast.walk(source.tree) if isinstance(l, (ast.For, ast.While)) and node in l.body), None
-            )
-            for part in ast.walk(loop) if loop is not None else ():
-                if isinstance(part, ast.Call) and isinstance(part.func, ast.Attribute) and part.func.attr in inside:
-                    inside[part.func.attr].append(id(part) in within)
+        if not isinstance(node, ast.If) or node.test is not test:
+            continue
+        within = {id(inner) for statement in node.body for inner in ast.walk(statement)}
+        loops = [one for one in ast.walk(source.tree) if isinstance(one, (ast.For, ast.While)) and node in one.body]
+        for inner in ast.walk(loops[0]) if loops else ():
+            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in inside:
+                inside[inner.func.attr].append(id(inner) in within)
     return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
 
 
@@ -364,13 +358,14 @@ def steps_over(flow: Flow, loader: LibraryUse) -> bool:
     roles = Roles(flow, {id(loader.node): LOADER}, 1)
 
     def holds(node: ast.AST, depth: int = 0) -> bool:
-        for part in ast.walk(node):
-            if isinstance(part, ast.Call):
-                if isinstance(part.func, ast.Attribute) and part.func.attr in ("backward", "step"):
-                    return True
-                function = flow.function_of(part)
-                if function is not None and depth < 4 and function is not node and holds(function, depth + 1):
-                    return True
+        for inner in ast.walk(node):
+            if not isinstance(inner, ast.Call):
+                continue
+            if isinstance(inner.func, ast.Attribute) and inner.func.attr in ("backward", "step"):
+                return True
+            function = flow.function_of(inner)
+            if function is not None and depth < 4 and function is not node and holds(function, depth + 1):
+                return True
         return False
 
     loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
@@ -383,9 +378,11 @@ def _reaches(flow: Flow, seen: LibraryUse) -> bool:
     for statement in flow.statements:
         for expression in statement.expressions:
             for node in ast.walk(expression):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "backward":
-                    if LOSS in (roles.role(node.func.value), *(roles.role(argument) for argument in node.args)):
-                        return True
+                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                    continue
+                started = node.func.attr == "backward"
+                if started and LOSS in (roles.role(node.func.value), *(roles.role(one) for one in node.args)):
+                    return True
     return False
 
 
@@ -461,7 +458,7 @@ def mixup(interpreter: Interpreter, smoothing: float) -> Entry | None:
         if value is None:
             comments.append("its alpha cannot be told")
     if not told["mixup_alpha"] and not told["cutmix_alpha"]:
-        return Entry("mixup", {**told, "mixup_alpha": 0.2}, comments, out=True)
+        return Entry("mixup", ASK, comments, out=True)
     return Entry("mixup", told, list(dict.fromkeys(comments)))
 
 
@@ -472,7 +469,7 @@ def _by_hand(interpreter: Interpreter) -> Entry | None:
             where = (
                 f"{function.scope.source.shown} line {function.node.lineno}: {name}() is written by hand; say it here"
             )
-            return Entry("mixup", {"mixup_alpha": 0.2, "cutmix_alpha": 0.0, "label_smoothing": 0.0}, [where], out=True)
+            return Entry("mixup", ASK, [where], out=True)
     return None
 
 
@@ -555,7 +552,7 @@ def ema(interpreter: Interpreter) -> Entry | None:
             told["decay"] = 0.9999  # timm's
         return Entry("ema", {**told, "decay": float(told["decay"])}, comments, roots={id(seen.node): "ema"})
     for seen in options(found):
-        return Entry("ema", {"decay": 0.9998}, [f"{place(seen)}, only where {seen.condition}"], out=True)
+        return Entry("ema", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
     return None
 
 
@@ -566,12 +563,12 @@ def _torch_average(seen: LibraryUse, comments: list[str]) -> Entry:
     )
     made = rule.seen if rule is not None and rule.name.endswith(("get_ema_multi_avg_fn", "get_ema_avg_fn")) else None
     if made is None:
-        return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
+        return Entry("ema", ASK, [*comments, "its decay cannot be told"], out=True)
     value = made.get("decay", 0)
     decay = number(value) if value is not None else 0.999  # torch's default
     comments += sources(value)
     if decay is None or not 0 < decay < 1:
-        return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
+        return Entry("ema", ASK, [*comments, "its decay cannot be told"], out=True)
     if known(seen.get("use_buffers", 4), False) is not True:
         comments.append("without use_buffers torch averages the weights alone; a recipe averages the buffers too")
     return Entry("ema", {"decay": float(decay)}, comments, roots={id(seen.node): "ema"})
@@ -594,8 +591,8 @@ def _own_average(made: ScriptObject, interpreter: Interpreter) -> Entry | None:
     ]
     if made.certainty in (OPTION, UNCALLED):
         return Entry(
-            "ema", {"decay": float(f"{decay:.6g}") if decay else 0.9998}, [*said, "only with other arguments"], out=True
+            "ema", {"decay": float(f"{decay:.6g}")} if decay else ASK, [*said, "only with other arguments"], out=True
         )
     if decay is None or not 0 < decay < 1:
-        return Entry("ema", {"decay": 0.9998}, [*said, "its decay cannot be told"], out=True)
+        return Entry("ema", ASK, [*said, "its decay cannot be told"], out=True)
     return Entry("ema", {"decay": float(decay)}, said, roots={id(made.node): "ema"})

@@ -275,8 +275,8 @@ class Recipe(Strict):
     """One training step (model, data, mixing, loss, optimizer, schedule, clipping, accumulation, loss scale, mixed
     precision, moving average, seed), and under `train` how the whole run goes.
 
-    not_in_this_recipe: of a draft, what the script does besides, FILE:LINE: and its text; with any, nothing runs. ignore:
-    the same, of what the user decided to leave out.
+    not_in_this_recipe: of a draft, what the script does besides, FILE:LINE: and its text; with any, nothing runs.
+    ignore: the same, of what the user decided to leave out.
     """
 
     model: Model

@@ -48,7 +48,8 @@ def show(analysis: ScriptAnalysis, console: Console, *, whole: bool = False) -> 
 
 
 def _show(analysis: ScriptAnalysis, console: Console, whole: bool) -> None:
-    console.print(_text(analysis.verdict, f"bold {'red' if analysis.missing else 'green'}"))
+    left = any(api.way == BY_HAND for api in analysis.apis)
+    console.print(_text(analysis.verdict, f"bold {'red' if analysis.missing else 'yellow' if left else 'green'}"))
     console.print(_text(_conditions(analysis), "dim"))
     known = [api for api in analysis.apis if api.way != NO_ROW]
     if known:
@@ -147,7 +148,7 @@ def same_lines(analysis: ScriptAnalysis, use: Use) -> list[int]:
 
 
 def _calls(console: Console, analysis: ScriptAnalysis) -> None:
-    told: dict[str, str] = {}  # row -> where its words were shown
+    told: dict[str, str] = {}  # words -> where they were shown
     for file, uses in calls(analysis):
         console.print(Text(f"\nCalls of {file}", "bold"))
         grid = Table.grid(padding=(0, 1))
@@ -160,10 +161,10 @@ def _calls(console: Console, analysis: ScriptAnalysis) -> None:
             grid.add_row(number, "", _text(use.source, "dim"))
             if use.rewritten:
                 grid.add_row("", Text("→", COLOURS[use.way]), _text(use.rewritten))
-            if use.rewrite and use.row is not None and use.row in told:
-                grid.add_row("", Text("→", COLOURS[use.way]), _text(f"as {told[use.row]}", "dim"))
+            if use.rewrite and use.rewrite in told:
+                grid.add_row("", Text("→", COLOURS[use.way]), _text(f"as {told[use.rewrite]}", "dim"))
             elif use.rewrite:
-                told[use.row or ""] = use.place
+                told[use.rewrite] = use.place
                 grid.add_row("", Text("→", COLOURS[use.way]), Text("\n").join(map(_text, use.rewrite.split("\n"))))
             for note in use.notes:
                 grid.add_row("", Text("!", "yellow"), _text(note, "yellow"))

@@ -29,6 +29,7 @@ CALLS: dict[str, dict[str, str | None]] = {
     "torchvision.transforms.v2.MixUp": {"alpha": "1.0", "num_classes": None},
     "torchvision.transforms.v2.CutMix": {"alpha": "1.0", "num_classes": None},
     "timm.data.Mixup": {"mixup_alpha": "1.0", "cutmix_alpha": "0.0"},
+    "torch.nn.Parameter": {"data": None, "requires_grad": "True"},
     "torch.manual_seed": {"seed": None},
     "torch.multiprocessing.spawn": {"fn": None, "args": None, "nprocs": "1"},
     "torch.amp.autocast": {"device_type": None, "dtype": "mindspore.float16"},

@@ -33,6 +33,8 @@ from .library_objects import family_of_class
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # what they give is what they get
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that give their module
 
+HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "torch.nn.Sequential")  # whose attributes are modules
+
 
 @evaluates(ast.Call)
 def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
@@ -151,6 +153,8 @@ def _method(
             return _loader_inside(values) or Value()
         family, name = (told, "") if told else ("", name)
     qualified, row = names.method_row(family, name, method)
+    if row is None and name in HOLDERS and method not in names.MODULE_METHODS:
+        return LibraryObject(names.MODULE if method in ("values", "pop") else names.TENSOR)  # a module in it is called
     if row is None and isinstance(value, ScriptObject) and method not in names.MODULE_METHODS:
         return _loader_inside(values) or Value()  # a method that a class of the script gets elsewhere
     receiver = (

@@ -16,8 +16,15 @@ CAPITALS = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*\b")
 # what such rows know of torch's calls: the names of the arguments in their order, and defaults as text
 CALLS: dict[str, dict[str, str | None]] = {
     "torch.utils.data.DataLoader": {
-        **{"dataset": None, "batch_size": "1", "shuffle": "False", "sampler": None, "batch_sampler": None},
-        **{"num_workers": "1", "collate_fn": None, "pin_memory": None, "drop_last": "False"},
+        "dataset": None,
+        "batch_size": "1",
+        "shuffle": "False",
+        "sampler": None,
+        "batch_sampler": None,
+        "num_workers": "1",
+        "collate_fn": None,
+        "pin_memory": None,
+        "drop_last": "False",
     },
     "torch.utils.data.random_split": {"dataset": None, "lengths": None},
     "torchvision.datasets.ImageFolder": {"root": None},
@@ -34,8 +41,11 @@ CALLS: dict[str, dict[str, str | None]] = {
     "torch.multiprocessing.spawn": {"fn": None, "args": None, "nprocs": "1"},
     "torch.amp.autocast": {"device_type": None, "dtype": "mindspore.float16"},
     "torch.amp.GradScaler": {
-        **{"device": None, "init_scale": "65536.0", "growth_factor": "2.0"},
-        **{"backoff_factor": "0.5", "growth_interval": "2000"},
+        "device": None,
+        "init_scale": "65536.0",
+        "growth_factor": "2.0",
+        "backoff_factor": "0.5",
+        "growth_interval": "2000",
     },
     "apex.amp.initialize": {"models": None, "optimizers": None, "enabled": None, "opt_level": '"O1"'},
     "torch.optim.swa_utils.get_ema_multi_avg_fn": {"decay": "0.999"},

@@ -142,7 +142,9 @@ class ScriptAnalysis:
             left = f", {by_hand} of them to be written by hand" if by_hand else ""
             return f"{self.name}: all of {total} have a counterpart{left}"
         parts = [f"{by_hand} by hand"] if by_hand else []
-        parts += [f"{len(lacking)} without a counterpart ({several([api.torch for api in lacking])})"] if lacking else []
+        parts += (
+            [f"{len(lacking)} without a counterpart ({several([api.torch for api in lacking])})"] if lacking else []
+        )
         parts += [f"{len(unknown)} without a row ({several([api.torch for api in unknown])})"] if unknown else []
         return f"{self.name}: {total}, {', '.join(parts)}"
 

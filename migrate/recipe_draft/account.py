@@ -513,7 +513,8 @@ class Account:
         if silent is not None:
             return SILENT, silent
         said = self._place_in(statement, self.said)
-        if self._place_in(statement, self.asked):
+        further = sum(self._changes(call) for call in self._calls(statement)) > 1  # than what the draft speaks of
+        if self._place_in(statement, self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
         step = self._step(statement)
@@ -521,7 +522,7 @@ class Account:
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward")
             for call in self._calls(statement)
         )
-        said = said and not moves  # which a recipe does in one way only
+        said = said and not moves and not further  # which a recipe does in one way only
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
             conditions = self._undecided(statement) if acts else []
             if conditions:

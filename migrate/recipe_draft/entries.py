@@ -113,8 +113,13 @@ def yaml(value: Any) -> str:
     if isinstance(value, str):
         return value if WORD.fullmatch(value) and value.lower() not in RESERVED else json.dumps(value)
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{yaml(key)}: {yaml(item)}' for key, item in value.items())}}}"
-    return f"[{', '.join(yaml(item) for item in value)}]"
+        return f"{{{', '.join(f'{yaml(key)}: {_inside(item)}' for key, item in value.items())}}}"
+    return f"[{', '.join(_inside(item) for item in value)}]"
+
+
+def _inside(value: Any) -> str:
+    """A value inside braces or brackets, where a question mark would begin a key."""
+    return json.dumps(value) if value == ASK else yaml(value)
 
 
 def place(seen: LibraryUse) -> str:

@@ -276,12 +276,12 @@ class Account:
             called = id(statement.function) in self.flow.calls
             if id(statement.owner) in self.trainers and not called and self.kinds(statement.node.value):
                 return True  # to the library that calls it
-        targets: list[ast.expr] = list(getattr(statement.node, "targets", []))
+        targets: list[ast.expr] = list(getattr(statement.node, "targets", []))  # of a deletion, too
         if isinstance(statement.node, (ast.AugAssign, ast.AnnAssign)):
             targets.append(statement.node.target)
         for target in targets:
             for part in ast.walk(target):
-                if isinstance(part, (ast.Attribute, ast.Subscript)) and isinstance(part.ctx, ast.Store):
+                if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
                     written = self.kinds(part.value) | frozenset(
                         {BY_ATTRIBUTE[part.attr]}
                         if isinstance(part, ast.Attribute) and part.attr in BY_ATTRIBUTE
@@ -553,7 +553,8 @@ class Account:
         node = statement.node
         if isinstance(node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)):
             return "a definition, which does nothing until it is used"
-        if isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Delete, ast.Assert, ast.Raise)):
+        plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
+        if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
             return "it computes nothing that trains"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return "a text"

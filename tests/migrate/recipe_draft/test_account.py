@@ -83,6 +83,7 @@ def test_a_script_that_a_recipe_says_whole_has_nothing_left(write: Write, tmp_pa
         (MODEL, "net = adapted(torchvision.models.resnet18())", "net = adapted(torchvision.models.resnet18())"),
         (MODEL, "net.conv1.register_forward_hook(lambda m, i, o: o * 2)",
          "net.conv1.register_forward_hook(lambda m, i, o: o * 2)"),
+        (MODEL, "del net.layer4[1]", "del net.layer4[1]"),
         # what is trained
         (MODEL, "for p in net.layer1.parameters():\n    p.requires_grad = False", "p.requires_grad = False"),
         (MODEL, "net.layer2.requires_grad_(False)", "net.layer2.requires_grad_(False)"),

@@ -4,7 +4,8 @@
 
 FOLDER holds one folder a script: its train.py and the files of its project that it imports. Prints markdown: for each,
 how many statements touch the model, the optimizer, the loss, gradients, data or the rate, or compute what such ones
-read, and how many of them are drafted (or asked for), passed over with a reason, and listed. --lines: each statement with its verdict instead.
+read, and how many of them are drafted (or asked for), passed over with a reason, and listed. --lines: each statement
+with its verdict instead.
 """
 
 from __future__ import annotations

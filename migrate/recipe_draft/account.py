@@ -25,37 +25,19 @@ from ..source.infer.abstract_values import (
     ScriptClass,
     ScriptFunction,
     ScriptObject,
-    Value,
     is_known,
 )
 from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS
 from . import roles as role_names
 from . import silence
 from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
-from .roles import Roles, arguments_of, name_of
+from .kinds import BY_ATTRIBUTE, GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, ValueKinds, calls_of
+from .roles import Roles, name_of
 
-MODEL, OPTIMIZER, LOSS, GRADIENTS, DATA, RATE = "model", "optimizer", "loss", "gradients", "data", "rate"
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
 DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
-Kinds = frozenset[str]
-NONE: Kinds = frozenset()
-BY_FAMILY = {
-    families.MODULE: MODEL,
-    families.OPTIMIZER: OPTIMIZER,
-    families.SCHEDULE: RATE,
-    families.LOADER: DATA,
-    families.DATASET: DATA,
-}
-BY_METHOD = {  # what an object is on which these are called, whatever else is known of it
-    "parameters": MODEL,
-    "named_parameters": MODEL,
-    "load_state_dict": MODEL,
-    "zero_grad": OPTIMIZER,
-    "backward": LOSS,
-}
 PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
-BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
 # calls of torch's that change what they are given, or everything
 CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
 STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
@@ -115,8 +97,8 @@ class Account:
         for statement in self.flow.statements:
             if statement.owner is not None:
                 self._of_class.setdefault(id(statement.owner), []).append(statement)
-        self._kinds: dict[Definition, Kinds] = {}
-        self._settle_kinds()
+        self._values = ValueKinds(flow, self.roles)
+        self.kinds = self._values.of
         self._steps: set[int] = set()  # the heads of loops and functions that hold a step
         self.trainers: set[int] = set()  # the classes that make an optimizer or step: a library calls their methods
         self.effects: set[int] = set()  # the functions that change something of training
@@ -148,7 +130,7 @@ class Account:
     def backward(self) -> list[Statement]:
         """The backward passes of the step."""
         steps = (line.statement for line in self.lines if line.verdict == DRAFTED)
-        return [s for s in steps for call in self._calls(s) if getattr(call.func, "attr", "") == "backward"]
+        return [s for s in steps for call in calls_of(s) if getattr(call.func, "attr", "") == "backward"]
 
     @property
     def divides(self) -> bool:
@@ -162,111 +144,7 @@ class Account:
         parts = (part for expression in statement.expressions for part in ast.walk(expression))
         return any(isinstance(part, ast.BinOp) and self.roles.divided(part) for part in parts)
 
-    # what a value is
-
-    def kinds(self, node: ast.AST) -> Kinds:
-        """Which of the six an expression has to do with."""
-        if isinstance(node, ast.Name):
-            found: Kinds = frozenset().union(*(self._kinds.get(d, NONE) for d in self.flow.reads.get(id(node), ())))
-            return found | self._of_value(node) | self._by_name(node, node.id)
-        if isinstance(node, ast.Attribute):
-            if node.attr in silence.LEAVING_ATTRIBUTES:
-                return NONE
-            own = frozenset().union(*(self._kinds.get(d, NONE) for d in self.flow.attributes.get(node.attr, ())))
-            extra = frozenset({BY_ATTRIBUTE[node.attr]}) if node.attr in BY_ATTRIBUTE else NONE
-            return own | extra | self.kinds(node.value) | self._of_value(node) | self._by_name(node, node.attr)
-        if isinstance(node, ast.Call):
-            return self._of_call(node)
-        if isinstance(node, (ast.Compare, ast.JoinedStr, ast.Constant)):
-            return NONE
-        if isinstance(node, ast.Lambda):
-            return self.kinds(node.body)
-        return frozenset().union(*(self.kinds(child) for child in ast.iter_child_nodes(node)))
-
-    def _by_name(self, node: ast.expr, name: str) -> Kinds:
-        """What an object of which nothing is known usually is by its name: a reason to look, never to be silent."""
-        found = self.flow.value(node)
-        unknown = found is None or type(found) is Value or (isinstance(found, LibraryObject) and not found.family)
-        plain_object = isinstance(found, ScriptObject) and not families.family_of_class(found.of)
-        family = families.habit(name) if unknown or plain_object else ""
-        return frozenset({BY_FAMILY[family]}) if family in BY_FAMILY else NONE
-
-    def _of_value(self, node: ast.expr) -> Kinds:
-        found = self.flow.value(node)
-        family = ""
-        if isinstance(found, LibraryObject):
-            family = found.family
-            row = families.row_of(found.name) if found.name else None
-            if row is not None and row.kind == "loss":
-                return frozenset({LOSS})
-            if row is not None and row.kind == "transform":
-                return frozenset({DATA})
-        elif isinstance(found, ScriptObject):
-            family = families.family_of_class(found.of)
-        return frozenset({BY_FAMILY[family]}) if family in BY_FAMILY else NONE
-
-    def _of_call(self, node: ast.Call) -> Kinds:
-        if self.roles.leaves(node):
-            return NONE
-        own = self._of_value(node)
-        called = self.flow.value(node.func)
-        if isinstance(called, (ScriptFunction, ScriptClass)):
-            returned = self.flow.returns.get(id(called.node), [])
-            return own.union(*(self.kinds(value) for _, value in returned))
-        given = frozenset().union(*(self.kinds(a) for a in [*node.args, *(k.value for k in node.keywords)]))
-        if isinstance(called, LibraryName):
-            return own | (NONE if silence.reason(called.name) and not own else given)
-        callee = self.kinds(node.func)
-        if isinstance(node.func, ast.Attribute):  # a method gives something of what it is of
-            return own | callee | given
-        return own | given | (frozenset({LOSS}) if callee & {MODEL, LOSS} else callee)
-
-    def _settle_kinds(self) -> None:
-        definitions = [d for statement in self.flow.statements for d in statement.defines]
-        given = {d for found in self.flow.reads.values() for d in found if d.way == GIVEN}
-        for statement in self.flow.statements:
-            for call in self._calls(statement):
-                if isinstance(call.func, ast.Attribute) and call.func.attr in BY_METHOD:
-                    self._note_by_method(call.func.value, BY_METHOD[call.func.attr])
-        for _ in range(12):
-            changed = False
-            for definition in [*definitions, *given]:
-                found = self._of_definition(definition)
-                if not found <= self._kinds.get(definition, NONE):
-                    self._kinds[definition] = found | self._kinds.get(definition, NONE)
-                    changed = True
-            if not changed:
-                return
-
-    def _note_by_method(self, node: ast.expr, kind: str) -> None:
-        found: Iterable[Definition] = ()
-        if isinstance(node, ast.Name):
-            found = self.flow.reads.get(id(node), ())
-        elif isinstance(node, ast.Attribute):
-            found = self.flow.attributes.get(node.attr, ())
-        for definition in found:
-            if definition.way != "named":
-                self._kinds[definition] = self._kinds.get(definition, NONE) | {kind}
-
-    def _of_definition(self, definition: Definition) -> Kinds:
-        if definition.way == GIVEN:
-            return frozenset().union(*(self.kinds(node) for node in arguments_of(self.flow, definition)))
-        value = definition.value
-        if value is None:
-            return NONE
-        if definition.path and isinstance(value, (ast.Tuple, ast.List)) and definition.path[0] < len(value.elts):
-            return self.kinds(value.elts[definition.path[0]])
-        if isinstance(value, ast.Call) and definition.way == "adds":  # a call that changes what it is given
-            return frozenset().union(*(self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]))
-        return self.kinds(value)
-
     # what a statement does
-
-    def _calls(self, statement: Statement) -> Iterator[ast.Call]:
-        for expression in statement.expressions:
-            for node in ast.walk(expression):
-                if isinstance(node, ast.Call):
-                    yield node
 
     def _acts(self, statement: Statement) -> bool:
         """Whether a statement changes something of training, and not only computes a value."""
@@ -293,10 +171,10 @@ class Account:
             kinds = self.kinds(statement.node.target)
             if kinds and kinds <= {MODEL, GRADIENTS}:
                 return True
-        return any(self._changes(call) for call in self._calls(statement))
+        return any(self._changes(call) for call in calls_of(statement))
 
     def _trains(self, statement: Statement) -> bool:
-        for call in self._calls(statement):
+        for call in calls_of(statement):
             made = self.flow.value(call)
             optimizer = isinstance(made, LibraryObject) and made.family == families.OPTIMIZER
             if optimizer and self._made_by(call):
@@ -390,7 +268,7 @@ class Account:
         waiting = [
             s
             for s in self.acting.values()
-            if any(isinstance(c.func, ast.Attribute) and c.func.attr in ("backward", "step") for c in self._calls(s))
+            if any(isinstance(c.func, ast.Attribute) and c.func.attr in ("backward", "step") for c in calls_of(s))
         ]
         done: set[int] = set()
         while waiting:
@@ -455,10 +333,11 @@ class Account:
             return False
         function = statement.function
         if statement.owner is not None and statement.owner.name not in self.named:
-            return False
+            return False  # a class that nothing names
         called = not isinstance(function, FUNCTIONS) or function.name in self.named
         called = called or (statement.owner is not None and id(statement.owner) in self.trainers)
-        return called or function.name.startswith("__") or function.name == "forward"
+        name = getattr(function, "name", "")
+        return called or name.startswith("__") or name == "forward"
 
     def _doubtful(self, statement: Statement, seen: set[int]) -> bool:
         """Whether a condition was read for the first round of a loop only: a counter in it changes later."""
@@ -501,7 +380,8 @@ class Account:
 
     def _judged(self, statement: Statement) -> Line | None:
         kinds = frozenset().union(
-            *(self.kinds(e) for e in statement.expressions), *(self._kinds.get(d, NONE) for d in statement.defines)
+            *(self.kinds(e) for e in statement.expressions),
+            *(self._values.bound.get(d, NONE) for d in statement.defines),
         )
         if not kinds and id(statement) not in self.live:
             return None
@@ -513,14 +393,14 @@ class Account:
         if silent is not None:
             return SILENT, silent
         said = self._place_in(statement, self.said)
-        further = sum(self._changes(call) for call in self._calls(statement)) > 1  # than what the draft speaks of
+        further = sum(self._changes(call) for call in calls_of(statement)) > 1  # than what the draft speaks of
         if self._place_in(statement, self.asked) and not further:
             return ASKED, "the draft asks for it"
         acts, live = id(statement) in self.acting, id(statement) in self.live
         step = self._step(statement)
         moves = isinstance(statement.node, ast.Expr) and any(
             isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward")
-            for call in self._calls(statement)
+            for call in calls_of(statement)
         )
         said = said and not moves and not further  # which a recipe does in one way only
         if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
@@ -614,30 +494,13 @@ class Account:
                 )
                 return "the step of a recipe" if simple else None
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            return self._update(node.value)
+            return self.roles.updates(node.value)
         return "the mean over micro-batches" if isinstance(node, ast.AugAssign) and self._divided(statement) else None
 
     def _hands(self, value: ast.expr) -> bool:
         """Whether this calls a function whose statements are accounted for, and which gives several things."""
         function = self.flow.function_of(value) if isinstance(value, ast.Call) else None
         return function is not None and id(function) in self.open
-
-    def _update(self, call: ast.Call) -> str | None:
-        func = call.func
-        if not isinstance(func, ast.Attribute):
-            return None
-        owner = self.roles.exact(func.value)
-        plain = [self.roles.exact(argument) for argument in call.args]
-        if func.attr == "backward" and owner == role_names.LOSS and not call.args and not call.keywords:
-            return "the step of a recipe"
-        if owner in (role_names.OPTIMIZER, role_names.SCHEDULE) and func.attr == "step" and not call.args:
-            return "the step of a recipe"
-        if owner == role_names.EMA and func.attr in ("update", "update_parameters") and plain == [role_names.MODEL]:
-            return "the step of a recipe"
-        handed = plain == [role_names.OPTIMIZER] if func.attr in ("step", "unscale_") else not plain
-        if owner == role_names.SCALER and not call.keywords and func.attr in ("step", "unscale_", "update") and handed:
-            return "the step of a recipe"
-        return None
 
     def _plain_loop(self, statement: Statement) -> bool:
         """A loop over epochs or over batches that are known."""
@@ -653,7 +516,7 @@ class Account:
     def _whitelisted(self, statement: Statement) -> str | None:
         """The reason where every call that a statement makes may be passed over, and it writes nothing of training."""
         node = statement.node
-        calls = list(self._calls(statement))
+        calls = list(calls_of(statement))
         if isinstance(node, (ast.With, ast.AsyncWith)):
             outer = [item.context_expr for item in node.items]
             reasons = [self.passed(one) if isinstance(one, ast.Call) else None for one in outer]

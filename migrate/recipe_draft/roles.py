@@ -272,6 +272,24 @@ class Roles:
             and not found.name.startswith("torch.channels")
         )
 
+    def updates(self, call: ast.Call) -> str | None:
+        """Words for a call that is the backward pass or the update of a recipe's step, or None."""
+        func = call.func
+        if not isinstance(func, ast.Attribute):
+            return None
+        owner = self.exact(func.value)
+        plain = [self.exact(argument) for argument in call.args]
+        if func.attr == "backward" and owner == LOSS and not call.args and not call.keywords:
+            return "the step of a recipe"
+        if owner in (OPTIMIZER, SCHEDULE) and func.attr == "step" and not call.args:
+            return "the step of a recipe"
+        if owner == EMA and func.attr in ("update", "update_parameters") and plain == [MODEL]:
+            return "the step of a recipe"
+        handed = plain == [OPTIMIZER] if func.attr in ("step", "unscale_") else not plain
+        if owner == SCALER and not call.keywords and func.attr in ("step", "unscale_", "update") and handed:
+            return "the step of a recipe"
+        return None
+
 
 def name_of(flow: Flow, call: ast.Call) -> str:
     """The qualified name of what a call calls, as far as it is known; "" for the script's own and for objects."""

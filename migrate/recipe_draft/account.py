@@ -120,11 +120,7 @@ class Account:
         self.live = self._reach(self.acting.values())
         judged = (self._judged(statement) for statement in self.flow.statements)
         self.lines = [line for line in judged if line is not None]
-
-    @property
-    def listed(self) -> list[Line]:
-        """What the draft does not say."""
-        return [line for line in self.lines if line.verdict == LISTED]
+        self.listed = [line for line in self.lines if line.verdict == LISTED]  # what the draft does not say
 
     @property
     def backward(self) -> list[Statement]:

@@ -169,6 +169,11 @@ class Draft:
         for section in self.sections:
             if not section.out:
                 yield from section.all_left()
+        if self.account.flow.ended is not None:
+            yield (
+                self.account.flow.ended,
+                "too much to follow from here on: the rest of the script is not accounted for",
+            )
         for line in self.account.listed:
             yield line.statement.place, line.text
         if self.micro_batches > 1 and not self.account.divides:

@@ -26,6 +26,8 @@ from ..source.infer.script_file import ScriptFile
 from . import silence
 
 IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a definition binds its value
+BUDGET = 25_000  # statements read, and names copied; a project of four thousand statements takes half of it
+WIDEST = 200_000  # nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPOUND = (*LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *FUNCTIONS, ast.ClassDef)
@@ -122,6 +124,12 @@ def _head(node: ast.stmt) -> Iterator[ast.expr]:
         yield from (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
 
 
+def _cost(node: ast.stmt) -> int:
+    """How many nodes a statement's own expressions have, times its calls: each call is looked at with all inside it."""
+    nodes = [part for expression in _head(node) for part in ast.walk(expression)]
+    return len(nodes) * sum(isinstance(part, ast.Call) for part in nodes)
+
+
 def root(node: ast.expr) -> ast.expr:
     """What an attribute, an element or a method's result is of: `a` in `a.b[0].c()`."""
     while True:
@@ -144,6 +152,8 @@ class Flow:
         self.attributes: dict[str, list[Definition]] = {}
         self.returns: dict[int, list[tuple[Statement, ast.expr]]] = {}  # a function -> what it returns
         self.calls: dict[int, list[tuple[Statement, ast.Call, bool]]] = {}  # a function -> its calls; of an object
+        self.spent = 0  # of the budget
+        self.ended: tuple[str, int] | None = None  # where there was too much to follow
         self._known: dict[int, Statement] = {}
         self._late: list[tuple[ast.Name, ScopeNames]] = []
         self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of what is defined elsewhere
@@ -158,6 +168,9 @@ class Flow:
         for name, scope, definition in self._outside:
             scope.find(name).append(definition)
         for node, scope in self._late:
+            self.spent += len(scope.find(node.id)) // 16
+            if self.spent > BUDGET:
+                break
             self.reads[id(node)] = self.reads.get(id(node), frozenset()) | frozenset(scope.find(node.id))
         for statement in self.statements:
             for expression in statement.expressions:
@@ -196,6 +209,11 @@ class Flow:
 
     def _statement(self, node: ast.stmt, names: Names, scope: ScopeNames, where: tuple[Any, ...], top: bool) -> Names:
         source, function, owner, around = where
+        self.spent += 1
+        if self.spent > BUDGET or _cost(node) > WIDEST:
+            self.spent = BUDGET + 1
+            self.ended = self.ended or (source.shown, node.lineno)
+            return names
         statement = self._known.get(id(node))
         first = statement is None
         if statement is None:
@@ -271,7 +289,9 @@ class Flow:
         for name, definition in list(made):
             if definition.way == ADDS:
                 echo(name, definition.value)
-        names = dict(names)
+        if made:
+            self.spent += len(names) // 64
+            names = dict(names)
         fresh: Names = {}
         for name, definition in made:
             if definition.way == ADDS and name not in names and name not in fresh:  # of an enclosing scope
@@ -280,13 +300,15 @@ class Flow:
                     statement.defines.append(definition)
                 continue
             kept = names.get(name, frozenset()) if definition.way == ADDS else fresh.get(name, frozenset())
+            self.spent += len(kept) // 2
             fresh[name] = kept | fresh.get(name, frozenset()) | {definition}
             if first and definition not in scope.found.setdefault(name, []):
                 scope.found[name].append(definition)
                 statement.defines += [definition] if definition.statement is statement else []
             if top and first:
                 self._attribute(name, definition, True)
-        names |= fresh
+        if made:
+            names |= fresh
         return self._inside(node, names, scope, inside, statement, top)
 
     def _inside(
@@ -388,6 +410,8 @@ def _is_self(node: ast.expr) -> bool:
 
 
 def _merged(*several: Names) -> Names:
+    if all(names is several[0] for names in several):
+        return several[0]
     found: dict[str, frozenset[Definition]] = {}
     for names in several:
         for name, definitions in names.items():

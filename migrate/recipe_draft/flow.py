@@ -302,8 +302,8 @@ class Flow:
             kept = names.get(name, frozenset()) if definition.way == ADDS else fresh.get(name, frozenset())
             self.spent += len(kept) // 2
             fresh[name] = kept | fresh.get(name, frozenset()) | {definition}
-            if first and definition not in scope.found.setdefault(name, []):
-                scope.found[name].append(definition)
+            if first:
+                scope.found.setdefault(name, []).append(definition)
                 statement.defines += [definition] if definition.statement is statement else []
             if top and first:
                 self._attribute(name, definition, True)

@@ -48,7 +48,8 @@ def show(analysis: ScriptAnalysis, console: Console, *, whole: bool = False) -> 
 
 
 def _show(analysis: ScriptAnalysis, console: Console, whole: bool) -> None:
-    console.print(_text(analysis.verdict, f"bold {'red' if analysis.missing else 'green'}"))
+    left = any(api.way == BY_HAND for api in analysis.apis)
+    console.print(_text(analysis.verdict, f"bold {'red' if analysis.missing else 'yellow' if left else 'green'}"))
     console.print(_text(_conditions(analysis), "dim"))
     known = [api for api in analysis.apis if api.way != NO_ROW]
     if known:
@@ -147,7 +148,7 @@ def same_lines(analysis: ScriptAnalysis, use: Use) -> list[int]:
 
 
 def _calls(console: Console, analysis: ScriptAnalysis) -> None:
-    shown: dict[str, str] = {}  # row -> where its words were shown
+    shown: dict[str, str] = {}  # words -> where they were shown
     for file, uses in calls(analysis):
         console.print(Text(f"\nCalls of {file}", "bold"))
         grid = Table.grid(padding=(0, 1))
@@ -160,10 +161,10 @@ def _calls(console: Console, analysis: ScriptAnalysis) -> None:
             grid.add_row(number, "", _text(use.source, "dim"))
             if use.rewritten:
                 grid.add_row("", Text("→", COLOURS[use.way]), _text(use.rewritten))
-            if use.rewrite and use.row is not None and use.row in shown:
-                grid.add_row("", Text("→", COLOURS[use.way]), _text(f"as {shown[use.row]}", "dim"))
+            if use.rewrite and use.rewrite in shown:
+                grid.add_row("", Text("→", COLOURS[use.way]), _text(f"as {shown[use.rewrite]}", "dim"))
             elif use.rewrite:
-                shown[use.row or ""] = use.place
+                shown[use.rewrite] = use.place
                 grid.add_row("", Text("→", COLOURS[use.way]), Text("\n").join(map(_text, use.rewrite.split("\n"))))
             for note in use.notes:
                 grid.add_row("", Text("!", "yellow"), _text(note, "yellow"))
@@ -277,7 +278,7 @@ def recipe_text(analysis: ScriptAnalysis) -> str:
         def check(text: str) -> tuple[int, str] | None:
             path.write_text(text, encoding="utf-8")
             try:
-                refused = reader.check(path)
+                refused = reader.check(path, draft=True)
             except MsmigrateError as error:
                 return 1, str(error)
             return None if refused is None else (refused.line, refused.reason)

@@ -24,9 +24,12 @@ from .operators import (
     status_of,
     without_row,
 )
+from .patterns import filled
 from .rewritten_call import Rewritten, left_out, rewrite
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
+# rows whose words are about one of their names only -> that name
+ONLY_FOR = {"torch.zeros": "torch.empty", "torch.zeros_like": "torch.empty_like"}
 TRIFLES = ("torch.Tensor", "torch.nn.Module", "torch.dtype", "torch.device")  # in annotations and isinstance
 
 
@@ -134,9 +137,14 @@ class ScriptAnalysis:
         total = count(len(self.apis), "API")
         lacking = [api for api in self.apis if api.way == MISSING]
         unknown = self.no_row
+        by_hand = sum(api.way == BY_HAND for api in self.apis)
         if not lacking and not unknown:
-            return f"{self.name}: all of {total} have a counterpart"
-        parts = [f"{len(lacking)} without a counterpart ({several([api.torch for api in lacking])})"] if lacking else []
+            left = f", {by_hand} of them to be written by hand" if by_hand else ""
+            return f"{self.name}: all of {total} have a counterpart{left}"
+        parts = [f"{by_hand} by hand"] if by_hand else []
+        parts += (
+            [f"{len(lacking)} without a counterpart ({several([api.torch for api in lacking])})"] if lacking else []
+        )
         parts += [f"{len(unknown)} without a row ({several([api.torch for api in unknown])})"] if unknown else []
         return f"{self.name}: {total}, {', '.join(parts)}"
 
@@ -215,17 +223,19 @@ def _use(seen: LibraryUse, texts: dict[int, str], mode: str, target: str) -> Use
     crossed = Rewritten(left_out(seen, row, texts))
     if common["called"] and row.mindspore and row.kind != "script":
         crossed = rewrite(seen, row, texts)
+    only = ONLY_FOR.get(row.torch)  # of one of the row's names, which another does not need
+    words = None if only is not None and seen.name != only else filled(row, seen)
     notes = [*crossed.notes, *(str(said) for said in (crossed.refused, crossed.mistaken) if said)]
     if seen.name.startswith("torch.Tensor.") and find(seen.name).in_place:
         notes.append(IN_PLACE)
     return Use(
-        way=_way(row, status, crossed),
+        way=_way(row, status, crossed, words),
         status=status,
         row=row.torch,
         kind=row.kind,
         mindspore=row.mindspore,
         rewritten=crossed.text,
-        rewrite=row.rewrite,
+        rewrite=words,
         notes=tuple(notes),
         why=row.why,
         refused=without_row(row, crossed.refused) if crossed.refused else None,
@@ -241,9 +251,9 @@ def _status_in_words(row: Row, mode: str, target: str) -> str:
     return NOT_RUN if target == "GPU" and found != MISSING else found
 
 
-def _way(row: Row, status: str, crossed: Rewritten) -> str:
+def _way(row: Row, status: str, crossed: Rewritten, words: str | None) -> str:
     if status == MISSING or (crossed.refused and not has_remedy(row, crossed.refused)):
         return MISSING
-    if crossed.refused or crossed.mistaken or row.rewrite:
+    if crossed.refused or crossed.mistaken or words:
         return BY_HAND
     return COMPOSED if row.composed else DIRECT

@@ -7,13 +7,14 @@ in another room, so the caller brings it.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from ...mappings.aliases import restated, row_of
+from ...printable import printable
 from ..analyze.script_analysis import ScriptAnalysis
-from ..source import library_names as names
 from ..source.infer.abstract_values import (
     Constant,
     DictValue,
@@ -27,14 +28,16 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import CERTAINTIES, Interpreter
 from . import training_sections
+from .account import Account
 from .entries import (
+    ASK,
     DATA,
     MODELS,
     SEED,
     SYNC,
     TENSORBOARD,
+    Comment,
     Entry,
-    by_sureness,
     calls,
     number,
     options,
@@ -44,13 +47,15 @@ from .entries import (
     sources,
     surely,
 )
+from .flow import Flow
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60
-NEEDED = {  # a recipe without them is none
-    "model": "model: {name: resnet50, args: {num_classes: 1000}}",
-    "optimizer": "optimizer: {name: SGD, args: {lr: 0.1}}",
-}
+NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
+SAID = re.compile(r"\s*# (\S+) line (\d+): (.*)")  # a comment that names its place
+LEFT = """\
+# What the script does besides, at its line. The recipe does not run until each is settled: take a line out when you
+# have dealt with it, or move it under ignore: where it is not to count."""
 OTHERS = "for a model of one's own: msmigrate parity-step RECIPE --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION"
 
 
@@ -59,66 +64,122 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
 
     The check is given the text, and returns the line (counted from 1) and the reason of the first refusal, or None.
     """
-    lines = _lines(analysis.interpreter, analysis.name)
+    drafted = Draft(analysis.interpreter)
+    lines = drafted.lines(analysis.name)
+    refusals: list[tuple[tuple[str, int], str]] = []
     for _ in range(TRIES if check is not None else 0):
         refused = check("\n".join(lines) + "\n") if check is not None else None
         if refused is None:
             break
         line, reason = refused
-        if not _take_out(lines, line - 1, reason):
+        taken = _take_out(lines, line - 1, reason)
+        if taken is None:
             break
+        refusals += taken
+    left = [
+        f"{file}:{line}: {text}" for (file, line), text in sorted({*drafted.left(refusals)}, key=lambda one: one[0])
+    ]
+    if left:
+        lines += [
+            "",
+            *LEFT.split("\n"),
+            "not_in_this_recipe:",
+            *(f"  - {json.dumps(printable(text), ensure_ascii=False)}" for text in left),
+        ]
     return "\n".join(lines) + "\n"
 
 
-def _take_out(lines: list[str], at: int, reason: str) -> bool:
-    """Turn an entry and all below it into comments, with the reason above it; False where there is no such entry."""
+def _take_out(lines: list[str], at: int, reason: str) -> list[tuple[tuple[str, int], str]] | None:
+    """Turn an entry and all below it into comments, with the reason above it, and give what it came from.
+
+    None where there is no such entry.
+    """
     if not 0 <= at < len(lines) or lines[at].lstrip().startswith("#") or not lines[at].strip():
-        return False
+        return None
     needed = next((text for key, text in NEEDED.items() if lines[at].startswith(f"{key}:")), None)
     if needed == lines[at]:
-        return False
+        return None
     depth = len(lines[at]) - len(lines[at].lstrip())
     end = at + 1
     while end < len(lines) and lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) > depth:
         end += 1
+    above = at
+    while above > 0 and lines[above - 1].lstrip().startswith("#"):
+        above -= 1
+    said = [found for line in lines[above:end] if (found := SAID.fullmatch(line))]
+    bare = " ".join(reason.split())
+    taken = [((found[1], int(found[2])), f"{found[3]} [left out: {bare}]") for found in said[:1]]
     for index in range(at, end):
-        bare = lines[index][depth:]
-        lines[index] = f"{' ' * depth}# {bare}"
-    lines.insert(at, f"{' ' * depth}# left out: {' '.join(reason.split())}")
+        lines[index] = f"{' ' * depth}# {lines[index][depth:]}"
+    lines.insert(at, f"{' ' * depth}# left out: {bare}")
     if needed is not None:
         lines.insert(end + 1, needed)
-    return True
+    return taken or [(("", 0), f"{lines[at + 1].strip('# ')} [left out: {bare}]")]
 
 
-def _lines(interpreter: Interpreter, name: str) -> list[str]:
-    micro_batches, why = training_sections.accumulate(interpreter)
-    loss, smoothing = training_sections.loss(interpreter)
-    mixup = training_sections.mixup(interpreter, smoothing)
-    if mixup is not None and not mixup.out and loss is not None:
-        _unsmoothed(loss)
-    sections = [
-        model(interpreter),
-        data(interpreter, micro_batches),
-        mixup,
-        loss,
-        training_sections.optimizer(interpreter),
-        training_sections.schedule(interpreter),
-        training_sections.clip(interpreter),
-        Entry("accumulate", micro_batches, why) if micro_batches > 1 else None,
-        *training_sections.amp(interpreter),
-        training_sections.ema(interpreter),
-        _sync(interpreter),
-        train(interpreter),
-        _seed(interpreter),
-    ]
-    lines = [
-        f"# Drafted from {name}, which was read and not run. Every value names the line that it comes from; what could",
-        "# not be told is at its default or a comment. recipes/resnet50.yaml explains every key.",
-    ]
-    for section in sections:
-        if section is not None:
+class Draft:
+    """The sections of a recipe drafted from a script, and the account of the script's statements."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        flow = Flow(interpreter)
+        micro_batches, why, conditions = training_sections.accumulate(interpreter)
+        loss, smoothing = training_sections.loss(interpreter, flow)
+        mixup = training_sections.mixup(interpreter, smoothing)
+        if mixup is not None and not mixup.out:
+            _unsmoothed(loss)
+        sections = [
+            model(interpreter),
+            data(interpreter, flow, micro_batches),
+            mixup,
+            loss,
+            training_sections.optimizer(interpreter),
+            training_sections.schedule(interpreter),
+            training_sections.clip(interpreter),
+            Entry("accumulate", micro_batches, why) if micro_batches > 1 else None,
+            *training_sections.amp(interpreter),
+            training_sections.ema(interpreter),
+            _sync(interpreter),
+            train(interpreter),
+            _seed(interpreter),
+        ]
+        self.sections = [section for section in sections if section is not None]
+        live = [section for section in self.sections if not section.out]
+        roots = {node: role for section in live for node, role in section.roots.items()}
+        said = set().union(*(section.places(asked=False) for section in live))
+        for seen in training_sections.switched_off(interpreter):
+            roots[id(seen.node)] = "scaler"
+            said.add((seen.source.shown, seen.node.lineno))
+        asked = set().union(*(section.places(asked=True) for section in live))
+        self.micro_batches = micro_batches
+        self.account = Account(flow, roots, said, asked, micro_batches, conditions)
+
+    def lines(self, name: str) -> list[str]:
+        """The recipe, without what it does not say."""
+        lines = [
+            f"# Drafted from {name}, which was read and not run. Every value names the line that it comes from; what",
+            f"# the script does not say is {ASK}, for you to write. recipes/resnet50.yaml explains every key.",
+        ]
+        for section in self.sections:
             lines += ["", *section.lines()]
-    return lines
+        return lines
+
+    def left(self, refusals: list[tuple[tuple[str, int], str]]) -> Iterator[tuple[tuple[str, int], str]]:
+        """What the recipe does not say, at its place; refusals: of what its reader refuses."""
+        yield from refusals
+        for section in self.sections:
+            if not section.out:
+                yield from section.all_left()
+        if self.account.flow.ended is not None:
+            yield (
+                self.account.flow.ended,
+                "too much to follow from here on: the rest of the script is not accounted for",
+            )
+        for line in self.account.listed:
+            yield line.statement.place, line.text
+        if self.micro_batches > 1 and not self.account.divides:
+            for statement in self.account.backward:
+                words = f"the losses of {self.micro_batches} micro-batches are added, and a recipe takes their mean"
+                yield statement.place, f"{statement.text} [{words}]"
 
 
 def _unsmoothed(loss: Entry) -> None:
@@ -136,49 +197,70 @@ def _unsmoothed(loss: Entry) -> None:
 
 
 def model(interpreter: Interpreter) -> Entry:
-    """The section `model`; every recipe has one."""
-    made = [seen for seen in interpreter.seen if seen.arguments is not None and _makes_model(seen)]
-    chosen = next(iter(surely(by_sureness(made))), None)
-    default = {"name": "resnet50", "args": {"num_classes": 1000}}
-    if chosen is None:
-        return Entry("model", default, _own_models(interpreter))
-    last = chosen.name.rpartition(".")[2]
-    told = known(next((chosen.get(key) for key in ("model_name", "name") if chosen.get(key)), chosen.get("", 0)), "")
-    name = last if last in MODELS else str(told)
-    comments = [place(chosen), *sources(chosen.get("name", 0))]
-    if name not in MODELS:
-        return Entry("model", default, [*comments, f"a recipe names {', '.join(MODELS)}", OTHERS])
+    """The section `model`: that which the optimizer trains; every recipe has one."""
+    made = training_sections.trained(interpreter)
+    if isinstance(made, ScriptObject) and made.source is not None and made.node is not None:
+        at = (made.source.shown, made.node.lineno)
+        where = Comment(f"{made.source.shown} line {made.node.lineno}: {made.source.text(made.node)}", at)
+        return Entry("model", ASK, [where, "a model of the script's own", OTHERS], roots={id(made.node): "model"})
+    seen = made.seen if isinstance(made, LibraryObject) else None
+    if seen is None:
+        return Entry("model", ASK, ["which model is trained was not found", OTHERS])
+    roots = {id(seen.node): "model"}
+    name = _model_name(seen)
+    if name is None:
+        said = [
+            place(seen),
+            *sources(seen.get("name", 0)),
+            f"a recipe names {', '.join(MODELS)}, torchvision:NAME",
+            OTHERS,
+        ]
+        return Entry("model", ASK, said, roots=roots)
+    section = Entry("model", comments=[place(seen), *sources(seen.get("name", 0))], roots=roots)
     args = []
-    for argument in ("num_classes", *MODELS[name]):
-        value = chosen.get(argument)
-        if value is None:
+    for argument in seen.arguments or []:
+        if argument.name in (None, "*", "**", "model_name", "name", "weights", "pretrained", "progress"):
             continue
-        if type(known(value)) in (int, bool):
-            args.append(Entry(argument, known(value), sources(value)))
-        else:
-            comments.append(f"{argument} cannot be told: write it under args")
-    weights = next((chosen.get(key) for key in ("weights", "pretrained") if chosen.get(key)), None)
+        value = known(argument.value)
+        drafted = isinstance(value, (int, float, bool)) and (name not in MODELS or argument.name in _ARGUMENTS[name])
+        if drafted:
+            args.append(Entry(str(argument.name), value, sources(argument.value)))
+        elif name not in MODELS or argument.name in _ARGUMENTS[name]:
+            args.append(Entry(str(argument.name), ASK, [f"{seen.source.text(argument.node)} cannot be told"]))
+    taken = [entry.key for entry in args]
+    by_name = () if _is_class_call(seen) else ("0",)  # create_model("resnet18")
+    section.leave(seen, *taken, *by_name, "model_name", "name", "weights", "pretrained", "progress")
+    weights = next((seen.get(key) for key in ("weights", "pretrained") if seen.get(key)), None)
+    section.below = [Entry("name", name), *([Entry("args", below=args)] if args else [])]
     if weights is not None and known(weights, True):
-        comments.append("it starts from trained weights: save its state_dict, and name the file under checkpoint")
-    below = [Entry("name", name), *([Entry("args", below=args)] if args else [])]
-    return Entry("model", comments=comments, below=below)
+        said = ["it starts from trained weights: save its state_dict, and name the file"]
+        section.below.append(Entry("checkpoint", ASK, said))
+    return section
 
 
-def _makes_model(seen: LibraryUse) -> bool:
-    made_by = ("torchvision.models.", "timm.create_model", "timm.models.", "torch.hub.load")
-    return any(name.startswith(made_by) for name in restated(seen.name)) and not seen.receiver
+_ARGUMENTS = {name: ("num_classes", *arguments) for name, arguments in MODELS.items()}
 
 
-def _own_models(interpreter: Interpreter) -> list[str]:
-    """The classes of the script that it makes a model of."""
-    own = [made for made in interpreter.made if made.of.family() == names.MODULE and made.node is not None]
-    own.sort(key=lambda made: CERTAINTIES.index(made.certainty or "uncalled"))
-    for made in own:
-        if made.source is None or made.node is None:
-            continue
-        where = f"{made.source.shown} line {made.node.lineno}: {made.source.text(made.node)}"
-        return [where, f"a recipe names {', '.join(MODELS)}", OTHERS]
-    return ["no model was found: the recipe's usual one"]
+def _is_class_call(seen: LibraryUse) -> bool:
+    return any(one.startswith("torchvision.models.") for one in restated(seen.name)) and not seen.name.endswith(
+        "get_model"
+    )
+
+
+def _model_name(seen: LibraryUse) -> str | None:
+    """How a recipe names the model that a call of torchvision's or timm's makes; None where it cannot be told."""
+    names_ = restated(seen.name)
+    last = seen.name.rpartition(".")[2]
+    if any(name.startswith("torchvision.models.") for name in names_) and last[:1].islower() and last != "get_model":
+        return last if last in MODELS else f"torchvision:{last}"
+    told = known(seen.get("model_name", 0) or seen.get("name", 0), None)
+    if not isinstance(told, str) or not told.replace("_", "").replace(".", "").isalnum():
+        return None
+    if "timm.create_model" in names_ or "timm.models.create_model" in names_:
+        return f"timm:{told}"
+    if last == "get_model" and any(name.startswith("torchvision.models.") for name in names_):
+        return told if told in MODELS else f"torchvision:{told}"
+    return None
 
 
 def _sync(interpreter: Interpreter) -> Entry | None:
@@ -205,35 +287,59 @@ def train(interpreter: Interpreter) -> Entry | None:
     bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
     for value, origin, _ in bounds[:1]:
         count = number(value)
-        where = f"{origin.file} line {origin.line}: for … in {origin.text}"
-        if isinstance(count, int) and count > 0:
-            below.append(Entry("epochs", count, [where, *sources(value)]))
-        else:
-            below.append(Entry("epochs", 90, [f"{where}: cannot be told"]))
+        where = Comment(f"{origin.file} line {origin.line}: for … in {origin.text}", (origin.file, origin.line))
+        drafted = isinstance(count, int) and count > 0
+        below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value)]))
+    if not below:
+        below.append(Entry("epochs", ASK, ["no loop over epochs was found"]))
     for seen in surely(calls(interpreter, TENSORBOARD))[:1]:
         below.append(Entry("tensorboard", True, [place(seen)]))
     return Entry("train", below=below) if below else None
 
 
 EVALUATION = re.compile(r"(?:^|[^a-z])(?:val|valid|validation|test|eval)(?:$|[^a-z])|train=False|testset|valset")
+LOADER_ARGUMENTS = (
+    *("0", "1", "2", "dataset", "batch_size", "shuffle", "num_workers", "pin_memory", "drop_last", "timeout"),
+    *("persistent_workers", "prefetch_factor", "pin_memory_device", "worker_init_fn"),
+)
+TIMM_LOADER = (
+    *("0", "dataset", "batch_size", "is_training", "num_workers", "pin_memory", "use_prefetcher", "distributed"),
+    *("persistent_workers", "worker_seeding"),
+)
+DATASET_ARGUMENTS = ("root", "train", "split", "transform", "download")
 COMPOSED = ("Compose", "Sequential")
 # an image to a tensor of bytes, and that to floats: together what a recipe calls ToTensor
 BYTES, FLOATS = ("PILToTensor", "ToImage", "ToImageTensor"), ("ToDtype", "ConvertImageDtype", "ConvertDtype")
 NOTHING = ("ToPureTensor", "Identity")
 
 
-def data(interpreter: Interpreter, accumulate: int) -> Entry:
+def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     """The section `data` of a recipe."""
     section = Entry("data", below=[])
-    loaders = surely(calls(interpreter, DATA))
-    training = next((seen for seen in loaders if not _evaluates(seen)), loaders[0] if loaders else None)
+    loaders = list({id(seen.node): seen for seen in surely(calls(interpreter, DATA))}.values())
+    stepped = [seen for seen in loaders if training_sections.steps_over(flow, seen)]
+    plain = [seen for seen in loaders if not _evaluates(seen)]
+    if len(stepped) > 1:
+        stepped = [seen for seen in stepped if seen in plain]
+    found = stepped or (plain if len(plain) == 1 else loaders if len(loaders) == 1 else [])
+    training = found[0] if len(found) == 1 else None
     evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
     assert section.below is not None
     if training is None:
-        section.comments.append("no data loader was found: the recipe's defaults")
-        section.below.append(Entry("batch", 8 * accumulate))
+        several = [f"{place(seen)}: which loader is trained on cannot be told" for seen in loaders]
+        section.comments += several or ["no data loader was found"]
+        section.below += [Entry("source", ASK), Entry("batch", ASK), Entry("transforms", ASK)]
         return section
     section.comments.append(place(training))
+    for loader in (training, evaluation):
+        if loader is not None:
+            section.roots[id(loader.node)] = "loader" if loader is training else "evaluation"
+            section.comments += [place(loader)] if loader is evaluation else []
+            taken = LOADER_ARGUMENTS if "torch.utils.data.DataLoader" in restated(loader.name) else TIMM_LOADER
+            section.leave(loader, *taken)
+            made = _dataset(loader)
+            if made is not None and source_of(made.name) is not None:
+                section.leave(made, "0", "1", *DATASET_ARGUMENTS)
     section.below += _source(training, "source")
     section.below += _source(evaluation, "validation") if evaluation is not None else []
     section.below += _batch(training, "batch", 1, accumulate)
@@ -266,10 +372,12 @@ def _dataset(seen: LibraryUse | None) -> LibraryUse | None:
 
 def _source(loader: LibraryUse, key: str) -> list[Entry]:
     made = _dataset(loader)
-    default = "photographs"
     if made is None:
-        said = [f"{place(loader)}: its data set cannot be told; what the recipe has by default"]
-        return [Entry(key, default, said)] if key == "source" else []
+        own = loader.get("dataset", 0)
+        said = [place(loader), "its data set is none that a recipe reads: export it as a folder of images, folder:PATH"]
+        if isinstance(own, ScriptObject) and own.source is not None and own.node is not None:
+            said.append(Comment(f"{own.source.shown} line {own.node.lineno}", (own.source.shown, own.node.lineno)))
+        return [Entry(key, ASK, said)]
     written = source_of(made.name)
     path = made.get("root", 0)
     text = known(path)
@@ -277,12 +385,11 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
         return [Entry(key, written, [place(made)])]
     if written is None:
         said = [place(made), "a recipe reads no such data set: export it as a folder of images, then folder:PATH"]
-        return [Entry(key, default, said)] if key == "source" else [Entry(key, "folder:PATH", said, out=True)]
+        return [Entry(key, ASK, said)]
     if not isinstance(text, str) or not text or not text.isprintable():
-        said = [place(made), "its path cannot be told: write it here"]
-        text = "PATH"
-    else:
-        said = [place(made), *sources(path), "a relative path counts from this recipe's folder"]
+        said = [place(made), f"its path cannot be told: write {written} here"]
+        return [Entry(key, ASK, said)]
+    said = [place(made), *sources(path), "a relative path counts from this recipe's folder"]
     return [Entry(key, written.replace("PATH", text), said)]
 
 
@@ -292,7 +399,7 @@ def _batch(loader: LibraryUse, key: str, position: int, factor: int) -> list[Ent
     if value is None:
         size = 1  # torch's default
     if not isinstance(size, int) or size < 1:
-        return [Entry(key, 8 * factor, [f"{place(loader)}: its batch_size cannot be told"])] if key == "batch" else []
+        return [Entry(key, ASK, [f"{place(loader)}: its batch_size cannot be told"])]
     comments = sources(value)
     if factor > 1:
         comments.append(f"{factor} micro-batches of {size}")
@@ -328,13 +435,17 @@ def transforms(loader: LibraryUse, key: str) -> list[Entry]:
         value = next((a.value for a in made.arguments or [] if a.name is None and _holds_transforms(a.value)), None)
     steps = list(_flat(value)) if value is not None else []
     if not steps:
-        untold = f"{place(made or loader)}: its transforms cannot be told"
-        return [Entry(key, [{"name": "ToTensor"}], [untold])] if key == "transforms" else []
+        return [Entry(key, ASK, [f"{place(made or loader)}: its transforms cannot be told"])]
     entries = list(_entries(steps))
     if all(entry.out for entry in entries):
-        said = [comment for entry in entries for comment in entry.comments]
-        return [Entry(key, [{"name": "ToTensor"}], [*said, "an example"], out=key != "transforms")]
-    return [Entry(key, below=entries)]
+        return [Entry(key, ASK, [comment for entry in entries for comment in entry.comments])]
+    section = Entry(key, below=entries)
+    for entry in entries:
+        if entry.out:
+            at = next((comment.at for comment in entry.comments if isinstance(comment, Comment)), None)
+            at = at or (loader.source.shown, loader.node.lineno)
+            section.left.append((at, f"the transform {entry.value['name']}"))
+    return [section]
 
 
 def _holds_transforms(value: Value) -> bool:

@@ -28,18 +28,62 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, I
 from ..source.library_names import OPTIMIZER, SCHEDULE, family_of, is_class
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
+ASK = "???"  # in place of a value that the script does not say; no reader of recipes takes it for one
 RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
+
+
+Place = tuple[str, int]  # file and line
+
+
+class Comment(str):
+    """A comment of a draft that knows the place of the script that it speaks of."""
+
+    at: Place
+
+    def __new__(cls, text: str, at: Place) -> Comment:
+        found = super().__new__(cls, text)
+        found.at = at
+        return found
 
 
 @dataclass
 class Entry:
-    """One line of a recipe: a key with a value or with entries below it, and the comments above it."""
+    """One line of a recipe: a key with a value or with entries below it, and the comments above it.
+
+    roots: what the draft chose of the script: the node that makes it -> its role. left: what of a drafted call the
+    recipe does not say: place and text.
+    """
 
     key: str
     value: Any = None
     comments: list[str] = field(default_factory=list)
     below: list[Entry] | None = None
     out: bool = False  # written as a comment: an option that the script has off, or something that no recipe takes
+    roots: dict[int, str] = field(default_factory=dict)
+    left: list[tuple[Place, str]] = field(default_factory=list)
+
+    def places(self, asked: bool) -> set[Place]:
+        """The lines that its values come from; asked: those of what it asks for instead."""
+        if self.out:
+            return set()
+        asks = self.value == ASK or (self.below or [])[:1] == [Entry("name", ASK)]
+        own = {comment.at for comment in self.comments if isinstance(comment, Comment)} if asks is asked else set()
+        return own.union(*(entry.places(asked) for entry in self.below or []))
+
+    def all_left(self) -> Iterator[tuple[Place, str]]:
+        """What is left over of it and of all that stands below it."""
+        yield from self.left
+        for entry in self.below or []:
+            yield from entry.all_left()
+
+    def leave(self, seen: LibraryUse, *known_names: str | None) -> None:
+        """Keep those of a call's arguments that are not among these names (or places, by their number) as left over."""
+        for index, argument in enumerate(seen.arguments or []):
+            absent = isinstance(argument.value, Constant) and argument.value.value is None
+            if not absent and (argument.name or str(index)) not in known_names:
+                text = " ".join(seen.source.text(argument.node).split())
+                called = f"{argument.name}={text}" if argument.name not in (None, "*", "**") else text
+                self.left.append(((seen.source.shown, argument.node.lineno), f"{called} of {seen.name}"))
 
     def lines(self, depth: int = 0) -> list[str]:
         """The entry as lines of YAML."""
@@ -64,18 +108,26 @@ def yaml(value: Any) -> str:
         return text if "e" not in text or "." in text else text.replace("e", ".0e")
     if isinstance(value, int):
         return str(value)
+    if value == ASK:
+        return ASK
     if isinstance(value, str):
         return value if WORD.fullmatch(value) and value.lower() not in RESERVED else json.dumps(value)
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{yaml(key)}: {yaml(item)}' for key, item in value.items())}}}"
-    return f"[{', '.join(yaml(item) for item in value)}]"
+        return f"{{{', '.join(f'{yaml(key)}: {_inside(item)}' for key, item in value.items())}}}"
+    return f"[{', '.join(_inside(item) for item in value)}]"
+
+
+def _inside(value: Any) -> str:
+    """A value inside braces or brackets, where a question mark would begin a key."""
+    return json.dumps(value) if value == ASK else yaml(value)
 
 
 def place(seen: LibraryUse) -> str:
     """Where a call stands, and the call."""
     text = seen.source.text(seen.node)
     where = f", where {seen.condition}" if seen.certainty == PERHAPS and seen.condition else ""
-    return f"{_line(seen.source.shown, seen.node.lineno)}: {text if len(text) <= 90 else f'{text[:87]}...'}{where}"
+    said = f"{_line(seen.source.shown, seen.node.lineno)}: {text if len(text) <= 90 else f'{text[:87]}...'}{where}"
+    return Comment(said, (seen.source.shown, seen.node.lineno))
 
 
 def _line(file: str, line: int) -> str:
@@ -84,7 +136,10 @@ def _line(file: str, line: int) -> str:
 
 def sources(value: Value | None) -> list[str]:
     """Where a value comes from, one comment for each place."""
-    return [f"{_line(origin.file, origin.line)}: {origin.text}" for origin in origins(value)]
+    return [
+        Comment(f"{_line(origin.file, origin.line)}: {origin.text}", (origin.file, origin.line))
+        for origin in origins(value)
+    ]
 
 
 def bound(seen: LibraryUse, row: Row) -> Iterator[tuple[Argument, Value, str]]:
@@ -122,9 +177,8 @@ def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
         try:
             found = _fitting(argument, recipe_value(value, argument))
         except NotConstant:
-            default = "it has to be given" if argument.required else f"torch's default {argument.default!r} counts"
             where = _line(seen.source.shown, seen.node.lineno)
-            untold.append(f"{where}: {argument.torch}={_short(text)} cannot be told; {default}")
+            entries.append(Entry(argument.torch, ASK, [f"{where}: {argument.torch}={_short(text)} cannot be told"]))
             continue
         entry = Entry(argument.torch, found, sources(value))
         try:
@@ -138,8 +192,8 @@ def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
             entries.append(entry)
     given = {entry.key for entry in entries if not entry.out}
     lacking = [a.torch for a in row.arguments if a.required and a.torch not in given and a.torch not in row.unwritten]
-    untold += [f"{row.short} needs {name}: write it here" for name in lacking]
-    return Part(short_name(row), entries, untold, incomplete=bool(lacking))
+    entries += [Entry(name, ASK, [f"{row.short} needs {name}: write it here"]) for name in lacking]
+    return Part(short_name(row), entries, untold, incomplete=False)
 
 
 def short_name(row: Row) -> str:

@@ -7,8 +7,9 @@ import re
 from typing import Any
 
 from ...mappings import table
-from ...mappings.aliases import row_of
+from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Row
+from ...printable import shortened
 from ..analyze.rewritten_call import SCHEDULES
 from ..source import library_names as names
 from ..source.infer.abstract_values import (
@@ -24,9 +25,12 @@ from ..source.infer.abstract_values import (
     known,
 )
 from ..source.infer.expressions import BATCHES, EPOCHS, truth
-from ..source.infer.interpreter import OPTION, UNCALLED, Interpreter
+from ..source.infer.interpreter import LONGEST, OPTION, UNCALLED, Interpreter
+from ..source.infer.script_file import ScriptFile
+from ..source.library_names import is_class
 from .entries import (
     AMP,
+    ASK,
     CLIP,
     EMA,
     MIXUP,
@@ -43,6 +47,8 @@ from .entries import (
     sources,
     surely,
 )
+from .flow import Flow
+from .roles import CRITERION, FUNCTIONAL, LOADER, LOSS, Roles
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
 
@@ -50,21 +56,82 @@ OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names
 def optimizer(interpreter: Interpreter) -> Entry:
     """The section `optimizer`; every recipe has one."""
     found = calls(interpreter, "optimizer")
-    chosen = next(iter(surely(found)), None)
-    if chosen is None:
-        said = ["no optimizer was found: an example", *(place(seen) for seen in options(found))]
-        return Entry("optimizer", {"name": "SGD", "args": {"lr": 0.1}}, said)
+    several = _distinct(surely(found))
+    if len(several) != 1:
+        said = [f"{place(seen)}: one of {len(several)} optimizers; a recipe has one" for seen in several]
+        said = said or ["no optimizer was found", *(f"with other arguments: {place(seen)}" for seen in options(found))]
+        return Entry("optimizer", ASK, said)
+    chosen = several[0]
     row = row_of(chosen.name)
     if row is None or row.kind != "optimizer":
         return _made_by_name(chosen)
     section = part_section("optimizer", chosen, row)
+    section.roots[id(chosen.node)] = "optimizer"
+    section.leave(chosen, *map(str, range(len(row.arguments))), *(argument.torch for argument in row.arguments))
     groups = chosen.arguments[0] if chosen.arguments and chosen.arguments[0].name in (None, "params") else None
+    if trained(interpreter) is not None and (groups is None or not _whole_model(interpreter, groups.node)):
+        text = chosen.source.text(groups.node) if groups is not None else "its parameters"
+        at = (chosen.source.shown, (groups.node if groups is not None else chosen.node).lineno)
+        section.left.append((at, f"{' '.join(text.split())} is what {chosen.name} trains, not all of the model"))
     if groups is not None and not re.search(r"parameters\(\)$", chosen.source.text(groups.node)):
         section.comments.append(f"it is given {chosen.source.text(groups.node)}, and not model.parameters():")
         section.comments.append("no_weight_decay and groups say what of them is treated otherwise")
         _decays(section, groups.value)
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     return section
+
+
+def makes_model(seen: LibraryUse) -> bool:
+    """Whether a call makes one of torchvision's or timm's models."""
+    made_by = ("torchvision.models.", "timm.create_model", "timm.models.", "torch.hub.load")
+    named = seen.name.rpartition(".")[2]
+    return any(n.startswith(made_by) for n in restated(seen.name)) and not seen.receiver and not is_class(named)
+
+
+def _distinct(found: list[LibraryUse]) -> list[LibraryUse]:
+    """Each place once."""
+    return list({id(seen.node): seen for seen in found}.values())
+
+
+def _unwrapped(value: Value | None) -> Value | None:
+    while isinstance(value, LibraryObject) and isinstance(value.of, (LibraryObject, ScriptObject)):
+        value = value.of
+    return value
+
+
+def _whole_model(interpreter: Interpreter, node: ast.expr) -> bool:
+    """Whether an optimizer is given all the parameters of the model that it trains."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "parameters":
+        return False
+    found = _unwrapped(interpreter.values.get(id(node.func.value), (0, None))[1])
+    return found is not None and found is trained(interpreter)
+
+
+def trained(interpreter: Interpreter) -> Value | None:
+    """The model whose parameters the optimizer is given; without an optimizer, the only one that is made."""
+    found = _distinct(surely(calls(interpreter, "optimizer")))
+    if len(found) > 1:
+        return None
+    for seen in found:
+        nodes = [argument.node for argument in seen.arguments or [] if argument.name in (None, "params")]
+        for inner in (inner for node in nodes or [seen.node] for inner in ast.walk(node)):
+            of = inner.value if isinstance(inner, ast.Attribute) and "parameters" in inner.attr else inner
+            candidates = [of, *(name for name in ast.walk(of) if isinstance(name, ast.Name))]
+            for candidate in candidates:
+                value = _unwrapped(interpreter.values.get(id(candidate), (0, None))[1])
+                if isinstance(value, ScriptObject) and value.of.family() == names.MODULE:
+                    return value
+                if isinstance(value, LibraryObject) and value.family == names.MODULE and value.seen is not None:
+                    return value
+    zoo = _distinct(surely(by_sureness(s for s in interpreter.seen if s.arguments is not None and makes_model(s))))
+    if len(zoo) == 1:
+        made = interpreter.values.get(id(zoo[0].node), (0, None))[1]
+        return made if isinstance(made, LibraryObject) and made.seen is not None else None
+    own = [
+        made for made in interpreter.made if made.of.family() == names.MODULE and made.node is not None
+    ]
+    sure = list({id(made.node): made for made in own if made.certainty not in (OPTION, UNCALLED)}.values())
+    return sure[0] if len(sure) == 1 else None
 
 
 def _decays(section: Entry, groups: Value) -> None:
@@ -95,11 +162,14 @@ def _made_by_name(seen: LibraryUse) -> Entry:
     rows = {row.short.lower(): row for row in table.rows("optimizer")}
     row = rows.get(OPT_NAMES.get(str(told), str(told)).lower())
     if row is None:
-        said = [place(seen), "which optimizer it makes cannot be told: an example"]
-        return Entry("optimizer", {"name": "SGD", "args": {"lr": 0.1}}, said)
+        return Entry("optimizer", ASK, [place(seen), "which optimizer it makes cannot be told"])
     section = Entry(
-        "optimizer", comments=[place(seen), *sources(seen.get("opt", 1))], below=[Entry("name", short_name(row))]
+        "optimizer",
+        comments=[place(seen), *sources(seen.get("opt", 1))],
+        below=[Entry("name", short_name(row))],
+        roots={id(seen.node): "optimizer"},
     )
+    section.leave(seen, "0", "1", "2", "3", "4", "model_or_params", "model", "opt", "lr", "weight_decay", "momentum")
     args = []
     for name, at in (("lr", 2), ("weight_decay", 3), ("momentum", 4)):
         value = seen.get(name, at)
@@ -129,13 +199,15 @@ def schedule(interpreter: Interpreter) -> Entry | None:
     live = [seen for seen in surely(found) if _is_schedule(seen)]
     inside = {id(inner.seen) for seen in live for argument in seen.arguments or [] for inner in _things(argument.value)}
     outer = [seen for seen in live if id(seen) not in inside]
+    if len(_distinct(outer)) > 1 and len({id(s.node) for s in surely(calls(interpreter, "optimizer"))}) != 1:
+        return Entry("schedule", ASK, [f"{place(seen)}: one of several" for seen in _distinct(outer)])
     if not outer:
         said = [f"{place(seen)}: write it as one of torch's schedules" for seen in surely(found)]
         said += [f"with other arguments: {place(seen)}" for seen in options(found)]
         said += [
             f"{o.file} line {o.line}: {o.text} = …: set by hand; which schedule is it?" for o, _ in interpreter.rates
         ]
-        return Entry("schedule", {"name": "CosineAnnealingLR", "args": {"T_max": 90}}, said, out=True) if said else None
+        return Entry("schedule", ASK, said, out=True) if said else None
     chosen = outer[-1]
     row = row_of(chosen.name)
     assert row is not None
@@ -144,6 +216,7 @@ def schedule(interpreter: Interpreter) -> Entry | None:
     section.comments += [f"with other arguments: {place(seen)}" for seen in options(found)]
     assert section.below is not None
     section.below.insert(1, _moves(interpreter))
+    section.roots[id(chosen.node)] = "schedule"
     return section
 
 
@@ -191,8 +264,10 @@ def _moves(interpreter: Interpreter) -> Entry:
     ]
     chosen = next(iter(surely(by_sureness(steps))), None)
     if chosen is None:
-        return Entry("per", "step", ["where the script calls its step() was not found"])
+        return Entry("per", ASK, ["where the script calls its step() was not found: step or epoch"])
     by_epoch = chosen.loops[-1:] == (EPOCHS,)
+    if not by_epoch and BATCHES not in chosen.loops:
+        return Entry("per", ASK, [place(chosen), "whether that is after every step or every epoch cannot be told"])
     return Entry("per", "epoch" if by_epoch else "step", [place(chosen)])
 
 
@@ -207,29 +282,53 @@ def clip(interpreter: Interpreter) -> Entry | None:
         norm = seen.get("norm_type", 2) if seen in found else None
         size = number(value)
         if norm is not None and known(norm) != 2:
-            return Entry("clip", {"max_norm": 1.0}, [place(seen), "a recipe clips by the L2 norm only"], out=True)
+            return Entry("clip", ASK, [place(seen), "a recipe clips by the L2 norm only"], out=True)
         if size is not None and size > 0:
             return Entry("clip", {"max_norm": float(size)}, [place(seen), *sources(value)])
-        return Entry("clip", {"max_norm": 1.0}, [place(seen), "its max_norm cannot be told"], out=True)
+        return Entry("clip", ASK, [place(seen), "its max_norm cannot be told"], out=True)
     for seen in options(found):
-        return Entry("clip", {"max_norm": 1.0}, [f"{place(seen)}, only where {seen.condition}"], out=True)
+        return Entry("clip", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
     return None
 
 
-def accumulate(interpreter: Interpreter) -> tuple[int, list[str]]:
-    """How many micro-batches make a step: N where the optimizer's step stands under `… % N == 0`."""
+def accumulate(interpreter: Interpreter) -> tuple[int, list[str], set[str]]:
+    """How many micro-batches make a step, where that stands, and the condition.
+
+    It is N where the one optimizer steps under `… % N == 0`, alone or through a GradScaler, while the backward passes
+    run, and gradients are not cleared, without that condition.
+    """
+    if len(_distinct(surely(calls(interpreter, "optimizer")))) > 1:
+        return 1, [], set()
     for seen in interpreter.seen:
-        if not seen.name.endswith(".step") or getattr(seen.receiver, "family", "") != names.OPTIMIZER:
+        steps = seen.name.endswith(".step") and getattr(seen.receiver, "family", "") == names.OPTIMIZER
+        if not steps and not seen.name.endswith("GradScaler.step"):
             continue
         for test, scope in seen.tests:
+            if not _every_batch(interpreter, test, scope.source):
+                continue
             for node in ast.walk(test):
                 modulo = node.left if isinstance(node, ast.Compare) else None
                 if isinstance(modulo, ast.BinOp) and isinstance(modulo.op, ast.Mod):
                     value = interpreter.value(modulo.right, scope)
                     count = known(value)
                     if type(count) is int and 1 < count <= 4096 and truth(value):
-                        return count, [f"{place(seen)}, where {seen.source.text(test)}", *sources(value)]
-    return 1, []
+                        text = scope.source.text(test)
+                        return count, [place(seen), *sources(value)], {shortened(text, LONGEST)}
+    return 1, [], set()
+
+
+def _every_batch(interpreter: Interpreter, test: ast.expr, source: ScriptFile) -> bool:
+    """Whether backward passes run outside of a condition, and gradients are cleared only inside of it."""
+    inside: dict[str, list[bool]] = {"backward": [], "zero_grad": []}
+    for node in ast.walk(source.tree):
+        if not isinstance(node, ast.If) or node.test is not test:
+            continue
+        within = {id(inner) for statement in node.body for inner in ast.walk(statement)}
+        loops = [one for one in ast.walk(source.tree) if isinstance(one, (ast.For, ast.While)) and node in one.body]
+        for inner in ast.walk(loops[0]) if loops else ():
+            if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute) and inner.func.attr in inside:
+                inside[inner.func.attr].append(id(inner) in within)
+    return not any(inside["backward"]) and bool(inside["backward"]) and all(inside["zero_grad"])
 
 
 # timm's own defaults
@@ -239,12 +338,55 @@ TIMM_MIXUP = {"mixup_alpha": 1.0, "cutmix_alpha": 0.0, "prob": 1.0, "switch_prob
 AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTargetCrossEntropy")
 
 
-def loss(interpreter: Interpreter) -> tuple[Entry | None, float]:
-    """The section `loss`, and the label smoothing that it has."""
-    found = surely(calls(interpreter, "loss"))
-    chosen = found[0] if found else _loss_function(interpreter)
-    if chosen is None:
-        return None, 0.0
+def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
+    """The section `loss`, and the label smoothing that it has: the one loss from which the backward pass starts."""
+    found = _distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
+    reaching = [seen for seen in found if _reaches(flow, seen)]
+    if len(_distinct(surely(calls(interpreter, "optimizer")))) > 1:
+        return Entry("loss", ASK, ["each optimizer has its own loss; a recipe has one"]), 0.0
+    if len(reaching) != 1:
+        said = [f"{place(seen)}: a part of the loss" for seen in reaching]
+        return Entry("loss", ASK, said or ["which loss the backward pass starts from was not found"]), 0.0
+    chosen = reaching[0]
+    section, smoothing = _loss_section(interpreter, chosen)
+    section.roots[id(chosen.node)] = FUNCTIONAL if "functional." in chosen.name else CRITERION
+    return section, smoothing
+
+
+def steps_over(flow: Flow, loader: LibraryUse) -> bool:
+    """Whether a loop over this loader holds a backward pass, itself or in a function that it calls."""
+    roles = Roles(flow, {id(loader.node): LOADER}, 1)
+
+    def holds(node: ast.AST, depth: int = 0) -> bool:
+        for inner in ast.walk(node):
+            if not isinstance(inner, ast.Call):
+                continue
+            if isinstance(inner.func, ast.Attribute) and inner.func.attr in ("backward", "step"):
+                return True
+            function = flow.function_of(inner)
+            if function is not None and depth < 4 and function is not node and holds(function, depth + 1):
+                return True
+        return False
+
+    loops = [s.node for s in flow.statements if isinstance(s.node, (ast.For, ast.AsyncFor))]
+    return any(roles.loops_over(loop.iter) == LOADER and holds(loop) for loop in loops)
+
+
+def _reaches(flow: Flow, seen: LibraryUse) -> bool:
+    """Whether a backward pass starts from what this loss gives."""
+    roles = Roles(flow, {id(seen.node): FUNCTIONAL if "functional." in seen.name else CRITERION}, 1)
+    for statement in flow.statements:
+        for expression in statement.expressions:
+            for node in ast.walk(expression):
+                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                    continue
+                started = node.func.attr == "backward"
+                if started and LOSS in (roles.role(node.func.value), *(roles.role(one) for one in node.args)):
+                    return True
+    return False
+
+
+def _loss_section(interpreter: Interpreter, chosen: LibraryUse) -> tuple[Entry, float]:
     row = _loss_row(chosen.name)
     if row is None or row.torch in AS_CROSS_ENTROPY:  # CrossEntropyLoss, its smoothing under another name
         smoothing = chosen.get("smoothing", 0) or Constant(0.1)
@@ -258,17 +400,17 @@ def loss(interpreter: Interpreter) -> tuple[Entry | None, float]:
         said = [place(chosen), "on log_softmax: the same as CrossEntropyLoss on what the log_softmax takes"]
         return Entry("loss", {"name": "CrossEntropyLoss"}, said), 0.0
     section = part_section("loss", chosen, row)
+    if "functional." not in chosen.name:
+        section.leave(chosen, *map(str, range(len(row.arguments))), *(argument.torch for argument in row.arguments))
+    else:
+        section.leave(chosen, "0", "1", "input", "target", *(argument.torch for argument in row.arguments))
     return section, number(chosen.get("label_smoothing")) or 0.0
 
 
-def _loss_function(interpreter: Interpreter) -> LibraryUse | None:
-    """A functional loss inside the loop over batches."""
-    found = [
-        seen
-        for seen in interpreter.seen
-        if seen.arguments is not None and "functional." in seen.name and BATCHES in seen.loops
-    ]
-    return next((seen for seen in surely(by_sureness(found)) if _loss_row(seen.name) is not None), None)
+def _loss_functions(interpreter: Interpreter) -> list[LibraryUse]:
+    """The functional losses of the script."""
+    found = [s for s in interpreter.seen if s.arguments is not None and "functional." in s.name and _loss_row(s.name)]
+    return surely(by_sureness(found))
 
 
 def _loss_row(name: str) -> Row | None:
@@ -316,7 +458,7 @@ def mixup(interpreter: Interpreter, smoothing: float) -> Entry | None:
         if value is None:
             comments.append("its alpha cannot be told")
     if not told["mixup_alpha"] and not told["cutmix_alpha"]:
-        return Entry("mixup", {**told, "mixup_alpha": 0.2}, comments, out=True)
+        return Entry("mixup", ASK, comments, out=True)
     return Entry("mixup", told, list(dict.fromkeys(comments)))
 
 
@@ -327,7 +469,7 @@ def _by_hand(interpreter: Interpreter) -> Entry | None:
             where = (
                 f"{function.scope.source.shown} line {function.node.lineno}: {name}() is written by hand; say it here"
             )
-            return Entry("mixup", {"mixup_alpha": 0.2, "cutmix_alpha": 0.0, "label_smoothing": 0.0}, [where], out=True)
+            return Entry("mixup", ASK, [where], out=True)
     return None
 
 
@@ -358,12 +500,19 @@ def amp(interpreter: Interpreter) -> list[Entry]:
             )
     scalers = calls(interpreter, SCALE)
     for seen in [s for s in surely(scalers) if known(s.get("enabled"), True) is not False][:1]:
+        roots = {id(seen.node): "scaler"}
         fields = {name: number(seen.get(name)) for name in SCALER_FIELDS}
         told = {name: float(v) if name != "growth_interval" else int(v) for name, v in fields.items() if v is not None}
-        return [*entries, Entry("dynamic_loss_scale", told, [place(seen)])]
+        return [*entries, Entry("dynamic_loss_scale", told, [place(seen)], roots=roots)]
     for seen in options(scalers)[:1]:
         entries.append(Entry("dynamic_loss_scale", {}, [f"{place(seen)}, only where {seen.condition}"], out=True))
     return entries
+
+
+def switched_off(interpreter: Interpreter) -> list[LibraryUse]:
+    """The scalers and autocasts that pass everything through, for they are made with enabled=False."""
+    found = [*calls(interpreter, SCALE), *calls(interpreter, AMP)]
+    return [seen for seen in found if known(seen.get("enabled"), True) is False and seen.certainty != OPTION]
 
 
 def _apex(seen: LibraryUse) -> list[Entry]:
@@ -401,9 +550,9 @@ def ema(interpreter: Interpreter) -> Entry | None:
             if seen.name.startswith("torch."):
                 return _torch_average(seen, comments)
             told["decay"] = 0.9999  # timm's
-        return Entry("ema", {**told, "decay": float(told["decay"])}, comments)
+        return Entry("ema", {**told, "decay": float(told["decay"])}, comments, roots={id(seen.node): "ema"})
     for seen in options(found):
-        return Entry("ema", {"decay": 0.9998}, [f"{place(seen)}, only where {seen.condition}"], out=True)
+        return Entry("ema", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
     return None
 
 
@@ -414,15 +563,15 @@ def _torch_average(seen: LibraryUse, comments: list[str]) -> Entry:
     )
     made = rule.seen if rule is not None and rule.name.endswith(("get_ema_multi_avg_fn", "get_ema_avg_fn")) else None
     if made is None:
-        return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
+        return Entry("ema", ASK, [*comments, "its decay cannot be told"], out=True)
     value = made.get("decay", 0)
     decay = number(value) if value is not None else 0.999  # torch's default
     comments += sources(value)
     if decay is None or not 0 < decay < 1:
-        return Entry("ema", {"decay": 0.999}, [*comments, "its decay cannot be told"], out=True)
+        return Entry("ema", ASK, [*comments, "its decay cannot be told"], out=True)
     if known(seen.get("use_buffers", 4), False) is not True:
         comments.append("without use_buffers torch averages the weights alone; a recipe averages the buffers too")
-    return Entry("ema", {"decay": float(decay)}, comments)
+    return Entry("ema", {"decay": float(decay)}, comments, roots={id(seen.node): "ema"})
 
 
 def _own_average(made: ScriptObject, interpreter: Interpreter) -> Entry | None:
@@ -442,8 +591,8 @@ def _own_average(made: ScriptObject, interpreter: Interpreter) -> Entry | None:
     ]
     if made.certainty in (OPTION, UNCALLED):
         return Entry(
-            "ema", {"decay": float(f"{decay:.6g}") if decay else 0.9998}, [*said, "only with other arguments"], out=True
+            "ema", {"decay": float(f"{decay:.6g}")} if decay else ASK, [*said, "only with other arguments"], out=True
         )
     if decay is None or not 0 < decay < 1:
-        return Entry("ema", {"decay": 0.9998}, [*said, "its decay cannot be told"], out=True)
-    return Entry("ema", {"decay": float(decay)}, said)
+        return Entry("ema", ASK, [*said, "its decay cannot be told"], out=True)
+    return Entry("ema", {"decay": float(decay)}, said, roots={id(made.node): "ema"})

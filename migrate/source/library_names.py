@@ -52,8 +52,7 @@ FAMILIES: dict[str, str] = TABLES["families"]
 KINDS: dict[str, str] = TABLES["families_of_kinds"]
 OWNERS: dict[str, list[str]] = TABLES["owners"]
 # what a class that annotates a parameter, or is derived from, makes of an object
-BASES = {owner: family for family, owners in OWNERS.items() for owner in owners}
-BASES["torch.optim.swa_utils.AveragedModel"] = MODULE
+BASES: dict[str, str] = {owner: family for family, owners in OWNERS.items() for owner in owners} | TABLES["bases"]
 MODULE_METHODS: list[str] = TABLES["module_methods"]
 DTYPES = tuple(TABLES["dtype_methods"])
 PLAIN_RESULTS: list[str] = TABLES["plain_results"]

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from ... import yaml_reader
 from ...errors import BadRecipe, MsmigrateError
 from ...printable import shortened
-from .schema import IN_FOLDERS, Recipe, explain, worst
+from .schema import ASK, IN_FOLDERS, Recipe, explain, worst
 
 DEFAULT = Path(__file__).parent.parent.parent / "recipes" / "resnet50.yaml"
 
@@ -32,19 +32,22 @@ def load(path: Path) -> Recipe:
     home. Nothing in the file is ever executed. Raises BadRecipe with file, line and the nearest known key; Unsupported
     where the mapping table has no counterpart for an argument.
     """
-    recipe = _checked(path)
+    recipe = _checked(path, draft=False)
     if isinstance(recipe, Refusal):
         raise recipe.error(f"{path}:{recipe.line}: {recipe.reason}")
     return _beside(recipe, path.parent)
 
 
-def check(path: Path) -> Refusal | None:
-    """Why a recipe is refused, or None where it can be run; raises BadRecipe for what is no YAML or no mapping."""
-    recipe = _checked(path)
+def check(path: Path, *, draft: bool = False) -> Refusal | None:
+    """Why a recipe is refused, or None where it can be run; raises BadRecipe for what is no YAML or no mapping.
+
+    draft: what the draft asks for, and what it lists as not in it, is not looked at: the rest is.
+    """
+    recipe = _checked(path, draft=draft)
     return recipe if isinstance(recipe, Refusal) else None
 
 
-def _checked(path: Path) -> Recipe | Refusal:
+def _checked(path: Path, *, draft: bool) -> Recipe | Refusal:
     from .check import first_problem
 
     raw, tree = read(path)
@@ -58,13 +61,74 @@ def _checked(path: Path) -> Recipe | Refusal:
     if odd is not None:
         place = repr(".".join(map(str, odd[0])))[1:-1]
         return refused(BadRecipe, odd[0], f"{place}: a text must not hold {odd[1]!r}")
+    problem = unsettled(raw) if not draft else None
+    if problem is not None:
+        return refused(BadRecipe, *problem)
+    if draft:
+        raw = _without_questions(raw)
     try:
         recipe = Recipe.model_validate(raw)
     except ValidationError as error:
         first = worst(error)
         return refused(BadRecipe, first["loc"], explain(first, Recipe))
-    problem = first_problem(recipe)
-    return refused(type(problem.error), problem.loc, str(problem.error)) if problem else recipe
+    found = first_problem(recipe)
+    return refused(type(found.error), found.loc, str(found.error)) if found else recipe
+
+
+NEEDED: dict[str, Any] = {"model": {"name": "resnet18"}, "optimizer": {"name": "SGD", "args": {"lr": 0.1}}}
+WANTED = {  # what to write where a draft asks
+    "model": "torchvision:NAME, timm:NAME or one of msmigrate's own; with --torch and --mindspore any, it is not built",
+    "model.checkpoint": "the file of a state_dict that training starts from, or take the line out",
+    "data": "where the images come from, and how they are prepared",
+    "data.source": "folder:PATH, cifar10:PATH, digits or photographs",
+    "data.validation": "folder:PATH or another source, or take the line out",
+    "data.batch": "how many images make a step",
+    "data.transforms": "the list of transforms of the training images, at least [{name: ToTensor}]",
+    "data.eval_transforms": "the list of transforms of the validation images, or take the line out",
+    "loss": "the loss, as {name: CrossEntropyLoss}",
+    "optimizer": "the optimizer, as {name: SGD, args: {lr: 0.1}}",
+    "schedule": "the schedule, or take the line out",
+    "schedule.per": "step or epoch",
+    "train.epochs": "how many passes over the data",
+}
+
+
+def unsettled(raw: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
+    """Where a draft still asks for a value, or lists what is not in it, and what to do; None where all is settled."""
+    asked = _questions(raw)
+    if asked:
+        place = ".".join(map(str, asked[0]))
+        wanted = WANTED.get(place, "the value")
+        more = f" ({len(asked) - 1} more such)" if len(asked) > 1 else ""
+        return asked[0], f"{place}: {ASK} stands for what the script does not say; write {wanted}{more}"
+    left = raw.get("not_in_this_recipe")
+    if not left:
+        return None
+    lines = left if isinstance(left, list) else [left]
+    loc: tuple[Any, ...] = ("not_in_this_recipe",)
+    said = f"{len(lines)} line{'s' * (len(lines) > 1)} of the script that this recipe does not do"
+    do = "settle each: take it out when you have dealt with it, or move it under ignore:"
+    return loc, f"not_in_this_recipe: {said}, first {shortened(str(lines[0]), 120)}; {do}"
+
+
+def _questions(value: Any, loc: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Where a tree asks for a value."""
+    if value == ASK:
+        return [loc]
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [found for key, item in pairs for found in _questions(item, (*loc, key))]
+
+
+def _without_questions(raw: dict[str, Any]) -> dict[str, Any]:
+    """A draft without what it asks for; for what every recipe needs something stands in."""
+
+    def answered(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: answered(item) for key, item in value.items() if item != ASK}
+        return [answered(item) for item in value if item != ASK] if isinstance(value, list) else value
+
+    found: dict[str, Any] = {**NEEDED, **answered(raw)}
+    return {key: value for key, value in found.items() if key != "not_in_this_recipe"}
 
 
 def _beside(recipe: Recipe, folder: Path) -> Recipe:

@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
@@ -270,18 +271,25 @@ def refuse_odd(value: Any, where: str = "") -> None:
         raise ValueError(f"{quoted(value)}{where} is neither a number, a word, true, false nor null")
 
 
+ASK = "???"  # what stands in a draft for what the script does not say
 FOLDER = "folder:"
 IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")  # the sources that name a place on this machine
 # what a step does not depend on, and its digest leaves out
 OUTSIDE_THE_STEP: Any = {
     "train": True,
+    "not_in_this_recipe": True,
+    "ignore": True,
     "data": {"validation", "eval_batch", "eval_transforms", "shuffle", "drop_last", "workers", "cache", "on_corrupt"},
 }
 
 
 class Recipe(Strict):
     """One training step (model, data, mixing, loss, optimizer, schedule, clipping, accumulation, loss scale, mixed
-    precision, moving average, seed), and under `train` how the whole run goes."""
+    precision, moving average, seed), and under `train` how the whole run goes.
+
+    not_in_this_recipe: of a draft, what the script does besides, FILE:LINE: and its text; with any, nothing runs.
+    ignore: the same, of what the user decided to leave out.
+    """
 
     model: Model
     data: Data = Field(default_factory=Data)
@@ -298,6 +306,16 @@ class Recipe(Strict):
     sync_batchnorm: bool = False
     train: Train = Field(default_factory=Train)
     seed: int = Field(default=42, ge=0, lt=2**31)
+    not_in_this_recipe: list[str] = Field(default_factory=list)
+    ignore: list[str] = Field(default_factory=list)
+
+    @field_validator("not_in_this_recipe", "ignore")
+    @classmethod
+    def _placed(cls, lines: list[str]) -> list[str]:
+        odd = next((line for line in lines if not re.match(r"[^\n]*?:\d+: ", line)), None)
+        if odd is not None:
+            raise ValueError(f"{quoted(odd)} does not begin with FILE:LINE: as the lines of a draft do")
+        return lines
 
     @property
     def digest(self) -> str:

@@ -37,6 +37,8 @@ _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
 _CONVERSIONS = {"int": int, "float": float, "str": str}
 
+HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "torch.nn.Sequential")  # whose attributes are modules
+
 
 @evaluates(ast.Call)
 def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
@@ -45,6 +47,7 @@ def _call(interpreter: Interpreter, node: ast.Call, scope: Scope) -> Value:
         receiver = interpreter.value(node.func.value, scope)
         receiver = receiver.other or receiver
         function = attribute(interpreter, receiver, node.func.attr)
+        interpreter.remember(node.func, function)
     else:
         function = interpreter.value(node.func, scope)
         function = function.other or function
@@ -154,6 +157,8 @@ def _method(
             return _loader_inside(values) or Value()
         family, name = (guessed, "") if guessed else ("", name)
     qualified, row = names.method_row(family, name, method)
+    if row is None and name in HOLDERS and method not in names.MODULE_METHODS:
+        return LibraryObject(names.MODULE if method in ("values", "pop") else names.TENSOR)  # a module in it is called
     if row is None and isinstance(value, ScriptObject) and method not in names.MODULE_METHODS:
         return _loader_inside(values) or Value()  # a method that a class of the script gets elsewhere
     receiver = (

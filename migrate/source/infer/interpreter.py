@@ -116,6 +116,8 @@ class Interpreter:
         self.tests: list[tuple[ast.expr, Scope]] = []
         self.loops: list[str] = []
         self.spent = 0  # of the budget
+        self.values: dict[int, tuple[int, Value]] = {}  # an expression's node -> how surely, and what it gave first
+        self.reached: dict[int, tuple[int, tuple[str, ...]]] = {}  # a statement -> how surely, under which conditions
         self.yields: dict[int, bool] = {}  # whether a function is a generator
         self.runs: dict[int, int] = {}
         self.returns: list[list[tuple[int, Value]]] = []
@@ -207,9 +209,17 @@ class Interpreter:
         if evaluate is not None:
             found = evaluate(self, node, scope)
             self.spent += weight(found) // 16  # what is done with it takes longer than with a number
+            self.remember(node, found)
             return found
         self._read_parts(node, scope)
         return Value()
+
+    def remember(self, node: ast.expr, found: Value) -> None:
+        """Keep what an expression gave where it ran most surely; something that nobody can tell gives way."""
+        rank = CERTAINTIES.index(self.certainty)
+        before = self.values.get(id(node))
+        if before is None or rank < before[0] or (rank == before[0] and type(before[1]) is Value):
+            self.values[id(node)] = (rank, found)
 
     def assign(self, target: ast.expr, value: Value, scope: Scope) -> None:
         """Assign a value to a target."""
@@ -224,6 +234,9 @@ class Interpreter:
             self.spent += 1
             if self.spent > BUDGET:
                 return None
+            rank = CERTAINTIES.index(self.certainty)
+            if rank < self.reached.get(id(statement), (len(CERTAINTIES), ()))[0]:
+                self.reached[id(statement)] = (rank, tuple(self.conditions))
             execute = STATEMENTS.get(type(statement))
             ended: End = None
             if execute is None:

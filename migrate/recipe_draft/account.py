@@ -1,0 +1,597 @@
+"""The account of a script's statements: what a drafted recipe says of each, what may be silent, what is left over.
+
+A statement counts that touches the model, the optimizer, the loss, gradients, data or the learning rate, or that
+computes what such a statement reads. What no rule here accounts for is listed: silence needs a reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from ...printable import shortened
+from ..source import library_names as families
+from ..source.infer.abstract_values import (
+    ArgumentParser,
+    Constant,
+    DictValue,
+    LibraryName,
+    LibraryObject,
+    ListValue,
+    ParsedArguments,
+    ScriptClass,
+    ScriptFunction,
+    ScriptObject,
+    is_known,
+)
+from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS
+from . import roles as role_names
+from . import silence
+from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
+from .kinds import BY_ATTRIBUTE, GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, ValueKinds, calls_of
+from .roles import Roles, name_of
+
+TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
+HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
+DRAFTED, ASKED, SILENT, LISTED = "drafted", "asked for", "silent", "listed"
+PLAIN_FUNCTIONS = ("int", "float", "str", "bool", "min", "max", "round", "abs", "dict", "list", "tuple", "range")
+# calls of torch's that change what they are given, or everything
+CHANGING = ("torch.nn.init.", "torch.nn.utils.", "torch.set_", "torch.use_", "torch.autograd.", "apex.", "torch.fx.")
+STEPS = ("backward", "step", "unscale_", "scale_loss", "add_param_group", "manual_backward", "register_hook")
+COMPUTES = (ast.Slice, ast.BinOp, ast.UnaryOp, ast.Compare, ast.ListComp, ast.GeneratorExp)
+LITERAL = (ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.UnaryOp, ast.USub, ast.Load)
+
+
+@dataclass(frozen=True)
+class Line:
+    """What becomes of one statement: a verdict, and the reason in words."""
+
+    statement: Statement
+    kinds: Kinds
+    verdict: str
+    why: str
+
+    @property
+    def text(self) -> str:
+        """Its source, and why it is listed where that does not show."""
+        source = " ".join(self.statement.text.split())
+        source = source if len(source) <= 160 else f"{source[:157]}..."
+        return source + (f" [{shortened(self.why, 100)}]" if self.why else "")
+
+
+class Account:
+    """Every statement of a script that touches training, with what becomes of it.
+
+    roots: the calls that the draft chose -> their role. said: the lines that values of the draft come from; asked:
+    those that it asks about. accumulate, and conditions: what the draft says of the batches that make a step.
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        roots: dict[int, str],
+        said: set[tuple[str, int]],
+        asked: set[tuple[str, int]],
+        accumulate: int,
+        conditions: set[str],
+    ) -> None:
+        self.interpreter = flow.interpreter
+        self.flow = flow
+        self.roles = Roles(flow, roots, accumulate)
+        self.roots, self.said, self.asked, self.conditions = roots, said, asked, conditions
+        self.named = {
+            part.attr if isinstance(part, ast.Attribute) else part.id
+            for statement in self.flow.statements
+            for expression in statement.expressions
+            for part in ast.walk(expression)
+            if isinstance(part, (ast.Name, ast.Attribute))
+        }
+        for statement in self.flow.statements:  # what the draft speaks of counts as called
+            if isinstance(statement.function, FUNCTIONS) and self._place_in(statement, said | asked):
+                self.named.add(statement.function.name)
+                self.named |= {statement.owner.name} if statement.owner is not None else set()
+        self._of_class: dict[int, list[Statement]] = {}
+        for statement in self.flow.statements:
+            if statement.owner is not None:
+                self._of_class.setdefault(id(statement.owner), []).append(statement)
+        self._values = ValueKinds(flow, self.roles)
+        self.kinds = self._values.of
+        self._steps: set[int] = set()  # the heads of loops and functions that hold a step
+        self.trainers: set[int] = set()  # the classes that make an optimizer or step: a library calls their methods
+        self.effects: set[int] = set()  # the functions that change something of training
+        for _ in range(3):  # a call of one of them is an effect, too
+            self.acting = {id(statement): statement for statement in self.flow.statements if self._acts(statement)}
+            self.effects = {id(s.function) for s in self.acting.values() if s.function is not None}
+            self.trainers = {id(s.owner) for s in self.acting.values() if s.owner is not None and self._trains(s)}
+        self.open = {id(s.function) for s in self.acting.values() if s.function is not None and not self._within(s)}
+        for statement in self.flow.statements:
+            if (
+                statement.function is not None
+                and self._place_in(statement, said | asked)
+                and not self._within(statement)
+            ):
+                self.open.add(id(statement.function))
+        self._mark_steps()
+        self.roles.open = self.open
+        self._mark_ends()
+        self.live = self._reach(self.acting.values())
+        judged = (self._judged(statement) for statement in self.flow.statements)
+        self.lines = [line for line in judged if line is not None]
+        self.listed = [line for line in self.lines if line.verdict == LISTED]  # what the draft does not say
+
+    @property
+    def backward(self) -> list[Statement]:
+        """The backward passes of the step."""
+        steps = (line.statement for line in self.lines if line.verdict == DRAFTED)
+        return [s for s in steps for call in calls_of(s) if getattr(call.func, "attr", "") == "backward"]
+
+    @property
+    def divides(self) -> bool:
+        """Whether a loss is divided by the number of micro-batches."""
+        return any(self._divided(statement) for statement in self.flow.statements)
+
+    def _divided(self, statement: Statement) -> bool:
+        node = statement.node
+        if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
+            return self.roles.role(node.target) == role_names.LOSS and self.roles.counts(node.value)
+        parts = (part for expression in statement.expressions for part in ast.walk(expression))
+        return any(isinstance(part, ast.BinOp) and self.roles.divided(part) for part in parts)
+
+    # what a statement does
+
+    def _acts(self, statement: Statement) -> bool:
+        """Whether a statement changes something of training, and not only computes a value."""
+        if not self._runs(statement):
+            return False
+        if isinstance(statement.node, ast.Return) and statement.owner is not None and statement.node.value is not None:
+            called = id(statement.function) in self.flow.calls
+            if id(statement.owner) in self.trainers and not called and self.kinds(statement.node.value):
+                return True  # to the library that calls it
+        targets: list[ast.expr] = list(getattr(statement.node, "targets", []))  # of a deletion, too
+        if isinstance(statement.node, (ast.AugAssign, ast.AnnAssign)):
+            targets.append(statement.node.target)
+        for target in targets:
+            for part in ast.walk(target):
+                if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
+                    written = self.kinds(part.value) | frozenset(
+                        {BY_ATTRIBUTE[part.attr]}
+                        if isinstance(part, ast.Attribute) and part.attr in BY_ATTRIBUTE
+                        else ()
+                    )
+                    if written & HEAVY and not self._plain_holder(part.value):
+                        return True
+        if isinstance(statement.node, ast.AugAssign):  # in place, of a parameter or a gradient
+            kinds = self.kinds(statement.node.target)
+            if kinds and kinds <= {MODEL, GRADIENTS}:
+                return True
+        return any(self._changes(call) for call in calls_of(statement))
+
+    def _trains(self, statement: Statement) -> bool:
+        for call in calls_of(statement):
+            made = self.flow.value(call)
+            optimizer = isinstance(made, LibraryObject) and made.family == families.OPTIMIZER
+            if optimizer and self._made_by(call):
+                return True
+            if isinstance(call.func, ast.Attribute) and call.func.attr in ("backward", "step", "manual_backward"):
+                return True
+        return False
+
+    def _made_by(self, call: ast.Call) -> bool:
+        """Whether this call is the one that made what it gives."""
+        made = self.flow.value(call)
+        return isinstance(made, LibraryObject) and made.seen is not None and made.seen.node is call
+
+    def _plain_holder(self, node: ast.expr) -> bool:
+        """Whether this is self, a list or a dict: a place for values, which are followed by themselves."""
+        found = self.flow.value(node)
+        if isinstance(found, ScriptObject):
+            return not found.of.family() or (isinstance(node, ast.Name) and node.id == "self")
+        return isinstance(found, (ListValue, DictValue, ParsedArguments, ScriptClass)) or (
+            isinstance(node, ast.Name) and node.id in ("self", "cls")
+        )
+
+    def _changes(self, call: ast.Call) -> bool:
+        """Whether a call changes a model, an optimizer, a rate or gradients, or makes what trains."""
+        if self.passed(call) is not None or self.roles.leaves(call):
+            return False
+        if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
+            return True
+        made = self.flow.value(call)
+        creates = isinstance(made, LibraryObject) and made.family in TRAINING
+        if creates and self._made_by(call):
+            return True
+        called = self.flow.value(call.func)
+        handed = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
+        if any(isinstance(one, ScriptFunction) and id(one.node) in self.effects for one in handed):
+            return True  # something else calls it
+        if isinstance(called, ScriptFunction) and called.owner is not None and self._is_part(called.owner):
+            name = getattr(called.node, "name", "")  # of a model or a data set, which is not read line by line
+            return id(called.node) in self.effects and name != "forward" and not name.startswith("__")
+        if isinstance(called, (ScriptFunction, ScriptClass)):
+            return False  # what is in it is read by itself
+        given = frozenset().union(*(self.kinds(a) for a in [*call.args, *(k.value for k in call.keywords)]))
+        if isinstance(called, LibraryName):
+            if called.name.startswith(CHANGING):
+                return True
+            return not families.is_library(called.name) and bool(given & HEAVY)
+        if isinstance(call.func, ast.Attribute):
+            method, owner = call.func.attr, self.kinds(call.func.value)
+            value = self.flow.value(call.func.value)
+            if method.startswith("__") or (isinstance(called, (LibraryObject, ScriptObject)) and called is not value):
+                return False  # super().__init__(); a module that is called gives a tensor
+            if method == "backward" or (method in STEPS and (owner or given)):
+                return True
+            if method in silence.CONTAINERS and not isinstance(value, (LibraryObject, ScriptObject)):
+                return False
+            if owner & {MODEL, OPTIMIZER, RATE, GRADIENTS}:
+                tensor = isinstance(value, LibraryObject) and value.family == families.TENSOR
+                return not (tensor and not method.endswith("_"))
+            return bool(given & HEAVY)
+        if (
+            isinstance(call.func, ast.Name)
+            and not self.flow.reads.get(id(call.func))
+            and hasattr(builtins, call.func.id)
+        ):
+            return call.func.id in ("setattr", "delattr", "exec", "eval")
+        callee = self.kinds(call.func)
+        return (
+            bool(given & HEAVY) and not callee & {MODEL, LOSS} and not silence.looked_through(name_of(self.flow, call))
+        )
+
+    def passed(self, call: ast.Call) -> str | None:
+        """Why a call may be passed over in silence, by what it calls; None where nothing says so."""
+        called = self.flow.value(call.func)
+        if isinstance(called, (ScriptFunction, ScriptClass)):
+            return None
+        name = name_of(self.flow, call)
+        if name and (found := silence.reason(name)):
+            return found
+        if not isinstance(call.func, ast.Attribute):
+            return None
+        if isinstance(self.flow.value(call.func.value), ArgumentParser):
+            return "it declares an argument, whose default is drafted where it is used"
+        if call.func.attr == "to" and any(
+            self.roles.is_dtype(a) for a in [*call.args, *(k.value for k in call.keywords)]
+        ):
+            return None
+        return silence.method_reason(call.func.attr)
+
+    def _mark_steps(self) -> None:
+        """The loops, and the functions, in which an optimizer's step or a backward pass stands."""
+        waiting = [
+            s
+            for s in self.acting.values()
+            if any(isinstance(c.func, ast.Attribute) and c.func.attr in ("backward", "step") for c in calls_of(s))
+        ]
+        done: set[int] = set()
+        while waiting:
+            statement = waiting.pop()
+            if id(statement) in done:
+                continue
+            done.add(id(statement))
+            self._steps |= {id(head) for head in statement.around}
+            if statement.function is not None:
+                waiting += [caller for caller, _, _ in self.flow.calls.get(id(statement.function), [])]
+                self.open.add(id(statement.function))
+
+    def _mark_ends(self) -> None:
+        """What leaves a loop that trains, under a condition, decides how long or on what is trained."""
+        for statement in self.flow.statements:
+            if not isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) or not self._runs(statement):
+                continue
+            heads = [head for head in statement.around if isinstance(head.node, LOOPS)]
+            if isinstance(statement.node, (ast.Break, ast.Continue)):
+                heads = heads[-1:]
+            if any(id(head) in self._steps for head in heads) and self._undecided(statement):
+                self.acting[id(statement)] = statement
+
+    def _reach(self, ends: Iterable[Statement]) -> set[int]:
+        """The statements from which something flows into those that act."""
+        waiting = list(ends)
+        live: set[int] = set()
+        while waiting:
+            statement = waiting.pop()
+            if id(statement) in live:
+                continue
+            live.add(id(statement))
+            waiting += statement.around
+            for expression in statement.expressions:
+                waiting += self._sources(expression)
+            if statement.function is not None and isinstance(statement.node, ast.stmt):
+                waiting += [caller for caller, _, _ in self.flow.calls.get(id(statement.function), [])]
+        return live
+
+    def _sources(self, expression: ast.expr) -> Iterator[Statement]:
+        """The statements that wrote what an expression reads."""
+        for node in ast.walk(expression):
+            found: Iterable[Definition] = ()
+            if isinstance(node, ast.Name):
+                found = self.flow.reads.get(id(node), ())
+            elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+                found = self.flow.attributes.get(node.attr, ())
+            elif isinstance(node, ast.Call):
+                called = self.flow.function_of(node)
+                yield from (s for s, _ in self.flow.returns.get(id(called), []))
+                yield from self._of_class.get(id(called), [])  # what an object is made of
+            for definition in found:
+                if definition.way != GIVEN:
+                    yield definition.statement
+
+    # how surely it runs
+
+    def _runs(self, statement: Statement) -> bool:
+        """Whether a statement may run with the arguments' defaults."""
+        rank, _ = self.interpreter.reached.get(id(statement.node), (0, ()))
+        if CERTAINTIES[rank] == OPTION and not self._doubtful(statement, set()):
+            return False
+        function = statement.function
+        if statement.owner is not None and statement.owner.name not in self.named:
+            return False  # a class that nothing names
+        called = not isinstance(function, FUNCTIONS) or function.name in self.named
+        called = called or (statement.owner is not None and id(statement.owner) in self.trainers)
+        name = getattr(function, "name", "")
+        return called or name.startswith("__") or name == "forward"
+
+    def _doubtful(self, statement: Statement, seen: set[int]) -> bool:
+        """Whether a condition was read for the first round of a loop only: a counter in it changes later."""
+        if any(isinstance(head.node, (ast.If, ast.While)) and self._varies(head) for head in statement.around):
+            return True
+        if statement.function is None or id(statement.function) in seen:
+            return False
+        callers = self.flow.calls.get(id(statement.function), [])
+        return any(self._doubtful(caller, seen | {id(statement.function)}) for caller, _, _ in callers)
+
+    def _varies(self, head: Statement) -> bool:
+        """Whether a condition reads what is counted on, or is assigned at several places."""
+        for expression in head.expressions:
+            for node in ast.walk(expression):
+                found: Iterable[Definition] = ()
+                if isinstance(node, ast.Name):
+                    found = self.flow.reads.get(id(node), ())
+                elif isinstance(node, ast.Attribute):
+                    found = self.flow.attributes.get(node.attr, ())
+                ways = [one for one in found if one.way in ("is", "adds") and one.value is not None and self._sure(one)]
+                if len({id(definition.statement) for definition in ways}) > 1:
+                    return True
+        return False
+
+    def _sure(self, definition: Definition) -> bool:
+        rank, _ = self.interpreter.reached.get(id(definition.statement.node), (0, ()))
+        return CERTAINTIES[rank] != OPTION
+
+    def _undecided(self, statement: Statement) -> list[str]:
+        """The conditions that a statement surely depends on, and that the draft does not say."""
+        rank, conditions = self.interpreter.reached.get(id(statement.node), (0, ()))
+        found = list(conditions) if CERTAINTIES[rank] == PERHAPS else []
+        for head in statement.around:
+            if isinstance(head.node, ast.If) and self._varies(head):
+                text = shortened(head.source.text(head.node.test), LONGEST)
+                found += [] if text in found or f"not ({text})" in found else [text]
+        return [one for one in found if one not in self.conditions]
+
+    # judging
+
+    def _judged(self, statement: Statement) -> Line | None:
+        kinds = frozenset().union(
+            *(self.kinds(e) for e in statement.expressions),
+            *(self._values.bound.get(d, NONE) for d in statement.defines),
+        )
+        if not kinds and id(statement) not in self.live:
+            return None
+        verdict, why = self._verdict(statement, kinds)
+        return Line(statement, kinds, verdict, why)
+
+    def _verdict(self, statement: Statement, kinds: Kinds) -> tuple[str, str]:
+        silent = self._by_kind(statement)
+        if silent is not None:
+            return SILENT, silent
+        said = self._place_in(statement, self.said)
+        further = sum(self._changes(call) for call in calls_of(statement)) > 1  # than what the draft speaks of
+        if self._place_in(statement, self.asked) and not further:
+            return ASKED, "the draft asks for it"
+        acts, live = id(statement) in self.acting, id(statement) in self.live
+        step = self._step(statement)
+        moves = isinstance(statement.node, ast.Expr) and any(
+            isinstance(call.func, ast.Attribute) and call.func.attr in ("step", "backward")
+            for call in calls_of(statement)
+        )
+        said = said and not moves and not further  # which a recipe does in one way only
+        if step or (said and (LOSS not in kinds or isinstance(statement.node, (ast.With, ast.AsyncWith)))):
+            conditions = self._undecided(statement) if acts else []
+            if conditions:
+                return LISTED, f"only where {' and '.join(conditions)}"
+            return DRAFTED, step or "a value of the draft comes from here"
+        if not acts and not live:
+            return SILENT, "what it computes reaches only prints, logs and files"
+        if isinstance(statement.node, (ast.If, ast.Try, ast.Match)) or type(statement.node).__name__ == "TryStar":
+            return SILENT, "a condition, of which what stands under it tells"
+        if isinstance(statement.node, LOOPS):
+            if id(statement) in self._steps and not self._plain_loop(statement):
+                return LISTED, "a step runs in this loop"
+            return (SILENT, "a loop, of whose statements each is accounted for") if not acts else (LISTED, "")
+        if isinstance(statement.node, (ast.Break, ast.Continue, ast.Return)) and acts:
+            conditions = self._undecided(statement)
+            if conditions:
+                return LISTED, f"only where {' and '.join(conditions)}"
+        silent = self._whitelisted(statement)
+        if silent is not None:
+            return SILENT, silent
+        conditions = self._undecided(statement)
+        silent = self._plain_value(statement, kinds) if not conditions else None
+        if silent is not None:
+            return SILENT, silent
+        return LISTED, f"only where {' and '.join(conditions)}" if conditions else ""
+
+    def _by_kind(self, statement: Statement) -> str | None:
+        node = statement.node
+        if isinstance(node, (ast.Import, ast.ImportFrom, *FUNCTIONS, ast.ClassDef)):
+            return "a definition, which does nothing until it is used"
+        plain = isinstance(node, ast.Delete) and all(isinstance(one, ast.Name) for one in node.targets)
+        if plain or isinstance(node, (ast.Pass, ast.Global, ast.Nonlocal, ast.Assert, ast.Raise)):
+            return "it computes nothing that trains"
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return "a text"
+        if not self._runs(statement):
+            return "it runs only with other arguments than the defaults, or never"
+        if self._within(statement) and id(statement.function) not in self.open:
+            assert statement.owner is not None
+            return f"inside {statement.owner.name}, which is accounted for where it is made"
+        if statement.function is not None and id(statement.function) not in self.open:
+            return "inside a function that only computes, which is accounted for where it is called"
+        return None
+
+    def _within(self, statement: Statement) -> bool:
+        """Whether it is part of what a model or a data set is; a class that trains itself is read line by line."""
+        if statement.owner is None or id(statement.owner) in self.trainers:
+            return False
+        made = self._class(statement.owner)
+        return made is not None and self._is_part(made)
+
+    @staticmethod
+    def _is_part(of: ScriptClass) -> bool:
+        return of.family() in (families.MODULE, families.DATASET)
+
+    def _class(self, node: ast.ClassDef) -> Any:
+        found = self.interpreter.instances.get(id(node))
+        if found is not None:
+            return found.of
+        return next(
+            (
+                value
+                for module in self.interpreter.files.values()
+                for value in module.scope.names.values()
+                if isinstance(value, ScriptClass) and value.node is node
+            ),
+            None,
+        )
+
+    def _place_in(self, statement: Statement, places: set[tuple[str, int]]) -> bool:
+        file, first = statement.place
+        last = max((e.end_lineno or first for e in statement.expressions), default=first)
+        return any((file, line) in places for line in range(first, last + 1))
+
+    def _step(self, statement: Statement) -> str | None:
+        """The step itself: batches, forward pass, loss, backward pass, update."""
+        node = statement.node
+        if isinstance(node, (ast.For, ast.AsyncFor)):
+            return "the loop over batches" if self.roles.loops_over(node.iter) == role_names.LOADER else None
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)) and node.value is not None:
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            unpacks = not isinstance(node.value, ast.Tuple) and any(
+                isinstance(one, (ast.Tuple, ast.List)) for one in getattr(node, "targets", [])
+            )
+            given = {self.roles.exact(part) for part in parts}
+            if parts and None not in given and (not unpacks or given == {role_names.BATCH} or self._hands(node.value)):
+                simple = all(
+                    isinstance(one, (ast.Name, ast.Tuple, ast.Attribute)) for one in getattr(node, "targets", [])
+                )
+                return "the step of a recipe" if simple else None
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+            return self.roles.updates(node.value)
+        return "the mean over micro-batches" if isinstance(node, ast.AugAssign) and self._divided(statement) else None
+
+    def _hands(self, value: ast.expr) -> bool:
+        """Whether this calls a function whose statements are accounted for, and which gives several things."""
+        function = self.flow.function_of(value) if isinstance(value, ast.Call) else None
+        return function is not None and id(function) in self.open
+
+    def _plain_loop(self, statement: Statement) -> bool:
+        """A loop over epochs or over batches that are known."""
+        node = statement.node
+        if isinstance(node, ast.While):
+            return False
+        assert isinstance(node, (ast.For, ast.AsyncFor))
+        if self.roles.loops_over(node.iter) == role_names.LOADER:
+            return True
+        found = self.flow.value(node.iter)
+        return isinstance(found, ListValue) and found.closed and len(found.items) == 1
+
+    def _whitelisted(self, statement: Statement) -> str | None:
+        """The reason where every call that a statement makes may be passed over, and it writes nothing of training."""
+        node = statement.node
+        calls = list(calls_of(statement))
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            outer = [item.context_expr for item in node.items]
+            reasons = [self.passed(one) if isinstance(one, ast.Call) else None for one in outer]
+            return reasons[0] if reasons and all(reasons) else None
+        value = getattr(node, "value", None)
+        if isinstance(value, ast.Call) and isinstance(node, (ast.Expr, ast.Assign)):
+            found = self._outer_reason(value)
+            inner = [call for call in calls if call is not value]
+            kept = [one for one in getattr(node, "targets", []) if not isinstance(one, (ast.Name, ast.Tuple))]
+            kept = [one for one in kept if not (isinstance(one, ast.Attribute) and self._plain_holder(one.value))]
+            used = isinstance(node, ast.Assign) and not all(
+                self.passed(one) or self._plain_call(one) or self.roles.exact(one) for one in inner
+            )  # what is in it flows on
+            cut = isinstance(node, ast.Assign) and any(isinstance(part, COMPUTES) for part in ast.walk(value.func))
+            changes = any(self._changes(one) for one in inner) or id(statement) in self.acting
+            if found and not kept and not changes and not used and not cut:
+                return found
+            called = self.flow.value(value.func)
+            function = called.node if isinstance(called, ScriptFunction) else None
+            if function is not None and isinstance(node, ast.Expr) and id(statement) not in self.acting:
+                return "it calls a function whose statements are accounted for one by one"
+            if function is not None and id(function) in self.open and not any(self._changes(c) for c in inner):
+                return "it calls a function whose statements are accounted for one by one"
+            if isinstance(called, ScriptClass):
+                start = called.find("__init__")
+                plain = not called.family()
+                given = [self.kinds(a) for a in [*value.args, *(k.value for k in value.keywords)]]
+                if plain and (not any(given) or (isinstance(start, ScriptFunction) and id(start.node) in self.open)):
+                    return "it makes an object, whose use is accounted for one by one"
+        return None
+
+    def _outer_reason(self, call: ast.Call) -> str | None:
+        """Why the outermost call may be passed over: by itself, or after what it is a method of."""
+        found = self.passed(call)
+        if found is not None and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Call):
+            inner = call.func.value
+            return found if self.passed(inner) or self.roles.exact(inner) else None
+        return found
+
+    def _plain_call(self, call: ast.Call) -> bool:
+        """Whether a call gives a plain value of plain values: int(x), "a".lower(), or one that may be passed over."""
+        of = self.flow.value(call.func.value) if isinstance(call.func, ast.Attribute) else None
+        text = isinstance(of, Constant) and isinstance(of.value, str)
+        return text or self.passed(call) is not None or name_of(self.flow, call) in PLAIN_FUNCTIONS
+
+    def _plain_value(self, statement: Statement, kinds: Kinds) -> str | None:
+        """A value that reading knows: what uses it is drafted with it, or listed."""
+        node = statement.node
+        if isinstance(node, ast.AugAssign) or not isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)):
+            return None
+        if node.value is None or (kinds & HEAVY and not isinstance(node, ast.Return)):
+            return None
+        written = getattr(node, "targets", [])
+        if any(isinstance(one, ast.Subscript) and not self._plain_holder(one.value) for one in written):
+            return None  # it changes what is there
+        if all(isinstance(part, LITERAL) for part in ast.walk(node.value)):
+            return "a value, which is accounted for where it is used"
+        parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+        if (
+            isinstance(node, ast.Return)
+            and id(statement) not in self.acting
+            and all(isinstance(part, (ast.Name, ast.Attribute, ast.Constant)) for part in parts)
+        ):
+            return "it hands values on"
+        found = self.flow.value(node.value)
+        if isinstance(found, (ParsedArguments, ArgumentParser)):
+            return "it reads the command line or the environment"
+        called = [part for part in ast.walk(node.value) if isinstance(part, ast.Call)]
+        if isinstance(node.value, ast.IfExp) and isinstance(found, Constant) and found.value is None:
+            return "with the arguments' defaults it is None"
+        if any(not self._plain_call(one) for one in called):
+            return None  # what reading knows of a list that is filled in a loop is its first round's
+        if called and not kinds:
+            return next((why for one in called if (why := self.passed(one))), "a value that reading knows")
+        if found is not None and is_known(found):
+            return "a value that reading knows, which is accounted for where it is used"
+        empty = isinstance(found, (ListValue, DictValue)) and not (
+            getattr(found, "items", None) or getattr(found, "pairs", None)
+        )
+        if empty or (isinstance(found, Constant)):
+            return "a value that reading knows, which is accounted for where it is used"
+        return "a copy" if isinstance(node.value, (ast.Name,)) else None

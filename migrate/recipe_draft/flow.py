@@ -1,0 +1,419 @@
+"""Where each value that a script's statements read was written: definitions of names and attributes, and their readers.
+
+Branches are merged, loops are read twice, an enclosing scope's names count with all their definitions. That is
+more than what happens when the script runs, and never less.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..source.infer.abstract_values import (
+    LibraryName,
+    LibraryObject,
+    ParsedArguments,
+    ScriptClass,
+    ScriptFunction,
+    ScriptModule,
+    ScriptObject,
+    Value,
+)
+from ..source.infer.interpreter import Interpreter
+from ..source.infer.script_file import ScriptFile
+from . import silence
+
+IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a definition binds its value
+BUDGET = 25_000  # statements read, and names copied; a project of four thousand statements takes half of it
+WIDEST = 200_000  # nodes times calls of one statement
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+LOOPS = (ast.For, ast.AsyncFor, ast.While)
+COMPOUND = (*LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *FUNCTIONS, ast.ClassDef)
+
+
+@dataclass(eq=False)
+class Statement:
+    """A simple statement, or the head of a compound one, with what stands around it."""
+
+    node: ast.stmt
+    source: ScriptFile
+    function: ast.AST | None  # that it stands in
+    owner: ast.ClassDef | None  # the class of that function, or of the statement
+    around: tuple[Statement, ...] = ()  # the heads around it in its function, outermost first
+    defines: list[Definition] = field(default_factory=list)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        """File and line."""
+        return self.source.shown, self.node.lineno
+
+    @property
+    def expressions(self) -> list[ast.expr]:
+        """Its own expressions: of a compound statement, those of its head."""
+        return list(_head(self.node))
+
+    @property
+    def text(self) -> str:
+        """Its source; of a compound statement, its head."""
+        if not isinstance(self.node, COMPOUND) or isinstance(self.node, (*FUNCTIONS, ast.ClassDef)):
+            return self.source.text(self.node)
+        words = {ast.If: "if", ast.While: "while", ast.With: "with", ast.AsyncWith: "with", ast.Match: "match"}
+        if isinstance(self.node, (ast.For, ast.AsyncFor)):
+            return f"for {self.source.text(self.node.target)} in {self.source.text(self.node.iter)}:"
+        if isinstance(self.node, (ast.With, ast.AsyncWith)):
+            items = [
+                self.source.text(item.context_expr)
+                + (f" as {self.source.text(item.optional_vars)}" if item.optional_vars is not None else "")
+                for item in self.node.items
+            ]
+            return f"with {', '.join(items)}:"
+        inner = ", ".join(self.source.text(part) for part in self.expressions)
+        return f"{words.get(type(self.node), 'try')} {inner}".rstrip() + ":"
+
+
+@dataclass(eq=False)
+class Definition:
+    """One binding of a name or attribute: the value, how it is bound, and where in what is unpacked."""
+
+    statement: Statement
+    value: ast.expr | None
+    way: str
+    path: tuple[int, ...] = ()
+    parameter: ast.arg | None = None
+
+
+Names = dict[str, frozenset[Definition]]
+
+
+@dataclass(eq=False)
+class ScopeNames:
+    """All definitions of one scope's names, whatever their order, and the scope around it."""
+
+    parent: ScopeNames | None
+    found: dict[str, list[Definition]] = field(default_factory=dict)
+
+    def find(self, name: str) -> list[Definition]:
+        """The definitions in the nearest scope that has any."""
+        scope: ScopeNames | None = self
+        while scope is not None:
+            if name in scope.found:
+                return scope.found[name]
+            scope = scope.parent
+        return []
+
+
+def _head(node: ast.stmt) -> Iterator[ast.expr]:
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        yield from (node.target, node.iter)
+    elif isinstance(node, (ast.While, ast.If)):
+        yield node.test
+    elif isinstance(node, (ast.With, ast.AsyncWith)):
+        for item in node.items:
+            yield item.context_expr
+            if item.optional_vars is not None:
+                yield item.optional_vars
+    elif isinstance(node, ast.Match):
+        yield node.subject
+    elif isinstance(node, FUNCTIONS):
+        yield from (default for default in (*node.args.defaults, *node.args.kw_defaults) if default is not None)
+    elif isinstance(node, ast.ClassDef):
+        yield from node.bases
+    else:
+        yield from (child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr))
+
+
+def _cost(node: ast.stmt) -> int:
+    """How many nodes a statement's own expressions have, times its calls: each call is looked at with all inside it."""
+    nodes = [part for expression in _head(node) for part in ast.walk(expression)]
+    return len(nodes) * sum(isinstance(part, ast.Call) for part in nodes)
+
+
+def root(node: ast.expr) -> ast.expr:
+    """What an attribute, an element or a method's result is of: `a` in `a.b[0].c()`."""
+    while True:
+        if isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
+            node = node.value
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            node = node.func.value
+        else:
+            return node
+
+
+class Flow:
+    """The statements of a script and the files read with it, and the definitions behind every name that they read."""
+
+    def __init__(self, interpreter: Interpreter) -> None:
+        self.interpreter = interpreter
+        self.statements: list[Statement] = []
+        self.of: dict[int, Statement] = {}  # an expression's node -> its statement
+        self.reads: dict[int, frozenset[Definition]] = {}  # a name's node -> what it may be
+        self.attributes: dict[str, list[Definition]] = {}
+        self.returns: dict[int, list[tuple[Statement, ast.expr]]] = {}  # a function -> what it returns
+        self.calls: dict[int, list[tuple[Statement, ast.Call, bool]]] = {}  # a function -> its calls; of an object
+        self.spent = 0  # of the budget
+        self.ended: tuple[str, int] | None = None  # where there was too much to follow
+        self._known: dict[int, Statement] = {}
+        self._late: list[tuple[ast.Name, ScopeNames]] = []
+        self._outside: list[tuple[str, ScopeNames, Definition]] = []  # changes of what is defined elsewhere
+        self._modules: dict[str, ScopeNames] = {}
+        trees: dict[int, tuple[ScriptFile, list[str]]] = {}
+        for name, module in interpreter.files.items():
+            trees.setdefault(id(module.scope.source.tree), (module.scope.source, []))[1].append(name)
+        for source, called in reversed(trees.values()):  # what is imported first
+            scope = ScopeNames(None)
+            self._modules.update(dict.fromkeys(called, scope))
+            self._block(source.tree.body, {}, scope, (source, None, None, ()), top="__main__" not in called)
+        for name, scope, definition in self._outside:
+            scope.find(name).append(definition)
+        for node, scope in self._late:
+            self.spent += len(scope.find(node.id)) // 16
+            if self.spent > BUDGET:
+                break
+            self.reads[id(node)] = self.reads.get(id(node), frozenset()) | frozenset(scope.find(node.id))
+        for statement in self.statements:
+            for expression in statement.expressions:
+                self._note_calls(statement, expression)
+
+    def function_of(self, call: ast.Call) -> ast.AST | None:
+        """The script's own function or class that a call calls, where the interpreter knew it."""
+        found = self.interpreter.values.get(id(call.func), (0, None))[1]
+        return found.node if isinstance(found, (ScriptFunction, ScriptClass)) else None
+
+    def value(self, node: ast.expr) -> Value | None:
+        """What the interpreter knows of an expression."""
+        return self.interpreter.values.get(id(node), (0, None))[1]
+
+    def _note_calls(self, statement: Statement, expression: ast.expr) -> None:
+        for node in ast.walk(expression):
+            self.of[id(node)] = statement
+            if not isinstance(node, ast.Call):
+                continue
+            found = self.value(node.func)
+            if isinstance(found, ScriptFunction):
+                self.calls.setdefault(id(found.node), []).append((statement, node, found.receiver is not None))
+            elif isinstance(found, ScriptClass):
+                start = found.find("__init__")
+                if isinstance(start, ScriptFunction):
+                    self.calls.setdefault(id(start.node), []).append((statement, node, True))
+
+    # reading
+
+    def _block(
+        self, body: list[ast.stmt], names: Names, scope: ScopeNames, where: tuple[Any, ...], top: bool = False
+    ) -> Names:
+        for node in body:
+            names = self._statement(node, names, scope, where, top)
+        return names
+
+    def _statement(self, node: ast.stmt, names: Names, scope: ScopeNames, where: tuple[Any, ...], top: bool) -> Names:
+        source, function, owner, around = where
+        self.spent += 1
+        if self.spent > BUDGET or _cost(node) > WIDEST:
+            self.spent = BUDGET + 1
+            self.ended = self.ended or (source.shown, node.lineno)
+            return names
+        statement = self._known.get(id(node))
+        first = statement is None
+        if statement is None:
+            statement = self._known[id(node)] = Statement(node, source, function, owner, around)
+            self.statements.append(statement)
+        inside = (source, function, owner, (*around, statement))
+        for expression in statement.expressions:
+            self._read(expression, names, scope, isinstance(node, ast.AugAssign))
+        made: list[tuple[str, Definition]] = []
+        bound = {(d.way, d.path, id(d.value)): d for d in statement.defines}
+
+        def definition_of(value: ast.expr | None, way: str, path: tuple[int, ...] = ()) -> Definition:
+            return bound.setdefault((way, path, id(value)), Definition(statement, value, way, path))
+
+        def define(target: ast.expr, value: ast.expr | None, way: str, path: tuple[int, ...] = ()) -> None:
+            if isinstance(target, (ast.Tuple, ast.List)):
+                for index, one in enumerate(target.elts):
+                    define(one, value, way, (*path, index))
+            elif isinstance(target, ast.Starred):
+                define(target.value, value, way, path)
+            elif isinstance(target, ast.Name):
+                made.append((target.id, definition_of(value, way, path)))
+            elif isinstance(target, ast.Attribute):
+                self._attribute(target.attr, Definition(statement, value, way, path), first)
+                record = isinstance(self.value(target.value), (ParsedArguments, ScriptObject, ScriptModule))
+                define(root(target), value, ADDS) if not record and not _is_self(target.value) else None
+            elif isinstance(target, ast.Subscript):
+                inner = target.value
+                if isinstance(inner, ast.Attribute):
+                    self._attribute(inner.attr, Definition(statement, value, ADDS), first)
+                define(root(target), value, ADDS) if not _is_self(root(target)) else None
+
+        def echo(name: str, value: ast.expr | None, depth: int = 0) -> None:
+            """What is changed in an element of a list, or in a copy of a name, is changed there, too."""
+            for one in names.get(name, ()) if depth < 3 else ():
+                of = root(one.value) if one.value is not None and one.way in (IS, EACH) else None
+                simple = one.way == EACH or isinstance(one.value, (ast.Name, ast.Attribute, ast.Subscript))
+                while isinstance(of, ast.Call) and of.args and one.way == EACH:  # enumerate(x)
+                    of = root(of.args[0])
+                if simple and isinstance(of, ast.Name) and of.id != name and not _is_self(of):
+                    made.append((of.id, definition_of(value, ADDS)))
+                    echo(of.id, value, depth + 1)
+
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                define(target, node.value, IS)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            define(node.target, node.value, IS)
+        elif isinstance(node, ast.AugAssign):
+            define(node.target, node.value, ADDS)
+        elif isinstance(node, (ast.For, ast.AsyncFor)):
+            define(node.target, node.iter, EACH)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    define(item.optional_vars, item.context_expr, IS)
+        if isinstance(node, (ast.Expr, ast.Assign, ast.AnnAssign, ast.Return)) and node.value is not None:
+            self._changes(node.value, define, isinstance(node, ast.Expr))
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for alias in node.names:
+                made.append((alias.asname or alias.name.partition(".")[0], definition_of(None, NAMED)))
+                own = self._modules.get(getattr(node, "module", None) or "", None)
+                for definition in own.found.get(alias.name, []) if own else []:
+                    made.append((alias.asname or alias.name, definition))
+        elif isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            made.append((node.name, definition_of(None, NAMED)))
+        elif isinstance(node, ast.Return) and node.value is not None and function is not None and first:
+            self.returns.setdefault(id(function), []).append((statement, node.value))
+        for expression in statement.expressions:
+            for part in ast.walk(expression):
+                if isinstance(part, ast.NamedExpr):
+                    define(part.target, part.value, IS)
+        for name, definition in list(made):
+            if definition.way == ADDS:
+                echo(name, definition.value)
+        if made:
+            self.spent += len(names) // 64
+            names = dict(names)
+        fresh: Names = {}
+        for name, definition in made:
+            if definition.way == ADDS and name not in names and name not in fresh:  # of an enclosing scope
+                if first:
+                    self._outside.append((name, scope, definition))
+                    statement.defines.append(definition)
+                continue
+            kept = names.get(name, frozenset()) if definition.way == ADDS else fresh.get(name, frozenset())
+            self.spent += len(kept) // 2
+            fresh[name] = kept | fresh.get(name, frozenset()) | {definition}
+            if first:
+                scope.found.setdefault(name, []).append(definition)
+                statement.defines += [definition] if definition.statement is statement else []
+            if top and first:
+                self._attribute(name, definition, True)
+        if made:
+            names |= fresh
+        return self._inside(node, names, scope, inside, statement, top)
+
+    def _inside(
+        self, node: Any, names: Names, scope: ScopeNames, inside: tuple[Any, ...], statement: Statement, top: bool
+    ) -> Names:
+        """Read what a compound statement holds."""
+        if isinstance(node, LOOPS):
+            for _ in range(2):
+                names = _merged(names, self._block(node.body, names, scope, inside, top))
+            return _merged(names, self._block(node.orelse, names, scope, inside, top))
+        if isinstance(node, ast.If):
+            taken = self._block(node.body, names, scope, inside, top)
+            other = self._block(node.orelse, names, scope, inside, top)
+            if node.body and isinstance(node.body[-1], (ast.Return, ast.Raise)):
+                return other
+            if node.orelse and isinstance(node.orelse[-1], (ast.Return, ast.Raise)):
+                return taken
+            return _merged(taken, other)
+        if isinstance(node, (ast.With, ast.AsyncWith)):
+            return self._block(node.body, names, scope, inside, top)
+        if isinstance(node, ast.Match):
+            return _merged(names, *(self._block(case.body, names, scope, inside, top) for case in node.cases))
+        if isinstance(node, ast.Try) or type(node).__name__ == "TryStar":
+            tried = _merged(names, self._block(node.body, names, scope, inside, top))
+            parts = [self._block(handler.body, tried, scope, inside, top) for handler in node.handlers]
+            names = _merged(self._block(node.orelse, tried, scope, inside, top), *parts)
+            return self._block(node.finalbody, names, scope, inside, top)
+        source, function, owner, _ = inside
+        if isinstance(node, FUNCTIONS):
+            inner = ScopeNames(scope)
+            arguments = node.args
+            every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            every += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
+            own = {one.arg: frozenset({Definition(statement, None, GIVEN, parameter=one)}) for one in every}
+            inner.found |= {name: list(found) for name, found in own.items()}
+            self._block(node.body, own, inner, (source, node, owner if scope.found.get("__class__") else None, ()))
+        elif isinstance(node, ast.ClassDef):
+            inner = ScopeNames(scope)
+            inner.found["__class__"] = [Definition(statement, None, NAMED)]
+            self._block(node.body, {}, inner, (source, function, node, ()), top=True)
+        return names
+
+    def _changes(self, call: ast.expr, define: Any, alone: bool) -> None:
+        """A call for its own sake may change what it is of, and what it is given; another one, an unknown object."""
+        if isinstance(call, (ast.Await, ast.Yield)) and call.value is not None:
+            call = call.value
+        if not isinstance(call, ast.Call) or self._passed(call.func):
+            return
+        changed: list[tuple[ast.expr, ast.expr | None]] = [(argument, None) for argument in call.args]
+        if isinstance(call.func, ast.Attribute):
+            changed.append((call.func.value, call))  # which gets something of what it is given
+        if not alone:
+            known = self.value(root(call.func))
+            unknown = isinstance(call.func, ast.Attribute) and (known is None or type(known) is Value)
+            foreign = isinstance(known, LibraryObject) and not known.family and known.seen is None
+            changed = changed[-1:] if unknown or foreign else []
+        for one, given in changed:
+            at = one
+            while isinstance(at, ast.Subscript):
+                at = at.value
+            if isinstance(at, ast.Attribute):
+                define(at, given, ADDS)
+            if isinstance(root(one), ast.Name) and not _is_self(root(one)):
+                define(root(one), given, ADDS)
+
+    def _passed(self, func: ast.expr) -> bool:
+        """Whether a call is one of those that change nothing, such as print."""
+        found = self.value(func)
+        name = found.name if isinstance(found, LibraryName) else func.id if isinstance(func, ast.Name) else ""
+        return bool(name) and silence.reason(name) is not None
+
+    def _attribute(self, name: str, definition: Definition, first: bool) -> None:
+        if first and all(
+            one.statement is not definition.statement or one.path != definition.path
+            for one in self.attributes.get(name, [])
+        ):
+            self.attributes.setdefault(name, []).append(definition)
+            definition.statement.defines.append(definition)
+
+    def _read(self, expression: ast.expr, names: Names, scope: ScopeNames, stored: bool = False) -> None:
+        local: dict[str, frozenset[Definition]] = {}
+        for node in ast.walk(expression):
+            for generator in getattr(node, "generators", ()):
+                for part in ast.walk(generator.target):
+                    if isinstance(part, ast.Name):
+                        local[part.id] = frozenset()
+        for node in ast.walk(expression):
+            if not isinstance(node, ast.Name) or not (stored or isinstance(node.ctx, ast.Load)):
+                continue
+            found = local.get(node.id, names.get(node.id))
+            if found is None:
+                self._late.append((node, scope))
+            else:
+                self.reads[id(node)] = self.reads.get(id(node), frozenset()) | found
+
+
+def _is_self(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def _merged(*several: Names) -> Names:
+    if all(names is several[0] for names in several):
+        return several[0]
+    found: dict[str, frozenset[Definition]] = {}
+    for names in several:
+        for name, definitions in names.items():
+            found[name] = found.get(name, frozenset()) | definitions
+    return found

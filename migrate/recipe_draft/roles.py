@@ -1,0 +1,336 @@
+"""What a value is in the training step that a recipe describes: the model, a batch, its loss, …; or nothing of it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+
+from ..source.infer.abstract_values import LibraryName, LibraryObject, ScriptFunction, known
+from ..source.infer.interpreter import CERTAINTIES, OPTION
+from . import silence
+from .flow import ADDS, EACH, GIVEN, NAMED, Definition, Flow
+
+MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
+SCALER, EMA = "scaler", "ema"  # of a loss; of weights
+BATCH, INPUT, TARGET, OUTPUT, LOSS = "batch", "input", "target", "output", "loss"
+FUNCTIONAL = "functional loss"  # the call itself gives the loss
+OBJECTS = (MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER, SCALER, EMA)
+STRONGEST = (LOSS, OUTPUT, TARGET, INPUT, BATCH)  # what an expression is, in which several of them meet
+MOVES = ("to", "cuda", "cpu", "train", "eval")  # methods that give what they are of
+WRAPPERS = (
+    *("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
+    *("torch.nn.SyncBatchNorm.convert_sync_batchnorm", "torch.compile", "apex.parallel.DistributedDataParallel"),
+)
+
+
+class Roles:
+    """The roles of a script's values, beginning with the calls that a draft chose (`roots`: a node -> its role)."""
+
+    def __init__(self, flow: Flow, roots: dict[int, str], accumulate: int) -> None:
+        self.flow = flow
+        self.roots = roots
+        self.accumulate = accumulate
+        self.open: set[int] = set()  # the functions whose statements are accounted for one by one
+        self._active: set[int] = set()
+        self._found: dict[int, str | None] = {}
+        self._bound: dict[Definition, str | None] = {}
+        self._settle()
+
+    def _settle(self) -> None:
+        """The role of every definition, from those that others are made of to those made of others."""
+        definitions = [d for statement in self.flow.statements for d in statement.defines]
+        definitions += [d for found in self.flow.reads.values() for d in found if d.way == GIVEN]
+        definitions = [d for d in dict.fromkeys(definitions) if d.way not in (ADDS, NAMED)]
+        for _ in range(12):
+            self._found = {}
+            before = dict(self._bound)
+            for definition in definitions:
+                self._bound[definition] = self.role_of(definition)
+            if before == self._bound:
+                break
+        self._found = {}
+
+    def exact(self, node: ast.expr) -> str | None:
+        """The role of an expression that computes nothing but what a recipe's step computes, or None."""
+        root = self.roots.get(id(node))
+        if isinstance(node, ast.Call):
+            called = self._call(node)
+            return called if root in (None, FUNCTIONAL) else root
+        if root is not None:
+            return root
+        if isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and self._whole(node)):
+            return self.role(node)
+        if isinstance(node, ast.Subscript):
+            return self._part(self.role(node.value), node.slice)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and self.role(node.left) == LOSS:
+            return LOSS if self.divided(node) and self.exact(node.left) else None
+        return None
+
+    def counts(self, node: ast.expr) -> bool:
+        """Whether this is the number of micro-batches."""
+        return self.accumulate > 1 and self._number(node) == self.accumulate
+
+    def divided(self, node: ast.BinOp) -> bool:
+        """Whether this is a loss divided by the number of micro-batches."""
+        return isinstance(node.op, ast.Div) and self.counts(node.right) and self.role(node.left) == LOSS
+
+    def _whole(self, node: ast.Attribute) -> bool:
+        """Whether an attribute holds a value that the script put there, or what a wrapper wraps."""
+        return node.attr == "module" or node.attr in self.flow.attributes
+
+    def role(self, node: ast.expr) -> str | None:
+        """The role of an expression, whatever else it computes on the way."""
+        if id(node) in self._found:
+            return self._found[id(node)]
+        if id(node) in self._active:
+            return None
+        self._active.add(id(node))
+        try:
+            found = self._role(node)
+        finally:
+            self._active.discard(id(node))
+        self._found[id(node)] = found
+        return found
+
+    def _role(self, node: ast.expr) -> str | None:
+        if isinstance(node, ast.Name):
+            return self._one(self.flow.reads.get(id(node), ()))
+        if isinstance(node, ast.Attribute):
+            if node.attr == "module" and self.role(node.value) == MODEL:
+                return MODEL
+            written = self.flow.attributes.get(node.attr)
+            if node.attr in silence.LEAVING_ATTRIBUTES or not written:
+                return self._loosely([node.value]) if node.attr not in silence.LEAVING_ATTRIBUTES else None
+            return self._one(written)
+        found = self.exact(node)
+        if found is None and self.roots.get(id(node)) == FUNCTIONAL:
+            return LOSS
+        if found is None and isinstance(node, ast.Call):
+            returned = self.flow.returns.get(id(self.flow.function_of(node)), [])
+            roles = {self.role(given) for _, given in returned} - {None}
+            if len(roles) == 1:
+                return roles.pop()
+        return found if found is not None else self._loosely(ast.iter_child_nodes(node), node)
+
+    def _loosely(self, parts: Iterable[ast.AST], of: ast.expr | None = None) -> str | None:
+        """What survives of the parts' roles: a loss plus something is the loss; a part of a model is no model."""
+        if isinstance(of, ast.Call) and self.leaves(of):
+            return None
+        roles = {self.role(part) for part in self._expressions(parts)}
+        if isinstance(of, ast.Call) and roles & {MODEL, CRITERION} and self.role(of.func) in (MODEL, CRITERION):
+            return OUTPUT if self.role(of.func) == MODEL else LOSS
+        return next((role for role in STRONGEST if role in roles), None)
+
+    def _expressions(self, parts: Iterable[ast.AST]) -> Iterable[ast.expr]:
+        for part in parts:
+            if isinstance(part, ast.keyword):
+                yield part.value
+            elif isinstance(part, ast.expr):
+                yield part
+
+    def leaves(self, call: ast.Call) -> bool:
+        """Whether a call gives a plain number, text or array."""
+        if isinstance(call.func, ast.Attribute):
+            return call.func.attr in silence.LEAVING_METHODS
+        return isinstance(call.func, ast.Name) and call.func.id in silence.LEAVING_FUNCTIONS
+
+    def _one(self, definitions: Iterable[Definition]) -> str | None:
+        """The role that all definitions have that run with the defaults; what a call changes keeps its role."""
+        found = set()
+        for definition in definitions:
+            if definition.way in (ADDS, NAMED) or self._is_none(definition) or not self._runs(definition):
+                continue
+            role = self._bound.get(definition)
+            if role is not None:
+                found.add(role)
+        return found.pop() if len(found) == 1 else next((role for role in STRONGEST if role in found), None)
+
+    def _runs(self, definition: Definition) -> bool:
+        rank, _ = self.flow.interpreter.reached.get(id(definition.statement.node), (0, ()))
+        return CERTAINTIES[rank] != OPTION
+
+    @staticmethod
+    def _is_none(definition: Definition) -> bool:
+        return isinstance(definition.value, ast.Constant)
+
+    def role_of(self, definition: Definition) -> str | None:
+        """The role of what a definition binds."""
+        if definition.way == GIVEN:
+            given = [self.role(node) for node in arguments_of(self.flow, definition)]
+            roles = {role for role in given if role is not None}
+            return roles.pop() if len(roles) == 1 else next((one for one in STRONGEST if one in roles), None)
+        if definition.value is None:
+            return None
+        if definition.way == EACH:
+            return self._of_loop(definition.value, definition.path)
+        return self._unpacked(definition.value, definition.path)
+
+    def _unpacked(self, value: ast.expr, path: tuple[int, ...]) -> str | None:
+        if not path:
+            return self.role(value)
+        if isinstance(value, (ast.Tuple, ast.List)):
+            return self._unpacked(value.elts[path[0]], path[1:]) if path[0] < len(value.elts) else None
+        if isinstance(value, ast.Call):
+            returned = self.flow.returns.get(id(self.flow.function_of(value)), [])
+            roles = {self._unpacked(given, path) for _, given in returned} - {None}
+            if len(roles) == 1:
+                return roles.pop()
+            same = value.args[path[0]] if path[0] < len(value.args) else None
+            given = self.role(same) if same is not None else None  # model, optimizer = prepare(model, optimizer)
+            if given is not None and (given in STRONGEST or self._prepares(value)):
+                return given
+            value_role = self._loosely(ast.iter_child_nodes(value))
+            return value_role if value_role != BATCH else self._place(BATCH, path)
+        role = self.role(value)
+        return self._place(role, path) if role == BATCH else role if role in STRONGEST else None
+
+    def _prepares(self, call: ast.Call) -> bool:
+        method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+        return name_of(self.flow, call) == "apex.amp.initialize" or method == "prepare"
+
+    @staticmethod
+    def _place(role: str | None, path: tuple[int, ...]) -> str | None:
+        if role != BATCH or not path:
+            return role
+        return (INPUT, TARGET)[path[0]] if path[0] < 2 else INPUT
+
+    def _of_loop(self, over: ast.expr, path: tuple[int, ...]) -> str | None:
+        """What a loop's target gets in each round."""
+        over = self._handed_through(over)
+        if isinstance(over, ast.Call) and over.args and silence.looked_through(name_of(self.flow, over)):
+            if getattr(over.func, "id", "") == "enumerate":
+                return self._of_loop(over.args[0], path[1:]) if path[:1] == (1,) else None
+            return self._of_loop(over.args[0], path)
+        role = self.role(over)
+        return self._place(BATCH, path) if role == LOADER else None
+
+    def loops_over(self, over: ast.expr) -> str | None:
+        """The role of what a loop goes over."""
+        over = self._handed_through(over)
+        while isinstance(over, ast.Call) and over.args and silence.looked_through(name_of(self.flow, over)):
+            over = self._handed_through(over.args[0])
+        return self.role(over)
+
+    def _handed_through(self, over: ast.expr) -> ast.expr:
+        """The loader that a generator of the script's own goes over."""
+        given = self.flow.value(over)
+        own = isinstance(over, ast.Call) and isinstance(self.flow.value(over.func), ScriptFunction)
+        if not own or not isinstance(over, ast.Call) or not isinstance(given, LibraryObject) or given.family != LOADER:
+            return over
+        return next((argument for argument in over.args if self.role(argument) == LOADER), over)
+
+    def _part(self, role: str | None, at: ast.expr) -> str | None:
+        if role != BATCH or not isinstance(at, ast.Constant):
+            return None
+        return self._place(role, (at.value,)) if isinstance(at.value, int) else INPUT
+
+    def _number(self, node: ast.expr) -> object:
+        if isinstance(node, ast.Constant):
+            return node.value
+        found = self.flow.value(node)
+        return known(found) if found is not None else None
+
+    def _call(self, node: ast.Call) -> str | None:
+        """What a call gives that a recipe's step makes just so."""
+        func = node.func
+        name = name_of(self.flow, node)
+        plain = [self.exact(argument) for argument in node.args]
+        if self.roots.get(id(node)) == FUNCTIONAL:
+            named = [self.exact(k.value) for k in node.keywords if k.arg in ("input", "target")]
+            return LOSS if [*plain, *named] == [OUTPUT, TARGET] else None
+        if isinstance(func, ast.Attribute):
+            owner = self.role(func.value)
+            if func.attr in MOVES and owner is not None and self.exact(func.value):
+                return (
+                    owner
+                    if not any(self.is_dtype(a) for a in [*node.args, *(k.value for k in node.keywords)])
+                    else None
+                )
+            if owner == SCALER and func.attr == "scale":
+                return LOSS if plain == [LOSS] else None
+        if name in WRAPPERS and node.args:
+            return MODEL if plain[0] == MODEL else None
+        if name in ("iter", "next") and plain:
+            return plain[0] if name == "iter" else BATCH if plain[0] == LOADER else None
+        called = self.role(func) if not isinstance(self.flow.value(func), (LibraryName, ScriptFunction)) else None
+        if called == MODEL:
+            return OUTPUT if plain == [INPUT] and not node.keywords else None
+        if called == CRITERION:
+            return LOSS if plain == [OUTPUT, TARGET] and not node.keywords else None
+        function = self.flow.function_of(node)
+        returned = self.flow.returns.get(id(function), [])
+        roles = {self.role(given) for _, given in returned} - {None}
+        found = roles.pop() if len(roles) == 1 else None
+        return found if found in OBJECTS or id(function) in self.open else None  # what only computes is not read
+
+    def is_dtype(self, node: ast.expr) -> bool:
+        """Whether an argument of .to is a type and not a device."""
+        found = self.flow.value(node)
+        return (
+            isinstance(found, LibraryName)
+            and found.name.startswith("torch.")
+            and not found.name.startswith("torch.channels")
+        )
+
+    def updates(self, call: ast.Call) -> str | None:
+        """Words for a call that is the backward pass or the update of a recipe's step, or None."""
+        func = call.func
+        if not isinstance(func, ast.Attribute):
+            return None
+        owner = self.exact(func.value)
+        plain = [self.exact(argument) for argument in call.args]
+        if func.attr == "backward" and owner == LOSS and not call.args and not call.keywords:
+            return "the step of a recipe"
+        if owner in (OPTIMIZER, SCHEDULE) and func.attr == "step" and not call.args:
+            return "the step of a recipe"
+        if owner == EMA and func.attr in ("update", "update_parameters") and plain == [MODEL]:
+            return "the step of a recipe"
+        handed = plain == [OPTIMIZER] if func.attr in ("step", "unscale_") else not plain
+        if owner == SCALER and not call.keywords and func.attr in ("step", "unscale_", "update") and handed:
+            return "the step of a recipe"
+        return None
+
+
+def name_of(flow: Flow, call: ast.Call) -> str:
+    """The qualified name of what a call calls, as far as it is known; "" for the script's own and for objects."""
+    found = flow.value(call.func)
+    if isinstance(found, LibraryName):
+        return found.name
+    if isinstance(call.func, ast.Name):
+        own = any(
+            d.way != NAMED or d.statement.node.__class__.__name__ != "ImportFrom"
+            for d in flow.reads.get(id(call.func), ())
+        )
+        return "" if own else call.func.id
+    if isinstance(call.func, ast.Attribute):
+        receiver = flow.value(call.func.value)
+        if isinstance(receiver, LibraryObject) and receiver.name and not receiver.family:
+            return f"{receiver.name}.{call.func.attr}"
+        if isinstance(receiver, LibraryName):
+            return f"{receiver.name}.{call.func.attr}"
+    return ""
+
+
+def arguments_of(flow: Flow, definition: Definition) -> list[ast.expr]:
+    """What a function's parameter is given by the calls that were read, and its default."""
+    function = definition.statement.node
+    parameter = definition.parameter
+    if parameter is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return []
+    plain = [*function.args.posonlyargs, *function.args.args]
+    found: list[ast.expr] = []
+    for _, call, bound in flow.calls.get(id(function), []):
+        names = plain[1:] if bound else plain
+        named = next((k.value for k in call.keywords if k.arg == parameter.arg), None)
+        at = names.index(parameter) if parameter in names else -1
+        if named is not None:
+            found.append(named)
+        elif any(isinstance(argument, ast.Starred) for argument in call.args[: at + 1]):
+            found += [argument.value for argument in call.args if isinstance(argument, ast.Starred)]
+        elif 0 <= at < len(call.args):
+            found.append(call.args[at])
+        elif parameter is function.args.vararg:
+            found += call.args
+        elif parameter is function.args.kwarg:
+            found += [k.value for k in call.keywords]
+    return found

@@ -1,0 +1,126 @@
+"""What a draft may pass over in silence, as data: each kind of call with the reason why no recipe has to say it.
+
+The lists are about what is called, never about a script. What stands in none of them is listed.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+
+# by a qualified name's pattern -> why
+CALLS: dict[str, tuple[str, ...]] = {
+    "it prints, logs or draws": (
+        *("print", "pprint.*", "logging.*", "warnings.*", "wandb.*", "mlflow.*", "neptune.*", "comet_ml.*", "rich.*"),
+        *("torch.utils.tensorboard.*", "tensorboardX.*", "tensorboard.*", "matplotlib.*", "seaborn.*", "visdom.*"),
+        *("tqdm*", "torchsummary.*", "torchinfo.*", "torchvision.utils.save_image", "torchvision.utils.make_grid"),
+    ),
+    "it measures time": ("time.*", "datetime.*", "timeit.*"),
+    "it names, makes or removes a place for files": ("os.*", "pathlib.*", "shutil.*", "glob.*", "sys.*", "tempfile.*"),
+    "it names an option": ("torchvision.transforms.InterpolationMode", "torchvision.transforms.*.InterpolationMode"),
+    "it writes a file": (
+        *("torch.save", "json.dump", "json.dumps", "pickle.dump", "yaml.dump", "csv.*", "numpy.save*", "joblib.dump"),
+    ),
+    "it opens a file, and what is read of it is accounted for": ("open", "io.*", "gzip.open", "codecs.open"),
+    "it sets a seed, which the recipe has": (
+        *(
+            "random.seed",
+            "numpy.random.seed",
+            "torch.manual_seed",
+            "torch.random.manual_seed",
+            "torch.cuda.manual_seed",
+        ),
+        "torch.cuda.manual_seed_all",
+    ),
+    "it chooses or cleans a device": (
+        *("torch.device", "torch.accelerator.*", "torch.backends.*", "gc.*", "torch.set_num_threads"),
+        *("torch.cuda.is_available", "torch.cuda.device_count", "torch.cuda.set_device", "torch.cuda.empty_cache"),
+        *("torch.cuda.synchronize", "torch.cuda.current_device", "torch.cuda.get_device_*", "torch.cuda.memory_*"),
+        *("torch.cuda.max_memory_*", "torch.cuda.reset_*", "torch.cuda.device", "torch.mps.empty_cache"),
+        *(
+            "torch.distributed.init_process_group",
+            "torch.distributed.destroy_process_group",
+            "torch.distributed.barrier",
+        ),
+        *("torch.distributed.get_rank", "torch.distributed.get_world_size", "torch.distributed.is_*"),
+        *("torch.multiprocessing.set_*", "torch.cuda.Event", "torch.xpu.is_available"),
+    ),
+    "it reads the command line or the environment": ("argparse.*", "os.environ*", "os.getenv", "exit", "quit"),
+    "it switches gradients off around what computes no update": (
+        *("torch.no_grad", "torch.inference_mode", "torch.set_grad_enabled", "torch.enable_grad"),
+    ),
+    "it spreads one model over devices, which a run's start says": (
+        *("torch.nn.DataParallel", "torch.nn.parallel.DataParallel", "torch.nn.parallel.DistributedDataParallel"),
+        *("apex.parallel.DistributedDataParallel", "torch.compile", "torch.jit.script"),
+        "torch.utils.data.distributed.DistributedSampler",
+    ),
+}
+# methods of a model, an optimizer or a loader that change nothing that is trained
+METHODS: dict[str, tuple[str, ...]] = {
+    "it chooses a device": ("to", "cuda", "cpu", "share_memory"),
+    "it switches between training and evaluation": ("train", "eval"),
+    "it clears gradients, as every step does": ("zero_grad",),
+    "it reads": (
+        *("state_dict", "parameters", "named_parameters", "modules", "named_modules", "children", "named_children"),
+        *("buffers", "named_buffers", "get_last_lr", "get_lr", "keys", "values", "items", "copy"),
+    ),
+    "it writes a file": ("save_pretrained", "save"),
+    "it shuffles anew, as every epoch does": ("set_epoch",),
+    "it prints, logs or draws": (
+        *(
+            "add_scalar",
+            "add_scalars",
+            "add_image",
+            "add_images",
+            "add_histogram",
+            "add_graph",
+            "add_text",
+            "add_figure",
+        ),
+        *("set_postfix", "set_postfix_str", "set_description", "set_description_str", "info", "debug", "warning"),
+        *("error", "watch", "print", "write", "close", "flush", "savefig"),
+    ),
+}
+# what makes a plain number, text or array of a tensor: what is computed from that trains nothing by itself
+LEAVING_METHODS = (
+    *("item", "tolist", "numpy", "size", "dim", "numel", "stride", "data_ptr", "is_contiguous", "nelement"),
+    *("get_device", "element_size"),
+)
+LEAVING_ATTRIBUTES = ("shape", "ndim", "dtype", "device", "is_cuda", "__name__", "__class__")
+LEAVING_FUNCTIONS = (
+    *("len", "float", "int", "str", "repr", "bool", "isinstance", "type", "id", "hasattr", "callable", "format", "dir"),
+)
+# a loop over these is a loop over what is inside
+LOOKING_THROUGH = (
+    "enumerate",
+    "tqdm*",
+    "iter",
+    "list",
+    "*.tqdm",
+    "*.trange",
+    "track",
+    "*.track",
+    "alive_it",
+    "reversed",
+)
+# methods of lists and dicts, whose effect is on these alone
+CONTAINERS = (
+    *("append", "extend", "add", "update", "insert", "setdefault", "pop", "clear", "remove", "sort", "get", "items"),
+    *("keys", "values", "popleft", "appendleft", "format", "join", "split", "strip", "index", "count", "copy"),
+    *("replace", "startswith", "endswith", "lower", "upper", "lstrip", "rstrip"),
+)
+
+
+def reason(name: str) -> str | None:
+    """Why a call of this qualified name may be passed over, or None."""
+    found = (why for why, patterns in CALLS.items() if any(fnmatch.fnmatchcase(name, one) for one in patterns))
+    return next(found, None)
+
+
+def method_reason(method: str) -> str | None:
+    """Why a method of this name may be passed over, or None."""
+    return next((why for why, methods in METHODS.items() if method in methods), None)
+
+
+def looked_through(name: str) -> bool:
+    """Whether a function gives what it is given, for a loop."""
+    return any(fnmatch.fnmatchcase(name, one) for one in LOOKING_THROUGH)

@@ -1,0 +1,341 @@
+"""No statement of a script is lost in silence, and no value is guessed: what a draft does not say, it lists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from msmigrate.errors import BadRecipe
+from msmigrate.migrate.analyze.script_analysis import analyze_script
+from msmigrate.migrate.recipe_draft import account
+from msmigrate.migrate.recipe_draft.draft import Draft
+from msmigrate.reports.script_analysis import recipe_text
+from msmigrate.training.recipe import reader
+
+Write = Callable[..., Path]
+
+HEAD = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torchvision
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+"""
+MODEL = "net = torchvision.models.resnet18(num_classes=7)\n"
+DATA = """
+data = datasets.ImageFolder("/birds/train", transforms.ToTensor())
+loader = DataLoader(data, batch_size=16, shuffle=True, drop_last=True)
+"""
+OPTIMIZER = "opt = torch.optim.SGD(net.parameters(), lr=0.2)\n"
+LOSS = "criterion = nn.CrossEntropyLoss()\n"
+LOOP = """
+for epoch in range(4):
+    for x, y in loader:
+        out = net(x)
+        loss = criterion(out, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+PLAIN = HEAD + MODEL + DATA + LOSS + OPTIMIZER + LOOP
+
+
+def draft(text: str) -> Any:
+    return yaml.safe_load(text)
+
+
+def left(script: Path) -> list[str]:
+    """What the draft lists as not in it, without the places."""
+    return [line.split(": ", 1)[1] for line in draft(recipe_text(analyze_script(script))).get("not_in_this_recipe", [])]
+
+
+def with_line(anchor: str, line: str, text: str = PLAIN) -> str:
+    """The script with lines behind another one, at its depth."""
+    at = next(one for one in text.splitlines() if one.strip() == anchor.strip())
+    depth = " " * (len(at) - len(at.lstrip()))
+    return text.replace(at, "\n".join([at, *(depth + one for one in line.splitlines())]), 1)
+
+
+def test_a_script_that_a_recipe_says_whole_has_nothing_left(write: Write, tmp_path: Path) -> None:
+    script = write(PLAIN)
+    text = recipe_text(analyze_script(script))
+    assert "not_in_this_recipe" not in draft(text) and "???" not in "\n".join(text.splitlines()[3:])
+    path = tmp_path / "whole.yaml"
+    path.write_text(text, encoding="utf-8")
+    recipe = reader.load(path)
+    assert (recipe.model.name, recipe.model.args, recipe.data.batch) == ("resnet18", {"num_classes": 7}, 16)
+
+
+@pytest.mark.parametrize(
+    ("anchor", "line", "listed"),
+    [
+        # the model
+        (MODEL, "net.fc = nn.Linear(512, 3)", "net.fc = nn.Linear(512, 3)"),
+        (MODEL, "net.layer4[1].conv2 = nn.Identity()", "net.layer4[1].conv2 = nn.Identity()"),
+        (MODEL, "nn.init.zeros_(net.fc.bias)", "nn.init.zeros_(net.fc.bias)"),
+        (MODEL, "net.load_state_dict(torch.load('old.pt'))", "net.load_state_dict(torch.load('old.pt'))"),
+        (MODEL, "setattr(net, 'fc', nn.Identity())", "setattr(net, 'fc', nn.Identity())"),
+        (MODEL, "net = nn.utils.spectral_norm(net)", "net = nn.utils.spectral_norm(net)"),
+        (MODEL, "net = adapted(torchvision.models.resnet18())", "net = adapted(torchvision.models.resnet18())"),
+        (MODEL, "net.conv1.register_forward_hook(lambda m, i, o: o * 2)",
+         "net.conv1.register_forward_hook(lambda m, i, o: o * 2)"),
+        (MODEL, "del net.layer4[1]", "del net.layer4[1]"),
+        # what is trained
+        (MODEL, "for p in net.layer1.parameters():\n    p.requires_grad = False", "p.requires_grad = False"),
+        (MODEL, "net.layer2.requires_grad_(False)", "net.layer2.requires_grad_(False)"),
+        (MODEL, "for name, p in net.named_parameters():\n    if 'bn' in name:\n        p.requires_grad = False",
+         "p.requires_grad = False [only where 'bn' in name]"),
+        # gradients
+        ("        loss.backward()", "nn.utils.clip_grad_value_(net.parameters(), 0.5)",
+         "nn.utils.clip_grad_value_(net.parameters(), 0.5)"),
+        ("        loss.backward()", "for p in net.parameters():\n    p.grad += p.data", "p.grad += p.data"),
+        ("        loss.backward()", "for p in net.parameters():\n    p.grad.mul_(2)", "p.grad.mul_(2)"),
+        # the loss
+        ("        loss = criterion(out, y)", "loss = loss + out.mean()", "loss = loss + out.mean()"),
+        ("        loss = criterion(out, y)", "loss *= 3", "loss *= 3"),
+        ("        out = net(x)", "out = out / 2.5", "out = out / 2.5"),
+        # data
+        ("    for x, y in loader:", "    x = x[: len(x) // 2 * 2]", "x = x[: len(x) // 2 * 2]"),
+        ("    for x, y in loader:", "    x = 1 - x", "x = 1 - x"),
+        ("    for x, y in loader:", "    x, y = x.flip(0), y", "x, y = x.flip(0), y"),
+        ("    for x, y in loader:", "    if len(x) < 16:\n        continue", "continue [only where len(x) < 16]"),
+        ("    for x, y in loader:", "    x = x[:8].to('cuda')", "x = x[:8].to('cuda')"),
+        # the rate
+        (OPTIMIZER, "for g in opt.param_groups:\n    g['lr'] = 1e-6", "g['lr'] = 1e-6"),
+        ("        opt.step()", "if epoch > 2:\n    opt.param_groups[0]['lr'] *= 0.5",
+         "opt.param_groups[0]['lr'] *= 0.5 [only where epoch > 2]"),
+        (OPTIMIZER, "opt.add_param_group({'params': extra})", "opt.add_param_group({'params': extra})"),
+        # how long
+        ("        opt.step()", "if loss.item() < 0.01:\n    break", "break [only where loss.item() < 0.01]"),
+        # what nobody knows
+        (MODEL, "prepare(net)", "prepare(net)"),
+        ("        opt.step()", "callbacks.after_step(net, opt)", "callbacks.after_step(net, opt)"),
+    ],
+)  # fmt: skip
+def test_what_touches_training_is_listed(anchor: str, line: str, listed: str, write: Write) -> None:
+    found = left(write(with_line(anchor.strip("\n"), line)))
+    assert any(one.startswith(listed) for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("anchor", "line"),
+    [
+        (MODEL, "net = net.to('cuda')"),
+        (MODEL, "net.train()"),
+        (MODEL, "print(sum(p.numel() for p in net.parameters()))"),
+        ("        opt.step()", "print(epoch, loss.item())"),
+        ("        opt.step()", "total = loss.item() * len(x)\nprint(total)"),
+        ("        opt.step()", "right = (out.argmax(1) == y).float().mean()\nprint(right)"),
+        ("        opt.step()", "torch.save(net.state_dict(), 'last.pt')"),
+        ("    for x, y in loader:", "    x, y = x.to('cuda', non_blocking=True), y.to('cuda')"),
+        (OPTIMIZER, "started = __import__('time').time()"),
+        (OPTIMIZER, "history = []"),
+    ],
+)
+def test_what_trains_nothing_is_silent(anchor: str, line: str, write: Write) -> None:
+    assert left(write(with_line(anchor.strip("\n"), line))) == []
+
+
+def test_validation_without_gradients_is_silent(write: Write) -> None:
+    check = """
+    net.eval()
+    hits = 0
+    with torch.no_grad():
+        for a, b in loader:
+            hits += (net(a).argmax(1) == b).sum()
+    print(hits)
+    net.train()
+"""
+    assert left(write(PLAIN + check)) == []
+
+
+def test_a_weight_written_without_gradients_is_not(write: Write) -> None:
+    noise = "    with torch.no_grad():\n        for p in net.parameters():\n            p.add_(torch.randn_like(p))\n"
+    assert left(write(PLAIN + noise)) == ["p.add_(torch.randn_like(p))"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "net.fc.parameters()",
+        "filter(lambda p: p.requires_grad, net.parameters())",
+        "[{'params': net.fc.parameters()}]",
+    ],
+)
+def test_an_optimizer_of_a_part(given: str, write: Write) -> None:
+    found = left(write(PLAIN.replace("net.parameters()", given)))
+    assert found == [f"{given} is what torch.optim.SGD trains, not all of the model"]
+
+
+def test_a_schedule_that_moves_only_for_a_while(write: Write) -> None:
+    made = with_line(OPTIMIZER.strip(), "plan = torch.optim.lr_scheduler.StepLR(opt, 2)")
+    assert left(write(made + "    plan.step()\n")) == []
+    assert left(write(made + "    if epoch < 3:\n        plan.step()\n")) == ["plan.step() [only where epoch < 3]"]
+
+
+SCALED = """
+scaler = torch.amp.GradScaler("cuda")
+for epoch in range(4):
+    for i, (x, y) in enumerate(loader):
+        loss = criterion(net(x), y){divided}
+        scaler.scale(loss).backward()
+        if (i + 1) % 4 == 0:
+            scaler.step(opt)
+            scaler.update()
+            opt.zero_grad()
+"""
+
+
+@pytest.mark.parametrize("divided", ["", " / 4"])
+def test_accumulation_through_a_scaler(divided: str, write: Write) -> None:
+    script = write(HEAD + MODEL + DATA + LOSS + OPTIMIZER + SCALED.replace("{divided}", divided))
+    found = draft(recipe_text(analyze_script(script)))
+    assert (found["accumulate"], found["data"]["batch"]) == (4, 64)
+    said = "scaler.scale(loss).backward() [the losses of 4 micro-batches are added, and a recipe takes their mean]"
+    assert left(script) == ([] if divided else [said])
+
+
+def test_a_counter_that_is_no_accumulation(write: Write) -> None:
+    """Two players, of which one steps every fifth time."""
+    two = HEAD + MODEL + DATA + LOSS + OPTIMIZER + "judge = torchvision.models.resnet34()\n"
+    two += "opt_judge = torch.optim.Adam(judge.parameters(), lr=1e-4)\nn_critic = 5\n"
+    two += """
+for epoch in range(4):
+    for i, (x, y) in enumerate(loader):
+        worse = criterion(judge(x), y)
+        opt_judge.zero_grad()
+        worse.backward()
+        opt_judge.step()
+        if i % n_critic == 0:
+            better = criterion(net(x), y)
+            opt.zero_grad()
+            better.backward()
+            opt.step()
+"""
+    found = draft(recipe_text(analyze_script(write(two))))
+    assert "accumulate" not in found and found["optimizer"] == found["model"] == found["loss"] == "???"
+    lines = left(write(two))
+    for part in ("worse.backward()", "opt_judge.step()", "better.backward() [only where i % n_critic == 0]"):
+        assert part in lines
+
+
+def test_a_model_of_ones_own_is_asked_for(write: Write) -> None:
+    own = """
+class SmallResNet(nn.Module):
+    def __init__(self, classes):
+        super().__init__()
+        self.backbone = torchvision.models.resnet50()
+        self.head = nn.Linear(1000, classes)
+    def forward(self, x):
+        return self.head(self.backbone(x))
+"""
+    script = write(PLAIN.replace(MODEL, own + "net = SmallResNet(10)\n"))
+    found = draft(recipe_text(analyze_script(script)))
+    assert found["model"] == "???" and left(script) == []
+    verdicts = {line.statement.text: line.verdict for line in Draft(analyze_script(script).interpreter).account.lines}
+    assert verdicts["net = SmallResNet(10)"] == account.ASKED
+
+
+def test_a_loss_of_ones_own_is_asked_for(write: Write, tmp_path: Path) -> None:
+    dice = "def dice(a, b):\n    return 1 - 2 * (a * b).sum() / (a + b).sum()\n"
+    found = left(write(PLAIN.replace(LOSS, dice).replace("criterion(out, y)", "dice(out.sigmoid(), y)")))
+    assert "loss = dice(out.sigmoid(), y)" in found
+    assert (
+        draft(recipe_text(analyze_script(write(PLAIN.replace(LOSS, dice).replace("criterion", "dice")))))["loss"]
+        == "???"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("lr=0.2", "lr=rate_of(net)", "optimizer.args.lr"),
+        ("batch_size=16", "batch_size=room()", "data.batch"),
+        ('"/birds/train"', "folder()", "data.source"),
+        ("range(4)", "range(rounds())", "train.epochs"),
+        ("resnet18(num_classes=7)", "resnet18(num_classes=len(data.classes))", "model.args.num_classes"),
+        ("resnet18(num_classes=7)", "resnet18(weights='DEFAULT')", "model.checkpoint"),
+    ],
+)
+def test_what_cannot_be_told_is_asked_for(old: str, new: str, key: str, write: Write, tmp_path: Path) -> None:
+    text = recipe_text(analyze_script(write(PLAIN.replace(old, new))))
+    value = draft(text)
+    for part in key.split("."):
+        value = value[part]
+    assert value == "???"
+    path = tmp_path / "asks.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadRecipe, match=rf"{key}: \?\?\? stands for what the script does not say; write "):
+        reader.load(path)
+
+
+def test_a_draft_runs_when_each_line_is_settled(write: Write, tmp_path: Path) -> None:
+    text = recipe_text(analyze_script(write(with_line(MODEL.strip(), "net.fc = nn.Linear(512, 3)"))))
+    path = tmp_path / "left.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadRecipe, match=r"not_in_this_recipe: 1 line of the script .* first .*net\.fc.* under ignore:"):
+        reader.load(path)
+    path.write_text(text.replace("not_in_this_recipe:", "ignore:"), encoding="utf-8")
+    assert reader.load(path).ignore == [
+        f"{'train.py' if 'train.py:' in text else 'script.py'}:9: net.fc = nn.Linear(512, 3)"
+    ]
+    path.write_text(text.partition("not_in_this_recipe:")[0], encoding="utf-8")
+    settled = reader.load(path)
+    path.write_text("ignore: [no line]\n" + text.partition("not_in_this_recipe:")[0], encoding="utf-8")
+    with pytest.raises(BadRecipe, match="does not begin with FILE:LINE:"):
+        reader.load(path)
+    path.write_text("ignore: ['a.py:3: x = 1']\n" + text.partition("not_in_this_recipe:")[0], encoding="utf-8")
+    assert reader.load(path).digest == settled.digest  # nothing of a step
+
+
+def test_functions_methods_and_files_are_followed(write: Write) -> None:
+    inside = """
+class Trainer:
+    def __init__(self):
+        self.net = torchvision.models.resnet18()
+        self.freeze(self.net)
+        self.opt = torch.optim.SGD(self.net.parameters(), lr=0.2)
+        self.count = 0
+    def freeze(self, what):
+        for p in what.layer1.parameters():
+            p.requires_grad = False
+    def fit(self, loader, criterion):
+        for epoch in range(4):
+            for x, y in loader:
+                loss = criterion(self.net(x), y)
+                self.opt.zero_grad()
+                loss.backward()
+                self.opt.step()
+                self.count += 1
+                if self.count > 100:
+                    self.slow()
+    def slow(self):
+        for group in self.opt.param_groups:
+            group["lr"] = 0.001
+"""
+    found = left(write(HEAD + inside + DATA + LOSS + "Trainer().fit(loader, criterion)\n"))
+    assert any(one.startswith("p.requires_grad = False") for one in found)
+    assert any(one.startswith('group["lr"] = 0.001') for one in found)  # though count is 1 in the first round
+
+
+def test_a_class_that_a_library_drives(write: Write) -> None:
+    lightning = """
+import pytorch_lightning as pl
+class Lit(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.net = torchvision.models.resnet18()
+    def training_step(self, batch, index):
+        x, y = batch
+        return F.cross_entropy(self.net(x), y) * 2
+    def configure_optimizers(self):
+        return torch.optim.SGD(self.parameters(), lr=0.2)
+pl.Trainer().fit(Lit(), loader)
+"""
+    found = left(write(HEAD + DATA + lightning))
+    assert any(one.startswith("return F.cross_entropy(self.net(x), y) * 2") for one in found)
+    assert any(one.startswith("pl.Trainer().fit(Lit(), loader)") for one in found)

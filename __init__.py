@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .workflows.analyze import analyze
-    from .workflows.checkpoints import convert, inspect, plan
     from .workflows.compare import compare
+    from .workflows.convert_ckpt import convert, inspect, plan
     from .workflows.convert_model import convert_model
     from .workflows.evaluate import evaluate
     from .workflows.export import export
@@ -44,7 +44,12 @@ __all__ = [
 ]
 
 # function: the file of workflows/ that it is in, where that has another name
-_WORKFLOWS = {"assert_parity": "parity_step", "convert": "checkpoints", "inspect": "checkpoints", "plan": "checkpoints"}
+_WORKFLOWS = {
+    "assert_parity": "parity_step",
+    "convert": "convert_ckpt",
+    "inspect": "convert_ckpt",
+    "plan": "convert_ckpt",
+}
 
 
 def __getattr__(name: str) -> Any:

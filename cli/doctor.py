@@ -32,11 +32,11 @@ def doctor(target: str | None, quick: bool, as_json: bool) -> None:
     if quick and target is not None:
         raise click.UsageError("--quick asks for no target: leave out --quick or --target.")
 
+    from ..doctor import examine
     from ..doctor.machine import blocks, here
     from ..doctor.packages import Packages
     from ..reports import environment
     from ..reports.terminal import Console
-    from ..workflows.doctor import examine
 
     with Console(stderr=True).status("looking" if quick else "starting MindSpore and torch"):
         findings = examine(here(), Packages(), target=target, start=not quick)

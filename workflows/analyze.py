@@ -13,11 +13,10 @@ from ..atomic_files import write_whole
 from ..errors import BadDestination, BadInput
 from ..migrate.analyze.model_analysis import analyze as analyze_model
 from ..migrate.analyze.model_analysis import cover
-from ..option_fields import as_path
+from ..option_fields import as_path, model_name
 from ..printable import echo, json_line
 from ..reports import model_analysis
 from ..reports.terminal import Console
-from .live_models import model_name
 from .results import Result, console_text
 
 WIDTH = 200  # elsewhere than in a terminal, whose width nothing is cut to

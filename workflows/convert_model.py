@@ -17,7 +17,7 @@ from ..migrate import model_spec
 from ..migrate.checkpoint.convert import Result as Conversion
 from ..migrate.checkpoint.convert import convert, make_plan
 from ..migrate.source.convert_model import ConvertedModel, ProofInputs, start, write_source
-from ..option_fields import as_path, values_of
+from ..option_fields import as_path, model_name, values_of
 from ..parity.job import Pair, ParityJob
 from ..parity.options import StepOptions
 from ..parity.result import Report
@@ -30,7 +30,6 @@ from ..reports.progress import doing
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..training.recipe import reader as recipes
-from .live_models import model_name
 from .parity_step import UNPROVEN, ParityResult, with_progress
 from .results import Result
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..atomic_files import atomic_file
 from ..errors import BadDestination
-from ..option_fields import as_path, values_of
+from ..option_fields import as_path, values_of, with_model
 from ..printable import echo, json_line
 from ..reports.evaluation import About, evaluation_json, picture, show
 from ..reports.progress import images_counted
@@ -22,7 +22,6 @@ from ..training.inference import WORKER, Request, Subject, infer
 from ..training.metrics import Evaluation, Results, predictions
 from ..training.options import EvalOptions
 from ..training.recipe.schema import FOLDER
-from .live_models import with_model
 from .results import Result, console_text
 
 REPORT, PREDICTIONS, CONFUSION = FILES = ("report.json", "predictions.json", "confusion.png")

@@ -19,14 +19,13 @@ from ..deploy.options import FORMS, ExportOptions
 from ..deploy.output_files import beside, check, place, total
 from ..deploy.serving import servable
 from ..errors import BadInput
-from ..option_fields import as_path, values_of
+from ..option_fields import as_path, values_of, with_model
 from ..printable import echo, json_line
 from ..reports.export import as_json
 from ..reports.export import lines as compared_lines
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
 from ..workers.messages import Message, Progress
-from .live_models import with_model
 from .results import Result
 
 MISMATCH = 1

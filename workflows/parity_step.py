@@ -12,7 +12,7 @@ from ..errors import BadInput
 from ..migrate import model_spec
 from ..migrate.model_spec import names_a_model
 from ..migrate.source.convert_model import start
-from ..option_fields import as_path, values_of
+from ..option_fields import as_path, model_name, values_of
 from ..parity.align.alignment import write_map
 from ..parity.job import SIDES, Pair, ParityJob, check_inputs
 from ..parity.options import Narrowing, ParityOptions, StepOptions
@@ -33,7 +33,6 @@ from ..training.models.converted_models import mindspore_spec, torch_spec
 from ..training.models.model_names import is_zoo
 from ..training.recipe import reader as recipes
 from ..training.recipe.schema import Recipe
-from .live_models import model_name
 from .results import Result, console_text
 
 

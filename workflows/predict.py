@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..option_fields import as_path, values_of
+from ..option_fields import as_path, values_of, with_model
 from ..printable import echo, json_line
 from ..reports.evaluation import predictions_json, show_predictions
 from ..reports.progress import images_counted
@@ -17,7 +17,6 @@ from ..training import inference
 from ..training.inference import WORKER, Request, Subject, image_files, infer, names_in
 from ..training.metrics import Results
 from ..training.options import PredictOptions
-from .live_models import with_model
 from .results import Result, console_text
 
 UNREADABLE = 2  # the exit code where an image could not be read, as for any bad input

@@ -24,8 +24,7 @@ from .operators import (
     status_of,
     without_row,
 )
-from .patterns import filled
-from .rewritten_call import Rewritten, left_out, rewrite
+from .rewritten_call import Rewritten, filled, left_out, rewrite
 
 WAYS = (DIRECT, COMPOSED, BY_HAND, MISSING, NO_ROW)  # from the best to the worst
 # rows whose words are about one of their names only -> that name

@@ -31,8 +31,7 @@ from ..source.infer.interpreter import CERTAINTIES, LONGEST, OPTION, PERHAPS
 from . import roles as role_names
 from . import silence
 from .flow import FUNCTIONS, GIVEN, LOOPS, Definition, Flow, Statement
-from .kinds import BY_ATTRIBUTE, GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, ValueKinds, calls_of
-from .roles import Roles, name_of
+from .roles import GRADIENTS, LOSS, MODEL, NONE, OPTIMIZER, RATE, Kinds, Roles, ValueKinds, calls_of, name_of
 
 TRAINING = (families.OPTIMIZER, families.SCHEDULE, families.LOADER)
 HEAVY = frozenset({MODEL, OPTIMIZER, GRADIENTS, RATE})  # to write to one of these is to train otherwise
@@ -136,7 +135,7 @@ class Account:
     def _divided(self, statement: Statement) -> bool:
         node = statement.node
         if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Div):
-            return self.roles.role(node.target) == role_names.LOSS and self.roles.counts(node.value)
+            return self.roles.role(node.target) == LOSS and self.roles.counts(node.value)
         parts = (part for expression in statement.expressions for part in ast.walk(expression))
         return any(isinstance(part, ast.BinOp) and self.roles.divided(part) for part in parts)
 
@@ -157,8 +156,8 @@ class Account:
             for part in ast.walk(target):
                 if isinstance(part, (ast.Attribute, ast.Subscript)) and not isinstance(part.ctx, ast.Load):
                     written = self.kinds(part.value) | frozenset(
-                        {BY_ATTRIBUTE[part.attr]}
-                        if isinstance(part, ast.Attribute) and part.attr in BY_ATTRIBUTE
+                        {role_names.BY_ATTRIBUTE[part.attr]}
+                        if isinstance(part, ast.Attribute) and part.attr in role_names.BY_ATTRIBUTE
                         else ()
                     )
                     if written & HEAVY and not self._plain_holder(part.value):

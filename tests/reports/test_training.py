@@ -47,9 +47,9 @@ def shown(*events: dict[str, Any], terminal: bool = False, every: float = 0.0) -
         Console(file=out, force_terminal=terminal, width=100), every=every, clock=lambda: float(next(now))
     ) as progress:
         for event in events:
-            progress.told(0, event)
-        progress.told(1, step(3, 77.0))
-        progress.told(1, {"event": "warning", "text": "of another\nprocess"})
+            progress.show(0, event)
+        progress.show(1, step(3, 77.0))
+        progress.show(1, {"event": "warning", "text": "of another\nprocess"})
     return out.getvalue()
 
 

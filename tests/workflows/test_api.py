@@ -13,7 +13,7 @@ import msmigrate
 import pytest
 from msmigrate.cli import docs_pages
 from msmigrate.errors import BadInput
-from msmigrate.workflows import checkpoints
+from msmigrate.workflows import convert_ckpt
 
 NAMES = [
     "__version__",
@@ -107,6 +107,6 @@ def test_a_wrong_value_is_one_sentence_before_anything_starts(call: Callable[[],
 
 def test_msmigrates_own_nets_have_the_same_name_as_on_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(checkpoints.converting, "make_plan", lambda *args, **words: asked.append(words["into"]))
+    monkeypatch.setattr(convert_ckpt.converting, "make_plan", lambda *args, **words: asked.append(words["into"]))
     msmigrate.plan("a.pth", into="msmigrate:resnet50(num_classes=10)")
     assert asked == ["msmigrate.training.models.mindspore_models:build('resnet50', num_classes=10)"]

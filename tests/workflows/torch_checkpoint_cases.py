@@ -1,4 +1,4 @@
-"""convert, plan and inspect as a library, where torch is: the cases of test_checkpoints.py, whose process has no torch.
+"""convert, plan and inspect as a library, where torch is: the cases of test_convert_ckpt.py, which has no torch.
 
 python torch_checkpoint_cases.py FOLDER prints JSON: case -> what went wrong, empty where nothing did.
 """

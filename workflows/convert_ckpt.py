@@ -16,7 +16,7 @@ from ..migrate.checkpoint.formats.byte_copy import Progress
 from ..migrate.checkpoint.inspect_file import Facts, inspect_file
 from ..migrate.checkpoint.name_map import write_rules
 from ..migrate.checkpoint.plan import Plan
-from ..option_fields import as_path, check_type
+from ..option_fields import as_path, check_type, model_name
 from ..printable import echo, json_line
 from ..reports.checkpoint import (
     LateProgress,
@@ -28,7 +28,6 @@ from ..reports.checkpoint import (
     result_text,
 )
 from ..temporary import temporary_folder
-from .live_models import model_name
 from .results import Result
 
 WRITING = ("force", "crc", "max_shard_size")  # what a plan knows nothing of

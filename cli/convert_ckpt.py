@@ -71,7 +71,7 @@ def convert_ckpt(source: str, destination: str | None, **options: Any) -> None:
 
     if destination is None and not options["dry_run"] and options["write_map"] is None:
         raise click.UsageError("Missing argument 'DST' (only --dry-run goes without).")
-    from ..workflows.checkpoints import run_convert
+    from ..workflows.convert_ckpt import run_convert
 
     run_convert(source, destination, **options)
     gc.freeze()  # nor on the way out
@@ -96,7 +96,7 @@ def inspect(path: str, **options: Any) -> None:
     """
     gc.disable()
 
-    from ..workflows.checkpoints import run_inspect
+    from ..workflows.convert_ckpt import run_inspect
 
     run_inspect(path, **options)
     gc.freeze()

@@ -138,10 +138,8 @@ def _again(machine: Machine, packages: Packages) -> str:
 
 def launcher(machine: Machine, packages: Packages) -> Finding:
     """msrun, which starts the processes of `train --nproc`: there, and with an interpreter that is there."""
-    from ..training.run.train_job import msrun
-
     try:
-        script = Path(msrun()[-1])
+        script = Path(device_targets.msrun()[-1])
     except MsmigrateError as error:
         command = _again(machine, packages)
         return Finding("launcher", WARNING, str(error), "Only `train --nproc` needs it.", command)

@@ -27,7 +27,6 @@ from .align import unlike
 from .align.alignment import LIKELY, Alignment, read_alignment
 from .compare import Traces, compare, declared
 from .compared_draws import Compared
-from .diagnosis.causes import unlike_parameters
 from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
 from .record import resume
@@ -183,7 +182,7 @@ def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None
             *(["no module ran alone, so faults are placed by where they first show"] if not alone else []),
         ],
         made_with=made_with,
-        causes=unlike_parameters.explain(alignment) if failed else [],
+        causes=unlike.causes(alignment) if failed else [],
         modules=modules,
         narrowing=narrowing,
     )

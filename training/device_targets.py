@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -123,3 +124,17 @@ def _missing(target: str, words: str, printed: str) -> str:
 def _belongs(library: str, target: str) -> bool:
     """MindSpore tells of every target's libraries when it tells of one."""
     return not library.startswith("libmindspore") and any(part in library for part in OF_TARGET.get(target, ()))
+
+
+def msrun() -> list[str]:
+    """MindSpore's launcher, of the MindSpore that this interpreter imports; raises WorkerFailed where there is none."""
+    script = Path(sys.executable).parent / "msrun"
+    if script.exists():
+        return [str(script)]
+    found = shutil.which("msrun")
+    if found:
+        return [sys.executable, found]  # whatever interpreter its first line names
+    raise WorkerFailed(
+        f"MindSpore's launcher msrun is neither beside {sys.executable} nor in PATH: install MindSpore in this "
+        "environment again, or train with --nproc 1"
+    )

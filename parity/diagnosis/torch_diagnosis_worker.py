@@ -19,6 +19,7 @@ from ...workers.worker import progress, run
 from .. import compared_draws
 from ..align import torch_user_model
 from ..align.alignment import Alignment, Lack, Unlike, read_alignment
+from ..align.unlike import without_consequences
 from ..align.user_model import Paired
 from ..job import ParityJob
 from ..options import STAGES
@@ -28,7 +29,6 @@ from ..run_folder import MINDSPORE, START, WEIGHTS
 from ..trace import Trace
 from .causes import init, torch_data, torch_gradients, torch_loss, torch_modules, torch_optimizer, torch_precision
 from .causes.torch_precision import WHOLE
-from .causes.unlike_parameters import without_consequences
 from .context import Context
 
 STATISTICS = ("running_mean", "running_var")

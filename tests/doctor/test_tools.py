@@ -11,15 +11,15 @@ from msmigrate.doctor import frameworks
 from msmigrate.doctor.machine import OK, PROBLEM, WARNING, Machine
 from msmigrate.doctor.packages import Packages
 from msmigrate.errors import Unsupported, WorkerFailed
+from msmigrate.training import device_targets
 from msmigrate.training.data import dataset_cache
-from msmigrate.training.run import train_job
 
 
 def test_a_launcher_whose_interpreter_is_gone(
     machine: Machine, install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packages, script = Packages(install()), tmp_path / "msrun"
-    monkeypatch.setattr(train_job, "msrun", lambda: [str(script)])
+    monkeypatch.setattr(device_targets, "msrun", lambda: [str(script)])
     script.write_text(f"#!{machine.executable}\n")
     assert frameworks.launcher(machine, packages).state == OK
     script.write_text("#!/moved/bin/python\n")
@@ -34,7 +34,7 @@ def test_no_launcher(machine: Machine, install: Install, monkeypatch: pytest.Mon
     def none() -> list[str]:
         raise WorkerFailed("msrun is nowhere")
 
-    monkeypatch.setattr(train_job, "msrun", none)
+    monkeypatch.setattr(device_targets, "msrun", none)
     found = frameworks.launcher(machine, Packages(install()))
     assert (found.state, found.found) == (WARNING, "msrun is nowhere") and "--nproc" in found.change
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from ...errors import BadDestination, WorkerFailed
+from ...errors import BadDestination
+from ..device_targets import msrun
 from ..options import ALONE, SEVERAL_MACHINES_PORT, Spread
 from ..recipe.schema import Amp, Recipe, Strict
 
@@ -139,20 +139,6 @@ def launch_forms(job: Job, spread: Spread = ALONE) -> list[tuple[str, str]]:
     if job.target == "Ascend":
         forms += [("mpirun", _mpirun(job, spread)), ("rank table", _rank_table(job, spread))]
     return forms
-
-
-def msrun() -> list[str]:
-    """MindSpore's launcher, of the MindSpore that this interpreter imports; raises WorkerFailed where there is none."""
-    script = Path(sys.executable).parent / "msrun"
-    if script.exists():
-        return [str(script)]
-    found = shutil.which("msrun")
-    if found:
-        return [sys.executable, found]  # whatever interpreter its first line names
-    raise WorkerFailed(
-        f"MindSpore's launcher msrun is neither beside {sys.executable} nor in PATH: install MindSpore in this "
-        "environment again, or train with --nproc 1"
-    )
 
 
 def _mpirun(job: Job, spread: Spread) -> str:

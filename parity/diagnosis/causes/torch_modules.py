@@ -19,6 +19,7 @@ from torch import nn
 
 from ....mappings import table
 from ....workers.worker import progress
+from ...align.unlike import explains
 from ...options import STAGES
 from ...result import Cause, ModuleVerdict
 from ...trace import sample_positions
@@ -42,7 +43,6 @@ from ..torch_subjects import (
     children,
 )
 from .torch_precision import shorter
-from .unlike_parameters import explains
 
 MUTATIONS = {**LAYER_MUTATIONS, **FORMULA_MUTATIONS}
 ESTIMATE = "estimate"

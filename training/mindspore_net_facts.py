@@ -1,0 +1,136 @@
+"""What a recipe's net will need: sizes, optimizer groups and learning rates, without training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import mindspore
+import numpy as np
+from mindspore import Tensor, nn
+
+from ..errors import BadInput, BadRecipe
+from .data import mindspore_pipeline
+from .data.sources import open_source
+from .models import mindspore_models, model_names
+from .models.mindspore_models import canonical_parameters
+from .recipe import reader as recipes
+from .recipe.schema import Recipe
+from .step.mindspore_step import TrainStep
+from .step.mindspore_step_state import state as state_of
+from .step.parameter_groups import parameter_groups
+
+POINTS = 64  # of the learning rate's curve
+STAND_IN = "synthetic:1x256"  # an image, where the recipe's own are not on this machine
+
+
+def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: int) -> dict[str, Any]:
+    """Sizes of the recipe's net, its optimizer groups, and its learning rates over `steps` steps.
+
+    Where the recipe's images are not here, a made-up one stands in; image and activation_bytes are None where the net
+    does not take that. Raises BadRecipe where it does not take the recipe's own, what making the net and the step
+    raises, and what preparing one image does.
+    """
+    recipe = recipes.load(recipe_file)
+    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    mindspore.set_seed(recipe.seed if seed is None else seed)
+    net = mindspore_models.of_recipe(recipe.model)
+    # in float32: which precisions a target has, and this may be another machine, is not the question here
+    step = TrainStep(recipe.model_copy(update={"amp": None}), net)
+    parameters = canonical_parameters(net)
+    trained = [one.parameter for one in parameters if one.parameter.requires_grad]
+    state = state_of(step)
+    image, source = _one_image(recipe, recipe.seed if seed is None else seed)
+    activations = None
+    try:
+        activations = activation_bytes(net, image)
+    except (RuntimeError, ValueError, TypeError) as error:
+        if source == recipe.data.source:
+            shape = "x".join(map(str, image.shape[1:]))
+            said = next((line for line in str(error).splitlines() if line.strip(" -")), type(error).__name__)
+            raise BadRecipe(
+                f"{recipe.model.name} does not take what data.transforms make of {source}, images of {shape}: {said}"
+            ) from error
+    return {
+        "image": list(image.shape[1:]) if activations is not None else None,
+        "image_of": source,
+        "parameters": sum(parameter.size for parameter in trained),
+        "weights_bytes": sum(one.parameter.nbytes for one in parameters),
+        "gradient_bytes": sum(parameter.nbytes for parameter in trained),
+        "optimizer_bytes": sum(array.nbytes for name, array in state.items() if name.startswith("optimizer.")),
+        "ema_bytes": sum(array.nbytes for name, array in state.items() if name.startswith("ema.")),
+        "activation_bytes": activations,
+        "groups": _groups(recipe, net),
+        "rates": _rates(step, recipe, steps, steps_per_epoch),
+    }
+
+
+def activation_bytes(net: nn.Cell, image: np.ndarray) -> int:
+    """Bytes of the outputs of all childless Cells for one image (1, C, H, W): what a backward pass wants kept.
+
+    Runs the net in evaluation mode: a norm in training wants more than one value a channel.
+    """
+    sizes: list[int] = []
+    net.set_train(False)
+    with _outputs(net, sizes):
+        net(Tensor(image)).asnumpy()
+    return sum(sizes) + int(image.nbytes)
+
+
+@contextmanager
+def _outputs(net: nn.Cell, sizes: list[int]) -> Iterator[None]:
+    def hook(cell: nn.Cell, inputs: tuple[Tensor, ...], output: object) -> None:
+        if isinstance(output, Tensor):
+            sizes.append(int(output.nbytes))
+
+    handles = [cell.register_forward_hook(hook) for _, cell in net.cells_and_names() if not cell.cells()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _one_image(recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
+    """A training image as the net gets it, float32 (1, C, H, W), and of which source it is."""
+    classes = model_names.num_classes(recipe.model.name, recipe.model.args)
+    name = recipe.data.source
+    try:
+        sample = open_source(name, classes, training=True)[0]
+    except BadInput:
+        name = STAND_IN
+        sample = open_source(name, classes, training=True)[0]
+    images, _ = mindspore_pipeline.batch([sample], recipe.data.transforms, keys=[(seed, 0, 0)])
+    return images, name
+
+
+def _groups(recipe: Recipe, net: nn.Cell) -> list[dict[str, Any]]:
+    """Each optimizer group with its first names, how many tensors and numbers it holds, and its arguments."""
+    trained = {one.name: one for one in canonical_parameters(net) if one.parameter.requires_grad}
+    groups = parameter_groups({name: one.owner for name, one in trained.items()}, recipe.optimizer)
+    return [
+        {
+            "names": list(group.names),
+            "parameters": sum(trained[name].parameter.size for name in group.names),
+            "args": {**recipe.optimizer.args, **group.args},
+        }
+        for group in groups
+    ]
+
+
+def _rates(step: TrainStep, recipe: Recipe, steps: int, steps_per_epoch: int) -> list[list[float]]:
+    """[step, learning rate of each group] at up to POINTS steps, the first, the last and the highest among them."""
+    schedule = step.schedule
+    if schedule is None or recipe.schedule is None:
+        rates = [float(group["lr"]) for group in step.optimizer.param_groups]
+        return [[0, *rates], [max(steps - 1, 0), *rates]]
+    every = 1 if recipe.schedule.per == "step" else max(steps_per_epoch, 1)
+    curve = [[0, *schedule.rates]]
+    for moved in range(1, -(-steps // every)):
+        schedule.advance()
+        curve.append([moved * every, *schedule.rates])
+    highest = max(range(len(curve)), key=lambda i: curve[i][1])
+    wanted = {*np.linspace(0, len(curve) - 1, POINTS).round().astype(int).tolist(), highest}
+    return [curve[i] for i in sorted(wanted)]

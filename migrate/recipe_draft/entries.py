@@ -28,6 +28,7 @@ from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, I
 from ..source.library_names import OPTIMIZER, SCHEDULE, family_of, is_class
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
+LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no infinity
 ASK = "???"  # in place of a value that the script does not say; no reader of recipes takes it for one
 RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
@@ -100,9 +101,11 @@ class Entry:
 
 
 def yaml(value: Any) -> str:
-    """A plain value in YAML's flow style, as a recipe reads it."""
+    """A plain value in YAML's flow style, as a recipe reads it; a number that no recipe may hold is asked for."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, (int, float)) and not (abs(value) < LARGEST):
+        return ASK
     if isinstance(value, float):
         text = repr(value)
         return text if "e" not in text or "." in text else text.replace("e", ".0e")
@@ -119,7 +122,8 @@ def yaml(value: Any) -> str:
 
 def _inside(value: Any) -> str:
     """A value inside braces or brackets, where a question mark would begin a key."""
-    return json.dumps(value) if value == ASK else yaml(value)
+    text = yaml(value)
+    return json.dumps(text) if text == ASK else text
 
 
 def place(seen: LibraryUse) -> str:
@@ -226,8 +230,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _plain(item) for key, item in value.items()}
     if value is None or isinstance(value, (bool, int, str)):
-        if isinstance(value, int) and abs(value) >= 10**18:
-            raise NotConstant
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value

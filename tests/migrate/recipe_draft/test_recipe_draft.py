@@ -222,3 +222,14 @@ def test_whatever_stands_for_a_value_the_draft_is_a_recipe(seed: int, scripts: d
         )
         (tmp_path / file.name).write_text(text, encoding="utf-8")
     drafted(tmp_path / script.name, tmp_path)
+
+
+@pytest.mark.parametrize("number", ["10**30", "1e400", "-(10**18)"])
+def test_a_number_that_no_recipe_may_hold_is_asked_for(number: str, write: Write, tmp_path: Path) -> None:
+    code = f"""
+import torch
+model = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr={number}, momentum={number})
+"""
+    text, _ = drafted(write(code), tmp_path)
+    assert "lr: ???" in text and "momentum: ???" in text

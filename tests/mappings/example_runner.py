@@ -56,6 +56,12 @@ def through(steps: list[Callable[[Any], Any]], value: Any) -> Any:
     return value
 
 
+def wide(erase: Callable[[Any], Any], ones: Any) -> float:
+    """The share of patches that are wider than high, of what erases one from an image of ones."""
+    holes = [np.asarray(erase(ones))[0] == 0 for _ in range(1000)]
+    return float(np.mean([hole.any(0).sum() > hole.any(1).sum() for hole in holes]))
+
+
 COMMON = {
     "np": np,
     "Image": Image,
@@ -64,6 +70,7 @@ COMMON = {
     "picture_file": picture_file,
     "picture_folder": picture_folder,
     "through": through,
+    "wide": wide,
 }
 
 

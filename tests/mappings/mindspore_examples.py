@@ -10,7 +10,7 @@ from typing import Any
 
 import example_runner
 import mindspore
-import msmigrate.nn
+import msmigrate.nn.functional
 import msmigrate.optim
 import msmigrate.optim.lr_scheduler
 import numpy as np
@@ -84,7 +84,7 @@ def learned(optimizer: Any, loss: Callable[..., Any], *inputs: Any) -> None:
 
 
 def stepped(optimizer: Any, size: float = 1.0, times: int = 2) -> list[Any]:
-    """The parameters after two steps with gradients of this size."""
+    """The parameters after some steps with gradients of this size."""
     for _ in range(times):
         optimizer(tuple(tensor(numbers(*weight.shape) * size) for weight in optimizer.parameters))
     return list(optimizer.parameters)

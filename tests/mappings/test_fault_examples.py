@@ -20,7 +20,7 @@ from msmigrate.mappings import table
 
 HERE = Path(__file__).parent
 LABELS = ("torch", "wrong", "right")
-KEYS = {"given", "torch", "mindspore", "show", "tolerance", "check", "skip", "raises", "runs", "alike", "other"}
+KEYS = {"given", "torch", "mindspore", "show", "tolerance", "both", "check", "skip", "raises", "runs", "alike", "other"}
 TOLERANCE = 4e-6  # of the largest value: what float32 rounds in a few operations
 
 
@@ -65,6 +65,8 @@ def asked(framework: str, name: str) -> dict[str, Any]:
         for label, source in zip(LABELS, table.examples()[name], strict=True)
         if source != "-" and label not in needs.get("skip", {}) and (label == "torch") == (framework == "torch")
     }
+    if framework == "torch" and "both" in needs:
+        lines["both"] = needs["both"]
     shown = show if isinstance(show, dict) else {"torch": show, "mindspore": show}
     return {
         "given": needs[framework],
@@ -129,7 +131,8 @@ def complaints(name: str, yields: dict[str, dict[str, Any]]) -> list[str]:
     for other in {"right", "torch"} & set(values) if "wrong" in values else ():
         if same(values["wrong"], values[other], tolerance) != ("alike" in needs):
             said.append(f"wrong yields {'another value than' if 'alike' in needs else 'what'} {other}")
-    if {"torch", "right"} <= set(values) and same(values["torch"], values["right"], tolerance) == ("other" in needs):
+    goal = "both" if "both" in needs else "torch"
+    if {goal, "right"} <= set(values) and same(values[goal], values["right"], tolerance) == ("other" in needs):
         said.append(f"right yields {'what' if 'other' in needs else 'another value than'} torch")
     return said
 

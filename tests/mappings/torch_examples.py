@@ -82,10 +82,10 @@ def learned(optimizer: Any, loss: Callable[..., Any], *inputs: Any) -> None:
     optimizer.step()
 
 
-def stepped(optimizer: Any, size: float = 1.0) -> list[Any]:
-    """The parameters after two steps with gradients of this size."""
+def stepped(optimizer: Any, size: float = 1.0, times: int = 2) -> list[Any]:
+    """The parameters after some steps with gradients of this size."""
     weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    for _ in range(2):
+    for _ in range(times):
         for weight in weights:
             weight.grad = tensor(numbers(*weight.shape) * size)
         optimizer.step()

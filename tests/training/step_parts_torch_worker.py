@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from msmigrate.training.recipe.schema import Ema
-from msmigrate.training.step.torch_step import MovingAverage, leaves_gradients
+from msmigrate.training.recipe.schema import DynamicLossScale, Ema
+from msmigrate.training.step.torch_step import LossScale, MovingAverage, leaves_gradients
 from step_parts_cases import AVERAGES, OVERFLOWS, RULES, SCALES
 from timm.utils import ModelEmaV2, ModelEmaV3
 from worker import dump
@@ -28,6 +28,16 @@ def scales(rule: dict[str, Any]) -> list[tuple[float, int]]:
         scaler.step(optimizer)
         scaler.update()
         found.append((scaler.get_scale(), int(scaler._growth_tracker)))
+    return found
+
+
+def own_scales(rule: dict[str, Any]) -> list[tuple[float, int]]:
+    """The same of the scale that torch's side of a recipe's step has."""
+    scaler = LossScale(rule["init_scale"], DynamicLossScale(**rule))
+    found = []
+    for overflows in OVERFLOWS:
+        scaler.update(not overflows)
+        found.append((scaler.scale, scaler.growth_tracker))
     return found
 
 
@@ -104,6 +114,7 @@ def main(folder: Path) -> None:
     """Write what was found."""
     facts = {
         "scales": {name: scales(RULES[name]) for name in SCALES},
+        "own scales": {name: own_scales(RULES[name]) for name in SCALES},
         "averages": {name: averages(Ema(**args)) for name, args in AVERAGES.items()},
         "gradients": gradients(),
         "decays": {name: decays(Ema(**args)) for name, args in AVERAGES.items()},

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.training.recipe.schema import DynamicLossScale, Ema, decay
-from msmigrate.training.step.torch_step import LossScale
+from msmigrate.training.recipe.schema import Ema, decay
 from test_step import beside
 
 HERE = Path(__file__).parent
@@ -43,15 +42,10 @@ def facts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
 
 @pytest.mark.parametrize("rule", cases.SCALES)
 def test_loss_scales_follow_torch_s_own_scaler(facts, rule):
-    scaler = LossScale(cases.RULES[rule]["init_scale"], DynamicLossScale(**cases.RULES[rule]))
-    ours = []
-    for overflows in cases.OVERFLOWS:
-        scaler.update(not overflows)
-        ours.append([scaler.scale, scaler.growth_tracker])
-    theirs = facts["torch"]["scales"][rule]
-    assert len({scale for scale, _ in theirs}) > 1
-    assert ours == theirs
-    assert facts["mindspore"]["scales"][rule] == theirs
+    torch = facts["torch"]["scales"][rule]
+    assert len({scale for scale, _ in torch}) > 1
+    assert facts["torch"]["own scales"][rule] == torch
+    assert facts["mindspore"]["scales"][rule] == torch
 
 
 def test_no_optimizer_writes_into_gradients_that_are_read_later(facts):

@@ -77,6 +77,30 @@ class Roles:
             return LOSS if self.divided(node) and self.exact(node.left) else None
         return None
 
+    def starts_backward(self) -> bool:
+        """Whether a backward pass starts from a loss."""
+        return any(self.role(node) == LOSS for node in self._starts())
+
+    def added_to_the_loss(self) -> list[Statement]:
+        """The statements that add something else to what a backward pass starts from, in the order of the script."""
+        names = (node for start in self._starts() for node in ast.walk(start) if isinstance(node, ast.Name))
+        found = dict.fromkeys(d.statement for node in names for d in self.flow.reads.get(id(node), ()))
+        return sorted(filter(self._adds, found), key=lambda statement: statement.place)
+
+    def _starts(self) -> Iterator[ast.expr]:
+        """What backward passes start from, and what they are given."""
+        for call in (call for statement in self.flow.statements for call in calls_of(statement)):
+            if isinstance(call.func, ast.Attribute) and call.func.attr == "backward":
+                yield call.func.value
+                yield from call.args
+
+    def _adds(self, statement: Statement) -> bool:
+        node = statement.node
+        if isinstance(node, ast.AugAssign):
+            return isinstance(node.op, (ast.Add, ast.Sub))
+        summed = terms(node.value) if isinstance(node, ast.Assign) else []
+        return len(summed) > 1 and any(self.role(term) != LOSS for term in summed)
+
     def counts(self, node: ast.expr) -> bool:
         """Whether this is the number of micro-batches."""
         return self.accumulate > 1 and self._number(node) == self.accumulate
@@ -374,6 +398,13 @@ def calls_of(statement: Statement) -> Iterator[ast.Call]:
         for node in ast.walk(expression):
             if isinstance(node, ast.Call):
                 yield node
+
+
+def terms(node: ast.expr) -> list[ast.expr]:
+    """The terms of a sum or difference; of all else the expression itself."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Add, ast.Sub)):
+        return [*terms(node.left), *terms(node.right)]
+    return [node]
 
 
 class ValueKinds:

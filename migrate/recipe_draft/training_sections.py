@@ -48,7 +48,7 @@ from .entries import (
     surely,
 )
 from .flow import Flow
-from .roles import CRITERION, FUNCTIONAL, LOADER, LOSS, Roles
+from .roles import CRITERION, FUNCTIONAL, LOADER, Roles
 
 OPT_NAMES = {"sgd": "SGD", "momentum": "SGD", "nesterov": "SGD"}  # timm's names that are no class's
 
@@ -339,11 +339,15 @@ AS_CROSS_ENTROPY = ("timm.loss.LabelSmoothingCrossEntropy", "timm.loss.SoftTarge
 def loss(interpreter: Interpreter, flow: Flow) -> tuple[Entry, float]:
     """The section `loss`, and the label smoothing that it has: the one loss from which the backward pass starts."""
     found = _distinct([*surely(calls(interpreter, "loss")), *_loss_functions(interpreter)])
-    reaching = [seen for seen in found if _reaches(flow, seen)]
+    reaching = [seen for seen in found if _as_loss(flow, seen).starts_backward()]
     if len(_distinct(surely(calls(interpreter, "optimizer")))) > 1:
         return Entry("loss", ASK, ["each optimizer has its own loss; a recipe has one"]), 0.0
-    if len(reaching) != 1:
-        said = [f"{place(seen)}: a part of the loss" for seen in reaching]
+    added = _as_loss(flow, reaching[0]).added_to_the_loss() if len(reaching) == 1 else []
+    if len(reaching) != 1 or added:
+        said: list[str] = [f"{place(seen)}: a part of the loss" for seen in reaching]
+        for statement in added:
+            file, line = statement.place
+            said.append(f"{file} line {line}: {statement.source.text(statement.node)}: more is added to it")
         return Entry("loss", ASK, said or ["which loss the backward pass starts from was not found"]), 0.0
     chosen = reaching[0]
     section, smoothing = _loss_section(interpreter, chosen)
@@ -370,18 +374,9 @@ def steps_over(flow: Flow, loader: LibraryUse) -> bool:
     return any(roles.loops_over(loop.iter) == LOADER and holds(loop) for loop in loops)
 
 
-def _reaches(flow: Flow, seen: LibraryUse) -> bool:
-    """Whether a backward pass starts from what this loss gives."""
-    roles = Roles(flow, {id(seen.node): FUNCTIONAL if "functional." in seen.name else CRITERION}, 1)
-    for statement in flow.statements:
-        for expression in statement.expressions:
-            for node in ast.walk(expression):
-                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
-                    continue
-                started = node.func.attr == "backward"
-                if started and LOSS in (roles.role(node.func.value), *(roles.role(one) for one in node.args)):
-                    return True
-    return False
+def _as_loss(flow: Flow, seen: LibraryUse) -> Roles:
+    """The roles of the script's values where this is the loss."""
+    return Roles(flow, {id(seen.node): FUNCTIONAL if "functional." in seen.name else CRITERION}, 1)
 
 
 def _loss_section(interpreter: Interpreter, chosen: LibraryUse) -> tuple[Entry, float]:

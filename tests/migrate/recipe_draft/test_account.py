@@ -11,7 +11,7 @@ import yaml
 from msmigrate.errors import BadRecipe
 from msmigrate.migrate.analyze.script_analysis import analyze_script
 from msmigrate.migrate.recipe_draft import account
-from msmigrate.migrate.recipe_draft.draft import Draft
+from msmigrate.migrate.recipe_draft.draft import Draft, draft_recipe
 from msmigrate.reports.script_analysis import recipe_text
 from msmigrate.training.recipe import reader
 
@@ -339,3 +339,40 @@ pl.Trainer().fit(Lit(), loader)
     found = left(write(HEAD + DATA + lightning))
     assert any(one.startswith("return F.cross_entropy(self.net(x), y) * 2") for one in found)
     assert any(one.startswith("pl.Trainer().fit(Lit(), loader)") for one in found)
+
+
+LOSS_OF_PARTS = """
+import torch
+from torch import nn
+model = nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = nn.MSELoss()
+for x, y in torch.utils.data.DataLoader(data, batch_size=4):
+    optimizer.zero_grad()
+    out = model(x)
+    {parts}
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        "loss = criterion(out, y)\n    loss += 0.1 * out.abs().mean()",
+        "loss = criterion(out, y) + 0.1 * out.abs().mean()",
+        "first = criterion(out, y) * 2\n    loss = first\n    if y.sum() > 0:\n        loss -= out.std()",
+    ],
+)
+def test_a_loss_to_which_more_is_added_is_asked_for(parts: str, tmp_path: Path) -> None:
+    """One of its terms is not the loss, whatever else is listed."""
+    script = tmp_path / "train.py"
+    script.write_text(LOSS_OF_PARTS.format(parts=parts), encoding="utf-8")
+    text = draft_recipe(analyze_script(script))
+    assert "loss: ???" in text.split("\n") and "more is added to it" in text
+
+
+def test_a_loss_that_is_one_term_is_drafted(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text(LOSS_OF_PARTS.format(parts="loss = criterion(out, y)"), encoding="utf-8")
+    assert "  name: MSELoss" in draft_recipe(analyze_script(script)).split("\n")

@@ -77,7 +77,8 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
             break
         refusals += taken
     left = [
-        f"{file}:{line}: {text}" for (file, line), text in sorted({*drafted.left(refusals)}, key=lambda one: one[0])
+        f"{file}:{line}: {text}" if file else text
+        for (file, line), text in sorted({*drafted.left(refusals)}, key=lambda one: one[0])
     ]
     if left:
         lines += [

@@ -104,6 +104,8 @@ def test_every_image_is_counted_where_it_lies(tmp_path, monkeypatch):
     everything = np.concatenate([noise(place, width=3 + place).reshape(-1, 3) for place in range(9)]) / 255
     assert np.allclose(found.mean, everything.mean(0), atol=1e-14)
     assert np.allclose(found.std, everything.std(0), atol=1e-14)
+    each = [noise(place, width=3 + place).reshape(-1, 3).std(0) / 255 for place in range(9)]
+    assert np.allclose(found.std_of_images, np.mean(each, 0), atol=1e-14)
 
 
 def test_corrupt_images_are_fatal_left_out_or_listed(tmp_path):

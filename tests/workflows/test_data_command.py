@@ -60,7 +60,7 @@ def test_statistics_are_printed_and_go_into_a_recipe(run, tree):
     assert (code, err) == (0, "")
     assert ["rose", "4"] in words(out) and ["tulip", "3"] in words(out)
     mean, std = 4 / 7 * 0.4 + 3 / 7 * 0.2, 0.2 * (12 / 49) ** 0.5
-    assert ["red", f"{mean:.6f}", f"{std:.6f}", f"{mean * 255:.3f}", f"{std * 255:.3f}"] in words(out)
+    assert ["red", f"{mean:.6f}", f"{std:.6f}", f"{mean * 255:.3f}", f"{std * 255:.3f}", "0.000000"] in words(out)
     assert "7 images, 6 pixels wide, 4 high; 168 pixels." in out
     (normalize,) = yaml.safe_load(out.partition("after ToTensor:")[2])
     part = Part.model_validate(normalize)
@@ -75,6 +75,7 @@ def test_statistics_as_json_are_whole(run, tree):
     assert (found["images"], found["pixels"], found["resize"]) == (7, 7 * 2 * 3, 2)
     assert found["mean"][0] == pytest.approx(2.2 / 7, rel=1e-15)
     assert found["mean_255"][0] == pytest.approx(2.2 / 7 * 255)
+    assert found["std_of_images"][0] == 0.0 < found["std_of_images"][1] < found["std"][1]
     assert found["folders"] == {"rose": 4, "tulip": 3}
     assert (found["width"], found["height"], found["corrupt"]) == ([6, 6], [4, 4], [])
 

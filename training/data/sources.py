@@ -298,6 +298,10 @@ class Source(Protocol):
     def __getitem__(self, index: int) -> Sample: ...
 
 
+# sources that have other images for testing under the same name
+WITH_TEST_IMAGES = ("cifar10:", "cifar100:", SYNTHETIC)
+
+
 def open_source(source: str, num_classes: int, *, training: bool) -> Source:
     """The images that `source` names, for a model of `num_classes` classes.
 

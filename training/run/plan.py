@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import BadRecipe
 from ...workers.mindspore_environment import INSTRUCTION_SET, LOG_LEVEL
-from ..data.sources import Source, open_sources
+from ..data.sources import WITH_TEST_IMAGES, Source, open_sources
 from ..device_targets import Targets, free_memory
 from ..models import model_names
 from ..recipe.schema import Recipe, Schedule
@@ -81,7 +81,7 @@ def _warnings(facts: SourceFacts, classes: int, recipe: Recipe) -> list[str]:
         found.append(
             f"{facts.source} has {facts.classes} classes and the model {classes}: the others will never be seen"
         )
-    if recipe.data.validation == recipe.data.source:
+    if recipe.data.validation == recipe.data.source and not recipe.data.source.startswith(WITH_TEST_IMAGES):
         found.append("data.validation is what the model trains on: its accuracy says nothing about other images")
     return found
 

@@ -56,6 +56,7 @@ from msmigrate.migrate.model_spec import check as check_spec
 from msmigrate.migrate.recipe_draft.draft import draft_recipe
 from msmigrate.parity import run_folder
 from msmigrate.parity.align import model_structure
+from msmigrate.parity.align.model_structure import flat
 from msmigrate.parity.build_result import report as report_of
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.options import STAGES
@@ -302,7 +303,7 @@ def read_trace(folder: Path) -> None:
 def read_recording(folder: Path) -> None:
     found = module_calls.Recording.open(folder)
     for call in found.calls.values():
-        for stored in (*module_calls.flat(call.args), *module_calls.flat(call.kwargs), *module_calls.flat(call.output)):
+        for stored in flat([call.args, call.kwargs, call.output], module_calls.Stored):
             found.array(stored)
 
 

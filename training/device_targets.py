@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..errors import Unsupported, WorkerFailed
-from ..temporary import temporary_folder
 from ..workers.parent import Silent, Stopped, call
 from .options import TARGETS
 
@@ -96,8 +96,9 @@ def ask(arguments: Sequence[str] = (), probe: Sequence[str] = PROBE, seconds: fl
     Takes as long as importing MindSpore. Raises WorkerFailed with MindSpore's last words when it does not come up, and
     the probe's own error otherwise.
     """
-    with temporary_folder("targets") as folder:
-        log = folder / "probe.log"
+    # a file without a name: doctor asks in a thread, which a signal does not end, and a named one would stay
+    with tempfile.TemporaryFile("r", encoding="utf-8", errors="replace") as file:
+        log = Path(f"/proc/self/fd/{file.fileno()}")
         try:
             answer = call("the MindSpore process", [*probe, *arguments], log, timeout=seconds)
         except Silent:
@@ -106,7 +107,7 @@ def ask(arguments: Sequence[str] = (), probe: Sequence[str] = PROBE, seconds: fl
             raise WorkerFailed(f"MindSpore does not start: {error.how}") from None
         except OSError as error:
             raise WorkerFailed(f"cannot start {probe[0]}: {error.strerror or error}") from None
-        printed = log.read_text(encoding="utf-8", errors="replace")
+        printed = file.read()
     missing = {target: _missing(target, words, printed) for target, words in answer["missing"].items()}
     return Targets(answer["version"], answer["devices"], missing, answer.get("net"))
 

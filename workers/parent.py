@@ -55,12 +55,14 @@ class Worker:
     heard: float
     progress: Progress = field(default_factory=lambda: Progress("starting"))
     failure: Failure | None = None
-    last: str = ""
+    printed: str = ""  # the last line of stdout that is no message
+    last: str = ""  # of stderr, where errors are
     readers: list[threading.Thread] = field(default_factory=list)
 
     def last_words(self) -> str:
-        """The last line of its output that says something, in at most LONGEST_LINE printable characters."""
-        return self.last or "it said nothing"
+        """The last line that says something, in at most LONGEST_LINE printable characters: of stderr, else of stdout, which
+        may come late."""
+        return self.last or self.printed or "it said nothing"
 
     def how_it_ended(self) -> str:
         """Its exit code, or the signal that killed it, and its last words."""
@@ -68,7 +70,7 @@ class Worker:
         for reader in self.readers:
             reader.join(LINGER)
         how = f"killed by signal {-code}" if code < 0 else f"exit code {code}"
-        no_memory = -code == signal.SIGKILL or any(sign in self.last for sign in NO_MEMORY)
+        no_memory = -code == signal.SIGKILL or any(sign in self.last_words() for sign in NO_MEMORY)
         return f"{how}{' (out of memory?)' * no_memory}: {self.last_words()}"
 
 
@@ -185,7 +187,7 @@ class Workers:
             while line := _line(stream):
                 message = decode(line)
                 if message is None:
-                    log.write(line)
+                    worker.printed = log.write(line) or worker.printed
                     continue
                 while len(self._said) > MOST_WAITING and not self._over:
                     time.sleep(TICK)
@@ -206,14 +208,14 @@ def _line(stream: IO[str]) -> str:
 def _keep(worker: Worker, stream: IO[str]) -> None:
     with stream, _Log(worker) as log:
         while line := stream.readline(READ_AT_ONCE):
-            log.write(line)
+            worker.last = log.write(line) or worker.last
 
 
 class _Log:
     """Keeps what a worker prints, up to a size: it may be all that explains what went wrong, or endless."""
 
     def __init__(self, worker: Worker) -> None:
-        self.worker, self.logged = worker, 0
+        self.logged = 0
         self.file = None if worker.log is None else worker.log.open("a", errors="replace")
 
     def __enter__(self) -> _Log:
@@ -223,14 +225,13 @@ class _Log:
         if self.file is not None:
             self.file.close()
 
-    def write(self, line: str) -> None:
-        """Add a line."""
-        if line.strip():
-            self.worker.last = "".join(c if c.isprintable() else "?" for c in line.strip()[:LONGEST_LINE])
+    def write(self, line: str) -> str:
+        """Add a line; gives it as a message may have it."""
         if self.file is not None and self.logged < MOST_LOGGED:
             self.logged += len(line)
             self.file.write(line)
             self.file.flush()
+        return "".join(c if c.isprintable() else "?" for c in line.strip()[:LONGEST_LINE])
 
 
 def call(

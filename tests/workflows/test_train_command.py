@@ -25,6 +25,7 @@ from msmigrate.reports.parity_json import write_json
 from msmigrate.training import checkpoints
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.run.train_job import Job, job_file
+from msmigrate.workers.messages import Result, encode
 from msmigrate.workflows import parity_gate
 from msmigrate.workflows import train as train_command
 from msmigrate.workflows.parity_gate import Holds
@@ -46,8 +47,8 @@ NO_ASCEND = "libge_runner.so: cannot open shared object file"
 def probe(ascend: int = 0) -> list[str]:
     """MindSpore's answer, without MindSpore."""
     devices = {"Ascend": ascend, "GPU": 0, "CPU": 1}
-    answer = json.dumps({"version": "2.10.0", "devices": devices, "missing": {"Ascend": NO_ASCEND, "GPU": ""}})
-    return [sys.executable, "-c", f"print({answer!r})"]
+    answer = Result({"version": "2.10.0", "devices": devices, "missing": {"Ascend": NO_ASCEND, "GPU": ""}})
+    return [sys.executable, "-c", f"print({encode(answer)!r})"]
 
 
 @dataclass

@@ -11,7 +11,8 @@ import msmigrate
 import pytest
 from msmigrate.mappings import row_reader, table
 
-DIAGNOSIS = Path(msmigrate.__file__).parent / "parity" / "diagnosis"
+PARITY = Path(msmigrate.__file__).parent / "parity"
+FILES = [*sorted((PARITY / "diagnosis").rglob("*.py")), PARITY / "align" / "unlike.py"]  # where causes are made
 OF_AN_ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 NO_IDS = {"utf-8", "nearest-exact"}  # an encoding, and a rule of resizing
 # where the fault's id stands among the arguments
@@ -38,13 +39,13 @@ def texts(node: ast.AST) -> Iterator[str]:
         yield node.value
 
 
-@pytest.mark.parametrize("file", sorted(file.relative_to(DIAGNOSIS).as_posix() for file in DIAGNOSIS.rglob("*.py")))
+@pytest.mark.parametrize("file", [file.relative_to(PARITY).as_posix() for file in FILES])
 def test_every_id_of_a_cause_has_a_page(file: str) -> None:
-    assert ids((DIAGNOSIS / file).read_text(encoding="utf-8")) <= set(table.faults())
+    assert ids((PARITY / file).read_text(encoding="utf-8")) <= set(table.faults())
 
 
 def test_every_general_fault_is_one_that_diagnosis_names() -> None:
-    found = {name for file in DIAGNOSIS.rglob("*.py") for name in ids(file.read_text(encoding="utf-8"))}
+    found = {name for file in FILES for name in ids(file.read_text(encoding="utf-8"))}
     general = row_reader.read_faults(table.HERE / "faults_general.yaml")
     assert {fault.id for fault in general} <= found
     assert not any(fault.hypothesis for fault in general)  # they stand in the code

@@ -60,8 +60,8 @@ class Worker:
     readers: list[threading.Thread] = field(default_factory=list)
 
     def last_words(self) -> str:
-        """The last line that says something, in at most LONGEST_LINE printable characters: of stderr, else of stdout, which
-        may come late."""
+        """The last line that says something, in at most LONGEST_LINE printable characters: of stderr, else of stdout,
+        which may come late."""
         return self.last or self.printed or "it said nothing"
 
     def how_it_ended(self) -> str:

@@ -23,6 +23,7 @@ from msmigrate.parity.verdict import Verdict
 from msmigrate.processes import signals_raised
 from msmigrate.reports.parity_json import write_json
 from msmigrate.training import checkpoints
+from msmigrate.training.options import Spread
 from msmigrate.training.recipe import reader as recipes
 from msmigrate.training.run.train_job import Job, job_file
 from msmigrate.workers.messages import Result, encode
@@ -58,9 +59,9 @@ class Pretender:
     ending: BaseException | int = 0
     steps: int = 4
     jobs: list[Job] = field(default_factory=list)
-    spreads: list[dict[str, Any]] = field(default_factory=list)
+    spreads: list[Spread] = field(default_factory=list)
 
-    def __call__(self, job: Job, *, told: Callable[[int, dict[str, Any]], None], **spread: Any) -> int:
+    def __call__(self, job: Job, spread: Spread, on_event: Callable[[int, dict[str, Any]], None]) -> int:
         self.jobs.append(job)
         self.spreads.append(spread)
         job.write(job_file(job))
@@ -68,7 +69,7 @@ class Pretender:
         with job.log.open("a") as log:
             for event in self.events(job):
                 log.write(json.dumps({"time": time.time(), **event}) + "\n")
-                told(0, event)
+                on_event(0, event)
         if self.steps:
             checkpoints.write(job.checkpoints / "best.ckpt", {}, {"step": self.steps})
         if isinstance(self.ending, BaseException):
@@ -130,7 +131,7 @@ def test_the_command_line_wins_over_the_recipe(tmp_path: Path) -> None:
     assert train(launcher, out=Path("other"), **options) == 0
     job = launcher.jobs[1]
     assert (job.mode, job.device_id, job.epochs, job.seed, job.max_steps) == ("graph", 3, 7, 9, 5)
-    assert (job.processes, launcher.spreads[1]["nproc"], job.target) == (2, 2, "CPU")
+    assert (job.processes, launcher.spreads[1].nproc, job.target) == (2, 2, "CPU")
     assert job.folder == tmp_path / "other" and job.resume is False
     assert job.settled(recipes.load(job.recipe)).train.epochs == 7
 
@@ -435,8 +436,8 @@ def test_a_failing_proof_starts_nothing(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_a_run_that_a_cluster_ends_is_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
-    def told_to_end(job: Job, **more: Any) -> int:
-        Pretender(ending=2)(job, **more)
+    def told_to_end(job: Job, *more: Any, **words: Any) -> int:
+        Pretender(ending=2)(job, *more, **words)
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(10)
         return 0

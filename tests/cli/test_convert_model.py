@@ -305,6 +305,7 @@ def test_half_a_pair_is_refused(words: tuple[str, ...], said: str) -> None:
     assert done.returncode == 2 and said in done.stderr
 
 
+@pytest.mark.full
 def test_a_small_model_of_torchvision_is_the_same_in_mindspore(tmp_path: Path) -> None:
     out = tmp_path / "shufflenet.py"
     words = ("torchvision:shufflenet_v2_x0_5(num_classes=10)", "1x3x64x64", "-o", out, "--steps", 2, "--no-replay")

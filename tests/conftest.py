@@ -14,6 +14,14 @@ FIXTURE = re.compile(r'@pytest\.fixture\([^)]*scope="session"[^)]*\)\s+def (\w+)
 PARAMETERS = re.compile(r"def \w+\(([^)]*)\)")
 # every core has a process of tests, and its nets are small: further threads of torch and MindSpore only spin
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+ISA = "ONEDNN_MAX_CPU_ISA"  # which MindSpore's processes set for themselves, and torch reads too
+ISA_BEFORE = os.environ.get(ISA)
+
+
+def pytest_collection_finish() -> None:
+    """Undo what importing a process's module has set here: torch's noise, started from a test, would be another."""
+    if ISA_BEFORE is None:
+        os.environ.pop(ISA, None)
 
 
 def pytest_xdist_auto_num_workers() -> int:

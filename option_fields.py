@@ -1,4 +1,5 @@
-"""An option of a command, declared once: a field of the dataclass that its workflow, its API and its workers take.
+"""An option of a command, declared once: a field of the dataclass that its workflow, its API and its workers take; and
+how what a caller has at hand, such as a function that builds a model, becomes the value of one.
 
 steps: Annotated[int, Option("Training steps to run.", least=1, most=100)] = 3
 """

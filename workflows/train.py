@@ -88,8 +88,8 @@ def train(recipe: str | Path | None = None, **options: Any) -> TrainingResult:
     Raises BadInput, BadDestination, BadRecipe, Unsupported, WorkerFailed and what stops a run, in words.
     """
     values = values_of(Options, options, "train", ("recipe", "dry_run", "as_json"))
-    settled = Options(recipe=as_path(recipe, "recipe"), **values)
-    return _trained(settled, _recipe_of(settled), show=False)
+    chosen = Options(recipe=as_path(recipe, "recipe"), **values)
+    return _trained(chosen, _recipe_of(chosen), show=False)
 
 
 def run(

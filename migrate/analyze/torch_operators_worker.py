@@ -62,7 +62,7 @@ class DoesNotRun(BadInput):
     """The model stopped when it ran."""
 
 
-def report(text: str, *told: str) -> dict[str, Any]:
+def report(text: str, *inputs: str) -> dict[str, Any]:
     """Build the model, run it in both modes, and say what it called; raises BadInput."""
     quietly()
     torch.manual_seed(0)
@@ -70,22 +70,22 @@ def report(text: str, *told: str) -> dict[str, Any]:
     spec = parse(text)
     for building, running in () if looks_at_values(spec) else WAYS:
         try:
-            return _on(building, running, spec, told)
+            return _on(building, running, spec, inputs)
         except BadInput as error:
             if not isinstance(error, DoesNotRun):
                 raise
         except Exception:  # its code looks at values, which meta tensors do not have; if not, this fails again
             pass
         gc.collect()
-    return _on("cpu", "cpu", spec, told)
+    return _on("cpu", "cpu", spec, inputs)
 
 
-def _on(building: str, running: str, spec: Spec, told: tuple[str, ...]) -> dict[str, Any]:
+def _on(building: str, running: str, spec: Spec, given: tuple[str, ...]) -> dict[str, Any]:
     weights = empty_weights() if building != running else contextlib.nullcontext()
     with torch.device(building), noting_arguments(), weights:
         model, returned = split(build(spec))
     with torch.device(running):
-        inputs = inputs_for(spec, model, told, returned)
+        inputs = inputs_for(spec, model, given, returned)
         if running == "meta":
             inputs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.to("meta"), inputs)
         recorder = Recorder(model)
@@ -135,7 +135,7 @@ def _evaluate(model: torch.nn.Module, inputs: Inputs, recorder: Recorder) -> int
 def _train(model: torch.nn.Module, inputs: Inputs, recorder: Recorder, notes: list[str], device: str) -> int | None:
     """Run once in train mode; returns the bytes that are kept for the backward pass, for the inputs as they are.
 
-    A single image is run as two where normalization wants more than one value, and half of the bytes are told.
+    A single image is run as two where normalization wants more than one value, and half of the bytes are reported.
     """
     model.train()
     before = {key: use["train"] for key, use in recorder.uses.items()}
@@ -314,7 +314,7 @@ def constructor_arguments(module: torch.nn.Module, name: str) -> dict[str, Any]:
     return {"args": [], "kwargs": found}
 
 
-# a call made in one of these is told with the line that led there
+# a call made in one of these is reported with the line that led there
 SKIPPED = ("<", contextlib.__file__, *(f"{Path(file).parent}{os.sep}" for file in (torch.__file__, __file__)))
 Key = tuple[str, str, str]
 
@@ -376,14 +376,14 @@ class Recorder(TorchFunctionMode):
     def _call(self, name: str, args: Any, kwargs: Any) -> None:
         owner = next((module for module in reversed(self.stack) if id(module) in self.paths), None)
         path = self.paths[id(owner)] if owner is not None else ""
-        told = {"args": [encode(value) for value in args], "kwargs": {key: encode(v) for key, v in kwargs.items()}}
-        self.note(name, "function", told, path, class_name(owner) if owner is not None else None)
+        call = {"args": [encode(value) for value in args], "kwargs": {key: encode(v) for key, v in kwargs.items()}}
+        self.note(name, "function", call, path, class_name(owner) if owner is not None else None)
 
-    def note(self, name: str, kind: str, told: Any, path: str, owner: str | None = None) -> None:
+    def note(self, name: str, kind: str, call: Any, path: str, owner: str | None = None) -> None:
         """Count one call of a function, or one run of a module, at a path."""
-        key = (kind, name, json.dumps(told, sort_keys=True))
+        key = (kind, name, json.dumps(call, sort_keys=True))
         use = self.uses.setdefault(
-            key, {"name": name, "kind": kind, "eval": 0, "train": 0, "paths": {}, "lines": {}, "owners": {}, **told}
+            key, {"name": name, "kind": kind, "eval": 0, "train": 0, "paths": {}, "lines": {}, "owners": {}, **call}
         )
         use[self.mode] += 1
         use["paths"][path] = None  # a dict keeps the order in which they came, and each once
@@ -427,7 +427,7 @@ def _line() -> str:
     return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
 
 
-LONGEST = 64  # items of a list or characters of a text that are told
+LONGEST = 64  # items of a list or characters of a text that are reported
 
 
 def encode(value: Any, depth: int = 0) -> Any:

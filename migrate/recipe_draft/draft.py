@@ -1,8 +1,8 @@
 """A recipe drafted from a script: text that a person reads, corrects and keeps.
 
-Every value names the line of the script that it comes from; what could not be told stands at the recipe's default, or
-as a comment. What the recipe's reader refuses can be taken out with `draft_recipe(analysis, check)`: the reader stands
-in another room, so the caller brings it.
+Every value names the line of the script that it comes from. What could not be read is asked for, as ???, and what the
+script does besides is listed with its line. What the recipe's reader refuses can be taken out with
+`draft_recipe(analysis, check)`: the reader is in another room, so the caller brings it.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ TRIES = 60
 NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
 SAID = re.compile(r"\s*# (\S+) line (\d+): (.*)")  # a comment that names its place
 LEFT = """\
-# What the script does besides, at its line. The recipe does not run until each is settled: take a line out when you
+# What the script does besides, at its line. The recipe does not run until each is resolved: take a line out when you
 # have dealt with it, or move it under ignore: where it is not to count."""
 OTHERS = "for a model of one's own: msmigrate parity-step RECIPE --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION"
 
@@ -227,7 +227,7 @@ def model(interpreter: Interpreter) -> Entry:
         if drafted:
             args.append(Entry(str(argument.name), value, sources(argument.value)))
         elif name not in MODELS or argument.name in _ARGUMENTS[name]:
-            args.append(Entry(str(argument.name), ASK, [f"{seen.source.text(argument.node)} cannot be told"]))
+            args.append(Entry(str(argument.name), ASK, [f"{seen.source.text(argument.node)} could not be read"]))
     taken = [entry.key for entry in args]
     by_name = () if _is_class_call(seen) else ("0",)  # create_model("resnet18")
     section.leave(seen, *taken, *by_name, "model_name", "name", "weights", "pretrained", "progress")
@@ -249,18 +249,18 @@ def _is_class_call(seen: LibraryUse) -> bool:
 
 
 def _model_name(seen: LibraryUse) -> str | None:
-    """How a recipe names the model that a call of torchvision's or timm's makes; None where it cannot be told."""
+    """How a recipe names the model that a call of torchvision's or timm's makes; None where it could not be read."""
     names_ = restated(seen.name)
     last = seen.name.rpartition(".")[2]
     if any(name.startswith("torchvision.models.") for name in names_) and last[:1].islower() and last != "get_model":
         return last if last in MODELS else f"torchvision:{last}"
-    told = known(seen.get("model_name", 0) or seen.get("name", 0), None)
-    if not isinstance(told, str) or not told.replace("_", "").replace(".", "").isalnum():
+    written = known(seen.get("model_name", 0) or seen.get("name", 0), None)
+    if not isinstance(written, str) or not written.replace("_", "").replace(".", "").isalnum():
         return None
     if "timm.create_model" in names_ or "timm.models.create_model" in names_:
-        return f"timm:{told}"
+        return f"timm:{written}"
     if last == "get_model" and any(name.startswith("torchvision.models.") for name in names_):
-        return told if told in MODELS else f"torchvision:{told}"
+        return written if written in MODELS else f"torchvision:{written}"
     return None
 
 
@@ -276,9 +276,9 @@ def _sync(interpreter: Interpreter) -> Entry | None:
 def _seed(interpreter: Interpreter) -> Entry | None:
     for seen in surely(calls(interpreter, SEED)):
         value = seen.get("seed", 0)
-        told = number(value)
-        if isinstance(told, int) and 0 <= told < 2**31:
-            return Entry("seed", told, [place(seen), *sources(value)])
+        seed = number(value)
+        if isinstance(seed, int) and 0 <= seed < 2**31:
+            return Entry("seed", seed, [place(seen), *sources(value)])
     return None
 
 
@@ -327,7 +327,7 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     evaluation = next((seen for seen in loaders if seen is not training and _evaluates(seen)), None)
     assert section.below is not None
     if training is None:
-        several = [f"{place(seen)}: which loader is trained on cannot be told" for seen in loaders]
+        several = [f"{place(seen)}: which loader is trained on could not be read" for seen in loaders]
         section.comments += several or ["no data loader was found"]
         section.below += [Entry("source", ASK), Entry("batch", ASK), Entry("transforms", ASK)]
         return section
@@ -388,7 +388,7 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
         said = [place(made), "a recipe reads no such data set: export it as a folder of images, then folder:PATH"]
         return [Entry(key, ASK, said)]
     if not isinstance(text, str) or not text or not text.isprintable():
-        said = [place(made), f"its path cannot be told: write {written} here"]
+        said = [place(made), f"its path could not be read: write {written} here"]
         return [Entry(key, ASK, said)]
     said = [place(made), *sources(path), "a relative path counts from this recipe's folder"]
     return [Entry(key, written.replace("PATH", text), said)]
@@ -400,7 +400,7 @@ def _batch(loader: LibraryUse, key: str, position: int, factor: int) -> list[Ent
     if value is None:
         size = 1  # torch's default
     if not isinstance(size, int) or size < 1:
-        return [Entry(key, ASK, [f"{place(loader)}: its batch_size cannot be told"])]
+        return [Entry(key, ASK, [f"{place(loader)}: its batch_size could not be read"])]
     comments = sources(value)
     if factor > 1:
         comments.append(f"{factor} micro-batches of {size}")
@@ -436,7 +436,7 @@ def transforms(loader: LibraryUse, key: str) -> list[Entry]:
         value = next((a.value for a in made.arguments or [] if a.name is None and _holds_transforms(a.value)), None)
     steps = list(_flat(value)) if value is not None else []
     if not steps:
-        return [Entry(key, ASK, [f"{place(made or loader)}: its transforms cannot be told"])]
+        return [Entry(key, ASK, [f"{place(made or loader)}: its transforms could not be read"])]
     entries = list(_entries(steps))
     if all(entry.out for entry in entries):
         return [Entry(key, ASK, [comment for entry in entries for comment in entry.comments])]

@@ -182,7 +182,7 @@ def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
             found = _fitting(argument, recipe_value(value, argument))
         except NotConstant:
             where = _line(seen.source.shown, seen.node.lineno)
-            entries.append(Entry(argument.torch, ASK, [f"{where}: {argument.torch}={_short(text)} cannot be told"]))
+            entries.append(Entry(argument.torch, ASK, [f"{where}: {argument.torch}={_short(text)} could not be read"]))
             continue
         entry = Entry(argument.torch, found, sources(value))
         try:

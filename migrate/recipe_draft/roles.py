@@ -45,9 +45,9 @@ class Roles:
         self._active: set[int] = set()
         self._found: dict[int, str | None] = {}
         self._bound: dict[Definition, str | None] = {}
-        self._settle()
+        self._propagate()
 
-    def _settle(self) -> None:
+    def _propagate(self) -> None:
         """The role of every definition, from those that others are made of to those made of others."""
         definitions = [d for statement in self.flow.statements for d in statement.defines]
         definitions += [d for found in self.flow.reads.values() for d in found if d.way == GIVEN]
@@ -414,7 +414,7 @@ class ValueKinds:
         self.flow = flow
         self.roles = roles
         self.bound: dict[Definition, Kinds] = {}
-        self._settle()
+        self._propagate()
 
     def of(self, node: ast.AST) -> Kinds:
         """Which of the six an expression has to do with."""
@@ -473,7 +473,7 @@ class ValueKinds:
             return own | callee | given
         return own | given | (frozenset({LOSS}) if callee & {MODEL, LOSS} else callee)
 
-    def _settle(self) -> None:
+    def _propagate(self) -> None:
         definitions = [d for statement in self.flow.statements for d in statement.defines]
         given = {d for found in self.flow.reads.values() for d in found if d.way == GIVEN}
         for statement in self.flow.statements:

@@ -145,10 +145,10 @@ def _decays(section: Entry, groups: Value) -> None:
     if None in sizes or len(decays) != 1:
         return  # which a recipe says by groups of its own
     (decay,) = decays
-    told = next((value for value, size in zip(values, sizes, strict=True) if size and value is not None), None)
-    if told is not None:
+    drafted = next((value for value, size in zip(values, sizes, strict=True) if size and value is not None), None)
+    if drafted is not None:
         args.below = [entry for entry in args.below if entry.key != "weight_decay"]
-        args.below.append(Entry("weight_decay", decay, sources(told)))
+        args.below.append(Entry("weight_decay", decay, sources(drafted)))
     if 0 in sizes:
         said = ["the weight decay of some of the groups is 0; where these are norms and biases, take this in:"]
         section.below.append(Entry("no_weight_decay", ["norm", "bias"], said, out=True))
@@ -156,11 +156,11 @@ def _decays(section: Entry, groups: Value) -> None:
 
 def _made_by_name(seen: LibraryUse) -> Entry:
     """timm's factories take the optimizer's name; they leave norms and biases out of the weight decay."""
-    told = known(seen.get("opt", 1))
+    drafted = known(seen.get("opt", 1))
     rows = {row.short.lower(): row for row in table.rows("optimizer")}
-    row = rows.get(OPT_NAMES.get(str(told), str(told)).lower())
+    row = rows.get(OPT_NAMES.get(str(drafted), str(drafted)).lower())
     if row is None:
-        return Entry("optimizer", ASK, [place(seen), "which optimizer it makes cannot be told"])
+        return Entry("optimizer", ASK, [place(seen), "which optimizer it makes could not be read"])
     section = Entry(
         "optimizer",
         comments=[place(seen), *sources(seen.get("opt", 1))],
@@ -173,7 +173,7 @@ def _made_by_name(seen: LibraryUse) -> Entry:
         value = seen.get(name, at)
         if number(value) is not None and any(argument.torch == name for argument in row.arguments):
             args.append(Entry(name, number(value), sources(value)))
-    if told in ("sgd", "nesterov"):
+    if drafted in ("sgd", "nesterov"):
         args.append(Entry("nesterov", True, ["timm's sgd is Nesterov's"]))
     assert section.below is not None
     section.below.append(Entry("args", below=args) if args else Entry("args", {}))
@@ -249,7 +249,7 @@ def _sequence(seen: LibraryUse, row: Row) -> Entry:
         below.append(Entry("milestones", known(milestones), sources(milestones)))
     else:
         section.out = True
-        section.comments.append("its milestones cannot be told: write them here")
+        section.comments.append("its milestones could not be read: write them here")
     assert section.below is not None
     section.below.append(Entry("args", below=below))
     return section
@@ -265,7 +265,7 @@ def _moves(interpreter: Interpreter) -> Entry:
         return Entry("per", ASK, ["where the script calls its step() was not found: step or epoch"])
     by_epoch = chosen.loops[-1:] == (EPOCHS,)
     if not by_epoch and BATCHES not in chosen.loops:
-        return Entry("per", ASK, [place(chosen), "whether that is after every step or every epoch cannot be told"])
+        return Entry("per", ASK, [place(chosen), "whether that is after every step or every epoch could not be read"])
     return Entry("per", "epoch" if by_epoch else "step", [place(chosen)])
 
 
@@ -283,7 +283,7 @@ def clip(interpreter: Interpreter) -> Entry | None:
             return Entry("clip", ASK, [place(seen), "a recipe clips by the L2 norm only"], out=True)
         if size is not None and size > 0:
             return Entry("clip", {"max_norm": float(size)}, [place(seen), *sources(value)])
-        return Entry("clip", ASK, [place(seen), "its max_norm cannot be told"], out=True)
+        return Entry("clip", ASK, [place(seen), "its max_norm could not be read"], out=True)
     for seen in options(found):
         return Entry("clip", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
     return None
@@ -423,19 +423,19 @@ def mixup(interpreter: Interpreter, smoothing: float) -> Entry | None:
         return _by_hand(interpreter)
     first = found[0]
     if first.name.startswith("timm."):
-        told: dict[str, Any] = dict(TIMM_MIXUP)
+        drafted: dict[str, Any] = dict(TIMM_MIXUP)
         for position, name in enumerate(
             ("mixup_alpha", "cutmix_alpha", "cutmix_minmax", "prob", "switch_prob", "mode")
         ):
-            if name in told and (value := number(first.get(name, position))) is not None:
-                told[name] = float(value)
+            if name in drafted and (value := number(first.get(name, position))) is not None:
+                drafted[name] = float(value)
         value = number(first.get("label_smoothing", 7))
-        told["label_smoothing"] = float(value) if value is not None else told["label_smoothing"]
+        drafted["label_smoothing"] = float(value) if value is not None else drafted["label_smoothing"]
         comments = [place(first)]
         if known(first.get("mode", 5), "batch") != "batch":
             comments.append("a recipe mixes in batch mode only")
-        return Entry("mixup", told, comments)
-    told = {
+        return Entry("mixup", drafted, comments)
+    drafted = {
         "mixup_alpha": 0.0,
         "cutmix_alpha": 0.0,
         "prob": 1.0,
@@ -446,13 +446,13 @@ def mixup(interpreter: Interpreter, smoothing: float) -> Entry | None:
     for seen in found:
         alpha = seen.get("alpha")
         value = number(alpha) if alpha is not None else 1.0
-        told["mixup_alpha" if seen.name.endswith("MixUp") else "cutmix_alpha"] = float(value or 0.0)
+        drafted["mixup_alpha" if seen.name.endswith("MixUp") else "cutmix_alpha"] = float(value or 0.0)
         comments += [place(seen), *sources(alpha)]
         if value is None:
-            comments.append("its alpha cannot be told")
-    if not told["mixup_alpha"] and not told["cutmix_alpha"]:
+            comments.append("its alpha could not be read")
+    if not drafted["mixup_alpha"] and not drafted["cutmix_alpha"]:
         return Entry("mixup", ASK, comments, out=True)
-    return Entry("mixup", told, list(dict.fromkeys(comments)))
+    return Entry("mixup", drafted, list(dict.fromkeys(comments)))
 
 
 def _by_hand(interpreter: Interpreter) -> Entry | None:
@@ -495,8 +495,10 @@ def amp(interpreter: Interpreter) -> list[Entry]:
     for seen in [s for s in surely(scalers) if known(s.get("enabled"), True) is not False][:1]:
         roots = {id(seen.node): "scaler"}
         fields = {name: number(seen.get(name)) for name in SCALER_FIELDS}
-        told = {name: float(v) if name != "growth_interval" else int(v) for name, v in fields.items() if v is not None}
-        return [*entries, Entry("dynamic_loss_scale", told, [place(seen)], roots=roots)]
+        drafted = {
+            name: float(v) if name != "growth_interval" else int(v) for name, v in fields.items() if v is not None
+        }
+        return [*entries, Entry("dynamic_loss_scale", drafted, [place(seen)], roots=roots)]
     for seen in options(scalers)[:1]:
         entries.append(Entry("dynamic_loss_scale", {}, [f"{place(seen)}, only where {seen.condition}"], out=True))
     return entries
@@ -511,12 +513,12 @@ def switched_off(interpreter: Interpreter) -> list[LibraryUse]:
 def _apex(seen: LibraryUse) -> list[Entry]:
     level = known(seen.get("opt_level", 2), "O1")
     if level not in ("O0", "O1", "O2", "O3"):
-        return [Entry("amp", {"level": "O1"}, [place(seen), "its opt_level cannot be told"], out=True)]
+        return [Entry("amp", {"level": "O1"}, [place(seen), "its opt_level could not be read"], out=True)]
     found = [Entry("amp", {"level": level, "dtype": "float16"}, [place(seen), *sources(seen.get("opt_level", 2))])]
     scale = seen.get("loss_scale")
-    told = known(scale, "dynamic")
+    drafted = known(scale, "dynamic")
     try:
-        fixed = float(told)
+        fixed = float(drafted)
     except (TypeError, ValueError):
         fixed = 0.0
     if level == "O0":
@@ -535,15 +537,15 @@ def ema(interpreter: Interpreter) -> Entry | None:
         if section is not None:
             return section
     for seen in surely(found):
-        told = {name: value for name in EMA_FIELDS if (value := number(seen.get(name))) is not None}
+        drafted = {name: value for name in EMA_FIELDS if (value := number(seen.get(name))) is not None}
         if known(seen.get("use_warmup")) is True:
-            told["warmup"] = True
+            drafted["warmup"] = True
         comments = [place(seen), *sources(seen.get("decay"))]
-        if "decay" not in told:
+        if "decay" not in drafted:
             if seen.name.startswith("torch."):
                 return _torch_average(seen, comments)
-            told["decay"] = 0.9999  # timm's
-        return Entry("ema", {**told, "decay": float(told["decay"])}, comments, roots={id(seen.node): "ema"})
+            drafted["decay"] = 0.9999  # timm's
+        return Entry("ema", {**drafted, "decay": float(drafted["decay"])}, comments, roots={id(seen.node): "ema"})
     for seen in options(found):
         return Entry("ema", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)
     return None
@@ -556,12 +558,12 @@ def _torch_average(seen: LibraryUse, comments: list[str]) -> Entry:
     )
     made = rule.seen if rule is not None and rule.name.endswith(("get_ema_multi_avg_fn", "get_ema_avg_fn")) else None
     if made is None:
-        return Entry("ema", ASK, [*comments, "its decay cannot be told"], out=True)
+        return Entry("ema", ASK, [*comments, "its decay could not be read"], out=True)
     value = made.get("decay", 0)
     decay = number(value) if value is not None else 0.999  # torch's default
     comments += sources(value)
     if decay is None or not 0 < decay < 1:
-        return Entry("ema", ASK, [*comments, "its decay cannot be told"], out=True)
+        return Entry("ema", ASK, [*comments, "its decay could not be read"], out=True)
     if known(seen.get("use_buffers", 4), False) is not True:
         comments.append("without use_buffers torch averages the weights alone; a recipe averages the buffers too")
     return Entry("ema", {"decay": float(decay)}, comments, roots={id(seen.node): "ema"})
@@ -587,5 +589,5 @@ def _own_average(made: ScriptObject, interpreter: Interpreter) -> Entry | None:
             "ema", {"decay": float(f"{decay:.6g}")} if decay else ASK, [*said, "only with other arguments"], out=True
         )
     if decay is None or not 0 < decay < 1:
-        return Entry("ema", ASK, [*said, "its decay cannot be told"], out=True)
+        return Entry("ema", ASK, [*said, "its decay could not be read"], out=True)
     return Entry("ema", {"decay": float(decay)}, said, roots={id(made.node): "ema"})

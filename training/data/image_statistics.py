@@ -170,8 +170,8 @@ def _deviations(histogram: np.ndarray) -> np.ndarray:
     """The population standard deviation of each channel of one image, float64 (3,), 0 to 1."""
     counts = histogram.reshape(CHANNELS, LARGEST + 1)
     shares = counts / counts.sum(axis=1, keepdims=True)
-    apart = VALUES - (shares @ VALUES)[:, None]
-    return np.sqrt((shares * apart * apart).sum(axis=1))
+    centred = VALUES - (shares @ VALUES)[:, None]
+    return np.sqrt((shares * centred * centred).sum(axis=1))
 
 
 def _moments(counts: list[int]) -> tuple[float, float]:

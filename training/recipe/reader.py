@@ -61,7 +61,7 @@ def _checked(path: Path, *, draft: bool) -> Recipe | Refusal:
     if odd is not None:
         place = repr(".".join(map(str, odd[0])))[1:-1]
         return refused(BadRecipe, odd[0], f"{place}: a text must not hold {odd[1]!r}")
-    problem = unsettled(raw) if not draft else None
+    problem = unresolved(raw) if not draft else None
     if problem is not None:
         return refused(BadRecipe, *problem)
     if draft:
@@ -93,8 +93,8 @@ WANTED = {  # what to write where a draft asks
 }
 
 
-def unsettled(raw: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
-    """Where a draft still asks for a value, or lists what is not in it, and what to do; None where all is settled."""
+def unresolved(raw: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
+    """Where a draft still asks for a value, or lists what is not in it, and what to do; None where all is resolved."""
     asked = _questions(raw)
     if asked:
         place = ".".join(map(str, asked[0]))
@@ -107,7 +107,7 @@ def unsettled(raw: dict[str, Any]) -> tuple[tuple[Any, ...], str] | None:
     lines = left if isinstance(left, list) else [left]
     loc: tuple[Any, ...] = ("not_in_this_recipe",)
     said = f"{len(lines)} line{'s' * (len(lines) > 1)} of the script that this recipe does not do"
-    do = "settle each: take it out when you have dealt with it, or move it under ignore:"
+    do = "resolve each: take it out when you have dealt with it, or move it under ignore:"
     return loc, f"not_in_this_recipe: {said}, first {shortened(str(lines[0]), 120)}; {do}"
 
 

@@ -91,7 +91,7 @@ def test_apex_accumulation_and_a_scaled_rate(scripts: dict[str, Path], tmp_path:
     assert found.schedule is not None and found.schedule.args["T_max"] == 100 and found.schedule.per == "epoch"
     assert found.seed == 17 and found.train.epochs == 100
     assert any("mixup() is written by hand" in line for line in sources(text))
-    assert any("its path cannot be told: write folder:PATH here" in line for line in sources(text))
+    assert any("its path could not be read: write folder:PATH here" in line for line in sources(text))
 
 
 def test_a_script_for_digits(scripts: dict[str, Path], tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ from .entries import (
     TENSORBOARD,
     Comment,
     Entry,
+    Place,
     calls,
     number,
     options,
@@ -52,7 +53,6 @@ from .flow import Flow
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60
 NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
-SAID = re.compile(r"\s*# (\S+) line (\d+): (.*)")  # a comment that names its place
 LEFT = """\
 # What the script does besides, at its line. The recipe does not run until each is resolved: take a line out when you
 # have dealt with it, or move it under ignore: where it is not to count."""
@@ -66,19 +66,18 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
     """
     drafted = Draft(analysis.interpreter)
     lines = drafted.lines(analysis.name)
-    refusals: list[tuple[tuple[str, int], str]] = []
+    refusals: list[tuple[Place, str]] = []
     for _ in range(TRIES if check is not None else 0):
         refused = check("\n".join(lines) + "\n") if check is not None else None
         if refused is None:
             break
         line, reason = refused
-        taken = _take_out(lines, line - 1, reason)
+        taken = _take_out(lines, line - 1, reason, analysis.name)
         if taken is None:
             break
-        refusals += taken
+        refusals.append(taken)
     left = [
-        f"{file}:{line}: {text}" if file else text
-        for (file, line), text in sorted({*drafted.left(refusals)}, key=lambda one: one[0])
+        f"{file}:{line}: {text}" for (file, line), text in sorted({*drafted.left(refusals)}, key=lambda one: one[0])
     ]
     if left:
         lines += [
@@ -90,8 +89,9 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _take_out(lines: list[str], at: int, reason: str) -> list[tuple[tuple[str, int], str]] | None:
-    """Turn an entry and all below it into comments, with the reason above it, and give what it came from.
+def _take_out(lines: list[str], at: int, reason: str, name: str) -> tuple[Place, str] | None:
+    """Turn an entry and all below it into comments, with the reason above it, and give the place that it came from and
+    what is lost there; name: of the script, where no comment names a place.
 
     None where there is no such entry.
     """
@@ -107,15 +107,17 @@ def _take_out(lines: list[str], at: int, reason: str) -> list[tuple[tuple[str, i
     above = at
     while above > 0 and lines[above - 1].lstrip().startswith("#"):
         above -= 1
-    said = [found for line in lines[above:end] if (found := SAID.fullmatch(line))]
+    said = [line for line in lines[above:end] if isinstance(line, Comment)]
+    said = said or [line for line in reversed(lines[:above]) if isinstance(line, Comment)]  # what it is part of
     bare = " ".join(reason.split())
-    taken = [((found[1], int(found[2])), f"{found[3]} [left out: {bare}]") for found in said[:1]]
+    where = said[0].at if said else (name, 1)
+    what = said[0].about if said and said[0].about else lines[at].strip()
     for index in range(at, end):
         lines[index] = f"{' ' * depth}# {lines[index][depth:]}"
     lines.insert(at, f"{' ' * depth}# left out: {bare}")
     if needed is not None:
         lines.insert(end + 1, needed)
-    return taken or [(("", 0), f"{lines[at + 1].strip('# ')} [left out: {bare}]")]
+    return where, f"{what} [left out: {bare}]"
 
 
 class Draft:
@@ -164,7 +166,7 @@ class Draft:
             lines += ["", *section.lines()]
         return lines
 
-    def left(self, refusals: list[tuple[tuple[str, int], str]]) -> Iterator[tuple[tuple[str, int], str]]:
+    def left(self, refusals: list[tuple[Place, str]]) -> Iterator[tuple[Place, str]]:
         """What the recipe does not say, at its place; refusals: of what its reader refuses."""
         yield from refusals
         for section in self.sections:
@@ -202,7 +204,7 @@ def model(interpreter: Interpreter) -> Entry:
     made = training_sections.trained(interpreter)
     if isinstance(made, ScriptObject) and made.source is not None and made.node is not None:
         at = (made.source.shown, made.node.lineno)
-        where = Comment(f"{made.source.shown} line {made.node.lineno}: {made.source.text(made.node)}", at)
+        where = Comment(at, made.source.text(made.node))
         return Entry("model", ASK, [where, "a model of the script's own", OTHERS], roots={id(made.node): "model"})
     seen = made.seen if isinstance(made, LibraryObject) else None
     if seen is None:
@@ -288,7 +290,7 @@ def train(interpreter: Interpreter) -> Entry | None:
     bounds = sorted(interpreter.epochs, key=lambda found: CERTAINTIES.index(found[2]))
     for value, origin, _ in bounds[:1]:
         count = number(value)
-        where = Comment(f"{origin.file} line {origin.line}: for … in {origin.text}", (origin.file, origin.line))
+        where = Comment((origin.file, origin.line), f"for … in {origin.text}")
         drafted = isinstance(count, int) and count > 0
         below.append(Entry("epochs", count if drafted else ASK, [where, *sources(value)]))
     if not below:
@@ -377,7 +379,7 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
         own = loader.get("dataset", 0)
         said = [place(loader), "its data set is none that a recipe reads: export it as a folder of images, folder:PATH"]
         if isinstance(own, ScriptObject) and own.source is not None and own.node is not None:
-            said.append(Comment(f"{own.source.shown} line {own.node.lineno}", (own.source.shown, own.node.lineno)))
+            said.append(Comment((own.source.shown, own.node.lineno)))
         return [Entry(key, ASK, said)]
     written = source_of(made.name)
     path = made.get("root", 0)

@@ -37,14 +37,23 @@ Place = tuple[str, int]  # file and line
 
 
 class Comment(str):
-    """A comment of a draft that knows the place of the script that it speaks of."""
+    """A comment of a draft that names a place of the script; at: that place, about: what is there."""
 
     at: Place
+    about: str
 
-    def __new__(cls, text: str, at: Place) -> Comment:
-        found = super().__new__(cls, text)
-        found.at = at
+    def __new__(cls, at: Place, about: str = "", before: str = "") -> Comment:
+        """before: what is written in front of it on its line."""
+        found = super().__new__(cls, f"{before}{at[0]} line {at[1]}{': ' if about else ''}{about}")
+        found.at, found.about = at, about
         return found
+
+
+def _line(comment: str, indent: str) -> str:
+    """The line of a draft that a comment is; one that names a place still does."""
+    if isinstance(comment, Comment):
+        return Comment(comment.at, comment.about, f"{indent}# ")
+    return f"{indent}# {comment}"
 
 
 @dataclass
@@ -90,7 +99,7 @@ class Entry:
         """The entry as lines of YAML."""
         indent = "  " * depth
         mark = "# " if self.out else ""
-        found = [f"{indent}# {comment}" for comment in self.comments]
+        found = [_line(comment, indent) for comment in self.comments]
         dash = self.key == "-"
         if self.below is None:
             return [*found, f"{indent}{mark}{'- ' if dash else f'{self.key}: '}{yaml(self.value)}"]
@@ -130,20 +139,13 @@ def place(seen: LibraryUse) -> str:
     """Where a call stands, and the call."""
     text = seen.source.text(seen.node)
     where = f", where {seen.condition}" if seen.certainty == PERHAPS and seen.condition else ""
-    said = f"{_line(seen.source.shown, seen.node.lineno)}: {text if len(text) <= 90 else f'{text[:87]}...'}{where}"
-    return Comment(said, (seen.source.shown, seen.node.lineno))
-
-
-def _line(file: str, line: int) -> str:
-    return f"{file} line {line}"
+    about = f"{text if len(text) <= 90 else f'{text[:87]}...'}{where}"
+    return Comment((seen.source.shown, seen.node.lineno), about)
 
 
 def sources(value: Value | None) -> list[str]:
     """Where a value comes from, one comment for each place."""
-    return [
-        Comment(f"{_line(origin.file, origin.line)}: {origin.text}", (origin.file, origin.line))
-        for origin in origins(value)
-    ]
+    return [Comment((origin.file, origin.line), origin.text) for origin in origins(value)]
 
 
 def bound(seen: LibraryUse, row: Row) -> Iterator[tuple[Argument, Value, str]]:
@@ -181,7 +183,7 @@ def part(seen: LibraryUse, row: Row, brief: bool = False) -> Part:
         try:
             found = _fitting(argument, recipe_value(value, argument))
         except NotConstant:
-            where = _line(seen.source.shown, seen.node.lineno)
+            where = f"{seen.source.shown} line {seen.node.lineno}"
             entries.append(Entry(argument.torch, ASK, [f"{where}: {argument.torch}={_short(text)} could not be read"]))
             continue
         entry = Entry(argument.torch, found, sources(value))

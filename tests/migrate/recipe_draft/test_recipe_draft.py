@@ -233,3 +233,19 @@ optimizer = torch.optim.SGD(model.parameters(), lr={number}, momentum={number})
 """
     text, _ = drafted(write(code), tmp_path)
     assert "lr: ???" in text and "momentum: ???" in text
+
+
+def test_whatever_is_listed_can_be_moved_under_ignore(write: Write, tmp_path: Path) -> None:
+    """Also what only the reader refused, at the place of the call that it is a part of."""
+    code = """
+import torch
+model = torch.nn.Linear(3, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lr_lambda=lambda epoch: 0.9**epoch)
+for epoch in range(3):
+    schedule.step()
+"""
+    text, _ = drafted(write(code), tmp_path)
+    listed = yaml.safe_load(text)["not_in_this_recipe"]
+    assert any("LambdaLR" in line and "[left out: " in line for line in listed)
+    assert all(re.match(r"\S+\.py:[1-9]\d*: ", line) for line in listed), listed

@@ -12,7 +12,7 @@ wrong tensor (its wiring), has a fault of its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ import numpy as np
 from ..errors import BadTrace, UnknownRow
 from ..mappings import table
 from ..mappings.rows import Fault
+from ..printable import few
 from ..training.code_digest import code_digest, file_digest
 from ..training.recipe.schema import Recipe
 from .align import unlike
@@ -32,7 +33,7 @@ from .job import ParityJob
 from .record import resume
 from .replay.module_calls import FOLDER, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
-from .run_folder import MINDSPORE_REPLAY
+from .run_folder import FINE_TUNED, MINDSPORE_REPLAY
 from .trace import ALONE, WIRING, Trace
 from .verdict import Unjudged, Verdict
 
@@ -173,6 +174,7 @@ def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None
         [
             *pair_notes(alignment),
             *_size(options),
+            *_fine_tuned(traces.alone[0].about),
             *resume.notes(options.continue_from, traces.mindspore.about),
             *_notes(kinks),
             *image_notes(traces.alone[0], traces.mindspore),
@@ -195,6 +197,24 @@ def _size(options: ParityJob) -> list[str]:
     if options.step_batch == options.recipe.data.batch:
         return []
     return [f"steps of {options.step_batch} images were compared; the recipe's batch is {options.recipe.data.batch}"]
+
+
+FINE_TUNED_NOTES = {
+    "fresh": "not taken from the checkpoint, but drawn by the model (model.fresh)",
+    "freeze": "frozen (model.freeze)",
+    "freeze_statistics": "running statistics frozen (model.freeze_statistics)",
+}
+
+
+def _fine_tuned(about: Mapping[str, object]) -> list[str]:
+    """What starts fresh and what is frozen, of a recipe that says so; the head of a trace may come from anyone."""
+    said = about.get(FINE_TUNED)
+    found = []
+    for key, text in FINE_TUNED_NOTES.items():
+        names = said.get(key) if isinstance(said, dict) else None
+        if isinstance(names, list) and names:
+            found.append(f"{text}: {few([str(name) for name in names])}")
+    return found
 
 
 def _kinks(traces: Traces) -> dict[str, list[int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from ..training.data.sources import check_place
 from ..training.models import model_names
 from ..training.models.converted_models import maker
 from ..training.models.model_names import module_names
+from ..training.recipe.patterns import matching
 from ..training.recipe.schema import FOLDER, Recipe
 from .options import StepOptions
 from .record.array_files import check_batch
@@ -32,7 +33,9 @@ class Pair:
 
     map_file: regex pairs for names that alignment does not find by itself. checkpoint: torch weights to start from.
     batch: an .npz or .safetensors file with the steps' inputs. outputs: the loss is one of everything that the models
-    return (output_loss of align/torch_user_model.py), and not the recipe's. Raises BadInput for what names no model.
+    return (output_loss of align/torch_user_model.py), and not the recipe's. of_recipe: it is the recipe's model, one of
+    torchvision's or timm's, so that what the recipe says about training it is meant of this pair. Raises BadInput for
+    what names no model.
     """
 
     torch: str
@@ -41,6 +44,7 @@ class Pair:
     checkpoint: Path | None = None
     batch: Path | None = None
     outputs: bool = False
+    of_recipe: bool = False
 
     def __post_init__(self) -> None:
         parse_spec(self.torch)
@@ -130,6 +134,17 @@ class ParityJob(StepOptions):
             )
 
     @property
+    def fine_tunes(self) -> bool:
+        """Whether the recipe's model.freeze and its like are about the compared models."""
+        return self.pair is None or self.pair.of_recipe
+
+    def drawn(self, names: Iterable[str]) -> list[str]:
+        """Those of a model's tensors that start as it draws them: all, or beside a checkpoint model.fresh's."""
+        model = self.step_recipe.model
+        start = self.checkpoint if self.continue_from is None else model.checkpoint
+        return list(names) if start is None else matching(model.fresh, names)
+
+    @property
     def checkpoint(self) -> Path | None:
         """The file of weights that the recipe or the pair names."""
         return self.recipe.model.checkpoint if self.pair is None else self.pair.checkpoint
@@ -146,7 +161,7 @@ class ParityJob(StepOptions):
         data = self.recipe.data.model_copy(update={"batch": self.step_batch})
         model = self.recipe.model
         if self.continue_from is not None:
-            model = model.model_copy(update={"checkpoint": self.folder / BARE})
+            model = model.model_copy(update={"checkpoint": self.folder / BARE, "fresh": []})
         return self.recipe.model_copy(update={"data": data, "model": model})
 
     def write(self, file: Path) -> None:

@@ -29,6 +29,9 @@ INDEXES = ("trace.json", "replay.json")  # written last
 FORMAT = 1
 
 
+FINE_TUNED = "fine_tuned"  # in the head of torch's traces: what of the model is, by the keys of a recipe's model
+
+
 @dataclass(frozen=True)
 class RunFile:
     """side: whose traces are there; recipe: the file's name as it was given; alone: torch's side was recorded without

@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from ..printable import few
 from ..training.run.plan import RunPlan
 from .formatting import bytes_text, count_text
 from .terminal import Console
@@ -47,7 +48,7 @@ def _sections(plan: RunPlan) -> Iterable[tuple[str, list[Any]]]:
     yield "steps", [_steps(plan)]
     if plan.net:
         yield "schedule", _schedule(plan)
-        yield "model", [_model(plan)]
+        yield "model", [_model(plan), *_fine_tuning(plan.net)]
     if plan.memory:
         yield "memory", _memory(plan.memory)
     yield "out", [f"{plan.out['folder']} ({plan.out['state']})"]
@@ -60,6 +61,13 @@ def _model(plan: RunPlan) -> str:
         return text
     of = "" if plan.net["image_of"] == plan.recipe["source"] else f" (of {plan.net['image_of']})"
     return f"{text}; images {'×'.join(map(str, plan.net['image']))}{of}"
+
+
+def _fine_tuning(net: dict[str, Any]) -> Iterable[str]:
+    """What does not come from the checkpoint, and what does not train."""
+    for key, text in (("fresh", "not from the checkpoint, drawn anew"), ("frozen", "frozen")):
+        if net.get(key):
+            yield f"{text}: {count_text(len(net[key]), 'tensor')}, {few(net[key])}"
 
 
 def _environment(found: dict[str, Any]) -> list[Any]:

@@ -92,6 +92,21 @@ def _other_shape(path: str, name: str, found: Shape, wanted: Shape, classes: int
     return f"{path}: {name} is {_size(found)} and the recipe's {model} wants {_size(wanted)}"
 
 
+NEW_HEAD = 8  # tensors that do not fit, up to which a new head may be meant
+
+
+def new_head(stored: Mapping[str, Shape], wanted: Mapping[str, Shape]) -> str:
+    """What to write where a checkpoint fits a net save for a head: the end of a message; empty where more is unlike.
+
+    stored, wanted: the shapes of the file's and of the net's tensors, by torch's names.
+    """
+    odd = [name for name in {**wanted, **stored} if stored.get(name) != wanted.get(name)]
+    heads = list(dict.fromkeys(f"{name.rpartition('.')[0]}.*".removeprefix(".") for name in odd))
+    if not odd or len(odd) > NEW_HEAD or len(odd) == len({**wanted, **stored}):
+        return ""
+    return f"; for a new head write fresh: [{', '.join(heads)}] under model"
+
+
 def _size(shape: Shape) -> str:
     return " × ".join(map(str, shape)) or "a single number"
 

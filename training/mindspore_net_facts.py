@@ -12,6 +12,7 @@ import numpy as np
 from mindspore import Tensor, nn
 
 from ..errors import BadInput, BadRecipe
+from ..temporary import temporary_folder
 from .data import mindspore_pipeline
 from .data.sources import open_source
 from .models import mindspore_models, model_names
@@ -29,14 +30,20 @@ STAND_IN = "synthetic:1x256"  # an image, where the recipe's own are not on this
 def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: int) -> dict[str, Any]:
     """Sizes of the recipe's net, its optimizer groups, and its learning rates over `steps` steps.
 
+    fresh: tensors that model.checkpoint does not give, by torch's names; frozen: parameters that do not train.
     Where the recipe's images are not here, a made-up one stands in; image and activation_bytes are None where the net
     does not take that. Raises BadRecipe where it does not take the recipe's own, what making the net and the step
-    raises, and what preparing one image does.
+    raises, and what preparing one image does;
+    BadCheckpoint for a checkpoint that does not fit.
     """
     recipe = recipes.load(recipe_file)
     mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
     mindspore.set_seed(recipe.seed if seed is None else seed)
     net = mindspore_models.of_recipe(recipe.model)
+    frozen, fresh = mindspore_models.fine_tune(net, recipe.model), []
+    if recipe.model.checkpoint is not None:
+        with temporary_folder("plan") as folder:  # whether it fits is known when it is in the net
+            fresh = mindspore_models.load_start(net, recipe, folder)
     # in float32: which precisions a target has, and this may be another machine, is not the question here
     step = TrainStep(recipe.model_copy(update={"amp": None}), net)
     parameters = canonical_parameters(net)
@@ -62,6 +69,8 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
         "optimizer_bytes": sum(array.nbytes for name, array in state.items() if name.startswith("optimizer.")),
         "ema_bytes": sum(array.nbytes for name, array in state.items() if name.startswith("ema.")),
         "activation_bytes": activations,
+        "fresh": fresh,
+        "frozen": frozen,
         "groups": _groups(recipe, net),
         "rates": _rates(step, recipe, steps, steps_per_epoch),
     }

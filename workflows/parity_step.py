@@ -32,7 +32,7 @@ from ..training.models import converted_models
 from ..training.models.converted_models import mindspore_spec, torch_spec
 from ..training.models.model_names import is_zoo
 from ..training.recipe import reader as recipes
-from ..training.recipe.schema import Recipe
+from ..training.recipe.schema import FINE_TUNING, Recipe
 from .results import Result, console_text
 
 
@@ -45,7 +45,7 @@ def of_recipe(recipe: Recipe) -> Pair | None:
     if not is_zoo(model.name):
         return None
     mindspore = mindspore_spec(model.name, model.args, model.source)
-    return Pair(torch_spec(model.name, model.args), mindspore, checkpoint=model.checkpoint)
+    return Pair(torch_spec(model.name, model.args), mindspore, checkpoint=model.checkpoint, of_recipe=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -211,6 +211,12 @@ def job_of(options: ParityOptions, recipe: Recipe, folder: Path, sides: Sequence
     """
     if options.torch is not None and options.mindspore is not None:
         files = (options.map_file, options.ckpt, options.batch_file)
+        tuned = next((key for key in FINE_TUNING if getattr(recipe.model, key)), None)
+        if tuned is not None:
+            raise BadInput(
+                f"model.{tuned} is about the recipe's own model, not about {options.torch}: freeze in the files of "
+                "both models, and leave it out of the recipe"
+            )
         pair: Pair | None = Pair(options.torch, options.mindspore, *files, outputs=options.outputs)
     else:
         check_inputs(recipe, None, sides, draws=False)  # before a model is converted

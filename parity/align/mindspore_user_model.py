@@ -60,12 +60,15 @@ def _flat(value: Any) -> list[Tensor]:
     return found
 
 
-def build(options: ParityJob) -> Given:
+def build(options: ParityJob, *, tuned: bool = True) -> Given:
     """The recipe's net, or what the user's function returns, with a loss of all outputs where the pair asks for one.
 
-    Raises BadInput and WorkerFailed.
+    tuned: freeze what the recipe's model.freeze and its like say. Raises BadInput, BadRecipe and WorkerFailed.
     """
-    return with_loss(_build(options), options.pair, output_loss)
+    found = with_loss(_build(options), options.pair, output_loss)
+    if tuned and options.fine_tunes:
+        mindspore_models.fine_tune(found.model, options.recipe.model)
+    return found
 
 
 def _build(options: ParityJob) -> Given:
@@ -231,9 +234,11 @@ def load_start(net: nn.Cell, options: ParityJob, alignment: Alignment) -> None:
 def initial_values(options: ParityJob, alignment: Alignment, seed: int) -> dict[str, np.ndarray]:
     """Trainable parameters of a net newly drawn from `seed`, by torch's names, and what trains in torch alone."""
     mindspore.set_seed(seed)
-    net = build(options).model
+    net = build(options, tuned=False).model
     frozen = {each.name for each in alignment.unlike if each.lack is Lack.FROZEN}
-    drawn = (c for c in held(net, alignment) if c.parameter.requires_grad or c.name in frozen)
+    trained = [c for c in held(net, alignment) if c.parameter.requires_grad or c.name in frozen]
+    names = options.drawn(c.name for c in trained)
+    drawn = (c for c in trained if c.name in names)
     return {c.name: c.parameter.asnumpy() for c in drawn}
 
 

@@ -55,12 +55,15 @@ ZOOS = ("torchvision", "timm")
 ANY = 100_000  # classes of the first batch, whose images alone are used
 
 
-def build(options: ParityJob) -> Given:
+def build(options: ParityJob, *, tuned: bool = True) -> Given:
     """The recipe's model, or what the user's function returns, with a loss of all outputs where the pair asks for one.
 
-    Raises BadInput and WorkerFailed.
+    tuned: freeze what the recipe's model.freeze and its like say. Raises BadInput, BadRecipe and WorkerFailed.
     """
-    return with_loss(_build(options), options.pair, output_loss)
+    found = with_loss(_build(options), options.pair, output_loss)
+    if tuned and options.fine_tunes:
+        torch_models.fine_tune(found.model, options.recipe.model)
+    return found
 
 
 def _build(options: ParityJob) -> Given:

@@ -123,10 +123,10 @@ def main(options: ParityJob) -> None:
         progress("MindSpore: data")
         record_data(data_batches(recipe, options.steps), writer)
     paired = Paired(given, read_alignment(options)) if given is not None else None
-    if writer.wants("init") and not recipe.model.checkpoint:
+    if writer.wants("init") and recipe.model.draws:
         progress("MindSpore: initial distributions")
         add_initial_values(writer, options.seeds, lambda seed: initial_values(options, seed, paired))
-    net = mindspore_models.of_recipe(recipe.model) if given is None else given.model
+    net = mindspore_user_model.build(options).model if given is None else given.model
     progress("MindSpore: waiting for the starting weights", State.WAITING)
     if paired is None:
         load_start(net, str(wait_for(folder / CHECKPOINT)))
@@ -199,7 +199,8 @@ def initial_values(options: ParityJob, seed: int, paired: Paired | None) -> dict
         return mindspore_user_model.initial_values(options, paired.alignment, seed)
     mindspore.set_seed(seed)
     net = mindspore_models.of_recipe(options.recipe.model)
-    return {c.name: c.parameter.asnumpy() for c in canonical_parameters(net) if c.parameter.requires_grad}
+    trained = {c.name: c.parameter for c in canonical_parameters(net) if c.parameter.requires_grad}
+    return {name: trained[name].asnumpy() for name in options.drawn(trained)}
 
 
 def load_start(net: nn.Cell, checkpoint: str) -> None:

@@ -10,7 +10,7 @@ import gc
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -22,12 +22,15 @@ import torch
 import torchvision
 from torch import nn
 
-from ...errors import BadCheckpoint
+from ...errors import BadCheckpoint, MsmigrateError
 from ...migrate.checkpoint.formats.registry import check_before_torch
+from ...printable import few
+from ...training.checkpoints import new_head
 from ...training.data import torch_pipeline
 from ...training.data.random_draws import Key, Mix
 from ...training.data.sample import Sample
 from ...training.models import torch_models
+from ...training.recipe.patterns import picked
 from ...training.recipe.schema import Recipe
 from ...training.step.parameter_groups import is_norm
 from ...workers.messages import State
@@ -38,7 +41,7 @@ from ..align.torch_user_model import begin, build, replay_loss, tensors, write_s
 from ..align.user_model import Paired
 from ..job import ParityJob, batch_file, recipe_of
 from ..replay.torch_replay import record_step, replay
-from ..run_folder import MINDSPORE, MINDSPORE_REPLAY, TORCH32, WEIGHTS, matched
+from ..run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, TORCH32, WEIGHTS, matched
 from ..trace import Part, Trace, TraceWriter
 from . import batches
 from .batches import Batch, Images, Inputs, targets, write_inputs
@@ -59,10 +62,12 @@ from .torch_precision import precisions, shortening, try_layouts
 from .torch_runner import TorchSide, continued_from
 
 
-def load_checkpoint(model: nn.Module, path: Path) -> None:
+def load_checkpoint(model: nn.Module, path: Path, patterns: Sequence[str] = ()) -> list[str]:
     """Load a state dict, also under state_dict/model and with DDP's prefix; no code in the file is executed.
 
-    Raises BadCheckpoint for a file that cannot be read, is damaged or hostile, or is of another model.
+    patterns: a recipe's model.fresh, of what the file does not give. Returns the names of the model's tensors that so
+    keep their own values. Raises BadCheckpoint for a file that cannot be read, is damaged or hostile, or is of another
+    model, and BadRecipe for a pattern that matches nothing.
     """
     check_before_torch(str(path))
     try:
@@ -72,11 +77,38 @@ def load_checkpoint(model: nn.Module, path: Path) -> None:
         state = OrderedDict((name.removeprefix("module."), tensor) for name, tensor in found.items())
         versions = getattr(found, "_metadata", None) or getattr(model.state_dict(), "_metadata", {})
         versions = {re.sub(r"^module(\.|$)", "", name): each for name, each in versions.items()}
-        state.update(_counters(model, state))
+        own = model.state_dict()
+        fresh = picked(patterns, {**own, **state}, "model.fresh", "tensor")
+        given = OrderedDict((name, tensor) for name, tensor in state.items() if name not in fresh)
+        given.update(_counters(model, given))
+        held = {name: tensor for name, tensor in own.items() if name not in fresh}
+        state = given | {name: own[name] for name in fresh if name in own}
         vars(state)["_metadata"] = versions  # some models, as MNASNet, ask which version of them was saved
-        model.load_state_dict(state)
+        try:
+            model.load_state_dict(state)
+        except RuntimeError as error:
+            raise _unlike(path, given, held) or error from None
+    except MsmigrateError:
+        raise
     except Exception as error:
-        raise BadCheckpoint(f"{path}: does not load into the model: {' '.join(str(error).split())[:400]}") from error
+        said = " ".join(str(error).split())[:400]
+        raise BadCheckpoint(f"{path}: does not load into the model: {said}") from error
+    return [name for name in fresh if name in own]
+
+
+def _unlike(path: Path, given: Mapping[str, torch.Tensor], own: Mapping[str, torch.Tensor]) -> BadCheckpoint | None:
+    """How the tensors of a file are not those of the model, in one line; None where names and shapes are the same."""
+    stored, wanted = ({name: tuple(t.shape) for name, t in held.items()} for held in (given, own))
+    head = new_head(stored, wanted)
+    other = [name for name in wanted if stored.get(name, wanted[name]) != wanted[name]]
+    lacking, extra = [n for n in wanted if n not in stored], [n for n in stored if n not in wanted]
+    said = []
+    if other:
+        shapes = f"{list(stored[other[0]])} in the file and {list(wanted[other[0]])} in the model"
+        said.append(f"{few(other, 1)} {'is' if len(other) == 1 else 'have another shape, the first'} {shapes}")
+    said += [f"it lacks {few(lacking)}"] if lacking else []
+    said += [f"the model has no {few(extra)}"] if extra else []
+    return BadCheckpoint(f"{path} does not fit the model: {'; '.join(said)}{head}") if said else None
 
 
 def _counters(model: nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
@@ -157,7 +189,7 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
     if options.pair is None:
         inputs = fed(recipe, data_batches(recipe, options.steps))
         torch.manual_seed(recipe.seed)
-        model = torch_models.build(recipe.model.name, **recipe.model.args)
+        model = build(options).model
         write_inputs(folder, inputs)
     else:
         given, inputs = begin(options, lambda recipe: fed(recipe, data_batches(recipe, options.steps)))
@@ -165,8 +197,13 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
     narrowing = options.narrowing
     named = recipe.model.name if options.pair is None else options.pair.torch
     narrowing.check((name for name, _ in model.named_modules()), named)  # of a recipe's own model it was known before
+    fresh: list[str] = []
     if recipe.model.checkpoint:
-        load_checkpoint(model, recipe.model.checkpoint)
+        fresh = load_checkpoint(model, recipe.model.checkpoint, recipe.model.fresh)
+        with torch.no_grad():
+            for name, parameter in model.named_parameters():
+                if name in fresh:
+                    lift(parameter)
     else:
         exercise(model, *tensors(inputs.images[-1]))
     try_layouts(model, *tensors(inputs.images[-1]))
@@ -180,11 +217,12 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
     start = continued_from(options)
     for name, dtype, variant in shortening(precisions(model), options.precision):
-        writer = TraceWriter(folder / name, about(options.recipe, dtype), options.sample, narrowing)
+        head = about(options.recipe, dtype) | ({FINE_TUNED: fine_tuned(model, fresh)} if options.fine_tunes else {})
+        writer = TraceWriter(folder / name, head, options.sample, narrowing)
         side = TorchSide(recipe, model, dtype, variant, paired, start)
         if name == TORCH32 and writer.wants("init", "update"):
             record_start(side, writer)
-            if writer.wants("init") and not recipe.model.checkpoint:
+            if writer.wants("init") and recipe.model.draws:
                 progress("torch: initial distributions")
                 add_initial_values(writer, options.seeds, lambda seed: initial_values(options, seed, paired))
         record_alone(options, side, inputs, writer)
@@ -285,6 +323,12 @@ def about(recipe: Recipe, dtype: torch.dtype) -> dict[str, object]:
     }
 
 
+def fine_tuned(model: nn.Module, fresh: list[str]) -> dict[str, list[str]]:
+    """What of the model is fine-tuned, by the keys of a recipe's model: names of tensors and of norms."""
+    frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
+    return {"fresh": fresh, "freeze": frozen, "freeze_statistics": torch_models.with_frozen_statistics(model)}
+
+
 def exercise(model: nn.Module, *inputs: torch.Tensor) -> None:
     """Give a fresh model the state of one that has trained a little, in place.
 
@@ -342,8 +386,9 @@ def lift(parameter: nn.Parameter) -> None:
 def initial_values(options: ParityJob, seed: int, paired: Paired | None = None) -> dict[str, np.ndarray]:
     """Trainable parameters of a new model drawn from `seed`, by state_dict name, and what trains in MindSpore alone."""
     torch.manual_seed(seed)
-    model = build(options).model
+    model = build(options, tuned=False).model
     held = {**dict(model.named_buffers()), **dict(model.named_parameters())}
+    held = {name: held[name] for name in options.drawn(held)}
     if paired is None:
         names = {name for name, parameter in held.items() if parameter.requires_grad}
     else:

@@ -12,19 +12,23 @@ Architecture: He et al. 2015, "Deep Residual Learning for Image Recognition", wi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common.initializer import HeNormal, HeUniform, Uniform
 
-from ...errors import BadRecipe
+from ...errors import BadCheckpoint, BadRecipe
 from ...mappings import table
+from ...mappings.state_names import LAYER_STATES
 from ...migrate import model_spec
-from ..checkpoints import fit
+from ...migrate.checkpoint.convert import convert
+from ..checkpoints import fit, is_foreign, new_head, read
+from ..recipe.patterns import picked
 from ..recipe.schema import Model, Recipe
 from . import converted_models
 from .model_names import BLOCKS, check, is_zoo
@@ -330,13 +334,74 @@ def canonical_parameters(net: nn.Cell, every_name: bool = False) -> list[Canonic
     return found
 
 
-def load_weights(net: nn.Cell, tensors: Mapping[str, np.ndarray], shown: str, recipe: Recipe, prefix: str = "") -> None:
+def fine_tune(net: nn.Cell, options: Model) -> list[str]:
+    """Freeze what a recipe's model.freeze and model.freeze_statistics say, in place; the names of what model.freeze
+    froze, as torch has them.
+
+    Raises BadRecipe for a pattern that matches nothing, and where nothing is left to train.
+    """
+    trained = {each.name: each.parameter for each in canonical_parameters(net) if each.parameter.requires_grad}
+    frozen = picked(options.freeze, trained, "model.freeze", "parameter")
+    if len(frozen) == len(trained):
+        raise BadRecipe("model.freeze: every parameter is frozen, and none is left to train")
+    for name in frozen:
+        trained[name].requires_grad = False
+    norms = {name: cell for name, cell in net.cells_and_names() if hasattr(cell, "use_batch_statistics")}
+    for name in picked(options.freeze_statistics, norms, "model.freeze_statistics", "norm with running statistics"):
+        norms[name].use_batch_statistics = False  # set_train() leaves it alone, as it does not a Cell's training flag
+    return frozen
+
+
+def load_weights(
+    net: nn.Cell,
+    tensors: Mapping[str, np.ndarray],
+    shown: str,
+    recipe: Recipe,
+    prefix: str = "",
+    fresh: Collection[str] = (),
+) -> None:
     """Give a net its weights and buffers from a checkpoint's tensors.
 
-    shown: what the user calls the file. prefix: EMA for the moving average, which has torch's names. Raises
-    BadCheckpoint where they do not fit.
+    shown: what the user calls the file. prefix: EMA for the moving average, which has torch's names. fresh: parameters
+    of the net that keep their own values, by MindSpore's names. Raises BadCheckpoint where they do not fit.
     """
     parameters = {f"{prefix}{c.name}" if prefix else c.parameter.name: c.parameter for c in canonical_parameters(net)}
-    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in parameters.items()}
+    wanted = {name: (tuple(p.shape), str(p.dtype).lower()) for name, p in parameters.items() if name not in fresh}
     for name, array in fit(shown, tensors, wanted, recipe).items():
         parameters[name].set_data(Tensor(np.array(array)))  # a copy that MindSpore may own
+
+
+def load_start(net: nn.Cell, recipe: Recipe, folder: Path) -> list[str]:
+    """Fill the net with the weights of model.checkpoint, save those of model.fresh; torch's names of the latter.
+
+    A torch file is converted into the folder first. Raises BadCheckpoint, Ambiguous or Unsupported as convert-ckpt
+    does, BadCheckpoint where the weights do not fit the net, and BadRecipe for a pattern that matches nothing.
+    """
+    given = recipe.model.checkpoint
+    assert given is not None
+    stored = given
+    if is_foreign(given):
+        stored = folder / "start.ckpt"
+        convert(given, stored, to="mindspore", force=True)
+    tensors = read(stored).weights
+    torch_names = {each.parameter.name: each.name for each in canonical_parameters(net)}
+    torch_names |= {name: _torch_name(name) for name in tensors if name not in torch_names}
+    fresh = set(picked(recipe.model.fresh, torch_names.values(), "model.fresh", "tensor"))
+    own = {each.parameter.name for each in canonical_parameters(net) if each.name in fresh}
+    given_tensors = {name: array for name, array in tensors.items() if torch_names[name] not in fresh}
+    try:
+        load_weights(net, given_tensors, str(given), recipe, fresh=own)
+    except BadCheckpoint as error:
+        stored_shapes = {torch_names[name]: array.shape for name, array in given_tensors.items()}
+        held = {c.name: tuple(c.parameter.shape) for c in canonical_parameters(net) if c.name not in fresh}
+        raise BadCheckpoint(f"{error}{new_head(stored_shapes, held)}") from None
+    return [torch_names[name] for name in torch_names if name in own]
+
+
+_NORM = {c.mindspore: name for name, c in LAYER_STATES["torch.nn.BatchNorm2d"].items() if c.mindspore}
+
+
+def _torch_name(name: str) -> str:
+    """A MindSpore tensor's name in torch, of a part that the net does not have; only norms have others there."""
+    path, dot, leaf = name.rpartition(".")
+    return f"{path}{dot}{_NORM.get(leaf, leaf)}"

@@ -11,8 +11,11 @@ from torch import Tensor, nn
 from torchvision.models import resnet
 from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 
+from ...errors import BadRecipe
 from ...migrate import model_spec
 from ...migrate import torch_models as zoo
+from ..recipe.patterns import picked
+from ..recipe.schema import Model
 from .model_names import BLOCKS, check, is_zoo
 
 
@@ -100,3 +103,39 @@ def build(name: str, **arguments: Any) -> nn.Module:
             warnings.simplefilter("ignore")
             return zoo.build(model_spec.parse(name)._replace(kwargs=arguments))
     return _MODELS[name](**arguments)
+
+
+def fine_tune(model: nn.Module, options: Model) -> None:
+    """Freeze what a recipe's model.freeze and model.freeze_statistics say, in place.
+
+    Raises BadRecipe for a pattern that matches nothing, and where nothing is left to train.
+    """
+    parameters = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    frozen = picked(options.freeze, parameters, "model.freeze", "parameter")
+    if len(frozen) == len(parameters):
+        raise BadRecipe("model.freeze: every parameter is frozen, and none is left to train")
+    for name in frozen:
+        parameters[name].requires_grad_(False)
+    norms = {name: module for name, module in model.named_modules() if _has_statistics(module)}
+    for name in picked(options.freeze_statistics, norms, "model.freeze_statistics", "norm with running statistics"):
+        # whatever calls train() on the model reaches its modules, and this one stays in evaluation mode
+        object.__setattr__(norms[name].eval(), "train", _StaysInEvaluation(norms[name]))
+
+
+def with_frozen_statistics(model: nn.Module) -> list[str]:
+    """The names of the norms whose running statistics fine_tune() froze."""
+    return [name for name, module in model.named_modules() if "train" in vars(module)]
+
+
+def _has_statistics(module: nn.Module) -> bool:
+    return isinstance(getattr(module, "running_mean", None), Tensor) and hasattr(module, "track_running_stats")
+
+
+class _StaysInEvaluation:
+    """In place of a module's train(): it does nothing; a copy of the module has a copy that speaks for it."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+
+    def __call__(self, mode: bool = True) -> nn.Module:
+        return self.module

@@ -15,7 +15,8 @@ from ...mappings.rows import Argument, Row
 from ..models import model_names
 from . import arguments
 from . import transforms as random_parts
-from .schema import FOLDER, IN_FOLDERS, Data, Part, Recipe, explain, table_args, worst
+from .patterns import BACK
+from .schema import FINE_TUNING, FOLDER, IN_FOLDERS, Data, Model, Part, Recipe, explain, table_args, worst
 
 SYNTHETIC = "synthetic"
 SOURCES = ("photographs", "digits", "digits:train", "digits:test", SYNTHETIC)
@@ -108,6 +109,7 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
     if recipe.model.source is not None and not model_names.is_zoo(recipe.model.name):
         message = f"model.source: {recipe.model.name} is msmigrate's own; source is for torchvision:NAME and timm:NAME"
         yield Problem(("model", "source"), BadRecipe(message))
+    yield from _fine_tuning(recipe.model)
     for key, source in (("source", recipe.data.source), ("validation", recipe.data.validation)):
         if source is not None:
             yield from _source(key, source)
@@ -126,6 +128,20 @@ def _problems(recipe: Recipe) -> Iterator[Problem]:
         yield from _part("optimizer", part, ("optimizer", "groups", index), partial=True)
     if recipe.schedule:
         yield from _schedule(recipe.schedule)
+
+
+def _fine_tuning(model: Model) -> Iterator[Problem]:
+    """Patterns that cannot be meant; whether they match is known where the model is."""
+    for key in FINE_TUNING:
+        patterns = getattr(model, key)
+        if patterns and patterns[0].startswith(BACK):
+            message = f"model.{key}.0: {patterns[0]!r} takes back what no pattern before it has picked: begin with '*'"
+            yield Problem(("model", key, 0), BadRecipe(message))
+        if "" in patterns:
+            yield Problem(("model", key, patterns.index("")), BadRecipe(f"model.{key}: a pattern is empty"))
+    if model.fresh and model.checkpoint is None:
+        message = "model.fresh: without model.checkpoint every weight starts fresh: take it out, or name a checkpoint"
+        yield Problem(("model", "fresh"), BadRecipe(message))
 
 
 def _together(recipe: Recipe) -> Iterator[Problem]:

@@ -61,14 +61,25 @@ class Part(Strict):
 
 
 class Model(Part):
-    """The network by name, and optionally the torch checkpoint that training starts from.
+    """The network by name, and optionally the checkpoint that training starts from, and what of it trains.
 
     source: of one of torchvision's or timm's, the MindSpore source that convert-model wrote; None: it is converted when
-    it is needed. A name alone stands for a model, as on the command line: torchvision:resnet18(num_classes=10).
+    it is needed. fresh: weights that the checkpoint does not give, such as a new head's; they start as the model draws
+    them. freeze: parameters that do not train. freeze_statistics: norms whose running statistics neither move nor are
+    replaced by the batch's while training. These three are globs over torch's names, of which "!PATTERN" takes back.
+    A name alone stands for a model, as on the command line: torchvision:resnet18(num_classes=10).
     """
 
     checkpoint: Path | None = Field(default=None, strict=False)
     source: Path | None = Field(default=None, strict=False)
+    fresh: list[str] = Field(default_factory=list)
+    freeze: list[str] = Field(default_factory=list)
+    freeze_statistics: list[str] = Field(default_factory=list)
+
+    @property
+    def draws(self) -> bool:
+        """Whether any of the weights that training starts from are the model's own draw."""
+        return self.checkpoint is None or bool(self.fresh)
 
     @model_validator(mode="before")
     @classmethod
@@ -274,6 +285,7 @@ def refuse_odd(value: Any, where: str = "") -> None:
 ASK = "???"  # what stands in a draft for what the script does not say
 FOLDER = "folder:"
 IN_FOLDERS = (FOLDER, "cifar10:", "cifar100:")  # the sources that name a place on this machine
+FINE_TUNING = ("fresh", "freeze", "freeze_statistics")  # the patterns of a recipe's model
 # what a step does not depend on, and its digest leaves out
 OUTSIDE_THE_STEP: Any = {
     "train": True,
@@ -330,6 +342,9 @@ class Recipe(Strict):
         if self.model.checkpoint is not None:
             tree["model"]["checkpoint"] = "a checkpoint"
         tree["model"].pop("source")
+        for key in FINE_TUNING:  # a recipe without has the digest that it had before there were any
+            if not tree["model"][key]:
+                del tree["model"][key]
         if self.model.source is not None:
             tree["model"]["source"] = _content(self.model.source)
         kind, colon, _ = self.data.source.partition(":")

@@ -13,12 +13,13 @@ from ...errors import BadCheckpoint, BadDestination, MsmigrateError, Unsupported
 from ...mappings import table
 from ...migrate.checkpoint.convert import convert
 from ...migrate.checkpoint.stored_source import source_digest
+from ...printable import few
 from .. import checkpoints
 from ..checkpoints import is_foreign
 from ..data.mindspore_dataloader import Loader
 from ..data.sources import open_sources
 from ..models import mindspore_models
-from ..models.mindspore_models import load_weights
+from ..models.mindspore_models import load_start, load_weights
 from ..models.model_names import num_classes
 from ..recipe.schema import Recipe
 from ..step.mindspore_step import TrainStep
@@ -101,6 +102,7 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     validator = None
     mindspore.set_seed(seed)
     net = mindspore_models.of_recipe(recipe.model)
+    frozen = mindspore_models.fine_tune(net, recipe.model)
     if validation is not None:
         tested = Loader(validation, recipe, training=False, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
         validator = Validator(recipe, tested, job.mode, team)
@@ -125,12 +127,16 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     if start is not None and job.start is not None:
         load_weights(net, start.weights, str(job.start), recipe)
     elif found is None and recipe.model.checkpoint is not None and team.rank == 0:
-        load_start(net, recipe, job.folder)
+        fresh = load_start(net, recipe, job.folder)
+        if fresh:
+            log.note(f"model.fresh: drawn anew, not taken from {recipe.model.checkpoint}: {few(fresh)}")
     elif found is not None:
         load_weights(net, found[1].weights, str(found[0]), recipe)
     if found is None:
         team.share(net)
     look = recipe.train.finite if team.size == 1 else "gradients"  # the mean of which every process sees alike
+    if frozen and team.rank == 0:
+        log.note(f"model.freeze: {len(frozen)} parameters do not train: {few(frozen)}")
     step = TrainStep(recipe, net.set_train(), mode=job.mode, look=look)
     step.reduce = team.reducer(step.weights, recipe.train.all_reduce_fusion)
     progress = Progress()
@@ -187,17 +193,3 @@ def _where_it_stands(job: Job, facts: Facts, team: Team, log: RunLog) -> tuple[P
 
 def _nothing(text: str) -> None:
     """What another process says already."""
-
-
-def load_start(net: nn.Cell, recipe: Recipe, folder: Path) -> None:
-    """Fill the net with the weights of model.checkpoint; a torch one is converted into the run's folder first.
-
-    Raises BadCheckpoint, Ambiguous or Unsupported as convert-ckpt does, and where the weights do not fit the net.
-    """
-    given = recipe.model.checkpoint
-    assert given is not None
-    stored = given
-    if is_foreign(given):
-        stored = folder / "start.ckpt"
-        convert(given, stored, to="mindspore", force=True)
-    load_weights(net, checkpoints.read(stored).weights, str(given), recipe)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 from dataclasses import dataclass
-from fnmatch import translate
 from typing import Any
 
 from ...errors import BadRecipe
+from ..recipe.patterns import compiled, hint
 from ..recipe.schema import Optimizer
 
 
@@ -35,8 +33,7 @@ def parameter_groups(owners: dict[str, str], optimizer: Optimizer) -> list[Param
     """
     if not owners:
         raise BadRecipe("the model has no parameter that trains")
-    # read once, for a recipe may have thousands of patterns, and each name is matched with all
-    patterns = [[re.compile(translate(pattern)) for pattern in group.params] for group in optimizer.groups]
+    patterns = [compiled(group.params) for group in optimizer.groups]
     picked: list[list[str]] = [[] for _ in optimizer.groups]
     undecayed: list[str] = []
     rest: list[str] = []
@@ -49,9 +46,10 @@ def parameter_groups(owners: dict[str, str], optimizer: Optimizer) -> list[Param
         else:
             rest.append(name)
     for index, group in enumerate(optimizer.groups):
-        for pattern, compiled in zip(group.params, patterns[index], strict=True):
-            if not any(map(compiled.match, owners)):
-                raise BadRecipe(f"optimizer.groups.{index}: {pattern!r} matches no parameter; {_hint(pattern, owners)}")
+        for pattern, glob in zip(group.params, patterns[index], strict=True):
+            if not any(map(glob.match, owners)):
+                what = "no parameter that trains"
+                raise BadRecipe(f"optimizer.groups.{index}: {pattern!r} matches {what}; {hint(pattern, owners)}")
         if not picked[index]:
             taken = "earlier groups have all the parameters that it matches; the first match wins"
             raise BadRecipe(f"optimizer.groups.{index}: {taken}")
@@ -65,8 +63,3 @@ def parameter_groups(owners: dict[str, str], optimizer: Optimizer) -> list[Param
 def _undecayed(name: str, owner: str, optimizer: Optimizer) -> bool:
     bias = "bias" in optimizer.no_weight_decay and name.rsplit(".", 1)[-1] == "bias"
     return bias or ("norm" in optimizer.no_weight_decay and is_norm(owner))
-
-
-def _hint(pattern: str, owners: dict[str, str]) -> str:
-    near = difflib.get_close_matches(pattern, owners, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"names look like {next(iter(owners))!r}"

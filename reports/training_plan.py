@@ -67,7 +67,8 @@ def _fine_tuning(net: dict[str, Any]) -> Iterable[str]:
     """What does not come from the checkpoint, and what does not train."""
     for key, text in (("fresh", "not from the checkpoint, drawn anew"), ("frozen", "frozen")):
         if net.get(key):
-            yield f"{text}: {count_text(len(net[key]), 'tensor')}, {few(net[key])}"
+            numbers = f" with {net['frozen_parameters']:,} parameters" if key == "frozen" else ""
+            yield f"{text}: {count_text(len(net[key]), 'tensor')}{numbers}, {few(net[key])}"
 
 
 def _environment(found: dict[str, Any]) -> list[Any]:

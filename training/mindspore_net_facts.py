@@ -71,6 +71,7 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
         "activation_bytes": activations,
         "fresh": fresh,
         "frozen": frozen,
+        "frozen_parameters": sum(one.parameter.size for one in parameters if one.name in frozen),
         "groups": _groups(recipe, net),
         "rates": _rates(step, recipe, steps, steps_per_epoch),
     }

@@ -51,7 +51,10 @@ def test_own_groups_come_first_and_the_first_match_wins():
 @pytest.mark.parametrize(
     ("patterns", "message"),
     [
-        ([["fc.*", "head.*"]], r"optimizer.groups.0: 'head\.\*' matches no parameter; names look like 'conv1.weight'"),
+        (
+            [["fc.*", "head.*"]],
+            r"optimizer.groups.0: 'head\.\*' matches no parameter that trains; names look like 'conv1.weight'",
+        ),
         ([["conv1.weigth"]], "did you mean 'conv1.weight'?"),
         ([["FC.*"]], "matches no parameter"),
         ([["fc.*"], ["fc.bias"]], "optimizer.groups.1: earlier groups have all the parameters that it matches"),

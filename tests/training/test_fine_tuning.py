@@ -1,4 +1,4 @@
-"""Fine-tuning in a recipe: which names its patterns pick, what is refused by reading alone, and what training leaves."""
+"""Fine-tuning in a recipe: which names its patterns pick, what reading alone refuses, and what training leaves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from msmigrate.training.recipe.patterns import hint, matching, picked
 from msmigrate.training.recipe.reader import DEFAULT, load
 from recipe_files import read, refusal
 
-NAMES = ["conv1.weight", "bn1.weight", "bn1.bias", "layer1.0.conv1.weight", "layer10.0.conv1.weight", "fc.weight", "fc.bias"]  # fmt: skip
+NAMES = [
+    *("conv1.weight", "bn1.weight", "bn1.bias", "layer1.0.conv1.weight", "layer10.0.conv1.weight"),
+    *("fc.weight", "fc.bias"),
+]
 PLAIN = "model: {name: resnet_tiny}\noptimizer: {name: SGD, args: {lr: 0.1}}\n"
 
 
@@ -54,7 +57,7 @@ def test_taking_everything_back_leaves_nothing_and_patterns_only_pick(names: lis
 )
 def test_a_pattern_that_matches_nothing_says_what_would(pattern: str, words: str) -> None:
     assert hint(pattern, NAMES) == words
-    with pytest.raises(BadRecipe, match="model.freeze.1: "):
+    with pytest.raises(BadRecipe, match=r"model\.freeze\.1: "):
         picked(["fc.*", pattern], NAMES, "model.freeze", "parameter")
 
 
@@ -74,7 +77,7 @@ def test_patterns_that_take_back_all_that_they_pick_are_refused() -> None:
     ],
 )
 def test_what_cannot_be_meant_is_refused_by_reading_alone(tmp_path: Path, lines: str, words: str) -> None:
-    text = PLAIN.replace("{name: resnet_tiny}", "{name: resnet_tiny, %s}" % lines)
+    text = PLAIN.replace("{name: resnet_tiny}", f"{{name: resnet_tiny, {lines}}}")
     assert words in refusal(tmp_path, text)
 
 

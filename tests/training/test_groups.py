@@ -53,7 +53,7 @@ def test_own_groups_come_first_and_the_first_match_wins():
     [
         (
             [["fc.*", "head.*"]],
-            r"optimizer.groups.0: 'head\.\*' matches no parameter that trains; names look like 'conv1.weight'",
+            r"'head\.\*' matches no parameter that trains; names look like 'conv1.weight'",
         ),
         ([["conv1.weigth"]], "did you mean 'conv1.weight'?"),
         ([["FC.*"]], "matches no parameter"),

@@ -55,7 +55,8 @@ TRIES = 60
 NEEDED = {key: f"{key}: {ASK}" for key in ("model", "optimizer", "loss")}  # what a draft asks for where it has none
 LEFT = """\
 # What the script does besides, at its line. The recipe does not run until each is resolved: take a line out when you
-# have dealt with it, or move it under ignore: where it is not to count."""
+# have dealt with it, or move it under ignore: where it is not to count. A new head, frozen layers and groups of
+# parameters have keys of their own, which recipes/fine_tuning.yaml explains."""
 OTHERS = "for a model of one's own: msmigrate parity-step RECIPE --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION"
 
 

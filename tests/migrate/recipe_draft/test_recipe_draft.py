@@ -161,8 +161,8 @@ def test_a_script_with_mistakes_gives_a_recipe_all_the_same(scripts: dict[str, P
         ("torch.nn.MSELoss(reduction='sum')(a, b).backward()", "loss.args.reduction", "sum"),
         ("torch.nn.MSELoss(reduction='none')(a, b).backward()", "loss", {"name": "MSELoss", "args": {}}),
         ("torch.nn.CTCLoss()", "loss.name", "CrossEntropyLoss"),
-        ("import torchvision\ntorchvision.models.resnet18(num_classes=7)", "model",
-         {"name": "resnet18", "args": {"num_classes": 7}, "checkpoint": None, "source": None}),
+        ("import torchvision\ntorchvision.models.resnet18(num_classes=7)", "model.args",
+         {"num_classes": 7}),
         ("import torchvision\ntorchvision.models.resnet18(pretrained=True)", "model.name", "resnet18"),
     ],
 )  # fmt: skip

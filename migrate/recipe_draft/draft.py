@@ -98,6 +98,9 @@ def _take_out(lines: list[str], at: int, reason: str, name: str) -> tuple[Place,
     """
     if not 0 <= at < len(lines) or lines[at].lstrip().startswith("#") or not lines[at].strip():
         return None
+    if lines[at].lstrip().startswith("name:"):  # what is left of a part without its name is none
+        keys = (above for above in range(at - 1, -1, -1) if not lines[above].lstrip().startswith("#"))
+        at = next((above for above in keys if lines[above].endswith(":")), at)
     needed = next((text for key, text in NEEDED.items() if lines[at].startswith(f"{key}:")), None)
     if needed == lines[at]:
         return None

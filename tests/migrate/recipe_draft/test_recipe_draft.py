@@ -195,6 +195,13 @@ loader = torch.utils.data.DataLoader(data, batch_size=4)
     assert "# left out: " in text[:at].split("\n")[-3] + text[:at].split("\n")[-2]
 
 
+def test_a_loss_that_no_step_has_is_listed_once_and_asked_for(write: Write, tmp_path: Path) -> None:
+    text, _ = drafted(write("import torch\ncriterion = torch.nn.BCELoss()\ncriterion(a, b).backward()"), tmp_path)
+    listed = [line for line in text.splitlines() if "[left out: " in line]
+    assert len(listed) == 1 and ":2: torch.nn.BCELoss() [left out: loss: BCELoss wants other targets" in listed[0]
+    assert "\n#   name: BCELoss\nloss: ???\n" in text
+
+
 def test_a_draft_without_a_check_is_yaml(scripts: dict[str, Path]) -> None:
     for script in scripts.values():
         text = draft_recipe(analyze_script(script))

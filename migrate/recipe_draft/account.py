@@ -160,7 +160,7 @@ class Account:
                         if isinstance(part, ast.Attribute) and part.attr in role_names.BY_ATTRIBUTE
                         else ()
                     )
-                    if written & HEAVY and not self._plain_holder(part.value):
+                    if (written & HEAVY and not self._plain_holder(part.value)) or self._values.is_data(part.value):
                         return True
         if isinstance(statement.node, ast.AugAssign):  # in place, of a parameter or a gradient
             kinds = self.kinds(statement.node.target)
@@ -196,6 +196,8 @@ class Account:
         """Whether a call changes a model, an optimizer, a rate or gradients, or makes what trains."""
         if self.passed(call) is not None or self.roles.leaves(call):
             return False
+        if self._values.switches_otherwise(call) or self._values.changes_data(call):
+            return True
         if id(call) in self.roots and self.roots[id(call)] != role_names.CRITERION:
             return True
         made = self.flow.value(call)
@@ -256,7 +258,7 @@ class Account:
             self.roles.is_dtype(a) for a in [*call.args, *(k.value for k in call.keywords)]
         ):
             return None
-        return silence.method_reason(call.func.attr)
+        return None if self._values.switches_otherwise(call) else silence.method_reason(call.func.attr)
 
     def _mark_steps(self) -> None:
         """The loops, and the functions, in which an optimizer's step or a backward pass stands."""
@@ -565,7 +567,9 @@ class Account:
         if node.value is None or (kinds & HEAVY and not isinstance(node, ast.Return)):
             return None
         written = getattr(node, "targets", [])
-        if any(isinstance(one, ast.Subscript) and not self._plain_holder(one.value) for one in written):
+        kept = [one for one in written if isinstance(one, (ast.Attribute, ast.Subscript))]
+        elements = (one for one in kept if isinstance(one, ast.Subscript) and not self._plain_holder(one.value))
+        if any(self._values.is_data(one.value) for one in kept) or any(elements):
             return None  # it changes what is there
         if all(isinstance(part, LITERAL) for part in ast.walk(node.value)):
             return "a value, which is accounted for where it is used"

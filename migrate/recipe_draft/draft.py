@@ -77,9 +77,7 @@ def draft_recipe(analysis: ScriptAnalysis, check: Check | None = None) -> str:
         if taken is None:
             break
         refusals.append(taken)
-    left = [
-        f"{file}:{line}: {text}" for (file, line), text in sorted({*drafted.left(refusals)}, key=lambda one: one[0])
-    ]
+    left = [f"{file}:{line}: {text}" for (file, line), text in sorted({*drafted.left(refusals)})]
     if left:
         lines += [
             "",

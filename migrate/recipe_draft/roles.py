@@ -19,7 +19,7 @@ from ..source.infer.abstract_values import (
 )
 from ..source.infer.interpreter import CERTAINTIES, OPTION
 from . import silence
-from .flow import ADDS, EACH, GIVEN, NAMED, Definition, Flow, Statement
+from .flow import ADDS, EACH, GIVEN, IS, NAMED, Definition, Flow, Statement
 
 MODEL, OPTIMIZER, SCHEDULE, CRITERION, LOADER = "model", "optimizer", "schedule", "criterion", "loader"
 SCALER, EMA = "scaler", "ema"  # of a loss; of weights
@@ -389,6 +389,8 @@ BY_METHOD = {  # what an object is on which these are called, whatever else is k
     "zero_grad": OPTIMIZER,
     "backward": LOSS,
 }
+MODES = ("train", "eval")
+PARTS = ("modules", "named_modules", "children", "named_children", "values", "items")  # what gives a model's parts
 BY_ATTRIBUTE = {"grad": GRADIENTS, "param_groups": RATE, "requires_grad": MODEL}
 
 
@@ -472,6 +474,72 @@ class ValueKinds:
         if isinstance(node.func, ast.Attribute):  # a method gives something of what it is of
             return own | callee | given
         return own | given | (frozenset({LOSS}) if callee & {MODEL, LOSS} else callee)
+
+    def switches_otherwise(self, call: ast.Call) -> bool:
+        """Whether train() or eval() is called on a part of the model, or puts all of it in evaluation mode for the
+        backward passes that follow: a recipe's model trains as a whole."""
+        method, owner = getattr(call.func, "attr", ""), getattr(call.func, "value", call.func)
+        if method not in MODES:
+            return False
+        if self._part_of_a_model(owner):
+            return True
+        given = [self.flow.value(a) for a in [*call.args, *(k.value for k in call.keywords)]]
+        evaluates = method == "eval" or any(one is not None and known(one) is False for one in given)
+        return evaluates and self.roles.exact(owner) == MODEL and self._backward_follows(call)
+
+    def _part_of_a_model(self, node: ast.expr) -> bool:
+        """Whether this is a module inside of the model: by its attribute, its place, or a loop over modules."""
+        if isinstance(node, ast.Attribute):
+            if node.attr == "module" or self.roles.exact(node) == MODEL:
+                return False
+            return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
+        if isinstance(node, ast.Subscript):
+            return self.roles.exact(node.value) == MODEL or self._part_of_a_model(node.value)
+        if not isinstance(node, ast.Name):
+            return False
+        looped = [d.value for d in self.flow.reads.get(id(node), ()) if d.way in (IS, EACH) and d.value is not None]
+        around = self.flow.of.get(id(node))
+        for part in (part for expression in (around.expressions if around else ()) for part in ast.walk(expression)):
+            if isinstance(part, ast.comprehension) and getattr(part.target, "id", "") == node.id:
+                looped.append(part.iter)
+        return any(self._gives_parts(value) for value in looped)
+
+    def _gives_parts(self, value: ast.expr) -> bool:
+        if isinstance(value, ast.Call):
+            return isinstance(value.func, ast.Attribute) and value.func.attr in PARTS and MODEL in self.of(value.func)
+        if isinstance(value, (ast.List, ast.Tuple)):
+            return any(self._part_of_a_model(one) for one in value.elts)
+        return isinstance(value, (ast.Attribute, ast.Subscript)) and self._part_of_a_model(value)
+
+    def is_data(self, node: ast.expr) -> bool:
+        """Whether this is a data set or a loader, or something inside of one, behind which a recipe's data is not
+        changed."""
+        found = self.flow.value(node)
+        family = found.family if isinstance(found, LibraryObject) else ""
+        family = found.of.family() if isinstance(found, ScriptObject) else family
+        if family in (families.DATASET, families.LOADER):
+            return getattr(node, "id", "") != "self"
+        return isinstance(node, (ast.Attribute, ast.Subscript)) and self.is_data(node.value)
+
+    def changes_data(self, call: ast.Call) -> bool:
+        """Whether a method changes what a data set or a loader holds: data.samples.reverse()."""
+        func = call.func
+        if not isinstance(func, ast.Attribute) or func.attr not in silence.CHANGERS:
+            return False
+        return isinstance(func.value, (ast.Attribute, ast.Subscript)) and self.is_data(func.value)
+
+    def _backward_follows(self, call: ast.Call) -> bool:
+        """Whether the next of the function's calls of train() and backward() behind this one is a backward()."""
+        here = self.flow.of[id(call)]
+        behind = [
+            (statement.place[1], other.func.attr)
+            for statement in self.flow.statements
+            if statement.function is here.function and statement.source is here.source
+            for other in calls_of(statement)
+            if isinstance(other.func, ast.Attribute) and other.func.attr in ("train", "backward")
+            if statement.place[1] > here.place[1]
+        ]
+        return min(behind, default=(0, ""))[1] == "backward"
 
     def _propagate(self) -> None:
         definitions = [d for statement in self.flow.statements for d in statement.defines]

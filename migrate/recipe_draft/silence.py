@@ -108,6 +108,11 @@ CONTAINERS = (
     *("keys", "values", "popleft", "appendleft", "format", "join", "split", "strip", "index", "count", "copy"),
     *("replace", "startswith", "endswith", "lower", "upper", "lstrip", "rstrip"),
 )
+# those of them, and others of lists, that change what they are of
+CHANGERS = (
+    *("append", "extend", "add", "update", "insert", "setdefault", "pop", "clear", "remove", "sort", "reverse"),
+    *("popleft", "appendleft", "fill", "put"),
+)
 
 
 def reason(name: str) -> str | None:

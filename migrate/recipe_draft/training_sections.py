@@ -282,7 +282,13 @@ def clip(interpreter: Interpreter) -> Entry | None:
         if norm is not None and known(norm) != 2:
             return Entry("clip", ASK, [place(seen), "a recipe clips by the L2 norm only"], out=True)
         if size is not None and size > 0:
-            return Entry("clip", {"max_norm": float(size)}, [place(seen), *sources(value)])
+            entry = Entry("clip", {"max_norm": float(size)}, [place(seen), *sources(value)])
+            arguments = seen.arguments or [] if seen in found else []
+            clipped = next((a for a in arguments if a.name in (None, "parameters")), None)
+            if trained(interpreter) is not None and clipped is not None and not _whole_model(interpreter, clipped.node):
+                text = " ".join(seen.source.text(clipped.node).split())
+                entry.left.append(((seen.source.shown, clipped.node.lineno), f"{text} is what it clips, not the model"))
+            return entry
         return Entry("clip", ASK, [place(seen), "its max_norm could not be read"], out=True)
     for seen in options(found):
         return Entry("clip", ASK, [f"{place(seen)}, only where {seen.condition}"], out=True)

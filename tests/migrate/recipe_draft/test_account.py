@@ -89,7 +89,17 @@ def test_a_script_that_a_recipe_says_whole_has_nothing_left(write: Write, tmp_pa
         (MODEL, "net.layer2.requires_grad_(False)", "net.layer2.requires_grad_(False)"),
         (MODEL, "for name, p in net.named_parameters():\n    if 'bn' in name:\n        p.requires_grad = False",
          "p.requires_grad = False [only where 'bn' in name]"),
+        # which of its parts are in training mode
+        ("for epoch in range(4):", "    net.bn1.eval()", "net.bn1.eval()"),
+        ("for epoch in range(4):", "    for m in net.modules():\n        m.eval()", "m.eval()"),
+        ("for epoch in range(4):", "    for m in (net.bn1, net.layer1):\n        m.train(False)", "m.train(False)"),
+        ("for epoch in range(4):", "    [m.eval() for m in net.layer1.children()]", "[m.eval() for m"),
+        ("for epoch in range(4):", "    body = net.layer1\n    body.eval()", "body.eval()"),
+        ("for epoch in range(4):", "    net.eval()", "net.eval()"),
+        (MODEL, "net.train(mode=False)", "net.train(mode=False)"),
         # gradients
+        ("        loss.backward()", "nn.utils.clip_grad_norm_(net.fc.parameters(), 0.5)",
+         "net.fc.parameters() is what it clips, not the model"),
         ("        loss.backward()", "nn.utils.clip_grad_value_(net.parameters(), 0.5)",
          "nn.utils.clip_grad_value_(net.parameters(), 0.5)"),
         ("        loss.backward()", "for p in net.parameters():\n    p.grad += p.data", "p.grad += p.data"),
@@ -104,6 +114,11 @@ def test_a_script_that_a_recipe_says_whole_has_nothing_left(write: Write, tmp_pa
         ("    for x, y in loader:", "    x, y = x.flip(0), y", "x, y = x.flip(0), y"),
         ("    for x, y in loader:", "    if len(x) < 16:\n        continue", "continue [only where len(x) < 16]"),
         ("    for x, y in loader:", "    x = x[:8].to('cuda')", "x = x[:8].to('cuda')"),
+        ("for epoch in range(4):", "    data.samples = data.samples[::2]", "data.samples = data.samples[::2]"),
+        ("for epoch in range(4):", "    data.samples.reverse()", "data.samples.reverse()"),
+        ("for epoch in range(4):", "    data.transform.transforms.insert(0, transforms.Resize(9))",
+         "data.transform.transforms.insert(0, "),
+        ("for epoch in range(4):", "    loader.batch_sampler.batch_size = 8", "loader.batch_sampler.batch_size = 8"),
         # the rate
         (OPTIMIZER, "for g in opt.param_groups:\n    g['lr'] = 1e-6", "g['lr'] = 1e-6"),
         ("        opt.step()", "if epoch > 2:\n    opt.param_groups[0]['lr'] *= 0.5",
@@ -151,6 +166,12 @@ def test_validation_without_gradients_is_silent(write: Write) -> None:
     net.train()
 """
     assert left(write(PLAIN + check)) == []
+
+
+def test_modes_that_are_switched_back_before_training_are_silent(write: Write) -> None:
+    start = "net.eval()\nwith torch.no_grad():\n    print(net(torch.ones(1, 3, 32, 32)))\n"
+    looped = PLAIN.replace("    for x, y in loader:", "    net.train()\n    for x, y in loader:")
+    assert left(write(with_line(MODEL.strip("\n"), start, looped))) == []
 
 
 def test_a_weight_written_without_gradients_is_not(write: Write) -> None:

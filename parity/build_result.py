@@ -12,7 +12,7 @@ wrong tensor (its wiring), has a fault of its own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,8 +33,8 @@ from .job import ParityJob
 from .record import resume
 from .replay.module_calls import FOLDER, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
-from .run_folder import FINE_TUNED, MINDSPORE_REPLAY
-from .trace import ALONE, WIRING, Trace
+from .run_folder import FINE_TUNED, MINDSPORE_REPLAY, RUNS_TWICE
+from .trace import ALONE, WIRING, Entry, Trace
 from .verdict import Unjudged, Verdict
 
 GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below
@@ -142,6 +142,7 @@ def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None
     findings, alignment = compare(traces, narrowing), read_alignment(options)
     if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
         findings = unlike.explained(built_otherwise(findings), alignment)
+    findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
     draws = Compared.of([traces.alone[0].about, traces.matched[0].about], traces.mindspore.about, str(options.folder))
     findings = [finding for finding in draws.judged(findings) if finding.stage in narrowing.stages]
     modules = module_verdicts(options.folder, findings)
@@ -173,6 +174,8 @@ def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None
         findings,
         [
             *pair_notes(alignment),
+            *unjudged,
+            *([TWICE] if traces.mindspore.about.get(RUNS_TWICE) is True else []),
             *_size(options),
             *_fine_tuned(traces.alone[0].about),
             *resume.notes(options.continue_from, traces.mindspore.about),
@@ -190,6 +193,37 @@ def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None
     )
     found.hints.extend(hints(found.first_divergence, options.recipe))
     return found
+
+
+TWICE = (
+    "MindSpore's step runs the net twice on the same images, for the loss and for the gradients: compiled that is one "
+    "run, which was compared; in PyNative mode running statistics move twice, so train it in graph mode"
+)
+SHOWN_BY_STEPS: dict[str, Callable[[Entry | Finding], bool]] = {  # what a user's step may show, or not
+    "the gradients that the optimizer gets": lambda one: one.stage == "gradients" and one.part == "parameters",
+    "the outputs of layers in the step": lambda one: one.stage == "forward" and one.part == "train",
+    "the logits": lambda one: one.stage in ("loss", "update") and one.name == "logits",
+    "the loss scale": lambda one: one.part == "loss scale" and one.name.endswith(" scale"),
+    "whether gradients were finite": lambda one: one.part == "loss scale" and one.name.endswith(" finite"),
+    "the moving average": lambda one: one.part.endswith(" ema"),
+}
+
+
+def of_both_steps(findings: Sequence[Finding], traces: Traces) -> tuple[list[Finding], list[str]]:
+    """The findings without those of what one side's step does not show at all, and notes that say so."""
+    kept, notes = list(findings), []
+    for what, belongs in SHOWN_BY_STEPS.items():
+        sides = {
+            "torch's": any(belongs(entry) for trace in traces.torch for entry in trace.entries.values()),
+            "MindSpore's": any(belongs(entry) for entry in traces.mindspore.entries.values()),
+        }
+        shown = [side for side, there in sides.items() if there]
+        if len(shown) == 1:
+            kept = [finding for finding in kept if not belongs(finding)]
+            notes.append(f"not judged: {what}, which only {shown[0]} step shows")
+        elif not shown and what == next(iter(SHOWN_BY_STEPS)):
+            notes.append(f"not judged: {what}, which neither step shows")
+    return kept, notes
 
 
 def _size(options: ParityJob) -> list[str]:

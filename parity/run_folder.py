@@ -29,6 +29,7 @@ INDEXES = ("trace.json", "replay.json")  # written last
 FORMAT = 1
 
 
+RUNS_TWICE = "runs_twice"  # in the head of MindSpore's trace: whether a user's step ran the net twice on each batch
 FINE_TUNED = "fine_tuned"  # in the head of torch's traces: what of the model is, by the keys of a recipe's model
 
 

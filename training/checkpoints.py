@@ -102,7 +102,8 @@ def new_head(stored: Mapping[str, Shape], wanted: Mapping[str, Shape]) -> str:
     """
     odd = [name for name in {**wanted, **stored} if stored.get(name) != wanted.get(name)]
     heads = list(dict.fromkeys(f"{name.rpartition('.')[0]}.*".removeprefix(".") for name in odd))
-    if not odd or len(odd) > NEW_HEAD or len(odd) == len({**wanted, **stored}):
+    learnt = [name for name in odd if not name.endswith("num_batches_tracked")]
+    if not learnt or len(odd) > NEW_HEAD or len(odd) == len({**wanted, **stored}):
         return ""
     return f"; for a new head write fresh: [{', '.join(heads)}] under model"
 

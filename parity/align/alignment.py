@@ -113,13 +113,17 @@ class Unlike:
 
 @dataclass(frozen=True)
 class Scope:
-    """What both sides can record, given what the user's functions brought."""
+    """What both sides can record, given what the user's functions brought.
+
+    own_step: whether a side has a step of its own, so that gradients are recorded as the optimizer gets them, and of
+    the recipe neither accumulation nor clipping, loss scale and moving average are compared on given values.
+    """
 
     image_gradient: bool = True
     optimizer_state: bool = True
     rates: bool = True
-    given_gradients: bool = True
     given_logits: bool = True
+    own_step: bool = False
 
 
 ALL = Scope()
@@ -219,12 +223,13 @@ def scope(torch: Structure, mindspore: Structure) -> Scope:
     """What both sides can record."""
     own = {*torch.own, *mindspore.own}
     step, optimizer = "step" in own, "optimizer" in own
+    unknown_loss = any("step" in side.own and "loss" not in side.own for side in (torch, mindspore))
     return Scope(
         image_gradient=not (torch.tokens or step),
         optimizer_state=not optimizer,
         rates=not optimizer,
-        given_gradients=True,
-        given_logits=len(torch.outputs) == 1 and len(mindspore.outputs) == 1,
+        given_logits=len(torch.outputs) == 1 and len(mindspore.outputs) == 1 and not unknown_loss,
+        own_step=step,
     )
 
 

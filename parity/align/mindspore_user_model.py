@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -13,6 +13,7 @@ import mindspore
 import numpy as np
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore import dtype as mstype
+from mindspore.experimental.optim import optimizer as experimental
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
@@ -29,8 +30,21 @@ from ..run_folder import INPUTS, START
 from .alignment import IDENTITY, IN_MINDSPORE_ALONE, IN_TORCH_ALONE, Alignment, Lack
 from .layers import layer_class
 from .model_structure import Held, Module, Structure, Watch, few, file, flat, join, made_at, read
-from .user_model import Given, checked, given, run_users, single, takes_optimizer, with_loss, without_optimizer
+from .user_model import (
+    Given,
+    StepOutput,
+    arguments,
+    checked,
+    first,
+    given,
+    one_number,
+    run_users,
+    single,
+    with_loss,
+    without_optimizer,
+)
 
+OPTIMIZERS = (nn.Optimizer, experimental.Optimizer)
 PERIOD = 101
 FLOATS = (mstype.float16, mstype.bfloat16, mstype.float32, mstype.float64)
 
@@ -81,7 +95,28 @@ def _build(options: ParityJob) -> Given:
         return Given(mindspore_models.build(spec.name, *spec.args, **spec.kwargs))
     if spec.place == "mindcv":
         return given(run_users(where, lambda: _of_mindcv(spec.name, spec.args, spec.kwargs)), nn.Cell, where)
-    return given(run_users(where, lambda: function(spec)(*spec.args, **spec.kwargs)), nn.Cell, where)
+    made = run_users(where, lambda: function(spec)(*spec.args, **spec.kwargs))
+    taken = given(made, nn.Cell, where, OPTIMIZERS)
+    return replace(taken, copies=_copies(taken.model, taken.step)) if isinstance(taken.step, nn.Cell) else taken
+
+
+def _copies(net: nn.Cell, step: nn.Cell) -> tuple[tuple[Parameter, Parameter], ...]:
+    """The step's own parameters that are copies of the net's, each with the net's: those called PREFIX.NAME, with one
+    prefix, where all are equal and not all are zero, as what gathers gradients is."""
+    nets = {parameter.name: parameter for _, parameter in net.parameters_and_names()}
+    by_prefix: dict[str, list[tuple[Parameter, Parameter]]] = {}
+    held = {id(parameter) for parameter in nets.values()}
+    for _, own in step.parameters_and_names():
+        heads = (own.name[:at] for at, letter in enumerate(own.name) if letter == ".")
+        prefix = next((head for head in heads if own.name[len(head) + 1 :] in nets), None)
+        if prefix is not None and id(own) not in held:
+            by_prefix.setdefault(prefix, []).append((own, nets[own.name[len(prefix) + 1 :]]))
+    found: list[tuple[Parameter, Parameter]] = []
+    for pairs in by_prefix.values():
+        values = [(own.asnumpy(), of.asnumpy()) for own, of in pairs]
+        if all(map(np.array_equal, *zip(*values, strict=True))) and any(array.any() for array, _ in values):
+            found += pairs
+    return tuple(found)
 
 
 def _of_mindcv(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -258,12 +293,16 @@ class PairStep(TrainStep):
         **options: Any,
     ) -> None:
         self.taken = taken
+        self.found: StepOutput | None = None
+        self.watches = True  # whether hooks may be on the net, which a step that compiles it does not bear
+        self.again = self.runs_twice = False  # whether the net runs again on the same images; whether it ever has
         self._torch_alone = {each.name: each.owner for each in alignment.unlike if each.lack in TORCH_TRAINS}
         self._plain, self._own_loss, self._many = taken.plain, taken.loss is not None, False
         self._paths = paths_and_parameters(net)
         # as net.trainable_params() has them, which is what people give an optimizer, and their own step counts on
         place = {id(parameter): i for i, (_, parameter) in reversed([*enumerate(self._paths)])}
         held = sorted(held, key=lambda each: place[id(each.parameter)])
+        self._all_names = {path: each.name for path, p in self._paths for each in held if each.parameter is p}
         super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, net, held=held, **options)
         if taken.loss is not None:
             self.loss_function = taken.loss
@@ -274,7 +313,7 @@ class PairStep(TrainStep):
         if made is None:
             return super()._make_optimizer(trainable, self._torch_alone)
         given = [each.parameter for each in trainable]
-        optimizer = run_users("the MindSpore optimizer", lambda: made(given))
+        optimizer = made if isinstance(made, OPTIMIZERS) else run_users("the MindSpore optimizer", lambda: made(given))
         if not callable(optimizer):
             raise BadInput(f"the MindSpore optimizer is {type(optimizer).__name__}: expected one of mindspore's")
         known = {id(parameter) for _, parameter in self._paths}
@@ -296,18 +335,80 @@ class PairStep(TrainStep):
                 raise Unsupported("accumulate is recorded for models with one input: leave it out of the recipe")
             return run_users("the MindSpore training step", lambda: super(PairStep, self).__call__(images, labels))
         step, net = self.taken.step, self.net
-        given = (net, self.optimizer) if takes_optimizer(step) else (net,)
-        found = checked(run_users("the MindSpore step", lambda: step(*given, images, labels)), Tensor, "MindSpore")
-        known = {id(weight): name for name, weight in zip(self.names, self.weights, strict=True)}
-        names = {path: known[id(parameter)] for path, parameter in self._paths if id(parameter) in known}
-        grads = found.get("grads")
-        if not isinstance(grads, dict) or not grads or not grads.keys() <= names.keys():
-            unknown = [str(name) for name in grads if name not in names] if isinstance(grads, dict) else []
-            what = f"'grads' with {unknown[0]!r}, which no parameter that trains is called" if unknown else "no 'grads'"
-            raise BadInput(f"the MindSpore step returns {what}: return {{parameter path: gradient}}")
+        given = (net, self.optimizer)[: arguments(step) - 2]
+        seen: list[Tensor] = []
+        with self._runs_of_the_net(seen) if self.watches else nullcontext():
+            returned = run_users("the MindSpore step", lambda: step(*given, images, labels))
+        if isinstance(step, nn.Cell) and isinstance(returned, tuple):  # as the cells with a loss scale return
+            keys = ("loss", "overflow", "scale")
+            parts = dict(zip(keys, returned, strict=False))
+            overflow = parts.pop("overflow", None)
+            finite = None if overflow is None else not one_number(overflow, "MindSpore", "overflow")
+            returned = {**parts, "finite": finite}
+        self.found = checked(returned, Tensor, "MindSpore")
+        logits = self.found.logits
+        if logits is None and seen:
+            logits = seen[0] if len(seen) == 1 else ops.cat(seen)
+        grads = self._named(self.found.grads or {}, "grads", self._all_names)
+        finite = None if self.found.finite is None else bool(one_number(self.found.finite, "MindSpore", "finite"))
         self.steps += 1
         self._advance()
-        return StepResult(found["loss"], found["logits"], {names[n]: g for n, g in grads.items()}, None)
+        loss = self.found.loss.reshape(())
+        return StepResult(loss, logits, grads, None, None if finite is None else Tensor(finite))
+
+    @contextmanager
+    def _runs_of_the_net(self, seen: list[Tensor]) -> Iterator[None]:
+        """Within this block, collect the logits of the net's runs, each run on other images counting once.
+
+        Wrappers in MindSpore's style call the network for the loss and differentiate it in another call; compiled, that
+        is one run, and in PyNative mode two, which moves running statistics twice. So a run on the very inputs of the
+        one before begins with the statistics that that one began with.
+        """
+        buffers = [parameter for _, parameter in self._paths if not parameter.requires_grad]
+        before: list[Tensor] = []
+        held: list[Any] = []
+
+        def entering(_: nn.Cell, inputs: tuple[Any, ...]) -> None:
+            arrays = [x.asnumpy() for x in flat(inputs, Tensor)]
+            self.again = bool(held) and len(arrays) == len(held) and all(map(np.array_equal, arrays, held))
+            self.runs_twice = self.runs_twice or self.again
+            if self.again:
+                for buffer, value in zip(buffers, before, strict=True):
+                    buffer.copy_(value)
+            else:
+                held[:], before[:] = arrays, [buffer.value().copy() for buffer in buffers]
+
+        def leaving(_: nn.Cell, __: tuple[Any, ...], output: Any) -> None:
+            if not self.again:
+                seen.append(first(output, Tensor))
+            self.again = False
+
+        handles = self.net.register_forward_pre_hook(entering), self.net.register_forward_hook(leaving)
+        try:
+            yield
+        finally:
+            self.again = False
+            for handle in handles:
+                handle.remove()
+
+    def own_average(self) -> dict[str, Tensor]:
+        """Torch's name -> the moving average of that weight or buffer, which the user's step returned or, of a Cell,
+        holds; empty without any."""
+        if self.found is not None and self.found.ema is not None:
+            return self._named(self.found.ema, "ema", self._all_names)
+        names = {id(parameter): self._all_names.get(path) for path, parameter in self._paths}
+        copies = ((names.get(id(of)), own) for own, of in self.taken.copies)
+        return {name: own for name, own in copies if name is not None}
+
+    def _named(self, values: Mapping[str, Tensor], key: str, names: Mapping[str, str]) -> dict[str, Tensor]:
+        """What a step returned under its own names, under torch's. Raises BadInput for a name that no parameter has."""
+        unknown = next((str(name) for name in values if name not in names), None)
+        if unknown is not None:
+            raise BadInput(
+                f"the MindSpore step returns {key!r} with {unknown!r}, which no compared parameter is called: return "
+                "{parameter path: value}, with the paths of net.parameters_and_names()"
+            )
+        return {names[path]: value for path, value in values.items()}
 
     def _forward(self, images: Any, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         # plain attributes and no raise: this is compiled too

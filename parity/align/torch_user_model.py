@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -33,7 +34,20 @@ from ..record.batches import Inputs as StepInputs
 from ..run_folder import START
 from .layers import layer_class
 from .model_structure import Held, Module, Structure, Watch, few, file, flat, join
-from .user_model import Given, checked, first, given, run_users, single, takes_optimizer, with_loss, without_optimizer
+from .user_model import (
+    Given,
+    StepOutput,
+    arguments,
+    checked,
+    first,
+    given,
+    is_object,
+    one_number,
+    run_users,
+    single,
+    with_loss,
+    without_optimizer,
+)
 
 PERIOD = 101  # elements after which the numbers come again
 
@@ -74,9 +88,25 @@ def _build(options: ParityJob) -> Given:
     spec = parse(options.pair.torch)
     if spec.place == "msmigrate":
         return Given(torch_models.build(spec.name, *spec.args, **spec.kwargs))
-    taken = given(run_users(where, lambda: _of_theirs(spec)), nn.Module, where)
+    taken = given(run_users(where, lambda: _of_theirs(spec)), nn.Module, where, (torch.optim.Optimizer,))
     for_training(taken.model)
-    return taken
+    return replace(taken, copies=_copies(taken.model, taken.step)) if is_object(taken.step) else taken
+
+
+def _copies(model: nn.Module, step: Any) -> tuple[str, ...]:
+    """The attributes of a step that hold copies of the model's weights: a dict by the model's names, or another model
+    of the same state."""
+    state = model.state_dict()
+    found = []
+    for name, value in getattr(step, "__dict__", {}).items():
+        held = value.state_dict() if isinstance(value, nn.Module) and value is not model else value
+        tensors = (
+            held if isinstance(held, dict) and held and all(isinstance(t, torch.Tensor) for t in held.values()) else {}
+        )
+        equal = all(key in state and torch.equal(tensor, state[key]) for key, tensor in tensors.items())
+        if tensors and equal and any(bool(tensor.any()) for tensor in tensors.values()):
+            found.append(name)
+    return tuple(found)
 
 
 def _of_theirs(spec: Spec) -> Any:
@@ -190,19 +220,42 @@ Inputs: TypeAlias = "torch.Tensor | tuple[torch.Tensor, ...]"
 
 
 class PairStep(TrainStep):
-    """The recipe's step, with the user's loss, optimizer or whole step in place of its own."""
+    """The recipe's step, with the user's loss, optimizer or whole step in place of its own.
+
+    found: what the user's step returned last; None before it ran, and without one.
+    """
 
     def __init__(self, recipe: Recipe, model: nn.Module, taken: Given) -> None:
         self.taken = taken
+        self.found: StepOutput | None = None
         super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, model)
         if taken.loss is not None:
             self.loss_function = taken.loss
+        original = {**dict(taken.model.named_parameters()), **dict(taken.model.named_buffers())}
+        own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+        # each precision steps a copy of the model, and so with copies of what holds the model's tensors
+        here: dict[int, Any] = {id(tensor): own[name] for name, tensor in original.items()}
+        modules = dict(model.named_modules())
+        here |= {id(module): modules[name] for name, module in taken.model.named_modules()}
+        self.step = copy.deepcopy(taken.step, here) if taken.step is not None and is_object(taken.step) else taken.step
+        for name in taken.copies:  # each precision has its own, of the starting weights
+            held, state = getattr(self.step, name), model.state_dict()
+            if isinstance(held, nn.Module):
+                held.to(next(model.parameters()).dtype).load_state_dict(state)
+            else:
+                held.update({key: state[key].clone() for key in held})
         if taken.optimizer is not None:
-            made = taken.optimizer
-            self.optimizer = run_users("the torch optimizer", lambda: made(list(self.parameters.values())))
-            if not isinstance(self.optimizer, torch.optim.Optimizer):
-                raise BadInput(f"the torch optimizer is {type(self.optimizer).__name__}: expected torch.optim's")
+            self.optimizer = self._made(taken.optimizer, here)
             self._take_over(dict(taken.model.named_parameters()))
+
+    def _made(self, optimizer: Any, here: dict[int, Any]) -> torch.optim.Optimizer:
+        """The optimizer of this step's parameters: from the user's function, or a copy of the user's own."""
+        if isinstance(optimizer, torch.optim.Optimizer):
+            return copy.deepcopy(optimizer, here)
+        made = run_users("the torch optimizer", lambda: optimizer(list(self.parameters.values())))
+        if not isinstance(made, torch.optim.Optimizer):
+            raise BadInput(f"the torch optimizer is {type(made).__name__}: expected torch.optim's")
+        return made
 
     def _take_over(self, original: dict[str, nn.Parameter]) -> None:
         """Let the optimizer hold this step's parameters where the user's function put those of their own model into
@@ -223,22 +276,37 @@ class PairStep(TrainStep):
 
     def __call__(self, images: Inputs, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:
         """Run one step; images: what the model takes, a tuple where that is several tensors."""
-        if self.taken.step is None:
+        if self.step is None:
             return super().__call__(images, labels, image_gradient)
-        step, model = self.taken.step, self.model
+        step, model = self.step, self.model
         model.train()
-        self.optimizer.zero_grad(set_to_none=True)
-        given = (model, self.optimizer) if takes_optimizer(step) else (model,)
-        found = checked(run_users("the torch step", lambda: step(*given, images, labels)), torch.Tensor, "torch")
-        grads = found.get("grads") or {n: p.grad for n, p in self.parameters.items() if p.grad is not None}
-        unknown = [name for name in grads if name not in self.parameters]
-        if unknown or not grads:
-            what = f"a gradient of {unknown[0]!r}, which no parameter is called" if unknown else "no gradients"
-            raise BadInput(f"the torch step returns {what}: return 'grads', by the model's parameter names")
+        if not is_object(step):  # which may gather gradients over several calls
+            self.optimizer.zero_grad(set_to_none=True)
+        given = (model, self.optimizer)[: arguments(step) - 2]
+        seen: list[torch.Tensor] = []
+        watch = model.register_forward_hook(lambda _, __, output: seen.append(first(output, torch.Tensor).detach()))
+        try:
+            returned = run_users("the torch step", lambda: step(*given, images, labels))
+        finally:
+            watch.remove()
+        self.found = checked(returned, torch.Tensor, "torch")
+        logits = self.found.logits if self.found.logits is not None or not seen else torch.cat(seen)
+        grads = self.found.grads or {n: p.grad for n, p in self.parameters.items() if p.grad is not None}
+        unknown = next((name for name in grads if name not in self.parameters), None)
+        if unknown is not None:
+            raise BadInput(
+                f"the torch step returns a gradient of {unknown!r}, which no parameter that trains is called: return "
+                "'grads' by the model's parameter names"
+            )
+        finite = None if self.found.finite is None else bool(one_number(self.found.finite, "torch", "finite"))
         self.steps += 1
         self._advance("step")
         return StepResult(
-            found["loss"].detach(), found["logits"].detach(), {n: g.detach() for n, g in grads.items()}, None
+            self.found.loss.detach().reshape(()),
+            None if logits is None else logits.detach(),
+            {name: grad.detach() for name, grad in grads.items()},
+            None,
+            finite,
         )
 
     def gradients(self, images: Inputs, labels: torch.Tensor, image_gradient: bool = False) -> StepResult:

@@ -1,32 +1,36 @@
-"""What a user's function may return: model, loss, optimizer, step.
+"""What a user's function may return: model, loss, optimizer, step. docs/your_own_pair.md says it with an example each.
 
     def build(): return Net()
     def build(): return {"model": Net(), "loss": loss, "optimizer": optimizer, "step": step}
     def build(): return Net(), inputs
 
 loss        (outputs, labels) -> scalar, in place of the recipe's loss
-optimizer   (list of parameters) -> optimizer, in place of the recipe's and its schedule; over groups, in any order, or
-            over some of the parameters, too
-step        (model, optimizer, images, labels) -> {"loss": scalar, "logits": tensor, "grads": {own parameter name:
-            gradient}}: the whole training step, which updates the weights itself. The optimizer is the one that came
-            along, else the recipe's. On the torch side "grads" may be left out where the step leaves them in `.grad`.
-            step(model, images, labels) has to find its optimizer itself, and at the model that it is given.
+optimizer   (list of parameters) -> optimizer, or an optimizer of the model's own parameters, in place of the recipe's
+            and its schedule; over groups, in any order, or over some of the parameters, too
+step        (model, optimizer, images, labels) -> the loss, or a dict with StepOutput's keys: the whole training
+            step, which updates the weights itself. The optimizer is the one that came along, else the recipe's.
+            step(model, images, labels) finds its optimizer itself, and works at the model that it is given. An object
+            that is called with (images, labels) and holds model and optimizer is a step, too: a trainer, or a Cell such
+            as nn.TrainOneStepCell.
 
 Only `model` has to be there; inputs that come along are for `analyze` and `convert-model`. What one side does not bring
-is the recipe's. With a `step` the gradient of the images is not compared, with an `optimizer` neither its state nor its
-rates are: what it does to the weights is.
+is the recipe's. With a `step` on either side, gradients are those that the optimizer is given; what of the recipe such
+a step does itself (accumulate, clip, the loss scale, the moving average) is not compared besides, and what only one
+side hands out is named as not judged. The gradient of the images is not compared then, and with an `optimizer` neither
+its state nor its rates are: what it does to the weights is.
 """
 
 from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, MsmigrateError, WorkerFailed
+from ...printable import few
 from ...training.recipe.schema import Recipe
 from ..job import Pair
 from .alignment import Alignment
@@ -38,13 +42,15 @@ PARTS = ("model", "loss", "optimizer", "step")
 @dataclass(frozen=True)
 class Given:
     """A model and the parts of its step that came along, None for those that the recipe describes; plain: whether the
-    model returns one tensor, as far as it is known."""
+    model returns one tensor, as far as it is known. copies: what the step holds of the model's weights as they were
+    when it was made, a moving average's start, which have to follow when both sides get the same starting weights."""
 
     model: Any
     loss: Callable[..., Any] | None = None
-    optimizer: Callable[..., Any] | None = None
+    optimizer: Any = None
     step: Callable[..., Any] | None = None
     plain: bool = True
+    copies: tuple[Any, ...] = ()
 
     @property
     def parts(self) -> list[str]:
@@ -58,8 +64,29 @@ def with_loss(made: Given, pair: Pair | None, loss: Callable[..., Any]) -> Given
     return replace(made, loss=loss) if wanted else made
 
 
-def given(returned: Any, kind: type, where: str) -> Given:
-    """Read what the function `where` returned; kind: the class of a model. Raises BadInput for anything else."""
+@dataclass(frozen=True)
+class StepOutput:
+    """What a user's step returns, by key; only the loss has to be there, and may come alone.
+
+    loss: scalar. logits: the first tensor that the model gave, where that cannot be seen. grads: own parameter name ->
+    gradient as the optimizer gets it, where that cannot be seen (a compiled step): what an optimizer is really given
+    counts more. scale: the loss scale after the step. finite: whether the gradients were, and the weights updated. ema:
+    own name -> moving average of that parameter or buffer.
+    """
+
+    loss: Any
+    logits: Any = None
+    grads: Mapping[str, Any] | None = None
+    scale: Any = None
+    finite: Any = None
+    ema: Mapping[str, Any] | None = None
+
+
+def given(returned: Any, kind: type, where: str, optimizers: tuple[type, ...] = ()) -> Given:
+    """Read what the function `where` returned; kind: the class of a model; optimizers: those of optimizers.
+
+    Raises BadInput for anything else.
+    """
     if isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[0], kind):
         returned = returned[0]
     if isinstance(returned, kind):
@@ -73,16 +100,32 @@ def given(returned: Any, kind: type, where: str) -> Given:
     if not isinstance(returned.get("model"), kind):
         raise BadInput(f"{where}: 'model' is {type(returned.get('model')).__name__}: expected {model}")
     for part in PARTS[1:]:
-        if returned.get(part) is not None and not callable(returned[part]):
-            raise BadInput(f"{where}: {part!r} is {type(returned[part]).__name__}: expected a function")
-    if isinstance(returned.get("optimizer"), kind):  # MindSpore's optimizers are Cells, and can be called
-        made = type(returned["optimizer"]).__name__
-        raise BadInput(f"{where}: 'optimizer' is {made}: expected a function that makes one of a list of parameters")
-    if returned.get("step") is not None and not takes_optimizer(returned["step"]) and returned.get("optimizer"):
-        raise BadInput(
-            f"{where} returns an optimizer that its step does not take: step(model, optimizer, images, labels)"
-        )
-    return Given(**returned)
+        made = returned.get(part)
+        if part == "optimizer" and isinstance(made, optimizers):
+            continue
+        if made is not None and (not callable(made) or (part == "optimizer" and isinstance(made, kind))):
+            wanted = "a function of the parameters, or an optimizer" if part == "optimizer" else "a function"
+            raise BadInput(f"{where}: {part!r} is {type(made).__name__}: expected {wanted}")
+    step, optimizer = returned.get("step"), returned.get("optimizer")
+    if step is None:
+        return Given(**returned)
+    if takes_optimizer(step) or optimizer is None:
+        return Given(**{**returned, "optimizer": optimizer or optimizer_inside(step, optimizers)})
+    raise BadInput(
+        f"{where} returns an optimizer that its step does not take: step(model, optimizer, images, labels), or leave "
+        "'optimizer' out"
+    )
+
+
+def is_object(step: Any) -> bool:
+    """Whether a step is an object that holds its model and optimizer, and not a function that is given them."""
+    return not inspect.isroutine(step)
+
+
+def optimizer_inside(step: Any, optimizers: tuple[type, ...]) -> Any:
+    """The optimizer that a step holds as one of its attributes, or None."""
+    inside = {**vars(step), **vars(step).get("_cells", {})} if is_object(step) and hasattr(step, "__dict__") else {}
+    return next((value for value in inside.values() if isinstance(value, optimizers)), None)
 
 
 def run_users(what: str, function: Callable[[], Any]) -> Any:
@@ -117,18 +160,55 @@ def single(output: Any, kind: type, side: str) -> Any:
 
 
 def takes_optimizer(step: Any) -> bool:
-    """Whether the user's step is step(model, optimizer, images, labels) rather than step(model, images, labels)."""
-    count = len(inspect.signature(step).parameters)
-    if count not in (3, 4):
+    """Whether the user's step is step(model, optimizer, images, labels) rather than step(model, images, labels) or, of
+    an object, step(images, labels). Raises BadInput for others."""
+    count = arguments(step)
+    if count not in ((2, 3, 4) if is_object(step) else (3, 4)):
         raise BadInput(f"the step takes {count} arguments: expected (model, images, labels) or (model, optimizer, …)")
     return count == 4
 
 
-def checked(found: Any, kind: type, side: str) -> dict[str, Any]:
-    """What the user's step returned, with loss and logits. Raises BadInput."""
-    if not isinstance(found, dict) or not all(isinstance(found.get(key), kind) for key in ("loss", "logits")):
-        raise BadInput(f"the {side} step has to return a dict with the tensors 'loss' and 'logits' (and 'grads')")
-    return found
+def arguments(step: Any) -> int:
+    """How many arguments a step takes; a Cell, those of its construct."""
+    called = getattr(step, "construct", step) if is_object(step) else step
+    plain = inspect.signature(called).parameters.values()
+    several = any(one.kind is one.VAR_POSITIONAL for one in plain)  # construct(self, *args): images and labels
+    return 2 if several and is_object(step) else len(plain)
+
+
+KEYS = tuple(field.name for field in fields(StepOutput))
+
+
+def checked(found: Any, kind: type, side: str) -> StepOutput:
+    """What the user's step returned; kind: the class of tensors. Raises BadInput for anything that it may not be."""
+    if isinstance(found, kind):
+        found = {"loss": found}
+    if not isinstance(found, dict):
+        raise BadInput(
+            f"the {side} step returns {type(found).__name__}: expected the loss, or a dict with {few(KEYS, 9)}"
+        )
+    unknown = next((key for key in found if key not in KEYS), None)
+    if unknown is not None:
+        raise BadInput(f"the {side} step returns {unknown!r}; it may return {few(KEYS, 9)}")
+    for key in ("loss", "logits"):
+        if not isinstance(found.get(key), kind) and (key == "loss" or found.get(key) is not None):
+            got = type(found[key]).__name__ if key in found else "not there"
+            raise BadInput(f"the {side} step's {key!r} is {got}: expected a tensor")
+    for key in ("grads", "ema"):
+        values = found.get(key)
+        if values is not None and not (
+            isinstance(values, dict) and all(isinstance(value, kind) for value in values.values())
+        ):
+            raise BadInput(f"the {side} step's {key!r} is no dict of tensors by the model's own names")
+    return StepOutput(**found)
+
+
+def one_number(value: Any, side: str, key: str) -> float:
+    """A number that a step returns, as itself or in a tensor of one element. Raises BadInput."""
+    try:
+        return float(value.item() if hasattr(value, "item") else value)
+    except (TypeError, ValueError, RuntimeError):
+        raise BadInput(f"the {side} step's {key!r} is {type(value).__name__}: expected one number") from None
 
 
 def without_optimizer(recipe: Recipe) -> Recipe:

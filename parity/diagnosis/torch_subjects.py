@@ -271,8 +271,11 @@ class NetPass:
         names = {entry.name for entry in context.mindspore.select("forward", mode)}
         handles = [h for name in names & set(modules) for h in self._watch(name, modules[name])]
         try:
-            run = side.evaluate if mode == "eval" else side.forward
-            run(context.inputs.images[0], lambda leaf: None)
+            images, labels = context.inputs.images[0], context.inputs.labels[0]
+            if mode == "eval":
+                side.evaluate(images, lambda leaf: None)
+            else:
+                side.forward(images, labels, lambda leaf: None)
         except (*FAILURES, WorkerFailed):
             self._lost = True  # with the stride of MindSpore's layer, say, sizes do not fit: the track ends there
         finally:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -16,16 +17,17 @@ import mindspore
 import numpy as np
 from mindspore import Tensor, nn, ops
 
+from ...errors import WorkerFailed
 from ...mappings import table
 from ...training.models.mindspore_models import canonical_parameters
 from ...training.recipe.schema import Recipe
-from ...training.step.mindspore_step import TrainStep
+from ...training.step.mindspore_step import StepResult, TrainStep
 from ...training.step.mindspore_step_state import completed, load_state, optimizer_state
 from ..align.alignment import IDENTITY, Alignment
 from ..align.mindspore_user_model import PairStep, tensors
 from ..align.mindspore_user_model import held as held_of
 from ..align.model_structure import flat
-from ..align.user_model import Paired
+from ..align.user_model import Paired, is_object, one_number
 from .batches import Images
 from .kinks import BY_INPUT, KINKED, choice, function_name
 from .mindspore_randomness import BRANCHES, CompiledDraws, fixed
@@ -69,7 +71,17 @@ class MindSporeSide(Side):
         self.compiled: CompiledDraws | None = None  # while the step is compiled
         self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
         self._start = {c.name: c.parameter.asnumpy().copy() for c in self.held}
+        self._watches = True  # whether hooks may be on the net while the step runs
+        self._own_start = [(parameter, parameter.asnumpy().copy()) for parameter in self._own_state()]
         self.restart()
+
+    def _own_state(self) -> list[Any]:
+        """The parameters of the user's own optimizer and step that are none of the net's: moments, counts, sums."""
+        given = None if self.paired is None else self.paired.given
+        cells = [] if given is None else [one for one in (given.optimizer, given.step) if isinstance(one, nn.Cell)]
+        nets = {id(parameter) for _, parameter in self.net.parameters_and_names()}
+        found = {id(p): p for cell in cells for _, p in cell.parameters_and_names() if id(p) not in nets}
+        return list(found.values())
 
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule, or those of the checkpoint to go on from."""
@@ -77,6 +89,10 @@ class MindSporeSide(Side):
             held.parameter.copy_(
                 Tensor(self._start[held.name])
             )  # what is compiled never sees what set_data puts in place
+        for parameter, array in self._own_start:
+            parameter.copy_(Tensor(array))
+        for own, of in () if self.paired is None else self.paired.given.copies:
+            own.copy_(of.value())
         vars(self).pop("train_step", None)  # with the optimizer's state, before there is another
         paired, mode = self.paired, "pynative" if self.compiled is None else "graph"
         self.train_step = (
@@ -123,30 +139,103 @@ class MindSporeSide(Side):
         self.net.set_train(True)
         inputs, y = tensors(images), self._labels(labels)
         x = inputs if len(inputs) > 1 else inputs[0]
-        with (
-            self.compiled.taking(self.train_step) if self.compiled else self._fixed(self.next_draws()),
-            leaf_outputs(self.net, seen, self.alignment) if seen else nullcontext(),
-            self._functions(seen) if seen and self.compiled is None else nullcontext(),
-        ):
-            result = self.train_step(x, y)
+        draws = self.next_draws()
+        result, taken = self._watched(x, y, seen, draws) if self._watches else self._unwatched(x, y, draws)
         self.train_step.end_epoch()
-        order = [held.name for held in self.held if held.parameter.requires_grad and held.name in result.grads]
-        grads = self._as_torch({name: result.grads[name] for name in order})
+        updated = bool(taken) or not self._watches or not self._shows_its_optimizer()
+        given = taken or result.grads if updated else {}
+        if self.alignment.scope.own_step and not taken and self.paired is not None and self.paired.given.step is None:
+            given = {}  # compiled: what reaches the optimizer behind the clipping cannot be seen
+        order = [held.name for held in self.held if held.parameter.requires_grad and held.name in given]
+        grads = self._as_torch({name: given[name] for name in order})
         finite = None if result.finite is None else bool(result.finite)
         image_grad = None if result.image_grad is None else result.image_grad.asnumpy()
-        return StepArrays(result.loss.asnumpy(), result.logits.asnumpy(), grads, image_grad, finite)
+        logits = None if result.logits is None else result.logits.asnumpy()
+        return StepArrays(result.loss.asnumpy(), logits, grads, image_grad, finite, updated)
+
+    def _watched(self, x: Any, y: Tensor, seen: Seen | None, draws: Draws) -> tuple[StepResult, dict[str, Tensor]]:
+        """The step, with what its layers gave told to `seen`, and the gradients that its optimizer was given.
+
+        A step of the user's that compiles the net, with mindspore.jit, compiles the hooks on its Cells, too, and so
+        fails (MindSpore 2.10); it then runs again from where it began, unwatched, and from now on.
+        """
+        state = [(p, p.value().copy()) for p in self._state()] if self._steps_alone() else []
+        try:
+            with (
+                self.compiled.taking(self.train_step) if self.compiled else self._fixed(draws),
+                leaf_outputs(self.net, self._once(seen), self.alignment) if seen else nullcontext(),
+                self._functions(self._once(seen)) if seen and self.compiled is None else nullcontext(),
+                given_to(self.train_step) if self.alignment.scope.own_step else nullcontext() as taken,
+            ):
+                return self.train_step(x, y), taken or {}
+        except WorkerFailed:
+            if not self._steps_alone():
+                raise
+        for parameter, value in state:
+            parameter.copy_(value)
+        self.draws.pop()
+        found = self._unwatched(x, y, draws)
+        self._watches = False
+        return found
+
+    def _unwatched(self, x: Any, y: Tensor, draws: Draws) -> tuple[StepResult, dict[str, Tensor]]:
+        """The user's own step, with no hook on any Cell."""
+        step = self.train_step
+        assert isinstance(step, PairStep)
+        step.watches = False
+        with self._fixed(draws):
+            return step(x, y), {}
+
+    def _state(self) -> list[Any]:
+        """Every parameter that a step may move."""
+        optimizer = self.train_step.optimizer
+        cells = [self.net, *([optimizer] if isinstance(optimizer, nn.Cell) else [])]
+        held = {id(p): p for cell in cells for _, p in cell.parameters_and_names()}
+        return list(({id(p): p for p in self._own_state()} | held).values())
 
     def loss_scaling(self) -> Arrays:
         """The loss scale and the count of good steps in force; empty without a loss scale."""
         scaler = self.train_step.scaler
+        if self._steps_alone():
+            found = self.train_step.found if isinstance(self.train_step, PairStep) else None
+            scale = None if found is None else found.scale
+            return {} if scale is None else {"scale": np.array([one_number(scale, "MindSpore", "scale")])}
         if scaler is None:
             return {}
+        if self.alignment.scope.own_step:  # a user's step does not say how many were good
+            return {"scale": scaler.scale.asnumpy().reshape(1).astype(np.float64)}
         count = scaler.growth_tracker.asnumpy().astype(np.int64)
         return {"scale": scaler.scale.asnumpy().reshape(1), "good steps": count.reshape(1)}
 
     def ema(self) -> Arrays:
         """The moving average of parameters and buffers; empty without one."""
-        return self._as_torch(self.train_step.ema())
+        step = self.train_step
+        own = isinstance(step, PairStep) and step.taken.step is not None
+        return self._as_torch(step.own_average() if isinstance(step, PairStep) and own else step.ema())
+
+    def _once(self, seen: Seen) -> Seen:
+        """`seen`, but for what a step runs again on the same images, which compiled code does once."""
+        step = self.train_step
+        if not isinstance(step, PairStep) or step.taken.step is None:
+            return seen
+        calls: dict[str, int] = {}
+
+        def keep(leaf: LeafOutput) -> None:
+            if not step.again:
+                number = calls.get(leaf.name, 0)
+                calls[leaf.name] = number + 1
+                seen(replace(leaf, call=number))
+
+        return keep
+
+    def _shows_its_optimizer(self) -> bool:
+        """Whether the user's step is an object whose optimizer is known, so that a call without an update is seen."""
+        given = None if self.paired is None else self.paired.given
+        return given is not None and given.step is not None and is_object(given.step) and given.optimizer is not None
+
+    def _steps_alone(self) -> bool:
+        """Whether the step is the user's own."""
+        return self.paired is not None and self.paired.given.step is not None
 
     def average(self, values: Arrays, update: int) -> None:
         """Take one update of the moving average alone, with these parameters."""
@@ -177,10 +266,7 @@ class MindSporeSide(Side):
         return self._as_torch({name: grad for name, grad in found.items() if name in grads})
 
     def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
-        """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty for a step of the
-        user's own."""
-        if self.paired is not None and self.paired.given.step is not None:
-            return {}
+        """The unscaled gradients of a step whose micro-batches' losses have these gradients."""
         found = accumulated(self.train_step, parts)
         return self._as_torch({name: grad for name, grad in found.items() if name in parts[0]})
 
@@ -333,6 +419,26 @@ def _replaced(step: TrainStep, **values: Any) -> Iterator[None]:
     finally:
         for name, value in kept.items():
             setattr(step, name, value)
+
+
+@contextmanager
+def given_to(step: TrainStep) -> Iterator[dict[str, Tensor]]:
+    """Within this block, the gradients that the step's optimizer is given, by torch's names; the last time that it is.
+
+    PyNative only, and for optimizers that are Cells, as MindSpore's are."""
+    found: dict[str, Tensor] = {}
+
+    def look(_: nn.Cell, inputs: tuple[Any, ...]) -> None:
+        found.clear()
+        grads = inputs[0] if isinstance(inputs[0], (tuple, list)) else inputs
+        found.update(zip(step.names, grads, strict=False))  # behind its own stand those it leaves alone
+
+    handle = step.optimizer.register_forward_pre_hook(look) if isinstance(step.optimizer, nn.Cell) else None
+    try:
+        yield found
+    finally:
+        if handle is not None:
+            handle.remove()
 
 
 def given_to_optimizer(step: TrainStep, grads: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -39,7 +39,11 @@ from ...workers.worker import (  # noqa: E402
 from .. import compared_draws, run_folder  # noqa: E402
 from ..align import mindspore_user_model  # noqa: E402
 from ..align.alignment import read_alignment  # noqa: E402
-from ..align.mindspore_user_model import begin, classes_of  # noqa: E402
+from ..align.mindspore_user_model import (  # noqa: E402
+    PairStep,
+    begin,
+    classes_of,
+)
 from ..align.user_model import Paired  # noqa: E402
 from ..graph_mode import FAILED, GRAPH, UNFIXED  # noqa: E402
 from ..job import ParityJob, batch_file, recipe_of  # noqa: E402
@@ -148,7 +152,8 @@ def main(options: ParityJob) -> None:
     takes_steps = options.narrowing.takes_steps
     if takes_steps or writer.wants("forward"):
         record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
-    writer.about = {**writer.about, **compared_draws.about(side.draws)}
+    twice = isinstance(side.train_step, PairStep) and side.train_step.runs_twice
+    writer.about = {**writer.about, **compared_draws.about(side.draws), run_folder.RUNS_TWICE: twice}
     progress("MindSpore: loss and optimizer on given values")
     record_probes(side, inputs, writer)
     record_parts(side, writer)

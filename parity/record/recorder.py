@@ -75,13 +75,14 @@ Seen = Callable[[LeafOutput], None]
 class StepArrays:
     """What one step computed: the loss (scalar), the logits (N, K), gradients by state_dict name, the images' gradient
     (N, C, H, W; None where the model's input has none), and whether the gradients were all finite (None: no loss scale,
-    so nobody looks)."""
+    so nobody looks). logits: None of a user's step that shows none; updated: whether its optimizer was called."""
 
     loss: np.ndarray
-    logits: np.ndarray
+    logits: np.ndarray | None
     grads: Arrays
     image_grad: np.ndarray | None
     finite: bool | None = None
+    updated: bool = True
 
 
 STARTS = "mindspore-starts"  # in a run's
@@ -214,8 +215,7 @@ class Side(Protocol):
         """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
 
     def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
-        """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty where a step of the
-        user's own does not say."""
+        """The unscaled gradients of a step whose micro-batches' losses have these gradients."""
 
     def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """A batch as the framework holds it: every input, and the labels."""
@@ -311,12 +311,13 @@ def record_steps(
         # what a later step computes is what the updates before it led to
         stage: RecordedStage = "loss" if i == 1 else "update"
         part = Part.of_step(i, "" if i == 1 else "loss")
-        writer.add(stage, part, "logits", result.logits)
+        if result.logits is not None:
+            writer.add(stage, part, "logits", result.logits)
         writer.add(stage, part, "loss", result.loss)
         _loss_scaling(side, writer, i, result)
         last = i == len(inputs.images)
         # gradients that overflowed can be compared with nothing: those of the first step that was not skipped
-        updated = result.finite is not False
+        updated = result.finite is not False and result.updated
         first = not taken and (updated or last)
         taken = taken or updated
         if first and (gradients or updates):
@@ -349,7 +350,7 @@ def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     for i in range(GIVEN_STEPS):
         side.apply(GivenGradients(shapes, i))
     _update(side, writer, GIVEN_GRADIENTS, start, given=True)
-    if not side.ema():
+    if inputs.scope.own_step or not side.ema():
         return
     # a moving average of weights that hardly move says little: here they jump
     side.restart()
@@ -399,7 +400,7 @@ def _update(side: Side, writer: TraceWriter, part: str, start: Arrays, given: bo
         for name, array in arrays.items():
             if not given or side.alike(name):
                 writer.add("update", f"{part} {key}", name, array)
-    for name, array in side.ema().items():
+    for name, array in side.ema().items() if not (given and side.alignment.scope.own_step) else ():
         if not given or side.alike(name):
             writer.add("update", f"{part} ema", name, array)
     writer.flush("update", part)
@@ -415,8 +416,8 @@ OVERFLOWS = (0.0, 0.0, np.inf, 0.0, 0.0, np.nan, 0.0, -np.inf, np.inf, 0.0)
 def record_parts(side: Side, writer: TraceWriter) -> None:
     """Record those parts that the recipe has and the writer wants, from the starting weights; the weights move."""
     recipe = side.recipe
-    if not any(side.alike(name) for name in side.parameters()):
-        return  # there is no gradient that could be given to both
+    if side.alignment.scope.own_step or not any(side.alike(name) for name in side.parameters()):
+        return  # a step that only the user knows, or no gradient that could be given to both
     if writer.wants("gradients") and (recipe.accumulate > 1 or side.loss_scaling()):
         side.restart()
         _accumulation(side, writer, recipe.accumulate)

@@ -23,8 +23,8 @@ from ...migrate.checkpoint.training_state import AVERAGE, OPTIMIZER, SCALER
 from ...training.recipe.schema import DynamicLossScale, Recipe
 from ...training.step.torch_step import TrainStep
 from ..align.alignment import IDENTITY, Alignment
-from ..align.torch_user_model import chunks, forward, make_step
-from ..align.user_model import Paired
+from ..align.torch_user_model import PairStep, chunks, forward, make_step
+from ..align.user_model import Paired, StepOutput, is_object, one_number
 from ..job import ParityJob
 from . import resume
 from .batches import Images
@@ -223,9 +223,12 @@ class TorchSide(Side):
         with torch.no_grad(), self._fixed(Draws(0)), self._leaves(seen):
             self.model(*self.inputs(images))
 
-    def forward(self, images: Images, seen: Seen) -> None:
+    def forward(self, images: Images, labels: np.ndarray, seen: Seen) -> None:
         """A forward pass in training mode, micro-batch by micro-batch as the step takes it; the running statistics
-        move."""
+        move. Of a step of the user's own, which alone knows how it goes, all of it is taken."""
+        if self._steps_alone():
+            self.step(images, labels, seen)
+            return
         self.model.train()
         with torch.no_grad(), self._fixed(self.next_draws()), self._leaves(seen):
             for part in chunks(self.inputs(images), self.recipe.accumulate):
@@ -241,25 +244,49 @@ class TorchSide(Side):
                 watching.enter_context(self._leaves(seen))
             if self.sides:
                 watching.enter_context(taking(self.sides.pop(0), self.model))
+            taken = watching.enter_context(given_to(self.train_step)) if self.alignment.scope.own_step else {}
             result = self.train_step(x, y, image_gradient=self.alignment.scope.image_gradient)
-        grads = self._crossing({name: _numpy(grad) for name, grad in result.grads.items()})
+        updated = bool(taken) or not self._shows_its_optimizer()
+        given = taken or result.grads if updated else {}
+        grads = self._crossing({name: _numpy(grad) for name, grad in given.items()})
         self.train_step.end_epoch()
         self.taken.append(result.finite is not False)
         image_grad = None if result.image_grad is None else _numpy(result.image_grad)
-        return StepArrays(_numpy(result.loss), _numpy(result.logits), grads, image_grad, result.finite)
+        logits = None if result.logits is None else _numpy(result.logits)
+        return StepArrays(_numpy(result.loss), logits, grads, image_grad, result.finite, updated)
 
     def loss_scaling(self) -> Arrays:
         """The loss scale and the count of good steps in force; empty without a loss scale."""
-        scaler = self.train_step.scaler
+        found, scaler = self._own_output(), self.train_step.scaler
+        if self._steps_alone():
+            scale = None if found is None else found.scale
+            return {} if scale is None else {"scale": np.array([one_number(scale, "torch", "scale")])}
         if scaler is None:
             return {}
         scale = _numpy(torch.tensor([scaler.scale], dtype=self.dtype))
+        if self.alignment.scope.own_step:  # a user's step does not say how many were good
+            return {"scale": scale.astype(np.float64)}
         return {"scale": scale, "good steps": np.array([scaler.growth_tracker], np.int64)}
+
+    def _shows_its_optimizer(self) -> bool:
+        """Whether the user's step is an object whose optimizer is known, so that a call without an update is seen."""
+        given = None if self.paired is None else self.paired.given
+        return given is not None and given.step is not None and is_object(given.step) and given.optimizer is not None
+
+    def _steps_alone(self) -> bool:
+        """Whether the step is the user's own."""
+        return self.paired is not None and self.paired.given.step is not None
+
+    def _own_output(self) -> StepOutput | None:
+        """What the user's own step returned last."""
+        return self.train_step.found if isinstance(self.train_step, PairStep) else None
 
     def ema(self) -> Arrays:
         """The moving average of parameters and buffers that cross; empty without one."""
         dropped = dropped_state(self.model)
-        return self._crossing({name: _numpy(t) for name, t in self.train_step.ema().items() if name not in dropped})
+        found = self._own_output()
+        held = self.train_step.ema() if not self._steps_alone() else (found.ema or {}) if found is not None else {}
+        return self._crossing({name: _numpy(t.detach()) for name, t in held.items() if name not in dropped})
 
     def average(self, values: Arrays, update: int) -> None:
         """Take one update of the moving average alone, with these parameters."""
@@ -292,10 +319,7 @@ class TorchSide(Side):
         return {n: _numpy(grad) for n, grad in given_to_optimizer(self.train_step, given).items()}
 
     def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
-        """The unscaled gradients of a step whose micro-batches' losses have these gradients; empty for a step of the
-        user's own."""
-        if self.paired is not None and self.paired.given.step is not None:
-            return {}
+        """The unscaled gradients of a step whose micro-batches' losses have these gradients."""
         return {n: _numpy(grad) for n, grad in accumulated(self.train_step, parts).items()}
 
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -337,6 +361,22 @@ class TorchSide(Side):
     def _labels(self, labels: np.ndarray) -> torch.Tensor:
         tensor = torch.from_numpy(labels)
         return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+
+
+@contextmanager
+def given_to(step: TrainStep) -> Iterator[dict[str, torch.Tensor]]:
+    """Within this block, the gradients that the step's optimizer is given, by name; the last time that it is."""
+    found: dict[str, torch.Tensor] = {}
+
+    def look(*_: Any) -> None:
+        found.clear()
+        found.update({n: p.grad.detach().clone() for n, p in step.parameters.items() if p.grad is not None})
+
+    handle = step.optimizer.register_step_pre_hook(look)
+    try:
+        yield found
+    finally:
+        handle.remove()
 
 
 def jiggled(array: np.ndarray, seed: int) -> np.ndarray:

@@ -270,7 +270,7 @@ def record_alone(options: ParityJob, side: TorchSide, inputs: Inputs, writer: Tr
     progress(f"{label}: evaluation and training forward passes")
     record_evaluation(side, inputs, writer)
     if writer.wants("forward"):
-        side.forward(inputs.images[0], lambda leaf: add_output(writer, "train", leaf))
+        side.forward(inputs.images[0], inputs.labels[0], lambda leaf: add_output(writer, "train", leaf))
     writer.about = {**writer.about, **compared_draws.about(side.draws)}
     if side.variant:
         return

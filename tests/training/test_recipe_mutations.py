@@ -176,7 +176,7 @@ def test_what_is_wrong_in_a_recipe_is_one_line_with_its_place(tmp_path: Path) ->
     every = [change for tree in parts() for change in changes(tree)]
     drawn = random.Random(0).sample(every, 2500)
     fit = sum(check(tmp_path / "page.yaml", change[1], written(*change)) for change in drawn)
-    assert 100 < fit < 1000
+    assert 50 < fit < 1000
 
 
 @pytest.mark.full

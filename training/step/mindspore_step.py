@@ -396,14 +396,14 @@ def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
 class StepResult:
     """What one step computed.
 
-    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled,
-    before clipping.
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K), or None of a user's step that shows none. grads:
+    state_dict name -> gradient, unscaled, before clipping.
     image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
     finite: whether all gradients were finite (bool scalar), or None where nobody looks.
     """
 
     loss: Tensor
-    logits: Tensor
+    logits: Tensor | None
     grads: dict[str, Tensor]
     image_grad: Tensor | None
     finite: Tensor | None = None

@@ -72,14 +72,14 @@ class MovingAverage:
 class StepResult:
     """What one step computed.
 
-    loss: scalar mean over the micro-batches, unscaled. logits: (N, K). grads: state_dict name -> gradient, unscaled,
-    before clipping; a parameter that the loss does not reach has none.
+    loss: scalar mean over the micro-batches, unscaled. logits: (N, K), or None of a user's step that shows none. grads:
+    state_dict name -> gradient, unscaled, before clipping; a parameter that the loss does not reach has none.
     image_grad: gradient of the loss by the images, (N, C, H, W), or None when it was not asked for.
     finite: whether all gradients were finite, or None without a loss scale: nobody looks.
     """
 
     loss: torch.Tensor
-    logits: torch.Tensor
+    logits: torch.Tensor | None
     grads: dict[str, torch.Tensor]
     image_grad: torch.Tensor | None
     finite: bool | None = None

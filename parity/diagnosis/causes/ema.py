@@ -8,9 +8,11 @@ from functools import partial
 
 import numpy as np
 
+from ....printable import few
 from ....training.recipe.schema import Ema, decay
 from ...record.randomness import GIVEN_STEPS, given_weights
 from ...result import Cause
+from ...trace import Key
 from ...verdict import EPS32, Measure
 from ..context import Context, recorded
 from ..hypotheses import FLOOR, Hypothesis, Outcome, Prediction, cause, caused, judge_prediction
@@ -18,6 +20,7 @@ from ..search import first, golden_section
 from .gradient_scaling import first_step
 
 GIVEN = "given weights ema"
+NEAR = 1e-3  # share of a step's change that rounding of the stored average may be
 Decay = Callable[[int], float]
 
 
@@ -31,6 +34,51 @@ def explain(context: Context) -> list[Cause]:
     if causes or not context.failed("update", f"step{step} ema"):
         return causes
     return _buffers(rule, context, step) or _order(context, step)
+
+
+def between_steps(context: Context) -> list[Cause]:
+    """What the moving average of a user's own step does otherwise than the other side's: what it holds, when it is
+    taken, and its decay, as far as the first of them tells."""
+    paired, step = context.paired, first_step(context.mindspore)
+    part = f"step{step} ema"
+    if paired is None or not paired.alignment.scope.own_step or not context.failed("update", part):
+        return []
+    entries = context.mindspore.entries
+    wrong = [f.name for f in context.failed("update", part)]
+    lacking = [name for name in wrong if ("update", part, name, 0) not in entries]
+    if lacking and len(lacking) == len(wrong):
+        text = f"the moving average does not hold {few(lacking, 2)}; torch's does"
+        return [cause("update", "the moving average", "ema-buffers", text, "", 0.0)]
+    names = [e.name for e in context.mindspore.select("update", part) if context.comparable(e.key)]
+    names = [
+        n for n in names if all(key in entries for key in (("init", "values", n, 0), ("update", f"step{step}", n, 0)))
+    ]
+    shares = [_share(context, values, step, names) for values in (context.mindspore_values, context.torch_values)]
+    if step != 1 or None in shares:
+        return []
+    mindspore, torch = (round(1.0 - float(share), 4) for share in shares if share is not None)
+    if mindspore == torch:
+        return []
+    evidence = f"of the first update, {shares[0]:.4g} reaches MindSpore's average and {shares[1]:.4g} torch's"
+    if mindspore == 1.0:
+        text = "the moving average is taken before the update, of the weights as they were"
+        return [cause("update", "the moving average", "ema-order", text, evidence, 0.0)]
+    text = f"the moving average keeps {mindspore:g} of itself, torch's {torch:g}"
+    return [cause("update", "the moving average", "ema-argument", text, evidence, 0.0)]
+
+
+def _share(context: Context, values: Callable[[Key], np.ndarray], step: int, names: Sequence[str]) -> float | None:
+    """How much of a step's change reaches the average that began as the starting weights; None where no one number
+    says it."""
+    changes = [values(("update", f"step{step}", name, 0)).astype(np.float64) for name in names]
+    starts = [context.mindspore_values(("init", "values", name, 0)).astype(np.float64) for name in names]
+    averages = [values(("update", f"step{step} ema", name, 0)).astype(np.float64) for name in names]
+    if not names or any(len({a.size, b.size, c.size}) > 1 for a, b, c in zip(changes, starts, averages, strict=True)):
+        return None
+    change = np.concatenate(changes)
+    moved = np.concatenate([average - start for average, start in zip(averages, starts, strict=True)])
+    share = float(change @ moved / (change @ change)) if change.any() else 0.0
+    return share if np.linalg.norm(moved - share * change) < NEAR * np.linalg.norm(change) else None
 
 
 def _rule(rule: Ema, context: Context) -> list[Cause]:

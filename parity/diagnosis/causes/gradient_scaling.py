@@ -135,6 +135,65 @@ def first_update(context: Context, rates: Mapping[str, Rates], kind: str, switch
     return [cause("update", where, None, text, f"step {step}, {wrong[0]}: {how}", None, before.worst)]
 
 
+SAME = 1e-3  # share of the gradients that one factor may leave, where two steps compute in float32 and float64
+TIDY = 1e-4  # how near a norm is to a number that people write
+
+
+def between_steps(context: Context) -> list[Cause]:
+    """What two steps, of which one is the user's own, do otherwise to the gradients that their optimizers are given:
+    one factor between all of them says it."""
+    paired, part = context.paired, "parameters"
+    if paired is None or not paired.alignment.scope.own_step or not context.failed("gradients", part):
+        return []
+    keys = [entry.key for entry in context.mindspore.select("gradients", part) if context.comparable(entry.key)]
+    if not keys:
+        return []
+    x = np.concatenate([context.torch_values(key) for key in keys])
+    y = np.concatenate([context.mindspore_values(key) for key in keys]).astype(np.float64)
+    factor = float(x @ y / (x @ x)) if x.any() else 0.0
+    if factor <= 0.0 or np.linalg.norm(y - factor * x) > SAME * np.linalg.norm(y):
+        return []
+    norms = [
+        float(np.sqrt(sum(trace.entries[key].norm ** 2 for key in keys)))
+        for trace in (context.family(keys[0])[0], context.mindspore)
+    ]
+    fault, text = _said_by(factor, *norms)
+    evidence = (
+        f"all gradients that MindSpore's optimizer is given are {factor:.6g} times torch's; their norm is "
+        f"{norms[1]:.5g}, torch's {norms[0]:.5g}"
+    )
+    return [cause("gradients", "every parameter", fault, text, evidence, 0.0)]
+
+
+def _said_by(factor: float, torch_norm: float, mindspore_norm: float) -> tuple[str | None, str]:
+    """The fault behind a factor between all gradients, and its text."""
+    clips = [_tidy(torch_norm), _tidy(mindspore_norm)]
+    if all(clips):
+        return "clip-argument", f"the gradients are clipped to a norm of {clips[1]:g}, in torch to one of {clips[0]:g}"
+    if clips[0] and factor > 1.0:
+        return "clip-missing", f"torch's step clips the gradients to a norm of {clips[0]:g}, and MindSpore's does not"
+    if clips[1] and factor < 1.0:
+        return "clip-always", f"the gradients are clipped to a norm of {clips[1]:g}, and torch's are not"
+    times, parts = round(factor), round(1.0 / factor)
+    if times > 1 and abs(factor / times - 1.0) < SAME:
+        text = (
+            f"the optimizer is given {times} times torch's gradients: {times} are added and not divided by their number"
+        )
+        return "accumulate-sum", f"{text}, or a loss scale of {times} is not taken out"
+    if parts > 1 and abs(factor * parts - 1.0) < SAME:
+        return (
+            "gradient-factor",
+            f"the optimizer is given torch's gradients divided by {parts}, once more than in torch",
+        )
+    return None, f"the optimizer is given {factor:.6g} times torch's gradients"
+
+
+def _tidy(norm: float) -> float | None:
+    """The number of at most two digits that a norm is, which clipping to it leaves."""
+    written = float(f"{norm:.2g}")
+    return written if norm > 0.0 and abs(norm / written - 1.0) < TIDY else None
+
+
 def _clip(recipe: Recipe, norm: float, scale: float) -> float:
     return min(1.0, recipe.clip.max_norm / (scale * norm + CLIP_EPS)) if recipe.clip else 1.0
 

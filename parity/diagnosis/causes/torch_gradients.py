@@ -18,6 +18,7 @@ import torch
 from torch import nn
 
 from ....training.step import torch_step
+from ...align.torch_user_model import replay_loss
 from ...noise import UsualNoise
 from ...record.torch_kinks import KinkSides, taking
 from ...result import Cause, Finding
@@ -26,7 +27,7 @@ from ...verdict import Measure, Verdict
 from ..context import Context, key_of, recorded
 from ..differences import pattern
 from ..hypotheses import Outcome, Prediction, cause, judge_prediction, or_none
-from .gradient_scaling import first_step, overflowing_steps, scale_at
+from .gradient_scaling import between_steps, first_step, overflowing_steps, scale_at
 from .torch_loss import Loss, explained, value_and_gradient
 
 ROUND = 2e-3  # how near a coefficient has to be to a number with a meaning
@@ -101,6 +102,10 @@ def explain(context: Context) -> list[Cause]:
     if not wrong:
         return []
     causes = _absent(context, [f for f in wrong if f.part == "parameters"])
+    if context.paired is not None and context.paired.alignment.scope.own_step:  # gradients as optimizers get them
+        own = between_steps(context) or _clipped_apart(context)
+        if own or context.recipe.clip is not None:
+            return causes + own
     found_loss = explained(context)
     if any(each.fault is None for each in found_loss.causes):
         return causes  # gradients of a loss that nobody knows
@@ -117,6 +122,54 @@ def explain(context: Context) -> list[Cause]:
             causes += _one_by_one(context, wrong, whole, mix)
         causes += _of_the_images(context, wrong) if not causes else []
     return causes
+
+
+PARTS = (2, 3, 4, 8)  # micro-batches that a step may cut its images into
+ALIGNED = 1e-6  # what the angle between two gradients, as 1 - cos, may be where they are the same but for their size
+
+
+def _clipped_apart(context: Context) -> list[Cause]:
+    """Gradients of micro-batches, or of the calls before an update, that are each clipped before they are added: their
+    sum has the direction of the sum of unit vectors, whatever the norm was."""
+    step, paired = first_step(context.mindspore), context.paired
+    keys = [entry.key for entry in context.mindspore.select("gradients", "parameters") if context.comparable(entry.key)]
+    if paired is None or not keys or step < 1:
+        return []
+    mindspore = np.concatenate([context.mindspore_values(key).astype(np.float64) for key in keys])
+    inputs, loss = context.inputs, replay_loss(context.recipe, paired.given)
+    calls = [(inputs.images[i], inputs.labels[i]) for i in range(step)]
+    last = [torch.from_numpy(each) for each in calls[-1]] if isinstance(calls[-1][0], np.ndarray) else None
+    tried = [("call", calls)] if step > 1 else []
+    if last is not None:
+        cut = [(n, zip(*(each.chunk(n) for each in last), strict=True)) for n in PARTS if len(last[0]) >= n]
+        tried += [("micro-batch", [(x.numpy(), y.numpy()) for x, y in parts]) for _, parts in cut]
+    for what, batches in tried:
+        units = np.zeros_like(mindspore)
+        for images, labels in batches:
+            model = copy.deepcopy(context.model).double().train()
+            own = {n: p for n, p in model.named_parameters() if p.requires_grad}
+            arrays = images if isinstance(images, tuple) else (images,)
+            outputs = model(
+                *(torch.from_numpy(x).double() if x.dtype.kind == "f" else torch.from_numpy(x) for x in arrays)
+            )
+            found = torch.autograd.grad(
+                loss(outputs, torch.from_numpy(labels)).sum(), list(own.values()), allow_unused=True
+            )
+            grads = {n: g.numpy() for n, g in zip(own, found, strict=True) if g is not None}
+            if any(key[2] not in grads for key in keys):
+                return []
+            one = np.concatenate(
+                [recorded(grads[key[2]], context.mindspore_values(key).size).reshape(-1) for key in keys]
+            )
+            units += one / np.linalg.norm(one)
+        norm, length = float(np.linalg.norm(units)), float(np.linalg.norm(mindspore))
+        if norm and length and 1.0 - float(units @ mindspore) / (norm * length) < ALIGNED:
+            each = length / norm
+            text = f"each {what}'s gradients are clipped before they are added, to a norm of {each:.3g}"
+            evidence = f"they have the direction of {len(batches)} gradients of one length each, computed in torch"
+            fix = "add the gradients, divide by their number, and clip once"
+            return [cause("gradients", "every parameter", "clip-on-accumulated-sum", text, evidence, 0.0, fix=fix)]
+    return []
 
 
 def _of_the_images(context: Context, wrong: Sequence[Finding]) -> list[Cause]:

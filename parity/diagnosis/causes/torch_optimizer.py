@@ -36,6 +36,8 @@ UpdateTrial = Trial[UpdateRule]
 def explain(context: Context) -> list[Cause]:
     """The causes of what failed in stage update, buffers excepted (their modules explain those)."""
     given = context.paired.given if context.paired is not None else None
+    if context.paired is not None and context.paired.alignment.scope.own_step:
+        return ema.between_steps(context)
     if given is not None and (given.optimizer is not None or given.step is not None):
         return []  # the recipe does not describe the user's own optimizer
     if not context.failed("update"):

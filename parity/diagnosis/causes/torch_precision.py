@@ -147,7 +147,7 @@ def _outputs(context: Context, recipe: Recipe, dtype: torch.dtype) -> dict[Key, 
         # an in-place module after it would overwrite the values
         found["forward", PART, leaf.name, leaf.call] = leaf.output.reshape(-1).copy()
 
-    TorchSide(recipe, context.model, dtype).forward(context.inputs.images[0], seen)
+    TorchSide(recipe, context.model, dtype).forward(context.inputs.images[0], context.inputs.labels[0], seen)
     return found
 
 

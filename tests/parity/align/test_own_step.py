@@ -1,0 +1,148 @@
+"""Steps of one's own: every form of docs/your_own_pair.md agrees, and the mistakes that it lists are named."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from msmigrate.errors import BadInput
+from msmigrate.parity.align.user_model import checked, given, optimizer_inside, takes_optimizer
+from msmigrate.parity.job import Pair, ParityJob
+from msmigrate.parity.result import Report
+from msmigrate.parity.run import parity_step
+from msmigrate.parity.verdict import Verdict
+from msmigrate.training.recipe import reader as recipes
+
+ROOT = Path(__file__).parents[3]
+PAGE = (ROOT / "docs" / "your_own_pair.md").read_text(encoding="utf-8")
+EXAMPLE = ROOT / "examples" / "own_step"
+# what the recipe says besides -> on which a torch model and a MindSpore step, or the reverse, have to agree
+CLIPPED = {"clip": {"max_norm": 0.05}, "accumulate": 2, "loss_scale": 128.0}
+AVERAGED = {"ema": {"decay": 0.9}}
+FORMS = [
+    ("model", "model", 2, {}),
+    ("with_loss", "with_loss", 2, {}),
+    ("model", "with_cell", 2, {}),
+    ("with_step", "with_step", 2, {}),
+    ("model", "with_step", 2, CLIPPED),
+    ("with_step", "model", 2, CLIPPED),
+    ("model", "wrapper", 3, AVERAGED),
+    ("with_optimizer", "with_optimizer", 3, {}),
+    ("trainer(calls=2, clip=0.05)", "wrapper(calls=2, clip=0.05, sens=64.0)", 4, {}),
+    ("with_step", "with_step(compiled=True)", 2, {}),
+    ("trainer", "with_cell", 2, {}),
+]
+NAMED = [
+    ("trainer(calls=2, clip=0.05)", "calls=2, clip=0.05, fault='clipped apart'", "clipped before they are added"),
+    ("trainer(clip=0.05)", "clip=0.1", "clipped to a norm of 0.1, in torch to one of 0.05"),
+    ("trainer(clip=0.05)", "clip=0.05, fault='not clipped'", "torch's step clips the gradients to a norm of 0.05"),
+    ("trainer(calls=2)", "calls=2, fault='not divided'", "2 times torch's gradients: 2 are added and not divided"),
+    ("trainer", "sens=64.0, fault='scale left'", "a loss scale of 64 is not taken out"),
+    ("trainer", "fault='average without buffers'", "the moving average does not hold bn.running_mean"),
+    ("trainer", "fault='averaged before'", "taken before the update"),
+    ("trainer", "decay=0.99", "keeps 0.99 of itself, torch's 0.9"),
+]
+QUICK = ("calls=2, clip=0.05, fault='clipped apart'", "fault='average without buffers'")
+
+
+def report(folder: Path, torch: str, mindspore: str, steps: int, more: dict) -> Report:
+    pair = Pair(f"{EXAMPLE}/torch_step.py:{torch}", f"{EXAMPLE}/mindspore_step.py:{mindspore}")
+    recipe = recipes.load(EXAMPLE / "recipe.yaml")
+    recipe = type(recipe).model_validate({**recipe.model_dump(), **more})
+    job = ParityJob(recipe, folder / "traces", pair=pair, steps=steps, init_seeds=1, no_replay=True)
+    return parity_step(EXAMPLE / "recipe.yaml", job)
+
+
+def marked(cases: list[tuple]) -> list:
+    """The cases, the slower ones in the slow suite."""
+    chosen = ("with_cell", "wrapper(calls=2, clip=0.05, sens=64.0)", *QUICK)
+    quick = [case[1] in chosen or case[3:] == (CLIPPED,) for case in cases]
+    return [
+        pytest.param(*case, marks=() if is_quick else pytest.mark.full)
+        for case, is_quick in zip(cases, quick, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("torch", "mindspore", "steps", "more"), marked(FORMS))
+def test_correct_steps_of_every_form_agree(torch: str, mindspore: str, steps: int, more: dict, tmp_path: Path) -> None:
+    found = report(tmp_path, torch, mindspore, steps, more)
+    assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is not Verdict.PASS]
+    notes = " | ".join(found.notes)
+    assert ("which only MindSpore's step shows" in notes) == (mindspore == "model" and more == CLIPPED), notes
+    assert ("runs the net twice" in notes) == mindspore.startswith("wrapper"), notes
+    gradients = {f.name for f in found.findings if f.stage == "gradients" and f.part == "parameters"}
+    assert len(gradients) == 5
+    assert ("not judged: the outputs of layers in the step" in notes) == ("compiled" in mindspore), notes
+
+
+@pytest.mark.parametrize(("torch", "mindspore", "text"), marked(NAMED))
+def test_mistakes_of_wrappers_are_named(torch: str, mindspore: str, text: str, tmp_path: Path) -> None:
+    found = report(tmp_path, torch, f"wrapper({mindspore})", 4 if "calls" in torch else 2, {})
+    assert not found.parity
+    assert found.causes and text in found.causes[0].text, [cause.text for cause in found.causes]
+    assert found.causes[0].fix
+
+
+@pytest.mark.full
+def test_gradients_that_are_kept_are_found(tmp_path: Path) -> None:
+    assert not report(tmp_path, "trainer(calls=2)", "wrapper(calls=2, fault='sums kept')", 4, {}).parity
+
+
+def test_the_page_lists_what_is_tested() -> None:
+    rows = re.findall(r"^\| `([^`]*)` · `([^`]*)` \|", PAGE, re.M)
+    assert {(mindspore, torch) for torch, mindspore, _ in NAMED} < set(rows) and len(rows) == len(NAMED) + 1
+    lines = re.findall(r"--torch torch_step\.py:(\w+) --mindspore mindspore_step\.py:(\w+)", PAGE)
+    forms = {(torch.partition("(")[0], mindspore.partition("(")[0]) for torch, mindspore, _, _ in FORMS}
+    assert len(lines) == 6 and set(lines) - {("model", "model"), ("with_loss", "with_loss")} <= forms
+
+
+class Tensor:
+    def item(self) -> float:
+        return 1.0
+
+
+class Net:
+    pass
+
+
+class Optimizer(Net):
+    def __call__(self, gradients: object) -> None:
+        raise AssertionError
+
+
+class Held:
+    def __init__(self) -> None:
+        self.optimizer = Optimizer()
+
+    def __call__(self, images: object, labels: object) -> None:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("returned", "words"),
+    [
+        ((Tensor(), Tensor()), "the torch step returns tuple: expected the loss, or a dict with loss, logits, grads"),
+        ({"loss": 1.0}, "the torch step's 'loss' is float: expected a tensor"),
+        ({"logits": Tensor()}, "the torch step's 'loss' is not there: expected a tensor"),
+        ({"loss": Tensor(), "gradients": {}}, "the torch step returns 'gradients'; it may return loss"),
+        ({"loss": Tensor(), "grads": [Tensor()]}, "the torch step's 'grads' is no dict of tensors"),
+        ({"loss": Tensor(), "ema": {"fc": 3}}, "the torch step's 'ema' is no dict of tensors"),
+    ],
+)
+def test_what_a_step_may_not_return_is_one_line(returned: object, words: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        checked(returned, Tensor, "torch")
+    assert words in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_an_optimizer_may_be_one_or_make_one_and_a_trainer_holds_its_own() -> None:
+    net, held = Net(), Held()
+    assert given({"model": net, "optimizer": held.optimizer}, Net, "f", (Optimizer,)).optimizer is held.optimizer
+    found = given({"model": net, "step": held}, Net, "f", (Optimizer,))
+    assert found.optimizer is held.optimizer is optimizer_inside(held, (Optimizer,))
+    assert found.parts == ["optimizer", "step"] and not takes_optimizer(held)
+    with pytest.raises(BadInput, match="an optimizer that its step does not take"):
+        given({"model": net, "optimizer": print, "step": held}, Net, "f", (Optimizer,))
+    with pytest.raises(BadInput, match="the step takes 2 arguments"):
+        takes_optimizer(lambda images, labels: None)

@@ -1,6 +1,7 @@
 """Steps that a changed torch takes in MindSpore's place, and what diagnosis says of them.
 
-python torch_step_cases.py CASE …      # prints one JSON object: case -> causes; `formulas` -> optimizer -> error
+python torch_step_cases.py CASE …      # prints one JSON object: case -> causes; `formulas` -> optimizer -> error;
+                                      # `own losses` -> loss -> what is found
 
 Each case is a recipe for torch, and what MindSpore's side does otherwise: another recipe, other starting weights, or a
 function of torch that is another one while it records.
@@ -15,6 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -24,7 +26,7 @@ import torch
 import torch.nn.functional as F
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.diagnosis import torch_diagnosis_worker
-from msmigrate.parity.diagnosis.causes import torch_modules
+from msmigrate.parity.diagnosis.causes import torch_loss, torch_modules
 from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.diagnosis.mutations.optimizer_formulas import run
 from msmigrate.parity.job import ParityJob
@@ -37,6 +39,7 @@ from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.step import torch_step
 from torch import nn
+from torch.nn.functional import cross_entropy
 
 EXPLAINERS = [
     each
@@ -251,6 +254,8 @@ def main(names: list[str]) -> None:
         for i, name in enumerate(names):
             if name == "formulas":
                 told[name] = formulas()
+            elif name == "own losses":
+                told[name] = own_losses()
             else:
                 told[name] = causes(CASES[name], Path(root), Path(root) / str(i), starts)
     print(json.dumps(told))
@@ -322,6 +327,50 @@ def formulas() -> dict[str, float]:
         off += [np.abs(made.state[p][key].numpy() - value).max() for key, value in state.items()]
         worst[kind] = float(max(off))
     return worst
+
+
+def own_losses() -> dict[str, str]:
+    """Of a loss that is torch's user's, by what another computes in its place: what is found."""
+    weight = torch.arange(1.0, 6.0)
+    x, y = torch.randn(8, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 5
+
+    def others(share: float, of: torch.Tensor | None = None) -> Any:
+        rows = torch.full((8, 5), share / 4, dtype=torch.float64)
+        rows[torch.arange(8), y] = 1 - share
+        each = -rows * x.log_softmax(1) * (1.0 if of is None else of)
+        return each.sum() / (8 if of is None else of[y].sum())
+
+    def weighted(x: Any, y: Any) -> Any:
+        return F.cross_entropy(x, y, weight.to(x.dtype), label_smoothing=0.2)
+
+    smooth = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
+    pairs = {
+        "module": (smooth, others(0.1)),
+        "imported by name": (partial(cross_entropy, label_smoothing=0.1), others(0.1)),
+        "weighted": (weighted, others(0.2, weight)),
+        "no weight": (weighted, F.cross_entropy(x, y, label_smoothing=0.2)),
+        "no smoothing": (smooth, F.cross_entropy(x, y)),
+        "summed": (smooth, F.cross_entropy(x, y, label_smoothing=0.1, reduction="sum")),
+        "by count": (weighted, F.cross_entropy(x, y, weight.double(), label_smoothing=0.2, reduction="none").mean()),
+        "squared": (smooth, F.cross_entropy(x, y) ** 2),
+    }
+    found = {}
+    for name, (own, value) in pairs.items():
+        tried = torch_loss.hypotheses(recipe_of_digits(), (8, 5), own)
+        near = (each for each in tried if _equals(each.change, x, y, value))
+        found[name] = next((each.text for each in near), "")
+    return found
+
+
+def _equals(loss: Any, x: torch.Tensor, y: torch.Tensor, value: torch.Tensor) -> bool:
+    try:
+        return torch.allclose(loss(x, y), value, rtol=1e-9)
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        return False
+
+
+def recipe_of_digits() -> Recipe:
+    return Recipe.model_validate(copy.deepcopy(BASES["sgd"]))
 
 
 if __name__ == "__main__":

@@ -197,6 +197,7 @@ CASES = {
     "three at once": Case(recipe=several(optimizer(nesterov=False, weight_decay=0.0), part("schedule", None))),
     "no schedule": Case(recipe=part("schedule", None)),
     "from zero": Case("warm", during=lambda: patch.object(torch.optim.lr_scheduler.LinearLR, "get_lr", from_zero)),
+    "epochs of two": Case("warm", during=lambda: patch.object(torch.optim.lr_scheduler.LinearLR, "get_lr", in_twos)),
     "coupled": Case("adamw", recipe=lambda r: r["optimizer"].update(name="Adam")),
     "betas": Case("adamw", recipe=optimizer(betas=[0.999, 0.9])),
     "eps": Case("adamw", recipe=optimizer(eps=1.0e-6)),
@@ -233,6 +234,12 @@ CASES = {
     "shuffled": Case(start=weight("fc1.weight", lambda w: w.flatten()[torch.randperm(w.numel())].view_as(w))),
     "drawn": Case(drawn=lambda name, v: 0.01 * np.random.default_rng(len(name)).standard_normal(v.shape, np.float32)),
 }
+
+
+def in_twos(self: Any) -> list[float]:
+    """The warm-up of factor 0.2 over 4 steps, where two steps have one rate."""
+    step = self.last_epoch - self.last_epoch % 2
+    return [base * min(1.0, 0.2 + 0.8 * step / 4) for base in self.base_lrs]
 
 
 def from_zero(self: Any) -> list[float]:

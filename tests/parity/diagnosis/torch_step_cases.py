@@ -18,12 +18,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from msmigrate.parity.align.alignment import Left
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.diagnosis import torch_diagnosis_worker
 from msmigrate.parity.diagnosis.causes import torch_loss, torch_modules
@@ -33,6 +35,7 @@ from msmigrate.parity.job import ParityJob
 from msmigrate.parity.record import recorder, torch_worker
 from msmigrate.parity.record.recorder import add_initial_values
 from msmigrate.parity.record.torch_runner import TorchSide
+from msmigrate.parity.result import Cause, ModuleVerdict
 from msmigrate.parity.run_folder import MINDSPORE
 from msmigrate.parity.trace import TraceWriter
 from msmigrate.parity.verdict import Verdict
@@ -261,6 +264,8 @@ def main(names: list[str]) -> None:
         for i, name in enumerate(names):
             if name == "formulas":
                 told[name] = formulas()
+            elif name == "strided later":
+                told[name] = strided_later()
             elif name == "own losses":
                 told[name] = own_losses()
             else:
@@ -374,6 +379,39 @@ def _equals(loss: Any, x: torch.Tensor, y: torch.Tensor, value: torch.Tensor) ->
         return torch.allclose(loss(x, y), value, rtol=1e-9)
     except (RuntimeError, ValueError, TypeError, IndexError):
         return False
+
+
+def strided_later() -> list[list[str]]:
+    """Place, text and fix of a convolution without its stride, after whose activation MindSpore's net pools."""
+    shapes = {"block.conv2": (8, 4), "block.relu": (8, 4), "block.conv3": (4, 4)}
+
+    def entry(name: str, shape: tuple[int, ...]) -> Any:
+        return SimpleNamespace(name=name, key=("forward", "eval", name, 0), shape=shape)
+
+    of_mindspore = {entry(name, shape).key: entry(name, shape) for name, shape in shapes.items()}
+    torchs = [entry(name, (4, 4)) for name in shapes]
+    modules = [ModuleVerdict(n, "", c, Verdict.FAIL, True, 0, 0) for n, c in (("block", "block"), *CELLS.items())]
+    context: Any = SimpleNamespace(
+        modules=modules,
+        paired=SimpleNamespace(
+            alignment=SimpleNamespace(
+                left=[Left("mindspore", "block.e2.2", "MaxPool2d"), Left("torch", "block.drop", "Dropout")],
+                calls=[(name, 0, cell, 0) for name, cell in CELLS.items()],
+            )
+        ),
+        traces=SimpleNamespace(alone=[SimpleNamespace(select=lambda *part: torchs)]),
+        mindspore=SimpleNamespace(entries=of_mindspore),
+    )
+    found = [
+        Cause("forward", "block", None, "nothing known reproduces it", "compare"),
+        Cause("forward", "block.conv2", None, "stride 1", "stride=2", "", 0.3),
+    ]
+    known = {"block.conv2": [torch_modules.with_value("stride", 1, "")]}
+    explained = torch_modules.strided_elsewhere(context, found, known)
+    return [[cause.place, cause.text, cause.fix] for cause in explained]
+
+
+CELLS = {"block.conv2": "block.e2.0", "block.relu": "block.e2.1", "block.conv3": "block.conv3"}
 
 
 def recipe_of_digits() -> Recipe:

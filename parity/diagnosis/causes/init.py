@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 
@@ -17,7 +17,7 @@ import numpy as np
 from ....training.step.parameter_groups import is_norm
 from ...compare import compare_distributions
 from ...result import Cause
-from ...trace import DISTRIBUTION, Entry
+from ...trace import DISTRIBUTION, Entry, Trace
 from ..context import Context, key_of, recorded
 from ..differences import pattern
 from ..hypotheses import cause
@@ -32,6 +32,11 @@ RENAMED = {"Embedding": "embedding-name", "PReLU": "prelu-ln-transformer-names"}
 ALPHA = 1e-5  # chance that the right initializer is refused
 FEWEST_DRAWN = 10  # values that an initializer is named for
 ENOUGH = 4096  # values that tell two initializers apart
+NORMAL, UNIFORM = "Normal(sigma={:g})", "Uniform(scale={:g})"
+CUT = "TruncatedNormal(sigma={0:g}, a=-{1:g}, b={1:g})"
+# normal distributions that MindSpore's TruncatedNormal is too: its a and b are values, as torch's trunc_normal_'s are
+FAR_CUTS = {NORMAL.format(sigma): f"TruncatedNormal(sigma={sigma:g})" for sigma in (0.01, 0.02, 0.05, 0.001)}
+AFTER_THE_CUT = 0.87962566  # deviation of what is left of the standard normal distribution between -2 and 2
 Reading = tuple[str | None, str, str]  # fault, text, fix
 Cdf = Callable[[np.ndarray], np.ndarray]
 
@@ -292,19 +297,14 @@ def distributions(context: Context) -> list[Cause]:
     kinds = context.kinds(everything)
     drawn: dict[str, np.ndarray] = {}
     expected: dict[str, np.ndarray] = {}
-    of_mindspore: dict[str, list[FittedInitializer]] = {}
-    of_torch: dict[str, list[FittedInitializer]] = {}
     for finding in context.failed("init", DISTRIBUTION):
         name, key = finding.name, key_of(finding)
         values = ("init", VALUES, name, 0)
-        entry, start = traces.mindspore.entries.get(key), traces.mindspore.entries.get(values)
-        known = traces.alone[1].entries.get(values, start)
-        if entry is None and start is not None:
+        entry = traces.mindspore.entries.get(key)
+        if entry is None and values in traces.mindspore.entries:
             frozen.append(name)
-        elif entry is not None and not entry.nonfinite and key in traces.alone[1].entries and known is not None:
+        elif entry is not None and not entry.nonfinite and key in traces.alone[1].entries:
             drawn[name], expected[name] = traces.mindspore.array(key), traces.alone[1].array(key)
-            of_mindspore[name] = matches(drawn[name], known.shape)
-            of_torch[name] = matches(expected[name], known.shape)
     causes = []
     if frozen:
         text, where = (
@@ -313,21 +313,48 @@ def distributions(context: Context) -> list[Cause]:
         )
         evidence = f"{len(frozen)} parameters"
         causes.append(cause("init", where, "parameter-frozen", text, evidence, fix="requires_grad=True"))
-    fitted, right = common(of_mindspore), common(of_torch)
-    shown: dict[tuple[str | None, str], list[str]] = {}
+    # what agrees speaks too: only several layers tell two initializers apart that are the same in one
+    fitted, right = (_fitted(trace) if drawn else {} for trace in (traces.mindspore, traces.alone[1]))
+    shown: dict[tuple[str | None, str, str], list[str]] = {}
     for name in drawn:
         match = fitted.get(name)
         ratio = drawn[name].std() / expected[name].std() if expected[name].std() else math.inf
         text = f"drawn as {match.text}" if match else f"drawn with {ratio:.3g} times torch's deviation"
-        shown.setdefault((_fault(match, kinds.get(name, "")) if match else None, text), []).append(name)
-    for (fault, text), names in shown.items():
-        torch = list(dict.fromkeys(right[name].text for name in names if name in right))
-        text += f" where torch draws as {' or '.join(torch)}" if torch else ""
+        if match and match.text in FAR_CUTS:
+            text += f" (or {FAR_CUTS[match.text]}, which cuts at -2 and 2 whatever sigma is)"
+        torch = right[name].text if name in right else ""
+        shown.setdefault((_fault(match, torch, kinds.get(name, "")) if match else None, text, torch), []).append(name)
+    for (fault, text, torch), names in shown.items():
+        text += f" where torch draws as {torch}" if torch else ""
         distances = [fitted[name].distance for name in names if name in fitted]
         evidence = f"{len(names)} parameters"
         evidence += f"; Kolmogorov-Smirnov distance from that at most {max(distances):.3f}" if distances else ""
-        causes.append(cause("init", context.place(names, everything), fault, text, evidence, fix=" or ".join(torch)))
+        fix = f"{_argument(names, kinds)}{torch}" if torch else ""
+        causes.append(cause("init", context.place(names, everything), fault, text, evidence, fix=fix))
     return causes
+
+
+def _fitted(trace: Trace) -> dict[str, FittedInitializer]:
+    """Parameter -> the initializer that its values in new models of this side fit."""
+    found = {}
+    for entry in trace.select("init", DISTRIBUTION):
+        own = trace.entries.get(("init", VALUES, entry.name, 0))
+        weight = trace.entries.get(("init", VALUES, f"{_owner(entry.name)}.weight", 0))
+        if own is not None and not entry.nonfinite:
+            feeding = weight.shape if weight is not None and entry.name.endswith(".bias") else ()
+            feeding = feeding if len(feeding) > 1 else ()
+            found[entry.name] = matches(trace.array(entry.key), own.shape, feeding)
+    return common(found)
+
+
+def _argument(names: Sequence[str], kinds: Mapping[str, str]) -> str:
+    """How MindSpore's layers take the initializer of these parameters, where it is one way for all of them."""
+    taken = set()
+    for name in names:
+        kind, own = kinds.get(name, ""), name.rpartition(".")[2]
+        plain = own in ("weight", "bias") and ("Conv" in kind or kind == "Linear")
+        taken.add("embedding_table=" if kind == "Embedding" else f"{own}_init=" if plain else "")
+    return taken.pop() if len(taken) == 1 else ""
 
 
 def common(found: dict[str, list[FittedInitializer]]) -> dict[str, FittedInitializer]:
@@ -348,20 +375,27 @@ def common(found: dict[str, list[FittedInitializer]]) -> dict[str, FittedInitial
     return chosen
 
 
-def _fault(match: FittedInitializer, kind: str) -> str:
-    """The fault by what MindSpore drew from: its own defaults have names of their own."""
-    text = match.text
-    if text == "Normal(0.01)":
-        return "embedding-init" if kind == "Embedding" else "conv-init-old"
-    if text in ("Uniform(0.07)", "TruncatedNormal(0.01)"):
+def _fault(match: FittedInitializer, torch: str, kind: str) -> str:
+    """The fault by what MindSpore drew from, and torch: MindSpore's own defaults have names of their own."""
+    if match.text == NORMAL.format(0.01) and kind == "Embedding" and torch == NORMAL.format(1):
+        return "embedding-init"
+    if match.text in (NORMAL.format(0.01), UNIFORM.format(0.07)):
         return "init-strings"
-    return {"HeUniform(fan_in, relu)": "he-gain", "HeNormal(fan_in, relu)": "he-fan-out"}.get(text, "initializer-other")
+    if match.text == "HeUniform(mode='fan_in', nonlinearity='relu')" and "math.sqrt(5)" in torch:
+        return "he-gain"
+    if match.text == "HeNormal(mode='fan_in', nonlinearity='relu')" and torch.startswith("HeNormal(mode='fan_out'"):
+        return "he-fan-out"
+    return "initializer-other"
 
 
-def matches(values: np.ndarray, shape: Sequence[int]) -> list[FittedInitializer]:
-    """The initializers of a tensor of this shape that the values fit, in the order of `initializers`.
+def matches(values: np.ndarray, shape: Sequence[int], feeding: Sequence[int] = ()) -> list[FittedInitializer]:
+    """The initializers of a tensor of this shape that the values fit, in the order of `initializers`; where none of
+    those does, of each family the one of the values' own size.
 
-    One-sample Kolmogorov-Smirnov test: sqrt(-ln(a / 2) / 2n) is the asymptotic critical distance.
+    feeding: the weight's shape, where the tensor is its bias. One-sample Kolmogorov-Smirnov test:
+    sqrt(-ln(a / 2) / 2n) is the asymptotic critical distance. Beyond that, a value that cannot be drawn refuses an
+    initializer, and so does a largest value that it would almost surely exceed: normal values and those cut off differ
+    in nothing else.
     """
     x = np.sort(values[:: max(1, len(values) // ENOUGH)].astype(np.float64))
     n = len(x)
@@ -369,15 +403,50 @@ def matches(values: np.ndarray, shape: Sequence[int]) -> list[FittedInitializer]
         return [FittedInitializer(f"Constant({x[0]:g})", 0.0)]
     if n < FEWEST_DRAWN:
         return []
+    if gain := orthogonal(values, shape):
+        return [FittedInitializer(f"Orthogonal(gain={gain:.4g})", 0.0)]
+    return _that_fit(x, initializers(feeding or shape)) or _that_fit(x, _of_their_own_size(x))
+
+
+def _that_fit(x: np.ndarray, candidates: Iterator[tuple[str, Cdf]]) -> list[FittedInitializer]:
+    """The candidates that sorted values fit."""
+    n = len(x)
     steps = np.arange(1, n + 1) / n
     critical = math.sqrt(-math.log(ALPHA / 2) / (2 * n))
+    largest = float(np.abs(x).max())
     found = []
-    for text, cdf in initializers(shape):
+    for text, cdf in candidates:
         at = cdf(x)
         distance = float(max(np.abs(steps - at).max(), np.abs(steps - 1 / n - at).max()))
-        if distance <= critical:
+        below, within = cdf(np.array([-largest, largest]) * (1 - 1e-5))
+        possible = cdf(x[-1:] * (1 - 1e-5))[0] < 1.0 and cdf(x[:1] * (1 - 1e-5))[0] > 0.0
+        if distance <= critical and possible and (within - below) ** n >= ALPHA:
             found.append(FittedInitializer(text, distance))
     return found
+
+
+def _of_their_own_size(x: np.ndarray) -> Iterator[tuple[str, Cdf]]:
+    """Each family with its size taken from the values, in as few digits as they tell."""
+    deviation = float(np.sqrt((x**2).mean()))
+    for digits in (1, 2, 3):
+        bound, sigma, cut = (
+            float(f"{size:.{digits}g}") for size in (math.sqrt(3.0) * deviation, deviation, deviation / AFTER_THE_CUT)
+        )
+        yield UNIFORM.format(bound), uniform(bound)
+        yield CUT.format(cut, 2 * cut), truncated(cut, 2 * cut)
+        yield NORMAL.format(sigma), normal(sigma)
+
+
+def orthogonal(values: np.ndarray, shape: Sequence[int]) -> float | None:
+    """The gain where values that were recorded whole begin with a matrix of orthogonal rows or columns."""
+    rows, columns = (shape[0], math.prod(shape[1:])) if len(shape) > 1 else (0, 0)
+    if min(rows, columns) < 2 or len(values) < rows * columns or len(values) % (rows * columns):
+        return None
+    matrix = values[: rows * columns].astype(np.float64).reshape(rows, columns)
+    product = matrix @ matrix.T if rows <= columns else matrix.T @ matrix
+    squared = float(np.trace(product)) / len(product)
+    same = squared > 0.0 and np.allclose(product, squared * np.eye(len(product)), rtol=0.0, atol=1e-4 * squared)
+    return math.sqrt(squared) if same else None
 
 
 def fans(shape: Sequence[int]) -> tuple[int, int]:
@@ -394,28 +463,32 @@ def initializers(shape: Sequence[int]) -> Iterator[tuple[str, Cdf]]:
     likelier first."""
     fan_in, fan_out = fans(shape)
     modes = (("fan_in", fan_in), ("fan_out", fan_out))
-    leaky = "leaky_relu, negative_slope=√5"
+    gains = {
+        "nonlinearity='relu'": math.sqrt(2.0),
+        "negative_slope=math.sqrt(5)": math.sqrt(1 / 3),  # the layers' own default in both frameworks
+        "nonlinearity='linear'": 1.0,
+    }
     for mode, fan in modes:
-        for gain, what in ((math.sqrt(2.0), "relu"), (math.sqrt(1 / 3), leaky), (1.0, "linear")):
+        for argument, gain in gains.items():
             deviation = gain / math.sqrt(fan)
-            yield f"HeNormal({mode}, {what})", normal(deviation)
-            yield f"HeUniform({mode}, {what})", uniform(math.sqrt(3.0) * deviation)
+            yield f"HeNormal(mode='{mode}', {argument})", normal(deviation)
+            yield f"HeUniform(mode='{mode}', {argument})", uniform(math.sqrt(3.0) * deviation)
     xavier = math.sqrt(2.0 / (fan_in + fan_out))
     yield "XavierNormal()", normal(xavier)
     yield "XavierUniform()", uniform(math.sqrt(3.0) * xavier)
     for deviation in (0.01, 0.02, 1.0, 0.05, 0.001):
-        yield f"Normal({deviation:g})", normal(deviation)
-        yield f"TruncatedNormal({deviation:g})", truncated(deviation, 2.0 * deviation)
-        if deviation in (0.02, 0.01):  # torch's trunc_normal_ cuts at absolute -2 and 2
-            yield f"TruncatedNormal({deviation:g}, a=-2, b=2)", truncated(deviation, 2.0)
+        yield NORMAL.format(deviation), normal(deviation)
+        yield CUT.format(deviation, 2 * deviation), truncated(deviation, 2.0 * deviation)
     for bound in (0.07, 1.0, 0.05, 0.01):
-        yield f"Uniform({bound:g})", uniform(bound)
-    for mode, fan in modes:
-        yield f"Uniform(1/√{mode})", uniform(1 / math.sqrt(fan))
+        yield UNIFORM.format(bound), uniform(bound)
     yield "uniform on [0, 1)", lambda x: np.clip(x, 0.0, 1.0)
     for mode, fan in modes:
-        deviation = 1 / math.sqrt(fan) / 0.87962566
-        yield f"VarianceScaling({mode}, truncated)", truncated(deviation, 2 * deviation)
+        # of VarianceScaling in every library but MindSpore, where 2.10 draws it uniformly
+        deviation = 1 / math.sqrt(fan) / AFTER_THE_CUT
+        yield (
+            f"TruncatedNormal(sigma=s, a=-2 * s, b=2 * s) with s = 1.1368 / √{mode}",
+            truncated(deviation, 2 * deviation),
+        )
 
 
 def normal(deviation: float) -> Cdf:
@@ -434,6 +507,10 @@ def truncated(deviation: float, bound: float) -> Cdf:
     return lambda x: np.clip((_phi(x / deviation) - low) / (1 - 2 * low), 0.0, 1.0)
 
 
+_GRID = np.linspace(-8.0, 8.0, 16001)
+_ON_GRID = np.array([0.5 * math.erfc(-v / math.sqrt(2.0)) for v in _GRID])
+
+
 def _phi(x: np.ndarray) -> np.ndarray:
-    """The standard normal distribution function."""
-    return np.array([0.5 * (1.0 + math.erf(v / math.sqrt(2.0))) for v in x])
+    """The standard normal distribution function, to 1e-7."""
+    return np.interp(x, _GRID, _ON_GRID)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import inf
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
 
 from ....mappings import table
 from ....training.recipe.schema import Recipe
@@ -25,6 +26,7 @@ from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_p
 from ..search import first
 
 PART = "given logits"
+OWN = "the loss of one's own"
 Loss = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 LossHypothesis = Hypothesis[Loss]
 # functions of torch.nn.functional that losses are made of: the fault of another reduction, and the usual one
@@ -67,17 +69,18 @@ def explained(context: Context) -> Explained:
     logits = given_logits(*shape)
     outcome = partial(_outcome, context, logits, labels)
     usual = outcome(plain)
-    tries = itertools.chain(hypotheses(recipe, logits.shape, own), _smoothing(context, logits, labels, own))
+    tries = itertools.chain(hypotheses(recipe, logits.shape, own), _smoothing(context, logits, labels, plain, own))
     found = first(tries, outcome, usual or NO_SUCH_SHAPE)
     worst = usual.worst if usual else None
+    place = recipe.loss.name if own is None else OWN
     if found is None:
         text = "nothing known reproduces the loss of given logits"
         evidence = _numbers(context, plain, logits, labels)
-        return Explained(plain, (cause("loss", recipe.loss.name, None, text, evidence, None, worst),))
+        return Explained(plain, (cause("loss", place, None, text, evidence, None, worst),))
     (one,), ratio = found.chain, found.outcome.worst
     as_it_is = "another shape" if worst is None else f"{worst:.3g} times"
-    evidence = f"value and gradient of the given logits: {ratio:.2g} times the noise; by the recipe {as_it_is}"
-    known = cause("loss", recipe.loss.name, one.fault, one.text, evidence, ratio, worst, one.fix)
+    evidence = f"value and gradient of the given logits: {ratio:.2g} times the noise; by {_whose(own)} {as_it_is}"
+    known = cause("loss", place, one.fault, one.text, evidence, ratio, worst, one.fix)
     return Explained(one.change, (known,))
 
 
@@ -105,24 +108,30 @@ def _outcome(context: Context, logits: np.ndarray, labels: np.ndarray, loss: Los
     return Outcome.of(measures) if measures else None
 
 
-def _smoothing(context: Context, logits: np.ndarray, labels: np.ndarray, own: Loss | None) -> Iterator[LossHypothesis]:
+def _whose(own: Loss | None) -> str:
+    return "the recipe" if own is None else "torch's loss"
+
+
+def _smoothing(
+    context: Context, logits: np.ndarray, labels: np.ndarray, plain: Loss, own: Loss | None
+) -> Iterator[LossHypothesis]:
     """Another label smoothing: the loss is linear in it, so two evaluations tell which."""
-    recipe, entry = context.recipe, context.mindspore.entries.get(("loss", PART, "loss", 0))
-    if own is not None or entry is None or entry.shape or recipe.loss.name.rpartition(".")[2] != "CrossEntropyLoss":
+    entry, given = context.mindspore.entries.get(("loss", PART, "loss", 0)), arguments_seen(plain, logits.shape)
+    if entry is None or entry.shape or given is None:
         return
     value = float(context.mindspore_values(entry.key)[0])
 
     def at(smoothing: float) -> float:
-        loss = as_written(recipe, label_smoothing=smoothing)
+        loss = partial(_with_cross_entropy, plain, {"label_smoothing": smoothing})
         return float(value_and_gradient(loss, logits, labels, torch.float64)[0])
 
     # no division by zero: that is None too
     smoothing = or_none(lambda: 0.5 * (value - at(0.0)) / (at(0.5) - at(0.0)))
     if smoothing is not None and 0.0 <= smoothing <= 1.0:
-        given = recipe.loss.args.get("label_smoothing", 0.0)
-        text = f"label_smoothing is {smoothing:.5g} where the recipe has {given}"
-        changed = as_written(recipe, label_smoothing=smoothing)
-        yield Hypothesis("loss-argument", text, changed, f"label_smoothing={given}")
+        now = given["label_smoothing"]
+        text = f"label_smoothing is {smoothing:.5g} where {_whose(own)} has {now}"
+        changed = partial(_with_cross_entropy, plain, {"label_smoothing": smoothing})
+        yield Hypothesis("loss-argument", text, changed, f"label_smoothing={now}")
 
 
 def _numbers(context: Context, plain: Loss, logits: np.ndarray, labels: np.ndarray) -> str:
@@ -187,8 +196,9 @@ def hypotheses(recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None) 
     is not the recipe's."""
     name = table.row(recipe.loss.name).short if own is None else ""
     plain = own or as_written(recipe)
-    if name == "CrossEntropyLoss":
-        yield from _cross_entropy(recipe)
+    given = arguments_seen(plain, shape)
+    if given is not None:
+        yield from _cross_entropy(plain, given, _whose(own))
     if own is None:
         yield from _arguments(recipe)
     yield from _functions(plain)
@@ -200,32 +210,83 @@ def hypotheses(recipe: Recipe, shape: tuple[int, ...], own: Loss | None = None) 
         yield from _binary(plain)
 
 
-def _cross_entropy(recipe: Recipe) -> Iterator[LossHypothesis]:
-    smoothing = recipe.loss.args.get("label_smoothing", 0.0)
+def arguments_seen(loss: Loss, shape: tuple[int, ...]) -> dict[str, Any] | None:
+    """The arguments with which a loss, whoever wrote it, calls torch's cross_entropy of logits of `shape` (N, K); None
+    where it does not, or takes no such logits."""
+    seen: list[dict[str, Any]] = []
+
+    def keep(*args: Any, **given: Any) -> torch.Tensor:
+        seen.append(_bound(args, given))
+        return F.cross_entropy(*args, **given)
+
+    try:
+        _with(loss, "cross_entropy", keep, torch.zeros(shape), torch.zeros(shape[0], dtype=torch.long))
+    except Exception:  # the user's code: what it refuses is explained by nothing here
+        return None
+    return seen[0]
+
+
+def _bound(args: tuple[Any, ...], given: dict[str, Any]) -> dict[str, Any]:
+    bound = inspect.signature(F.cross_entropy).bind(*args, **given)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+def _cross_entropy(plain: Loss, given: dict[str, Any], whose: str) -> Iterator[LossHypothesis]:
+    """Other arguments of the cross_entropy that a loss calls, and other formulas in its place."""
+    smoothing, weight = given["label_smoothing"], given["weight"]
     if smoothing:
         text = f"the smoothing's mass goes to the K - 1 other classes, {smoothing}/(K - 1) each, not to all K"
-        yield Hypothesis("label-smoothing-k-1", text, partial(_smoothed_over_others, smoothing))
-        text, fix = f"label_smoothing is 0 where the recipe has {smoothing}", f"label_smoothing={smoothing}"
-        yield Hypothesis("loss-argument", text, as_written(recipe, label_smoothing=0.0), fix)
-    none = as_written(recipe, reduction="none")
+        changed = partial(_with, plain, "cross_entropy", _smoothed_over_others)
+        yield Hypothesis("label-smoothing-k-1", text, changed, f"nn.CrossEntropyLoss(…, label_smoothing={smoothing})")
+    usual = {"label_smoothing": 0.0, "weight": None, "ignore_index": -100}
+    for name, default in usual.items():
+        now = given[name]
+        if now is not None and (name == "weight" or now != default):
+            shown = [float(f"{w:.5g}") for w in now.tolist()] if name == "weight" else now
+            text = f"{name} is {default} where {whose} has {shown}"
+            changed = partial(_with_cross_entropy, plain, {name: default})
+            yield Hypothesis("loss-argument", text, changed, f"{name}={shown}")
+    none = partial(_with_cross_entropy, plain, {"reduction": "none"})
     text = "the loss is not reduced, and its gradient is that of the sum"
     yield Hypothesis("softmaxce-reduction-none", text, none)
-    if recipe.loss.args.get("weight"):
+    for reduction in {"mean", "sum"} - {given["reduction"]}:
+        text = f"reduction is {reduction!r} where {whose} has {given['reduction']!r}"
+        changed = partial(_with_cross_entropy, plain, {"reduction": reduction})
+        yield Hypothesis("loss-argument", text, changed, f"reduction={given['reduction']!r}")
+    by_count = partial(_with, plain, "cross_entropy", _mean_by_count)
+    if weight is not None:
         text = "the weighted losses are divided by the number of samples, not by the sum of their weights"
         fix = "nn.CrossEntropyLoss, which divides by the weights' sum"
-        yield Hypothesis("weight-mean-by-count", text, lambda x, y: none(x, y).sum() / x.shape[0], fix)
-    if recipe.loss.args.get("ignore_index", -100) != -100:
-        text = "ignored samples count in the mean's denominator"
-        yield Hypothesis("ignore-index-mean", text, lambda x, y: none(x, y).sum() / x.shape[0])
+        yield Hypothesis("weight-mean-by-count", text, by_count, fix)
+    if given["ignore_index"] != -100:
+        yield Hypothesis("ignore-index-mean", "ignored samples count in the mean's denominator", by_count)
 
 
-def _smoothed_over_others(smoothing: float, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    log = F.log_softmax(logits, 1)
+def _mean_by_count(*args: Any, **given: Any) -> torch.Tensor:
+    each = F.cross_entropy(**{**_bound(args, given), "reduction": "none"})
+    return each.sum() / each.numel()
+
+
+def _smoothed_over_others(*args: Any, **given: Any) -> torch.Tensor:
+    """cross_entropy with the smoothing's mass on the K - 1 other classes alone."""
+    bound = _bound(args, given)
+    logits, labels, weight, smoothing = (bound[n] for n in ("input", "target", "weight", "label_smoothing"))
     if labels.is_floating_point():
-        return -(labels * log).sum(1).mean()
-    rows = torch.full_like(log, smoothing / (logits.shape[1] - 1))
-    rows.scatter_(1, labels.view(-1, 1), 1.0 - smoothing)
-    return -(rows * log).sum(1).mean()
+        return F.cross_entropy(**{**bound, "label_smoothing": 0.0})
+    kept = labels != bound["ignore_index"]
+    log, chosen = F.log_softmax(logits, 1), torch.where(kept, labels, 0).unsqueeze(1)
+    rows = torch.full_like(log, smoothing / (logits.shape[1] - 1)).scatter(1, chosen, 1.0 - smoothing)
+    each = -(rows * log)
+    scale = kept.to(log.dtype)
+    if weight is not None:
+        weight = weight.to(log.dtype)
+        each = each * weight.view(1, -1, *[1] * (log.ndim - 2))
+        scale = scale * weight[chosen.squeeze(1)]
+    each = each.sum(1) * kept
+    if bound["reduction"] == "mean":
+        return each.sum() / scale.sum()
+    return each.sum() if bound["reduction"] == "sum" else each
 
 
 def _arguments(recipe: Recipe) -> Iterator[LossHypothesis]:
@@ -309,15 +370,46 @@ def _with_function(
 ) -> torch.Tensor:
     """The loss while one function is another: with some arguments changed, or (None) nn.BCELoss's own clamp. Raises
     ValueError where the loss does not call it."""
-    real, called = getattr(F, name), []
+    real = getattr(F, name)
 
     def other(*args: Any, **given: Any) -> torch.Tensor:
-        called.append(name)
         return _added(real, args[0], args[1]) if changed is None else real(*args[:2], **{**given, **changed})
 
-    with patch.object(F, name, other):
+    return _with(loss, name, other, logits, labels)
+
+
+def _with_cross_entropy(
+    loss: Loss, changed: dict[str, Any], logits: torch.Tensor, labels: torch.Tensor
+) -> torch.Tensor:
+    """The loss while the cross_entropy that it calls has other arguments. Raises ValueError where it calls none."""
+
+    def other(*args: Any, **given: Any) -> torch.Tensor:
+        return F.cross_entropy(**{**_bound(args, given), **changed})
+
+    return _with(loss, "cross_entropy", other, logits, labels)
+
+
+class _Instead(TorchFunctionMode):
+    """Calls `other` in place of one function of torch.nn.functional, under whatever name the caller imported it."""
+
+    def __init__(self, name: str, other: Callable[..., torch.Tensor]) -> None:
+        super().__init__()
+        self.real, self.other, self.called = getattr(F, name), other, False
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is not self.real:
+            return func(*args, **(kwargs or {}))
+        self.called = True
+        return self.other(*args, **(kwargs or {}))  # a mode is not in force within itself
+
+
+def _with(
+    loss: Loss, name: str, other: Callable[..., torch.Tensor], logits: torch.Tensor, labels: torch.Tensor
+) -> torch.Tensor:
+    """The loss while one function of torch.nn.functional is another. Raises ValueError where it does not call it."""
+    with _Instead(name, other) as instead:
         value = loss(logits, labels)
-    if not called:
+    if not instead.called:
         raise ValueError(f"the loss does not call {name}")
     return value
 

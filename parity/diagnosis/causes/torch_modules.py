@@ -22,7 +22,7 @@ from ....workers.worker import progress
 from ...align.unlike import explains
 from ...options import STAGES
 from ...result import Cause, ModuleVerdict
-from ...trace import sample_positions
+from ...trace import Key, sample_positions
 from ...verdict import RATIO, Verdict, judge
 from .. import differences
 from ..context import Context, cell_of, counterpart, in_code
@@ -73,6 +73,7 @@ def explain(context: Context) -> list[Cause]:
         known[module.name] = [each.change for each in chain]
     if causes:
         causes = named_by_mode(causes, context.model.train(), {module.name: cell_of(module) for module in faulty})
+        causes = strided_elsewhere(context, causes, known)
     return causes + in_place(context, known)
 
 
@@ -363,6 +364,51 @@ def _agree(output: RecordedTensor, exact: np.ndarray, kept: np.ndarray) -> bool:
     reference = output.taken_from(exact).astype(np.float64)[kept]
     size = float(np.linalg.norm(reference))
     return not size or judge(reference, [reference], output.elements[kept], output.noise).verdict is not Verdict.FAIL
+
+
+def strided_elsewhere(
+    context: Context, causes: Sequence[Cause], known: Mapping[str, Sequence[Mutation]]
+) -> list[Cause]:
+    """The causes, where a layer has another stride and MindSpore's net makes up for it later: the layer's fix alone
+    would stride twice, and what its container computes of torch's outputs has shapes that the net never has.
+
+    known: what explains each module.
+    """
+    strided = {name for name, chain in known.items() if any("stride" in mutation.arguments for mutation in chain)}
+    cells = {module.name: cell_of(module) for module in context.modules}
+    alignment = context.paired.alignment if context.paired is not None else None
+    left = [one for one in alignment.left if one.framework == "mindspore"] if alignment is not None else []
+    at = {call[:2]: call[2] for call in alignment.calls} if alignment is not None else {}
+    shown, settled = list(causes), set[str]()
+    for name in sorted(strided):
+        between = _made_up_for(context, name)
+        if between is None or between[1][2] in strided:
+            continue
+        where = " and ".join(in_code(at.get(key[2:], cells.get(key[2], key[2]))) for key in between)
+        around = cells.get(name.rpartition(".")[0]) or cells.get(name, name).rpartition(".")[0]
+        inside = [one for one in left if one.name.startswith(f"{around}.")]
+        what = ", ".join(f"{in_code(one.name)} ({one.why})" for one in inside)
+        where = f"between {where}" + (f": {what}" if what else "")
+        for i, cause in enumerate(shown):
+            if cause.place == name and cause.ratio is not None:
+                text = f"{cause.text}; MindSpore's net makes up for it {where}"
+                shown[i] = replace(cause, text=text, fix=f"{cause.fix}, and take out what resizes {where}")
+        settled.add(name.rpartition(".")[0])
+    return [cause for cause in shown if cause.place not in settled or cause.ratio is not None or cause.fault]
+
+
+def _made_up_for(context: Context, name: str) -> tuple[Key, Key] | None:
+    """The last output from layer `name` on that has another shape than torch's, and the next, which has torch's; None
+    where the other shape goes through to the end, or does not begin there."""
+    entries = [e for e in context.traces.alone[0].select("forward", "eval") if e.key in context.mindspore.entries]
+    begun, last = False, None
+    for entry in entries:
+        unlike = context.mindspore.entries[entry.key].shape != entry.shape
+        begun = begun or entry.name == name
+        if begun and not unlike:
+            return (last, entry.key) if last else None
+        last = entry.key if begun else last
+    return None
 
 
 FORGOTTEN, ADDED = "bn-set-train-missing", "new-child-not-training"

@@ -21,7 +21,7 @@ from ..context import Context, recorded
 from ..differences import pattern
 from ..hypotheses import FLOOR, Hypothesis, Outcome, Prediction, Trial, cause, caused, judge_prediction, or_none
 from ..mutations.optimizer_formulas import CLIP_EPS, Rates, predictions
-from ..mutations.update_rules import UpdateHypothesis, UpdateRule, free_numbers, of_fault_tables, single_changes
+from ..mutations.update_rules import EPOCHS, UpdateHypothesis, UpdateRule, free_numbers, of_fault_tables, single_changes
 from ..search import fit, search, slightly_nearer
 from . import ema, gradient_scaling
 
@@ -339,6 +339,7 @@ def moved_rates(rule: UpdateRule, bases: Sequence[float], steps: int) -> list[li
         "early": [i + 1 for i in range(steps)],
         "twice": [2 * i for i in range(steps)],
         "micro": [rule.micro * i for i in range(steps)],
+        **{f"every {count}": [i - i % count for i in range(steps)] for count in EPOCHS},
     }.get(rule.moves, list(range(steps)))
     rates = [[moved[i][g] for i in at] for g in range(len(bases))]
     if rule.moves == "from_zero":

@@ -12,6 +12,8 @@ from ....mappings.rows import Fault
 from ....training.recipe.schema import Group, Optimizer, Recipe, Schedule
 from ..hypotheses import Hypothesis
 
+EPOCHS = (2, 3, 4)  # updates of an epoch that the compared ones would show the end of
+
 
 @dataclass(frozen=True)
 class UpdateRule:
@@ -19,9 +21,9 @@ class UpdateRule:
 
     optimizer, schedule: the recipe's. clip: the norm that gradients are clipped to, None without; clip_by: global, each
     (parameter's), value, no_eps, always, or sum (of the micro-batches). switches: deviations of the optimizer's
-    formula. moves: how the schedule moves: as it is, never, late, early, twice, micro (after each micro-batch),
-    from_zero or continuous; micro: how many micro-batches a step has. rate, gradient: factors of every learning rate
-    and of every gradient. undecayed: parameters that the decay leaves out for their name.
+    formula. moves: how the schedule moves: as it is, never, late, early, twice, micro (after each micro-batch), every N
+    (updates), from_zero or continuous; micro: how many micro-batches a step has. rate, gradient: factors of every
+    learning rate and of every gradient. undecayed: parameters that the decay leaves out for their name.
     """
 
     optimizer: Optimizer
@@ -158,13 +160,21 @@ def _schedule(rule: UpdateRule) -> Iterator[UpdateHypothesis]:
     if schedule is None:
         return
     texts = {
-        "never": ("schedule-not-moving", "the learning rate never moves"),
+        "never": (
+            "schedule-not-moving",
+            "the learning rate stays at its first value in all compared updates: it never moves, or is constant within "
+            "an epoch, as nn.cosine_decay_lr's is",
+        ),
         "late": ("schedule-late", "the schedule is one step late"),
         "early": ("schedule-early", "the schedule is one step ahead"),
         "twice": ("cosine-step-epoch", "the schedule moves after every step and after every epoch"),
     }
     for moves, (fault, text) in texts.items():
         yield Hypothesis(fault, text, replace(rule, moves=moves))
+    for steps in EPOCHS:
+        text = f"the learning rate is constant within every {steps} updates, as nn.cosine_decay_lr's within an epoch"
+        fix = "one rate for each update; of nn.cosine_decay_lr and its like: step_per_epoch=1, decay_epoch in steps"
+        yield Hypothesis("cosine-step-epoch", text, replace(rule, moves=f"every {steps}"), fix)
     text = "there is no schedule: the rate is the optimizer's own"
     yield Hypothesis("schedule-missing", text, replace(rule, schedule=None))
     for text, changed in _schedule_arguments(schedule):

@@ -29,24 +29,47 @@ def test_the_cause_comes_first(case: str, expected: tuple[str, str, str | None],
 
 @pytest.mark.parametrize("case", ["drawn"])
 def test_another_initializer_is_named_once(case: str, said: Callable[[str], Any]) -> None:
-    assert {cause["fault"] for cause in said(case)} == {"conv-init-old"}
-    assert said(case)[0]["text"].startswith("drawn as Normal(0.01) where torch draws as ")
+    assert {cause["fault"] for cause in said(case)} == {"init-strings"}
+    assert said(case)[0]["text"].startswith(
+        "drawn as Normal(sigma=0.01) (or TruncatedNormal(sigma=0.01), which cuts at -2 and 2 whatever sigma is) where "
+    )
 
 
 @pytest.mark.parametrize(
     ("drawn", "text"),
     [
-        (lambda rng, n: rng.normal(0, np.sqrt(2 / 72), n), "HeNormal(fan_in, relu)"),
-        (lambda rng, n: rng.normal(0, np.sqrt(2 / 216), n), "HeNormal(fan_out, relu)"),
-        (lambda rng, n: rng.uniform(-1, 1, n) / np.sqrt(72), "HeUniform(fan_in, leaky_relu, negative_slope=√5)"),
-        (lambda rng, n: rng.uniform(-0.07, 0.07, n), "Uniform(0.07)"),
-        (lambda rng, n: rng.normal(0, 0.01, n), "Normal(0.01)"),
+        (lambda rng, n: rng.normal(0, np.sqrt(2 / 72), n), "HeNormal(mode='fan_in', nonlinearity='relu')"),
+        (lambda rng, n: rng.normal(0, np.sqrt(2 / 216), n), "HeNormal(mode='fan_out', nonlinearity='relu')"),
+        (
+            lambda rng, n: rng.uniform(-1, 1, n) / np.sqrt(72),
+            "HeUniform(mode='fan_in', negative_slope=math.sqrt(5))",
+        ),
+        (lambda rng, n: rng.uniform(-1, 1, n) * np.sqrt(6 / 288), "XavierUniform()"),
+        (lambda rng, n: rng.normal(0, np.sqrt(2 / 288), n), "XavierNormal()"),
+        (lambda rng, n: rng.uniform(-0.07, 0.07, n), "Uniform(scale=0.07)"),
+        (lambda rng, n: rng.uniform(-0.3, 0.3, n), "Uniform(scale=0.3)"),
+        (lambda rng, n: rng.normal(0, 0.01, n), "Normal(sigma=0.01)"),
+        (lambda rng, n: rng.normal(0, 0.03, n), "Normal(sigma=0.03)"),
+        (lambda rng, n: _cut(rng, n, 0.02), "TruncatedNormal(sigma=0.02, a=-0.04, b=0.04)"),
+        (lambda rng, n: _cut(rng, n, 0.3), "TruncatedNormal(sigma=0.3, a=-0.6, b=0.6)"),
         (lambda rng, n: np.zeros(n), "Constant(0)"),
+        (lambda rng, n: 1.5 * np.linalg.qr(rng.standard_normal((72, 24)))[0].T.reshape(-1), "Orthogonal(gain=1.5)"),
     ],
 )
 def test_the_initializer_is_recognised(drawn: Callable[..., np.ndarray], text: str) -> None:
     found = common({"": matches(drawn(np.random.default_rng(0), 4000), (24, 8, 3, 3))})
     assert found[""].text == text
+
+
+def _cut(rng: np.random.Generator, count: int, sigma: float) -> np.ndarray:
+    values = rng.standard_normal(2 * count)
+    return sigma * values[np.abs(values) <= 2.0][:count]
+
+
+def test_a_bias_is_drawn_by_what_feeds_its_layer() -> None:
+    bias = np.random.default_rng(0).uniform(-1, 1, 400) / np.sqrt(72)
+    found = common({"": matches(bias, (24,), (24, 8, 3, 3))})
+    assert found[""].text == "HeUniform(mode='fan_in', negative_slope=math.sqrt(5))"
 
 
 def test_what_nobody_draws_matches_nothing() -> None:
@@ -59,7 +82,7 @@ def test_of_initializers_that_one_layer_cannot_tell_apart_the_others_decide() ->
     narrow = matches(rng.normal(0, np.sqrt(2 / 36), 4000), (4, 8, 3, 3))
     assert len(square) > 1
     chosen = common({"square": square, "narrow": narrow})
-    assert {match.text for match in chosen.values()} == {"HeNormal(fan_out, relu)"}
+    assert {match.text for match in chosen.values()} == {"HeNormal(mode='fan_out', nonlinearity='relu')"}
 
 
 NAMES = ["conv1.weight", "bn1.weight", "bn1.bias", "layer.0.fc.weight", "layer.0.fc.bias"]

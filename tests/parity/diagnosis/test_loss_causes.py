@@ -26,3 +26,21 @@ def test_the_cause_comes_first(case: str, expected: tuple[str, str, str | None],
 @pytest.mark.parametrize("case", ["smoothed over others"])
 def test_what_follows_from_the_loss_is_not_explained_again(case: str, said: Callable[[str], Any]) -> None:
     assert [cause["stage"] for cause in said(case)] == ["loss"]
+
+
+@pytest.mark.parametrize("case", ["own losses"])
+def test_a_loss_of_ones_own_is_explained_by_the_arguments_that_it_hands_to_cross_entropy(
+    case: str, said: Callable[[str], Any]
+) -> None:
+    others = "the smoothing's mass goes to the K - 1 other classes, {}/(K - 1) each, not to all K"
+    weight = "[1.0, 2.0, 3.0, 4.0, 5.0]"
+    assert said(case) == {
+        "module": others.format(0.1),
+        "imported by name": others.format(0.1),
+        "weighted": others.format(0.2),
+        "no weight": f"weight is None where torch's loss has {weight}",
+        "no smoothing": "label_smoothing is 0.0 where torch's loss has 0.1",
+        "summed": "reduction is 'sum' where torch's loss has 'mean'",
+        "by count": "the weighted losses are divided by the number of samples, not by the sum of their weights",
+        "squared": "",
+    }

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,10 @@ def test_a_fix_is_mindspore_code(modules: Causes) -> None:
 def test_every_hypothesis_has_its_verb(modules: Causes) -> None:
     from_elsewhere = {"update"}  # the optimizer's: their own test knows them
     assert set(modules["unknown verbs"]) <= from_elsewhere
+
+
+@pytest.mark.parametrize("case", ["strided later"])
+def test_a_stride_that_the_net_makes_up_for_later_is_taken_out_there(case: str, said: Callable[[str], Any]) -> None:
+    where = "between net.block.e2[1] and net.block.conv3: net.block.e2[2] (MaxPool2d)"
+    text = f"stride 1; MindSpore's net makes up for it {where}"
+    assert said(case) == [["block.conv2", text, f"stride=2, and take out what resizes {where}"]]

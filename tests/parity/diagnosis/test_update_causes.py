@@ -17,6 +17,7 @@ CASES = [
     ("undecayed biases", ("update", "conv1.bias and 4 more: every bias", "mindcv-wd-bias")),
     pytest.param("no schedule", ("update", "every parameter", "schedule-not-moving"), marks=pytest.mark.full),
     pytest.param("from zero", ("update", "every parameter", "warmup-zero"), marks=pytest.mark.full),
+    ("epochs of two", ("update", "every parameter", "cosine-step-epoch")),
     ("coupled", ("update", "every parameter", "adamw-as-adam-wd")),
     pytest.param("betas", ("update", "every parameter", "optimizer-argument"), marks=pytest.mark.full),
     pytest.param("eps", ("update", "every parameter", "adamweightdecay-eps"), marks=pytest.mark.full),
@@ -53,6 +54,13 @@ def test_nothing_is_explained_where_nothing_failed(case: str, said: Callable[[st
 @pytest.mark.parametrize("case", ["formulas"])
 def test_the_formulas_are_torchs(case: str, said: Callable[[str], Any]) -> None:
     assert max(said(case).values()) < 1e-14
+
+
+@pytest.mark.parametrize("case", ["no schedule"])
+def test_a_rate_that_is_constant_in_what_was_compared_is_not_said_to_never_move(
+    case: str, said: Callable[[str], Any]
+) -> None:
+    assert "it never moves, or is constant within an epoch" in said(case)[0]["text"]
 
 
 @pytest.mark.parametrize("case", ["momentum"])

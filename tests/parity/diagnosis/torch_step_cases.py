@@ -1,6 +1,7 @@
 """Steps that a changed torch takes in MindSpore's place, and what diagnosis says of them.
 
-python torch_step_cases.py CASE …      # prints one JSON object: case -> causes; `formulas` -> optimizer -> error
+python torch_step_cases.py CASE …      # prints one JSON object: case -> causes; `formulas` -> optimizer -> error;
+                                      # `own losses` -> loss -> what is found
 
 Each case is a recipe for torch, and what MindSpore's side does otherwise: another recipe, other starting weights, or a
 function of torch that is another one while it records.
@@ -15,28 +16,33 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import torch
 import torch.nn.functional as F
+from msmigrate.parity.align.alignment import Left
 from msmigrate.parity.compare import Traces, compare
 from msmigrate.parity.diagnosis import torch_diagnosis_worker
-from msmigrate.parity.diagnosis.causes import torch_modules
+from msmigrate.parity.diagnosis.causes import torch_loss, torch_modules
 from msmigrate.parity.diagnosis.context import Context
 from msmigrate.parity.diagnosis.mutations.optimizer_formulas import run
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.record import recorder, torch_worker
 from msmigrate.parity.record.recorder import add_initial_values
 from msmigrate.parity.record.torch_runner import TorchSide
+from msmigrate.parity.result import Cause, ModuleVerdict
 from msmigrate.parity.run_folder import MINDSPORE
 from msmigrate.parity.trace import TraceWriter
 from msmigrate.parity.verdict import Verdict
 from msmigrate.training.recipe.schema import Recipe
 from msmigrate.training.step import torch_step
 from torch import nn
+from torch.nn.functional import cross_entropy
 
 EXPLAINERS = [
     each
@@ -194,6 +200,7 @@ CASES = {
     "three at once": Case(recipe=several(optimizer(nesterov=False, weight_decay=0.0), part("schedule", None))),
     "no schedule": Case(recipe=part("schedule", None)),
     "from zero": Case("warm", during=lambda: patch.object(torch.optim.lr_scheduler.LinearLR, "get_lr", from_zero)),
+    "epochs of two": Case("warm", during=lambda: patch.object(torch.optim.lr_scheduler.LinearLR, "get_lr", in_twos)),
     "coupled": Case("adamw", recipe=lambda r: r["optimizer"].update(name="Adam")),
     "betas": Case("adamw", recipe=optimizer(betas=[0.999, 0.9])),
     "eps": Case("adamw", recipe=optimizer(eps=1.0e-6)),
@@ -232,6 +239,12 @@ CASES = {
 }
 
 
+def in_twos(self: Any) -> list[float]:
+    """The warm-up of factor 0.2 over 4 steps, where two steps have one rate."""
+    step = self.last_epoch - self.last_epoch % 2
+    return [base * min(1.0, 0.2 + 0.8 * step / 4) for base in self.base_lrs]
+
+
 def from_zero(self: Any) -> list[float]:
     return [base * min(self.last_epoch, self.total_iters) / self.total_iters for base in self.base_lrs]
 
@@ -251,6 +264,10 @@ def main(names: list[str]) -> None:
         for i, name in enumerate(names):
             if name == "formulas":
                 told[name] = formulas()
+            elif name == "strided later":
+                told[name] = strided_later()
+            elif name == "own losses":
+                told[name] = own_losses()
             else:
                 told[name] = causes(CASES[name], Path(root), Path(root) / str(i), starts)
     print(json.dumps(told))
@@ -322,6 +339,83 @@ def formulas() -> dict[str, float]:
         off += [np.abs(made.state[p][key].numpy() - value).max() for key, value in state.items()]
         worst[kind] = float(max(off))
     return worst
+
+
+def own_losses() -> dict[str, str]:
+    """Of a loss that is torch's user's, by what another computes in its place: what is found."""
+    weight = torch.arange(1.0, 6.0)
+    x, y = torch.randn(8, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 5
+
+    def others(share: float, of: torch.Tensor | None = None) -> Any:
+        rows = torch.full((8, 5), share / 4, dtype=torch.float64)
+        rows[torch.arange(8), y] = 1 - share
+        each = -rows * x.log_softmax(1) * (1.0 if of is None else of)
+        return each.sum() / (8 if of is None else of[y].sum())
+
+    def weighted(x: Any, y: Any) -> Any:
+        return F.cross_entropy(x, y, weight.to(x.dtype), label_smoothing=0.2)
+
+    smooth = torch.nn.CrossEntropyLoss(label_smoothing=0.1)
+    pairs = {
+        "module": (smooth, others(0.1)),
+        "imported by name": (partial(cross_entropy, label_smoothing=0.1), others(0.1)),
+        "weighted": (weighted, others(0.2, weight)),
+        "no weight": (weighted, F.cross_entropy(x, y, label_smoothing=0.2)),
+        "no smoothing": (smooth, F.cross_entropy(x, y)),
+        "summed": (smooth, F.cross_entropy(x, y, label_smoothing=0.1, reduction="sum")),
+        "by count": (weighted, F.cross_entropy(x, y, weight.double(), label_smoothing=0.2, reduction="none").mean()),
+        "squared": (smooth, F.cross_entropy(x, y) ** 2),
+    }
+    found = {}
+    for name, (own, value) in pairs.items():
+        tried = torch_loss.hypotheses(recipe_of_digits(), (8, 5), own)
+        near = (each for each in tried if _equals(each.change, x, y, value))
+        found[name] = next((each.text for each in near), "")
+    return found
+
+
+def _equals(loss: Any, x: torch.Tensor, y: torch.Tensor, value: torch.Tensor) -> bool:
+    try:
+        return torch.allclose(loss(x, y), value, rtol=1e-9)
+    except (RuntimeError, ValueError, TypeError, IndexError):
+        return False
+
+
+def strided_later() -> list[list[str]]:
+    """Place, text and fix of a convolution without its stride, after whose activation MindSpore's net pools."""
+    shapes = {"block.conv2": (8, 4), "block.relu": (8, 4), "block.conv3": (4, 4)}
+
+    def entry(name: str, shape: tuple[int, ...]) -> Any:
+        return SimpleNamespace(name=name, key=("forward", "eval", name, 0), shape=shape)
+
+    of_mindspore = {entry(name, shape).key: entry(name, shape) for name, shape in shapes.items()}
+    torchs = [entry(name, (4, 4)) for name in shapes]
+    modules = [ModuleVerdict(n, "", c, Verdict.FAIL, True, 0, 0) for n, c in (("block", "block"), *CELLS.items())]
+    context: Any = SimpleNamespace(
+        modules=modules,
+        paired=SimpleNamespace(
+            alignment=SimpleNamespace(
+                left=[Left("mindspore", "block.e2.2", "MaxPool2d"), Left("torch", "block.drop", "Dropout")],
+                calls=[(name, 0, cell, 0) for name, cell in CELLS.items()],
+            )
+        ),
+        traces=SimpleNamespace(alone=[SimpleNamespace(select=lambda *part: torchs)]),
+        mindspore=SimpleNamespace(entries=of_mindspore),
+    )
+    found = [
+        Cause("forward", "block", None, "nothing known reproduces it", "compare"),
+        Cause("forward", "block.conv2", None, "stride 1", "stride=2", "", 0.3),
+    ]
+    known = {"block.conv2": [torch_modules.with_value("stride", 1, "")]}
+    explained = torch_modules.strided_elsewhere(context, found, known)
+    return [[cause.place, cause.text, cause.fix] for cause in explained]
+
+
+CELLS = {"block.conv2": "block.e2.0", "block.relu": "block.e2.1", "block.conv3": "block.conv3"}
+
+
+def recipe_of_digits() -> Recipe:
+    return Recipe.model_validate(copy.deepcopy(BASES["sgd"]))
 
 
 if __name__ == "__main__":

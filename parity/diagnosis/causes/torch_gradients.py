@@ -142,7 +142,7 @@ def _clipped_apart(context: Context) -> list[Cause]:
     tried = [("call", calls)] if step > 1 else []
     if last is not None:
         cut = [(n, zip(*(each.chunk(n) for each in last), strict=True)) for n in PARTS if len(last[0]) >= n]
-        tried += [("micro-batch", [(x.numpy(), y.numpy()) for x, y in parts]) for _, parts in cut]
+        tried += [("part", [(x.numpy(), y.numpy()) for x, y in parts]) for _, parts in cut]
     for what, batches in tried:
         units = np.zeros_like(mindspore)
         for images, labels in batches:

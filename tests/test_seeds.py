@@ -47,7 +47,7 @@ def of_command(line: str) -> str | None:
     """Why a line of the page is no command; its places are names, and are not looked at."""
     name, *words = shlex.split(line)[1:]
     command: click.Command | None = cli
-    context = click.Context(cli)
+    context = cli.make_context("msmigrate", ["-"], resilient_parsing=True)  # with the settings that all share
     while isinstance(command, click.Group):
         command = command.get_command(context, name)
         if isinstance(command, click.Group):
@@ -57,7 +57,7 @@ def of_command(line: str) -> str | None:
     if words == ["-h"]:
         return None
     try:
-        command.make_parser(click.Context(command)).parse_args(words)
+        command.make_parser(click.Context(command, parent=context)).parse_args(words)
     except click.UsageError as error:
         return f"{line}: {error.message}"
     return None

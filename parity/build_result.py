@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +33,7 @@ from .job import ParityJob
 from .record import resume
 from .replay.module_calls import FOLDER, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
-from .run_folder import FINE_TUNED, MINDSPORE_REPLAY, RUNS_TWICE
+from .run_folder import FINE_TUNED, MINDSPORE_REPLAY, RUNS_TWICE, SCOPE
 from .trace import ALONE, WIRING, Entry, Trace
 from .verdict import Unjudged, Verdict
 
@@ -143,6 +143,9 @@ def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None
     if not alignment.identity:  # a recipe's own two nets are cut alike, and nothing excuses their modules
         findings = unlike.explained(built_otherwise(findings), alignment)
     findings, unjudged = of_both_steps(findings, traces) if alignment.scope.own_step else (findings, [])
+    if not alignment.identity and traces.alone[0].about.get(SCOPE, asdict(alignment.scope)) != asdict(alignment.scope):
+        findings = known_to_both(findings, traces, options.recipe)
+        unjudged.append(EARLY)
     draws = Compared.of([traces.alone[0].about, traces.matched[0].about], traces.mindspore.about, str(options.folder))
     findings = [finding for finding in draws.judged(findings) if finding.stage in narrowing.stages]
     modules = module_verdicts(options.folder, findings)
@@ -193,6 +196,27 @@ def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None
     )
     found.hints.extend(hints(found.first_divergence, options.recipe))
     return found
+
+
+EARLY = (
+    "torch was recorded before it was known which parts of its step MindSpore's side brings: what only torch recorded "
+    "for that is not judged, nor gradients that are clipped; record torch again with MindSpore's trace"
+)
+
+
+def known_to_both(findings: Sequence[Finding], traces: Traces, recipe: Recipe) -> list[Finding]:
+    """The findings without those of the step's parts that only torch recorded, and of gradients that were recorded
+    before the clipping on one side."""
+    there = {(entry.stage, entry.part, entry.name) for entry in traces.mindspore.entries.values()}
+    clipped = recipe.clip is not None
+    return [
+        finding
+        for finding in findings
+        if not (clipped and finding.stage == "gradients" and finding.part == "parameters")
+        and (
+            (finding.stage, finding.part, finding.name) in there or finding.stage not in ("loss", "gradients", "update")
+        )
+    ]
 
 
 TWICE = (

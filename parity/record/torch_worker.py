@@ -12,7 +12,7 @@ import sys
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from ..align.torch_user_model import begin, build, replay_loss, tensors, write_s
 from ..align.user_model import Paired
 from ..job import ParityJob, batch_file, recipe_of
 from ..replay.torch_replay import record_step, replay
-from ..run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, TORCH32, WEIGHTS, matched
+from ..run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, WEIGHTS, matched
 from ..trace import Part, Trace, TraceWriter
 from . import batches
 from .batches import Batch, Images, Inputs, targets, write_inputs
@@ -218,8 +218,9 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
     start = continued_from(options)
     for name, dtype, variant in shortening(precisions(model), options.precision):
         head = about(options.recipe, dtype) | ({FINE_TUNED: fine_tuned(model, fresh)} if options.fine_tunes else {})
-        writer = TraceWriter(folder / name, head, options.sample, narrowing)
         side = TorchSide(recipe, model, dtype, variant, paired, start)
+        head |= {SCOPE: asdict(side.alignment.scope)}
+        writer = TraceWriter(folder / name, head, options.sample, narrowing)
         if name == TORCH32 and writer.wants("init", "update"):
             record_start(side, writer)
             if writer.wants("init") and recipe.model.draws:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -87,6 +89,27 @@ def test_mistakes_of_wrappers_are_named(torch: str, mindspore: str, text: str, t
 @pytest.mark.full
 def test_gradients_that_are_kept_are_found(tmp_path: Path) -> None:
     assert not report(tmp_path, "trainer(calls=2)", "wrapper(calls=2, fault='sums kept')", 4, {}).parity
+
+
+@pytest.mark.full
+def test_a_torch_half_that_did_not_know_of_the_step_is_unproven_and_then_at_parity(tmp_path: Path) -> None:
+    text = (EXAMPLE / "recipe.yaml").read_text(encoding="utf-8")
+    (tmp_path / "r.yaml").write_text(f"{text}clip: {{max_norm: 0.05}}\n", encoding="utf-8")
+    models = ("--torch", f"{EXAMPLE}/torch_step.py:model")
+    models += ("--mindspore", f"{EXAMPLE}/mindspore_step.py:wrapper(clip=0.05)")
+
+    def run(*words: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "msmigrate", *words]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+
+    halves = (("A", "torch", ()), ("B", "mindspore", ("--with", "A")), ("C", "torch", ("--with", "B")))
+    for out, framework, given_half in halves:
+        options = ("--framework", framework, "-o", out, *given_half, *models, "--steps", "1")
+        assert run("record", "r.yaml", *options).returncode == 0
+    early, late = run("compare", "A", "B"), run("compare", "C", "B")
+    assert early.returncode == 1 and "Unproven: nothing was compared in gradients" in early.stdout, early
+    assert "torch was recorded before it was known" in " ".join(early.stdout.split())
+    assert late.returncode == 0 and "\nParity: " in late.stdout, late
 
 
 def test_the_page_lists_what_is_tested() -> None:

@@ -17,8 +17,8 @@ from ..training.data.sources import check_place
 from ..training.models import model_names
 from ..training.models.converted_models import maker
 from ..training.models.model_names import module_names
-from ..training.recipe.patterns import matching
 from ..training.recipe.schema import FOLDER, Recipe
+from ..training.step.parameter_groups import matching
 from .options import StepOptions
 from .record.array_files import check_batch
 

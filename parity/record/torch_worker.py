@@ -30,9 +30,8 @@ from ...training.data import torch_pipeline
 from ...training.data.random_draws import Key, Mix
 from ...training.data.sample import Sample
 from ...training.models import torch_models
-from ...training.recipe.patterns import picked
 from ...training.recipe.schema import Recipe
-from ...training.step.parameter_groups import is_norm
+from ...training.step.parameter_groups import is_norm, picked
 from ...workers.messages import State
 from ...workers.worker import progress, ready, run, wait_for
 from .. import compared_draws

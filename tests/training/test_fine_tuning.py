@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from msmigrate.errors import BadRecipe
 from msmigrate.training import checkpoints
 from msmigrate.training.checkpoints import new_head
-from msmigrate.training.recipe.patterns import hint, matching, picked
 from msmigrate.training.recipe.reader import DEFAULT, load
+from msmigrate.training.step.parameter_groups import hint, matching, picked
 from recipe_files import read, refusal
 
 NAMES = [

@@ -28,8 +28,8 @@ from ...mappings.state_names import LAYER_STATES
 from ...migrate import model_spec
 from ...migrate.checkpoint.convert import convert
 from ..checkpoints import fit, is_foreign, new_head, read
-from ..recipe.patterns import picked
 from ..recipe.schema import Model, Recipe
+from ..step.parameter_groups import picked
 from . import converted_models
 from .model_names import BLOCKS, check, is_zoo
 

@@ -14,8 +14,8 @@ from torchvision.models.resnet import BasicBlock, Bottleneck, ResNet
 from ...errors import BadRecipe
 from ...migrate import model_spec
 from ...migrate import torch_models as zoo
-from ..recipe.patterns import picked
 from ..recipe.schema import Model
+from ..step.parameter_groups import picked
 from .model_names import BLOCKS, check, is_zoo
 
 

@@ -13,9 +13,9 @@ from ...errors import BadInput, BadRecipe, MsmigrateError, UnknownRow
 from ...mappings import table
 from ...mappings.rows import Argument, Row
 from ..models import model_names
+from ..step.parameter_groups import BACK
 from . import arguments
 from . import transforms as random_parts
-from .patterns import BACK
 from .schema import FINE_TUNING, FOLDER, IN_FOLDERS, Data, Model, Part, Recipe, explain, table_args, worst
 
 SYNTHETIC = "synthetic"

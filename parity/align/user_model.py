@@ -137,7 +137,7 @@ def run_users(what: str, function: Callable[[], Any]) -> Any:
     except Exception as error:
         # the last frame outside of the libraries is where the user has to look
         frames = traceback.extract_tb(error.__traceback__)
-        own = [f for f in frames if "site-packages" not in f.filename and Path(f.filename).name != "given.py"]
+        own = [f for f in frames if "site-packages" not in f.filename and f.filename != __file__]
         frame = (own or frames)[-1]
         said = " ".join(f"{type(error).__name__}: {error}".split())[:400]
         raise WorkerFailed(f"{what} failed: {said} ({Path(frame.filename).name}, line {frame.lineno})") from error

@@ -71,9 +71,23 @@ class MindSporeSide(Side):
         self.compiled: CompiledDraws | None = None  # while the step is compiled
         self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
         self._start = {c.name: c.parameter.asnumpy().copy() for c in self.held}
+        self._own_numbers = self._numbers()
         self._watches = True  # whether hooks may be on the net while the step runs
         self._own_start = [(parameter, parameter.asnumpy().copy()) for parameter in self._own_state()]
         self.restart()
+
+    def _numbers(self) -> dict[str, Any]:
+        """The plain values among the attributes of the user's own step: counters, for one."""
+        step = None if self.paired is None else self.paired.given.step
+        held = vars(step) if step is not None and is_object(step) and hasattr(step, "__dict__") else {}
+        return {name: value for name, value in held.items() if isinstance(value, (int, float, str))}
+
+    def _put_back(self, numbers: Mapping[str, Any]) -> None:
+        """Let the user's own step have these again, where it has changed them."""
+        step = None if self.paired is None else self.paired.given.step
+        for name, value in numbers.items() if step is not None else ():
+            if vars(step).get(name) != value:
+                setattr(step, name, value)
 
     def _own_state(self) -> list[Any]:
         """The parameters of the user's own optimizer and step that are none of the net's: moments, counts, sums."""
@@ -93,6 +107,7 @@ class MindSporeSide(Side):
             parameter.copy_(Tensor(array))
         for own, of in () if self.paired is None else self.paired.given.copies:
             own.copy_(of.value())
+        self._put_back(self._own_numbers)
         vars(self).pop("train_step", None)  # with the optimizer's state, before there is another
         paired, mode = self.paired, "pynative" if self.compiled is None else "graph"
         self.train_step = (
@@ -160,6 +175,7 @@ class MindSporeSide(Side):
         fails (MindSpore 2.10); it then runs again from where it began, unwatched, and from now on.
         """
         state = [(p, p.value().copy()) for p in self._state()] if self._steps_alone() else []
+        numbers = self._numbers()
         try:
             with (
                 self.compiled.taking(self.train_step) if self.compiled else self._fixed(draws),
@@ -173,6 +189,7 @@ class MindSporeSide(Side):
                 raise
         for parameter, value in state:
             parameter.copy_(value)
+        self._put_back(numbers)
         self.draws.pop()
         found = self._unwatched(x, y, draws)
         self._watches = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -62,6 +63,15 @@ def test_an_error_of_the_users_says_where() -> None:
     assert "\n" not in message
     with pytest.raises(BadInput, match="mine"):
         run_users("f", lambda: (_ for _ in ()).throw(BadInput("mine")))
+
+
+def test_the_place_is_the_users_file_whatever_it_is_called(tmp_path: Path) -> None:
+    for name in ("given.py", "user_model.py"):
+        scope: dict[str, Any] = {}
+        file = tmp_path / name
+        exec(compile("def fails():\n    raise ValueError('x')\n", str(file), "exec"), scope)
+        with pytest.raises(WorkerFailed, match=rf"\({name}, line 2\)"):
+            run_users("f", scope["fails"])
 
 
 def test_steps_and_what_they_return() -> None:

@@ -361,16 +361,17 @@ class PairStep(TrainStep):
         """Within this block, collect the logits of the net's runs, each run on other images counting once.
 
         Wrappers in MindSpore's style call the network for the loss and differentiate it in another call; compiled, that
-        is one run, and in PyNative mode two, which moves running statistics twice. So a run on the very inputs of the
-        one before begins with the statistics that that one began with.
+        is one run, and in PyNative mode two, which moves running statistics twice. So in a step that is a Cell, made to
+        be compiled, a run on the very inputs of the one before begins with the statistics that that one began with.
         """
+        merges = isinstance(self.taken.step, nn.Cell)
         buffers = [parameter for _, parameter in self._paths if not parameter.requires_grad]
         before: list[Tensor] = []
         held: list[Any] = []
 
         def entering(_: nn.Cell, inputs: tuple[Any, ...]) -> None:
             arrays = [x.asnumpy() for x in flat(inputs, Tensor)]
-            self.again = bool(held) and len(arrays) == len(held) and all(map(np.array_equal, arrays, held))
+            self.again = merges and bool(held) and len(arrays) == len(held) and all(map(np.array_equal, arrays, held))
             self.runs_twice = self.runs_twice or self.again
             if self.again:
                 for buffer, value in zip(buffers, before, strict=True):

@@ -146,6 +146,7 @@ class Held:
     ("returned", "words"),
     [
         ((Tensor(), Tensor()), "the torch step returns tuple: expected the loss, or a dict with loss, logits, grads"),
+        (None, "the torch step returns NoneType: expected the loss, or a dict"),
         ({"loss": 1.0}, "the torch step's 'loss' is float: expected a tensor"),
         ({"logits": Tensor()}, "the torch step's 'loss' is not there: expected a tensor"),
         ({"loss": Tensor(), "gradients": {}}, "the torch step returns 'gradients'; it may return loss"),

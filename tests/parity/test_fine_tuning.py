@@ -90,7 +90,7 @@ def test_what_mindspore_does_not_freeze_or_draws_otherwise_is_red(folder: Path) 
     [
         (3, "", "fc.weight and 1 more have another shape, the first [20, 128] in the file and [3, 128] in the model; "
          "for a new head write fresh: [fc.*] under model"),
-        pytest.param(20, 'freeze: ["layer1"]', "model.freeze.0: 'layer1' matches no parameter; did you mean 'layer1.*'?",
+        pytest.param(20, 'freeze: ["layer1"]', "model.freeze.0: 'layer1' matches no parameter; did you mean 'layer1.*'",
                      marks=pytest.mark.full),
     ],
 )  # fmt: skip

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from msmigrate.errors import BadInput, BadTrace
 from msmigrate.parity import run_folder
+from msmigrate.parity.align.alignment import IDENTITY
 from msmigrate.parity.build_result import report
 from msmigrate.parity.compare import compare
 from msmigrate.parity.job import ParityJob
@@ -157,6 +158,7 @@ class Counting:
     """A side with one weight and one buffer, that counts what it is asked to do."""
 
     recipe: Any = SimpleNamespace(accumulate=2, clip=SimpleNamespace(max_norm=1.0))
+    alignment = IDENTITY
 
     def __init__(self, skips: int = 0) -> None:
         self.done: Counter[str] = Counter()

@@ -231,6 +231,8 @@ class PairStep(TrainStep):
         super().__init__(without_optimizer(recipe) if taken.optimizer else recipe, model)
         if taken.loss is not None:
             self.loss_function = taken.loss
+            if isinstance(taken.loss, nn.Module):  # class weights in it are of the model's precision
+                self.loss_function = copy.deepcopy(taken.loss).to(next(model.parameters()).dtype)
         original = {**dict(taken.model.named_parameters()), **dict(taken.model.named_buffers())}
         own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
         # each precision steps a copy of the model, and so with copies of what holds the model's tensors

@@ -183,6 +183,7 @@ def test_a_model_of_one_s_own_is_written_loaded_and_proven(net: str, tmp_path: P
     assert json.loads(report.read_text())["parity"] is True
 
 
+@pytest.mark.full
 def test_weights_that_are_tied_and_drawn_anew_are_proven(net: str, tmp_path: Path) -> None:
     out = tmp_path / "net_ms.py"
     done = run(f"{net}tied", "1x6:int64", "-o", out, "--json", "--steps", 2)

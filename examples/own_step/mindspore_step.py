@@ -99,7 +99,7 @@ class Wrapper(nn.Cell):
         grads = self.grad(self.network, self.weights)(images, labels, sens)
         if self.fault != "scale left":
             grads = [grad / self.sens for grad in grads]
-        if self.fault == "clipped apart":
+        if self.fault == "clipped separately":
             grads = ops.clip_by_global_norm(tuple(grads), self.clip / self.calls)
         for total, grad in zip(self.sums, grads, strict=True):
             total.assign_value(total + grad)
@@ -110,7 +110,7 @@ class Wrapper(nn.Cell):
 
     def update(self) -> None:
         grads = tuple(total.value() for total in self.sums)
-        if self.clip and self.fault not in ("clipped apart", "not clipped"):
+        if self.clip and self.fault not in ("clipped separately", "not clipped"):
             grads = ops.clip_by_global_norm(grads, self.clip)
         if self.fault == "averaged before":
             self.average()

@@ -35,12 +35,12 @@ from .user_model import (
     StepOutput,
     arguments,
     checked,
+    completed,
     first,
     given,
     one_number,
     run_users,
     single,
-    with_loss,
     without_optimizer,
 )
 
@@ -79,10 +79,7 @@ def build(options: ParityJob, *, tuned: bool = True) -> Given:
 
     tuned: freeze what the recipe's model.freeze and its like say. Raises BadInput, BadRecipe and WorkerFailed.
     """
-    found = with_loss(_build(options), options.pair, output_loss)
-    if tuned and options.fine_tunes:
-        mindspore_models.fine_tune(found.model, options.recipe.model)
-    return found
+    return completed(_build(options), options, output_loss, mindspore_models.fine_tune if tuned else None)
 
 
 def _build(options: ParityJob) -> Given:

@@ -39,13 +39,13 @@ from .user_model import (
     StepOutput,
     arguments,
     checked,
+    completed,
     first,
     given,
     is_object,
     one_number,
     run_users,
     single,
-    with_loss,
     without_optimizer,
 )
 
@@ -74,10 +74,7 @@ def build(options: ParityJob, *, tuned: bool = True) -> Given:
 
     tuned: freeze what the recipe's model.freeze and its like say. Raises BadInput, BadRecipe and WorkerFailed.
     """
-    found = with_loss(_build(options), options.pair, output_loss)
-    if tuned and options.fine_tunes:
-        torch_models.fine_tune(found.model, options.recipe.model)
-    return found
+    return completed(_build(options), options, output_loss, torch_models.fine_tune if tuned else None)
 
 
 def _build(options: ParityJob) -> Given:

@@ -31,8 +31,8 @@ from typing import Any
 
 from ...errors import BadInput, MsmigrateError, WorkerFailed
 from ...printable import few
-from ...training.recipe.schema import Recipe
-from ..job import Pair
+from ...training.recipe.schema import Model, Recipe
+from ..job import ParityJob
 from .alignment import Alignment
 from .model_structure import flat
 
@@ -58,9 +58,15 @@ class Given:
         return [name for name in PARTS[1:] if getattr(self, name) is not None]
 
 
-def with_loss(made: Given, pair: Pair | None, loss: Callable[..., Any]) -> Given:
-    """The same with `loss`, which takes all outputs, where the pair asks for one and brings none."""
+def completed(
+    made: Given, options: ParityJob, loss: Callable[..., Any], fine_tune: Callable[[Any, Model], Any] | None
+) -> Given:
+    """The same with `loss`, which takes all outputs, where the pair asks for one and brings none, and with what the
+    recipe's model.freeze and its like say done by `fine_tune`, where they are about this model."""
+    pair = options.pair
     wanted = pair is not None and pair.outputs and made.loss is None and made.step is None
+    if fine_tune is not None and options.fine_tunes:
+        fine_tune(made.model, options.recipe.model)
     return replace(made, loss=loss) if wanted else made
 
 
@@ -223,3 +229,14 @@ class Paired:
 
     given: Given
     alignment: Alignment
+
+
+def own_step(paired: Paired | None) -> Any:
+    """The user's own step of a side; None where the recipe describes it."""
+    return None if paired is None else paired.given.step
+
+
+def shows_its_optimizer(paired: Paired | None) -> bool:
+    """Whether the user's step is an object whose optimizer is known, so that a call without an update is seen."""
+    step = own_step(paired)
+    return paired is not None and step is not None and is_object(step) and paired.given.optimizer is not None

@@ -27,7 +27,7 @@ from ..align.alignment import IDENTITY, Alignment
 from ..align.mindspore_user_model import PairStep, tensors
 from ..align.mindspore_user_model import held as held_of
 from ..align.model_structure import flat
-from ..align.user_model import Paired, is_object, one_number
+from ..align.user_model import Paired, is_object, one_number, own_step, shows_its_optimizer
 from .batches import Images
 from .kinks import BY_INPUT, KINKED, choice, function_name
 from .mindspore_randomness import BRANCHES, CompiledDraws, fixed
@@ -78,13 +78,13 @@ class MindSporeSide(Side):
 
     def _numbers(self) -> dict[str, Any]:
         """The plain values among the attributes of the user's own step: counters, for one."""
-        step = None if self.paired is None else self.paired.given.step
+        step = own_step(self.paired)
         held = vars(step) if step is not None and is_object(step) and hasattr(step, "__dict__") else {}
         return {name: value for name, value in held.items() if isinstance(value, (int, float, str))}
 
     def _put_back(self, numbers: Mapping[str, Any]) -> None:
         """Let the user's own step have these again, where it has changed them."""
-        step = None if self.paired is None else self.paired.given.step
+        step = own_step(self.paired)
         for name, value in numbers.items() if step is not None else ():
             if vars(step).get(name) != value:
                 setattr(step, name, value)
@@ -157,9 +157,9 @@ class MindSporeSide(Side):
         draws = self.next_draws()
         result, taken = self._watched(x, y, seen, draws) if self._watches else self._unwatched(x, y, draws)
         self.train_step.end_epoch()
-        updated = bool(taken) or not self._watches or not self._shows_its_optimizer()
+        updated = bool(taken) or not self._watches or not shows_its_optimizer(self.paired)
         given = taken or result.grads if updated else {}
-        if self.alignment.scope.own_step and not taken and self.paired is not None and self.paired.given.step is None:
+        if self.alignment.scope.own_step and not taken and own_step(self.paired) is None:
             given = {}  # compiled: what reaches the optimizer behind the clipping cannot be seen
         order = [held.name for held in self.held if held.parameter.requires_grad and held.name in given]
         grads = self._as_torch({name: given[name] for name in order})
@@ -174,7 +174,7 @@ class MindSporeSide(Side):
         A step of the user's that compiles the net, with mindspore.jit, compiles the hooks on its Cells, too, and so
         fails (MindSpore 2.10); it then runs again from where it began, unwatched, and from now on.
         """
-        state = [(p, p.value().copy()) for p in self._state()] if self._steps_alone() else []
+        state = [(p, p.value().copy()) for p in self._state()] if own_step(self.paired) is not None else []
         numbers = self._numbers()
         try:
             with (
@@ -185,7 +185,7 @@ class MindSporeSide(Side):
             ):
                 return self.train_step(x, y), taken or {}
         except WorkerFailed:
-            if not self._steps_alone():
+            if own_step(self.paired) is None:
                 raise
         for parameter, value in state:
             parameter.copy_(value)
@@ -213,7 +213,7 @@ class MindSporeSide(Side):
     def loss_scaling(self) -> Arrays:
         """The loss scale and the count of good steps in force; empty without a loss scale."""
         scaler = self.train_step.scaler
-        if self._steps_alone():
+        if own_step(self.paired) is not None:
             found = self.train_step.found if isinstance(self.train_step, PairStep) else None
             scale = None if found is None else found.scale
             return {} if scale is None else {"scale": np.array([one_number(scale, "MindSpore", "scale")])}
@@ -244,15 +244,6 @@ class MindSporeSide(Side):
                 seen(replace(leaf, call=number))
 
         return keep
-
-    def _shows_its_optimizer(self) -> bool:
-        """Whether the user's step is an object whose optimizer is known, so that a call without an update is seen."""
-        given = None if self.paired is None else self.paired.given
-        return given is not None and given.step is not None and is_object(given.step) and given.optimizer is not None
-
-    def _steps_alone(self) -> bool:
-        """Whether the step is the user's own."""
-        return self.paired is not None and self.paired.given.step is not None
 
     def average(self, values: Arrays, update: int) -> None:
         """Take one update of the moving average alone, with these parameters."""

@@ -24,7 +24,7 @@ from ...training.recipe.schema import DynamicLossScale, Recipe
 from ...training.step.torch_step import TrainStep
 from ..align.alignment import IDENTITY, Alignment
 from ..align.torch_user_model import PairStep, chunks, forward, make_step
-from ..align.user_model import Paired, StepOutput, is_object, one_number
+from ..align.user_model import Paired, StepOutput, one_number, own_step, shows_its_optimizer
 from ..job import ParityJob
 from . import resume
 from .batches import Images
@@ -226,7 +226,7 @@ class TorchSide(Side):
     def forward(self, images: Images, labels: np.ndarray, seen: Seen) -> None:
         """A forward pass in training mode, micro-batch by micro-batch as the step takes it; the running statistics
         move. Of a step of the user's own, which alone knows how it goes, all of it is taken."""
-        if self._steps_alone():
+        if own_step(self.paired) is not None:
             self.step(images, labels, seen)
             return
         self.model.train()
@@ -246,7 +246,7 @@ class TorchSide(Side):
                 watching.enter_context(taking(self.sides.pop(0), self.model))
             taken = watching.enter_context(given_to(self.train_step)) if self.alignment.scope.own_step else {}
             result = self.train_step(x, y, image_gradient=self.alignment.scope.image_gradient)
-        updated = bool(taken) or not self._shows_its_optimizer()
+        updated = bool(taken) or not shows_its_optimizer(self.paired)
         given = taken or result.grads if updated else {}
         grads = self._crossing({name: _numpy(grad) for name, grad in given.items()})
         self.train_step.end_epoch()
@@ -258,7 +258,7 @@ class TorchSide(Side):
     def loss_scaling(self) -> Arrays:
         """The loss scale and the count of good steps in force; empty without a loss scale."""
         found, scaler = self._own_output(), self.train_step.scaler
-        if self._steps_alone():
+        if own_step(self.paired) is not None:
             scale = None if found is None else found.scale
             return {} if scale is None else {"scale": np.array([one_number(scale, "torch", "scale")])}
         if scaler is None:
@@ -268,15 +268,6 @@ class TorchSide(Side):
             return {"scale": scale.astype(np.float64)}
         return {"scale": scale, "good steps": np.array([scaler.growth_tracker], np.int64)}
 
-    def _shows_its_optimizer(self) -> bool:
-        """Whether the user's step is an object whose optimizer is known, so that a call without an update is seen."""
-        given = None if self.paired is None else self.paired.given
-        return given is not None and given.step is not None and is_object(given.step) and given.optimizer is not None
-
-    def _steps_alone(self) -> bool:
-        """Whether the step is the user's own."""
-        return self.paired is not None and self.paired.given.step is not None
-
     def _own_output(self) -> StepOutput | None:
         """What the user's own step returned last."""
         return self.train_step.found if isinstance(self.train_step, PairStep) else None
@@ -285,7 +276,9 @@ class TorchSide(Side):
         """The moving average of parameters and buffers that cross; empty without one."""
         dropped = dropped_state(self.model)
         found = self._own_output()
-        held = self.train_step.ema() if not self._steps_alone() else (found.ema or {}) if found is not None else {}
+        held = (
+            self.train_step.ema() if own_step(self.paired) is None else (found.ema or {}) if found is not None else {}
+        )
         return self._crossing({name: _numpy(t.detach()) for name, t in held.items() if name not in dropped})
 
     def average(self, values: Arrays, update: int) -> None:

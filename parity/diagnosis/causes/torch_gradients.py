@@ -103,7 +103,7 @@ def explain(context: Context) -> list[Cause]:
         return []
     causes = _absent(context, [f for f in wrong if f.part == "parameters"])
     if context.paired is not None and context.paired.alignment.scope.own_step:  # gradients as optimizers get them
-        own = between_steps(context) or _clipped_apart(context)
+        own = between_steps(context) or _clipped_separately(context)
         if own or context.recipe.clip is not None:
             return causes + own
     found_loss = explained(context)
@@ -128,7 +128,7 @@ PARTS = (2, 3, 4, 8)  # micro-batches that a step may cut its images into
 ALIGNED = 1e-6  # what the angle between two gradients, as 1 - cos, may be where they are the same but for their size
 
 
-def _clipped_apart(context: Context) -> list[Cause]:
+def _clipped_separately(context: Context) -> list[Cause]:
     """Gradients of micro-batches, or of the calls before an update, that are each clipped before they are added: their
     sum has the direction of the sum of unit vectors, whatever the norm was."""
     step, paired = first_step(context.mindspore), context.paired

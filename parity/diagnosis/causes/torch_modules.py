@@ -379,7 +379,7 @@ def strided_elsewhere(
     alignment = context.paired.alignment if context.paired is not None else None
     left = [one for one in alignment.left if one.framework == "mindspore"] if alignment is not None else []
     at = {call[:2]: call[2] for call in alignment.calls} if alignment is not None else {}
-    shown, settled = list(causes), set[str]()
+    shown, resolved = list(causes), set[str]()
     for name in sorted(strided):
         between = _made_up_for(context, name)
         if between is None or between[1][2] in strided:
@@ -393,8 +393,8 @@ def strided_elsewhere(
             if cause.place == name and cause.ratio is not None:
                 text = f"{cause.text}; MindSpore's net makes up for it {where}"
                 shown[i] = replace(cause, text=text, fix=f"{cause.fix}, and take out what resizes {where}")
-        settled.add(name.rpartition(".")[0])
-    return [cause for cause in shown if cause.place not in settled or cause.ratio is not None or cause.fault]
+        resolved.add(name.rpartition(".")[0])
+    return [cause for cause in shown if cause.place not in resolved or cause.ratio is not None or cause.fault]
 
 
 def _made_up_for(context: Context, name: str) -> tuple[Key, Key] | None:

@@ -36,7 +36,7 @@ FORMS = [
     ("trainer", "with_cell", 2, {}),
 ]
 NAMED = [
-    ("trainer(calls=2, clip=0.05)", "calls=2, clip=0.05, fault='clipped apart'", "clipped before they are added"),
+    ("trainer(calls=2, clip=0.05)", "calls=2, clip=0.05, fault='clipped separately'", "clipped before they are added"),
     ("trainer(clip=0.05)", "clip=0.1", "clipped to a norm of 0.1, in torch to one of 0.05"),
     ("trainer(clip=0.05)", "clip=0.05, fault='not clipped'", "torch's step clips the gradients to a norm of 0.05"),
     ("trainer(calls=2)", "calls=2, fault='not divided'", "2 times torch's gradients: 2 are added and not divided"),
@@ -45,7 +45,7 @@ NAMED = [
     ("trainer", "fault='averaged before'", "taken before the update"),
     ("trainer", "decay=0.99", "keeps 0.99 of itself, torch's 0.9"),
 ]
-QUICK = ("calls=2, clip=0.05, fault='clipped apart'",)
+QUICK = ("calls=2, clip=0.05, fault='clipped separately'",)
 
 
 def report(folder: Path, torch: str, mindspore: str, steps: int, more: dict) -> Report:

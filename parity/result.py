@@ -70,13 +70,28 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class CellChange:
+    """What a fix writes in MindSpore, so that a program can write it.
+
+    cells: attribute paths of the Cells, "" for the net itself; target: dotted name of the class that they are of, empty
+    where the class stays; arguments: argument -> its value as Python code; whole: whether these are all arguments, or
+    those at fault.
+    """
+
+    cells: tuple[str, ...]
+    target: str
+    arguments: dict[str, str] = field(hash=False)
+    whole: bool = False
+
+
+@dataclass(frozen=True)
 class Cause:
     """What explains failed tensors: a hypothesis that was tested, or the place alone where none holds.
 
     place: a module's dotted name, a parameter group or a stage. fault: the id of the known fault, None where nothing
-    known reproduces what MindSpore computed. text: what is wrong. fix: what to write in MindSpore. evidence: how the
-    hypothesis was tested, with its numbers. ratio: MindSpore's distance from torch under this fault, over the noise;
-    before: the same from torch as it is.
+    known reproduces what MindSpore computed. text: what is wrong. fix: what to write in MindSpore; change: the same for
+    a program, where it is an argument of a Cell. evidence: how the hypothesis was tested, with its numbers. ratio:
+    MindSpore's distance from torch under this fault, over the noise; before: the same from torch as it is.
     """
 
     stage: str
@@ -87,6 +102,7 @@ class Cause:
     evidence: str = ""
     ratio: float | None = None
     before: float | None = None
+    change: CellChange | None = None
 
 
 @dataclass(frozen=True)

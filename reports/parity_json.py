@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 from ..atomic_files import write_whole
 from ..parity.options import STAGES, Narrowing
 from ..parity.result import NARROWED as PART
-from ..parity.result import Cause, Finding, MadeWith, ModuleVerdict, Outcome, Report, StageSummary
+from ..parity.result import Cause, CellChange, Finding, MadeWith, ModuleVerdict, Outcome, Report, StageSummary
 from ..parity.verdict import BY_NATURE, RATIO, Unjudged
 
 
@@ -65,6 +65,13 @@ CAUSE = {
     "evidence": "how the hypothesis was tested, with its numbers",
     "ratio": f"MindSpore's distance from torch under this fault, over the noise; {MEASURE}",
     "before": f"MindSpore's distance from torch as it is, over the noise; {MEASURE}",
+    "change": "the fix for a program, where it is arguments of Cells; null for any other",
+}
+CHANGE = {
+    "cells": "attribute paths of the Cells in MindSpore's net; empty for the net itself",
+    "target": "dotted name of the class that these Cells are to be of; empty where the class stays",
+    "arguments": "argument -> its value as Python code, with the names of mindspore and its initializers",
+    "whole": "whether these are all arguments of the class, or those at fault",
 }
 MODULE = {
     "name": "torch's dotted name; empty for the whole model",
@@ -122,6 +129,7 @@ NARROWED = {
 CLASSES: dict[str, tuple[type, dict[str, str]]] = {
     "finding": (Finding, FINDING),
     "cause": (Cause, CAUSE),
+    "change": (CellChange, CHANGE),
     "module": (ModuleVerdict, MODULE),
     "stage": (StageSummary, SUMMARY),
 }
@@ -183,8 +191,13 @@ def _properties(cls: Any) -> dict[str, dict[str, Any]]:
 
 
 def _enumerated(shape: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """A reference to an enumeration as the enumeration; anything else as it is."""
-    enumeration = known.get(shape.get("$ref", "").rpartition("/")[2], {})
+    """A reference to an enumeration as the enumeration, one to a class of the report by its name here; anything else as
+    it is."""
+    name = shape.get("$ref", "").rpartition("/")[2]
+    ours = {cls.__name__: own for own, (cls, _) in CLASSES.items()}
+    if name in ours:
+        return {"$ref": f"#/$defs/{ours[name]}"}
+    enumeration = known.get(name, {})
     return {key: enumeration[key] for key in ("type", "enum")} if "enum" in enumeration else shape
 
 

@@ -51,6 +51,7 @@ def names() -> set[str]:
 
 def _load() -> None:
     import mindspore_convolution_faults
+    import mindspore_fixes
     import mindspore_gradient_faults
     import mindspore_input_faults
     import mindspore_layer_faults
@@ -62,7 +63,7 @@ def _load() -> None:
 
     assert mindspore_convolution_faults and mindspore_gradient_faults and mindspore_input_faults
     assert mindspore_layer_faults and mindspore_norm_faults and mindspore_optimizer_faults
-    assert mindspore_schedule_faults and mindspore_start_faults and mindspore_tensor_faults
+    assert mindspore_fixes and mindspore_schedule_faults and mindspore_start_faults and mindspore_tensor_faults
 
 
 # Where faults are planted

@@ -88,35 +88,31 @@ def formula(places: Places, how: str) -> Any:
     """The update rule of one of MindSpore's own optimizers, in the place of torch's."""
     if how == "rmsprop_lr_in_velocity" or how.startswith("rmsprop"):
         return _rmsprop(how)
-    real = adam.AdamW.construct
 
-    def construct(self: Any, gradients: Any) -> bool:
-        self.assignadd(self.state_step, self.increase_tensor)
+    def advance(self: Any, group_id: int, gradients: Any) -> bool:
         step = int(self.state_step.asnumpy())
-        for g, group in enumerate(self.param_groups):
-            first, second = group["betas"]
-            decay, rate, eps = float(group["weight_decay"]), float(self.lrs[g]), float(group["eps"])
-            roots = (1 - second**step) ** 0.5
-            for i in range(self.group_start_id[g], self.group_start_id[g + 1]):
-                weight, mean, square = self.parameters[i], self.exp_avg[i], self.exp_avg_sq[i]
-                grad = gradients[i]
-                if (how == "eps_hat" and isinstance(self, adam.Adam)) or how == "coupled":
-                    grad = grad + decay * weight
-                next_mean = mean * first + grad * (1 - first)
-                next_square = square * second + grad * grad * (1 - second)
-                ops.assign(mean, next_mean)
-                ops.assign(square, next_square)
-                if how == "eps_hat":
-                    change = rate * roots / (1 - first**step) * next_mean / (ops.sqrt(next_square) + eps)
-                elif how == "coupled":
-                    change = rate / (1 - first**step) * next_mean / (ops.sqrt(next_square) / roots + eps)
-                else:  # nn.AdamWeightDecay: no bias correction
-                    change = rate * (next_mean / (ops.sqrt(next_square) + eps) + decay * weight)
-                ops.assign(weight, weight - change)
+        group = self.param_groups[group_id]
+        first, second = group["betas"]
+        decay, rate, eps = float(group["weight_decay"]), float(self.lrs[group_id]), float(group["eps"])
+        roots = (1 - second**step) ** 0.5
+        for i in range(*self.span(group_id)):
+            weight, mean, square, grad = self.parameters[i], self.exp_avg[i], self.exp_avg_sq[i], gradients[i]
+            if (how == "eps_hat" and isinstance(self, adam.Adam)) or how == "coupled":
+                grad = grad + decay * weight
+            next_mean = mean * first + grad * (1 - first)
+            next_square = square * second + grad * grad * (1 - second)
+            ops.assign(mean, next_mean)
+            ops.assign(square, next_square)
+            if how == "eps_hat":
+                change = rate * roots / (1 - first**step) * next_mean / (ops.sqrt(next_square) + eps)
+            elif how == "coupled":
+                change = rate / (1 - first**step) * next_mean / (ops.sqrt(next_square) / roots + eps)
+            else:  # nn.AdamWeightDecay: no bias correction
+                change = rate * (next_mean / (ops.sqrt(next_square) + eps) + decay * weight)
+            ops.assign(weight, weight - change)
         return True
 
-    assert real
-    return patch.object(adam.AdamW, "construct", construct)
+    return patch.object(adam.AdamW, "advance", advance)
 
 
 def _rmsprop(how: str) -> Any:

@@ -1,12 +1,14 @@
 """Plant every known migration fault that can be planted, one at a time and several at once, and score the reports.
 
-    python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--quick] [--jobs N]
-        [--json FILE] [--keep DIR] [--show FILE …]
+    python benchmarks/faults/run.py [--only ID …] [--net NAME …] [--step NAME …] [--pairs N] [--once] [--quick]
+        [--fixes] [--jobs N] [--json FILE] [--keep DIR] [--show FILE …]
 
 faults.yaml says what is planted where, and what the report has to say; bases.yaml the training steps; equals.yaml the
 beliefs that were measured to be no faults, which have to stay green, as have the untouched pairs. --pairs N: N pairs
-and N triples of faults at once, besides. --quick: a minute's worth. Prints markdown; exit code 1 when a fault was not
-detected or a clean pair was red. Each framework records its cases in one process (--jobs: in so many, side by side).
+and N triples of faults at once, besides. --once: each fault in one net, no clean pairs. --quick: a minute's worth.
+--fixes: what the reports print as fixes is applied upon the faults, as fixes.py says, and judged again: the step then
+has to agree. Prints markdown; exit code 1 when a fault was not detected, a clean pair was red, or a fix did not mend
+its fault. Each framework records its cases in one process (--jobs: in so many, side by side).
 """
 
 from __future__ import annotations
@@ -19,13 +21,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import plan as planning
 import yaml
+from fixes import application
 from plan import NETS, Base, Case
 from scoring import Fault, Score, false_alarm, faults, score, unlisted
 from tables import show
@@ -46,6 +49,12 @@ class Run:
     report: dict[str, Any] = field(default_factory=dict)
     scores: list[Score] = field(default_factory=list)
     trouble: str = ""
+    again: Run | None = None
+
+    @property
+    def to_apply(self) -> list[dict[str, Any]]:
+        """The causes of the report whose fixes can be applied."""
+        return [cause for cause in self.report.get("causes", []) if application(cause).way]
 
 
 def main() -> None:
@@ -54,6 +63,8 @@ def main() -> None:
     parser.add_argument("--net", nargs="*", metavar="NAME", choices=NETS, default=list(NETS))
     parser.add_argument("--step", nargs="*", metavar="NAME", help="only with these steps of bases.yaml")
     parser.add_argument("--pairs", type=int, default=0, help="so many pairs and so many triples of faults besides")
+    parser.add_argument("--once", action="store_true", help="each fault in the first of its nets, no clean pairs")
+    parser.add_argument("--fixes", action="store_true", help="apply what the reports print as fixes, and judge again")
     parser.add_argument("--quick", action="store_true", help="a few faults of each kind")
     parser.add_argument("--jobs", type=int, default=2, help="pairs of processes that share the work (2)")
     parser.add_argument("--json", type=Path, help="write every score there")
@@ -71,6 +82,8 @@ def main() -> None:
         roots = record(root, runs, given.jobs)
         for run in runs:
             judge(roots[id(run.base)], run)
+        if given.fixes:
+            judge_fixes(Path(temporary) / "fixed", runs, given.jobs)
     print(f"{len(runs)} runs in {(time.monotonic() - began) / 60:.0f} minutes\n")
     if given.json:
         given.json.write_text(json.dumps([_told(run) for run in runs], indent=1))
@@ -93,15 +106,15 @@ def planned(given: argparse.Namespace) -> list[Run]:
         chosen = quick(chosen)
     for fault in chosen:
         nets = [net for net in fault.nets if net in given.net]
-        for net in nets[:1] if given.quick else nets:
+        for net in nets[:1] if given.quick or given.once else nets:
             case = Case(fault.id if _once(chosen, fault) else f"{fault.id}-{fault.inject}-{net}", [planting(fault)])
             runs.append(Run(base(net, fault.step), case, [fault]))
     for count in (2, 3):
         runs += together(given, count, base)
-    for net in given.net if not given.only else []:
+    for net in given.net if not given.only and not given.once else []:
         for seed in SEEDS[:1] if given.quick else SEEDS:
             runs.append(Run(base(net, "default", seed), Case("clean")))
-    if not given.only and not given.quick:
+    if not given.only and not given.quick and not given.once:
         steps = sorted({(run.base.net, run.base.step) for run in runs if run.base.step not in ("default", "unused")})
         runs += [Run(base(net, step), Case("clean")) for net, step in steps]
     runs += equal(given, base)
@@ -148,7 +161,7 @@ def together(given: argparse.Namespace, count: int, base: Any) -> Iterator[Run]:
 def equal(given: argparse.Namespace, base: Any) -> Iterator[Run]:
     """The beliefs that were measured to be equal."""
     path, seen = HERE / "equals.yaml", set[tuple[str, str]]()
-    if given.only or given.quick:
+    if given.only or given.quick or given.once:
         return
     for entry in yaml.safe_load(path.read_text()):
         for net in entry.get("nets", []):
@@ -219,6 +232,21 @@ def judge(root: Path, run: Run) -> None:
         run.trouble = false_alarm(run.report)
 
 
+def judge_fixes(root: Path, runs: list[Run], jobs: int) -> None:
+    """Plant every fault again, apply what its report printed, and judge what comes of it."""
+    root.mkdir()
+    bases = {id(run.base): replace(run.base, cases=[]) for run in runs}
+    for run in runs:
+        if run.planted and run.to_apply:
+            case = Case(run.case.name, [*run.case.inject, ("applied", {"causes": run.to_apply})])
+            run.again = Run(bases[id(run.base)], case, run.planted)
+            run.again.base.cases.append(case)
+    again = [run.again for run in runs if run.again is not None]
+    roots = record(root, again, jobs) if again else {}
+    for one in again:
+        judge(roots[id(one.base)], one)
+
+
 def _told(run: Run) -> dict[str, Any]:
     report = run.report
     return {
@@ -227,11 +255,13 @@ def _told(run: Run) -> dict[str, Any]:
         "planted": [fault.id for fault in run.planted],
         "scores": [vars(one) for one in run.scores],
         "trouble": run.trouble,
+        "parity": report.get("parity"),
         "injected": report.get("injected"),
         "took": report.get("took"),
-        "causes": report.get("causes", [])[:5],
+        "causes": report.get("causes", []),
         "own": [module["name"] for module in report.get("modules", []) if module["own"]],
         "first": report.get("first_divergence"),
+        "again": None if run.again is None else _told(run.again),
     }
 
 
@@ -241,9 +271,17 @@ def read(files: list[Path], runs: list[Run]) -> list[Run]:
     found: dict[int, Run] = {}
     for told in (each for file in files for each in json.loads(file.read_text())):
         run = known[told["base"], told["case"]]
-        run.scores, run.trouble = [Score(**one) for one in told["scores"]], told["trouble"]
+        _restore(run, told)
         found[id(run)] = run
     return [run for run in runs if id(run) in found]
+
+
+def _restore(run: Run, told: dict[str, Any]) -> None:
+    run.scores, run.trouble = [Score(**one) for one in told["scores"]], told["trouble"]
+    run.report = {"causes": told["causes"], "parity": told["parity"]}
+    if told["again"] is not None:
+        run.again = Run(run.base, run.case, run.planted)
+        _restore(run.again, told["again"])
 
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fixes import application
 from plan import NETS
-from scoring import entries
+from scoring import describe, entries
 
 
 def show(runs: list[Any]) -> int:
@@ -36,6 +37,7 @@ def show(runs: list[Any]) -> int:
         print(f"\n{len(alarms)} false alarms in {len(group)} runs: {title}." if group else "", end="")
         for run in alarms:
             print(f"\n- {run.base.name} {run.equal}: {run.trouble}", end="")
+    mended = show_fixes([run for run in runs if run.planted])
     print("\n\n### Misses\n")
     reasons = {entry["id"]: entry.get("misses", "") for entry in entries()}
     for run in (run for run in runs if run.planted):
@@ -47,7 +49,36 @@ def show(runs: list[Any]) -> int:
                 why = f" ({reasons[fault.id]})" if reasons.get(fault.id) else ""
                 print(f"- {run.base.name} {fault.id}: not {lacks[0]}: {one.missed}{why}")
     missed = any(run.trouble for run in runs) or any(not one.detected for run in runs for one in run.scores)
-    return 1 if missed else 0
+    return 1 if missed or not mended else 0
+
+
+def show_fixes(runs: list[Any]) -> bool:
+    """Print what became of the printed fixes, where they were applied; whether each mended what it names."""
+    again = [run for run in runs if run.again is not None]
+    if not again:
+        return True
+    mended = [run for run in again if run.again.report.get("parity")]
+    print(
+        f"\n\n### Printed fixes applied and judged again\n\n{len(again)} of {len(runs)} runs; {len(mended)} agree then."
+    )
+    for run in again:
+        if run not in mended:
+            said = run.again.trouble or describe(run.again.report)
+            print(f"- {run.base.name} {', '.join(f.id for f in run.planted)}: {_fixes(run)}: {said}")
+    print("\nNothing to apply:\n\n| fault | runs | fix | why |\n|---|---|---|---|")
+    left: dict[tuple[str, str, str], int] = {}
+    for run in runs:
+        if run.again is None and run.report.get("causes"):
+            first = run.report["causes"][0]
+            row = (first["fault"] or ", ".join(fault.id for fault in run.planted), first["fix"], application(first).why)
+            left[row] = left.get(row, 0) + 1
+    for (fault, fix, why), count in left.items():
+        print(f"| {fault} | {count} | {fix} | {why} |")
+    return len(mended) == len(again)
+
+
+def _fixes(run: Any) -> str:
+    return "; ".join(cause["fix"] for cause in run.to_apply)
 
 
 def show_faults(runs: list[Any]) -> None:

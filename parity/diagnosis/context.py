@@ -18,7 +18,7 @@ from ..align.user_model import Paired
 from ..compare import Traces
 from ..job import ParityJob, recipe_of
 from ..record.batches import Inputs, read_inputs
-from ..result import Finding, ModuleVerdict
+from ..result import CellChange, Finding, ModuleVerdict
 from ..trace import Key, Trace, sample_positions
 from ..verdict import EPS32, Verdict
 from .hypotheses import Prediction
@@ -184,24 +184,30 @@ def _stem(names: Collection[str]) -> str:
     return ".".join(stem)
 
 
-def counterpart(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[str]) -> str:
-    """The MindSpore code that is right: the Cell's place and its class with the arguments that matter
-    (all, where all are at fault).
+def counterpart(cell: str, kind: str, arguments: Mapping[str, Any], changed: Collection[str]) -> CellChange | None:
+    """The MindSpore code that is right: the Cell's class with the arguments that matter (all, where all are at fault).
 
-    cell: attribute path, empty for the net itself; arguments: the torch module's own; changed: those at fault. Empty
+    cell: attribute path, empty for the net itself; arguments: the torch module's own; changed: those at fault. None
     where the table has no row of that class, or no counterpart of these arguments.
     """
     try:
         call = table.translate(f"torch.nn.{kind}", arguments)
         row = table.row(f"torch.nn.{kind}")
     except (UnknownRow, BadInput, Unsupported):
-        return ""
+        return None
     wanted = [name for argument in row.arguments if argument.torch in changed for name in argument.to]
-    written = ", ".join(f"{name}={call.kwargs[name]!r}" for name in wanted if name in call.kwargs)
-    short = call.target.replace("mindspore.", "", 1)
-    if set(changed) == set(arguments):
-        return f"{in_code(cell)}: {short}({written})"
-    return f"{in_code(cell)}: {short}(…, {written})" if written else ""
+    written = {name: repr(call.kwargs[name]) for name in wanted if name in call.kwargs}
+    whole = set(changed) == set(arguments)
+    return CellChange((cell,), call.target, written, whole) if written or whole else None
+
+
+def written(change: CellChange) -> str:
+    """What one Cell's change reads like."""
+    arguments = ", ".join(f"{name}={value}" for name, value in change.arguments.items())
+    (cell,), rest = change.cells, "" if change.whole else "…, "
+    if not change.target:
+        return f"{in_code(cell)}: {arguments}"
+    return f"{in_code(cell)}: {change.target.replace('mindspore.', '', 1)}({rest}{arguments})"
 
 
 def in_code(cell: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import BadInput, MsmigrateError
 from ...mappings import table
 from ...mappings.row_reader import Fields, read_yaml
-from ..result import Cause
+from ..result import Cause, CellChange
 from ..verdict import EPS32, FLOOR_ULPS, RATIO, Measure, Verdict, judge
 
 C = TypeVar("C")
@@ -138,10 +138,11 @@ def cause(
     ratio: float | None = None,
     before: float | None = None,
     fix: str = "",
+    change: CellChange | None = None,
 ) -> Cause:
     """A cause; without a fix of its own it gets that of the fault's row."""
     known = table.faults().get(fault) if fault else None
-    return Cause(stage, place, fault, text, fix or (known.fix if known else ""), evidence, ratio, before)
+    return Cause(stage, place, fault, text, fix or (known.fix if known else ""), evidence, ratio, before, change)
 
 
 def caused(stage: str, place: str, found: Trial[Any], evidence: str) -> Cause:

@@ -253,6 +253,32 @@ class LayerInNet(ModuleSubject):
         return {"output": _array(flat(output, torch.Tensor)[0])}
 
 
+def shapes_with(context: Context, path: str, mutations: Sequence[Mutation]) -> dict[tuple[str, int], tuple[int, ...]]:
+    """Name and call of each module -> the shape of its output in evaluation mode, with one module mutated, as far as
+    torch's own net runs so."""
+    side = TorchSide(context.recipe, context.model, torch.float64, 0, context.paired)
+    modules = dict(side.model.named_modules())
+    mutated(modules[path], mutations)
+    found: dict[tuple[str, int], tuple[int, ...]] = {}
+
+    def seen(name: str, output: Any) -> None:
+        if isinstance(output, torch.Tensor):
+            found[name, sum(known == name for known, _ in found)] = tuple(output.shape)
+
+    handles = [
+        module.register_forward_hook(lambda _, __, output, name=name: seen(name, output))
+        for name, module in modules.items()
+    ]
+    try:
+        side.evaluate(context.inputs.images[0], lambda leaf: None)
+    except (*FAILURES, WorkerFailed):
+        pass  # sizes do not fit any more: the shapes end there
+    finally:
+        for handle in handles:
+            handle.remove()
+    return found
+
+
 class NetPass:
     """One forward pass of the net, in evaluation or training mode, along MindSpore's outputs."""
 

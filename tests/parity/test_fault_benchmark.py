@@ -17,6 +17,7 @@ BENCHMARK = Path(__file__).parent.parent.parent / "benchmarks" / "faults"
 sys.path.insert(0, str(BENCHMARK))
 
 import plan as planning  # noqa: E402
+from fixes import SAME, WAYS, application, written  # noqa: E402
 from scoring import describe, entries, false_alarm, faults, score, unlisted  # noqa: E402
 
 STAGES = ("data", "init", "forward", "loss", "gradients", "update")
@@ -126,6 +127,34 @@ def test_a_list_of_tensors_is_the_place_only_if_all_of_them_are() -> None:
 def test_a_red_report_without_a_fault_is_a_false_alarm() -> None:
     assert false_alarm(made_up()) and describe(made_up())
     assert not false_alarm(made_up(parity=True))
+
+
+def test_every_fix_is_applied_in_one_way_or_says_why_not() -> None:
+    known = set(table.faults())
+    for fault, entry in written().items():
+        assert fault in known, fault
+        (how,) = set(entry) - {"fault"}
+        assert how in (*WAYS, *SAME) and entry[how], fault
+
+
+def test_a_change_for_programs_comes_before_what_is_written_of_the_fault() -> None:
+    change = {"cells": ["bn1"], "target": "mindspore.nn.BatchNorm2d", "arguments": {"eps": "1e-05"}, "whole": False}
+    assert application({"fault": "mish-overflow", "change": change}).way == "arguments"
+    assert application({"fault": "mish-overflow", "change": None}).way == "forward"
+    nothing = application({"fault": None, "change": None})
+    assert not nothing.way and nothing.why
+
+
+@pytest.mark.full
+def test_printed_fixes_mend_what_they_name(tmp_path: Path) -> None:
+    """One of each way of applying a fix; benchmarks/faults/run.py --fixes does it for every fault in every net."""
+    told = tmp_path / "scores.json"
+    some = ["bn-momentum-complement", "he-gain", "mish-overflow", "vector-loss-sums", "clip-per-tensor", "leaky-slope"]
+    command = [sys.executable, str(BENCHMARK / "run.py"), "--fixes", "--once", "--json", str(told), "--only", *some]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    runs = json.loads(told.read_text()) if told.exists() else []
+    assert {run["case"]: bool(run["again"] and run["again"]["parity"]) for run in runs} == dict.fromkeys(some, True)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.full

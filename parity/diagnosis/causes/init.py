@@ -16,9 +16,9 @@ import numpy as np
 
 from ....training.step.parameter_groups import is_norm
 from ...compare import compare_distributions
-from ...result import Cause
+from ...result import Cause, CellChange
 from ...trace import DISTRIBUTION, Entry, Trace
-from ..context import Context, key_of, recorded
+from ..context import Context, cell_of, key_of, recorded
 from ..differences import pattern
 from ..hypotheses import cause
 
@@ -294,7 +294,7 @@ def distributions(context: Context) -> list[Cause]:
     """Causes of what failed in the initial distributions."""
     traces, frozen = context.traces, []
     everything = [e.name for e in traces.alone[1].select("init", DISTRIBUTION)]
-    kinds = context.kinds(everything)
+    kinds, cells = context.kinds(everything), {module.name: cell_of(module) for module in context.modules}
     drawn: dict[str, np.ndarray] = {}
     expected: dict[str, np.ndarray] = {}
     for finding in context.failed("init", DISTRIBUTION):
@@ -329,8 +329,11 @@ def distributions(context: Context) -> list[Cause]:
         distances = [fitted[name].distance for name in names if name in fitted]
         evidence = f"{len(names)} parameters"
         evidence += f"; Kolmogorov-Smirnov distance from that at most {max(distances):.3f}" if distances else ""
-        fix = f"{_argument(names, kinds)}{torch}" if torch else ""
-        causes.append(cause("init", context.place(names, everything), fault, text, evidence, fix=fix))
+        argument = _argument(names, kinds) if torch else ""
+        found = [cells[_owner(name)] for name in names if _owner(name) in cells]
+        change = CellChange(tuple(found), "", {argument: torch}) if argument and len(found) == len(names) else None
+        fix = f"{argument}={torch}" if argument else torch
+        causes.append(cause("init", context.place(names, everything), fault, text, evidence, fix=fix, change=change))
     return causes
 
 
@@ -353,7 +356,7 @@ def _argument(names: Sequence[str], kinds: Mapping[str, str]) -> str:
     for name in names:
         kind, own = kinds.get(name, ""), name.rpartition(".")[2]
         plain = own in ("weight", "bias") and ("Conv" in kind or kind == "Linear")
-        taken.add("embedding_table=" if kind == "Embedding" else f"{own}_init=" if plain else "")
+        taken.add("embedding_table" if kind == "Embedding" else f"{own}_init" if plain else "")
     return taken.pop() if len(taken) == 1 else ""
 
 

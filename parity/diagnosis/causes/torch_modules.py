@@ -21,11 +21,11 @@ from ....mappings import table
 from ....workers.worker import progress
 from ...align.unlike import explains
 from ...options import STAGES
-from ...result import Cause, ModuleVerdict
+from ...result import Cause, CellChange, ModuleVerdict
 from ...trace import Key, sample_positions
 from ...verdict import RATIO, Verdict, judge
 from .. import differences
-from ..context import Context, cell_of, counterpart, in_code
+from ..context import Context, cell_of, counterpart, in_code, written
 from ..hypotheses import Outcome, Trial, module_hypotheses
 from ..mutations.torch_formulas import MUTATIONS as FORMULA_MUTATIONS
 from ..mutations.torch_layers import MUTATIONS as LAYER_MUTATIONS
@@ -41,6 +41,7 @@ from ..torch_subjects import (
     RecordedTensor,
     ReplayTraces,
     children,
+    shapes_with,
 )
 from .torch_precision import shorter
 
@@ -254,10 +255,16 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
     if ties := [tie.text for tie in found.ties if tie.change.arguments != mutation.arguments]:
         text += f" (or with {', or '.join(ties)}: these cannot be told apart here)"
     known = table.faults().get(hypothesis.fault) if hypothesis.fault else None
-    fix = counterpart(cell, kind, own, mutation.arguments)
-    if not fix and (known or mutation.fix):
-        fix = f"{in_code(cell)}: {known.fix if known else mutation.fix}"
-    fix = fix or counterpart(cell, kind, own, own) or f"{in_code(cell)}: compute as torch's {kind} does"
+    changed = own if mutation.whole else mutation.arguments
+    change = counterpart(cell, kind, own, changed) if changed or mutation.whole else None
+    if change is not None and _is_of_another_class(verdict, change):
+        change = counterpart(cell, kind, own, own)
+    advice = known.fix if known else mutation.fix
+    if change is None and hypothesis.fault in WRITTEN:
+        change = CellChange((cell,), "", WRITTEN[hypothesis.fault])
+    elif change is None and not advice:
+        change, advice = counterpart(cell, kind, own, own), f"compute as torch's {kind} does"
+    fix = written(change) if change is not None else f"{in_code(cell)}: {advice}"
     tensors, worst = len(found.outcome.ratios), found.outcome.worst
     agreement = f"{len(found.explained())} of the {len(found.before.failing)} failing tensors agree with MindSpore's"
     if found.reproduces:
@@ -267,9 +274,14 @@ def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, h
     # what fails without this link is what it explains
     rest = subject.outcome([each.change for each in found.chain if each is not hypothesis]) if found.chain[1:] else None
     stage = _stage(subject, rest if rest is not None and rest.failing else found.before)
-    return Cause(
-        stage, verdict.name, hypothesis.fault, text, fix, evidence, _finite(worst), _finite(found.before.worst)
-    )
+    before = _finite(found.before.worst)
+    return Cause(stage, verdict.name, hypothesis.fault, text, fix, evidence, _finite(worst), before, change)
+
+
+def _is_of_another_class(verdict: ModuleVerdict, change: CellChange) -> bool:
+    """Whether the Cell is not of the class that the fix names: then it lacks more than the arguments at fault."""
+    known = verdict.mindspore.partition(" ")[2].strip("()")
+    return bool(known) and known != change.target.rpartition(".")[2]
 
 
 def _named(verdict: ModuleVerdict) -> str:
@@ -382,7 +394,7 @@ def strided_elsewhere(
     shown, resolved = list(causes), set[str]()
     for name in sorted(strided):
         between = _made_up_for(context, name)
-        if between is None or between[1][2] in strided:
+        if between is None or between[1][2] in strided or _resized_by_torch(context, name, known[name], between[1]):
             continue
         where = " and ".join(in_code(at.get(key[2:], cells.get(key[2], key[2]))) for key in between)
         around = cells.get(name.rpartition(".")[0]) or cells.get(name, name).rpartition(".")[0]
@@ -392,9 +404,17 @@ def strided_elsewhere(
         for i, cause in enumerate(shown):
             if cause.place == name and cause.ratio is not None:
                 text = f"{cause.text}; MindSpore's net makes up for it {where}"
-                shown[i] = replace(cause, text=text, fix=f"{cause.fix}, and take out what resizes {where}")
+                fix = f"{cause.fix}, and take out what resizes {where}"
+                shown[i] = replace(cause, text=text, fix=fix, change=None)
         resolved.add(name.rpartition(".")[0])
     return [cause for cause in shown if cause.place not in resolved or cause.ratio is not None or cause.fault]
+
+
+def _resized_by_torch(context: Context, name: str, mutations: Sequence[Mutation], back: Key) -> bool:
+    """Whether torch's own net, with the layer as MindSpore has it, has its shape again there too, as an average over
+    the whole image gives it: then nothing in MindSpore's is to be taken out."""
+    expected = context.traces.alone[0].entries[back].shape
+    return shapes_with(context, name, mutations).get((back[2], back[3])) == expected
 
 
 def _made_up_for(context: Context, name: str) -> tuple[Key, Key] | None:
@@ -413,6 +433,8 @@ def _made_up_for(context: Context, name: str) -> tuple[Key, Key] | None:
 
 FORGOTTEN, ADDED = "bn-set-train-missing", "new-child-not-training"
 EVALUATED, FLIPPED = "bn-use-batch-statistics-true", "bn-frozen-flipped-back"
+# faults whose fix is an argument that torch's layer does not have
+WRITTEN = {EVALUATED: {"use_batch_statistics": "None"}, FLIPPED: {"use_batch_statistics": "False"}}
 
 
 def named_by_mode(causes: Sequence[Cause], model: nn.Module, cells: dict[str, str]) -> list[Cause]:
@@ -433,7 +455,9 @@ def named_by_mode(causes: Sequence[Cause], model: nn.Module, cells: dict[str, st
     for cause in causes:
         fault = renamed.get(cause.fault or "")
         if fault is not None:
-            fix = f"{in_code(cells.get(cause.place, cause.place))}: {table.faults()[fault].fix}"
-            cause = replace(cause, fault=fault, fix=fix)
+            cell = cells.get(cause.place, cause.place)
+            fix = f"{in_code(cell)}: {table.faults()[fault].fix}"
+            change = CellChange((cell,), "", WRITTEN[fault]) if fault in WRITTEN else None
+            cause = replace(cause, fault=fault, fix=fix, change=change)
         shown.append(cause)
     return shown

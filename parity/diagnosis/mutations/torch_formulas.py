@@ -48,7 +48,7 @@ def activation(module: nn.Module, values: Values) -> Iterator[Mutation]:
         function = ACTIVATIONS[name]
         if name.split()[0] == type(module).__name__:
             continue  # itself, or itself with an argument that another hypothesis sets
-        yield Mutation(name, partial(instead, forward=function), tuple(arguments_of(module)))
+        yield Mutation(name, partial(instead, forward=function), tuple(arguments_of(module)), whole=True)
 
 
 def tie_gradients(module: nn.Module, values: Values) -> Iterator[Mutation]:

@@ -28,12 +28,13 @@ Forward = Callable[..., torch.Tensor]
 @dataclass(frozen=True)
 class Mutation:
     """One way to compute a module otherwise: what it is, in words that follow "as with"; how to make it so, in place;
-    and the torch arguments that are at stake."""
+    and the torch arguments that are at stake; whole: it is another layer altogether."""
 
     what: str
     apply: Change
     arguments: tuple[str, ...] = ()
     fix: str = ""  # what to do, where that is no argument
+    whole: bool = False
 
     def hypothesis(self, fault: str | None = None) -> ModuleHypothesis:
         """That a module was mutated so. fault: the known fault that it stands for."""

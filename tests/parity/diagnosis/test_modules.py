@@ -205,3 +205,33 @@ def test_a_stride_that_the_net_makes_up_for_later_is_taken_out_there(case: str, 
     where = "between net.block.e2[1] and net.block.conv3: net.block.e2[2] (MaxPool2d)"
     text = f"stride 1; MindSpore's net makes up for it {where}"
     assert said(case) == [["block.conv2", text, f"stride=2, and take out what resizes {where}"]]
+
+
+@pytest.mark.parametrize("case", ["strided, averaged later"])
+def test_nothing_is_taken_out_where_torch_s_own_net_resizes(case: str, said: Callable[[str], Any]) -> None:
+    assert said(case) == [["block", "nothing known reproduces it", "compare"], ["block.conv2", "stride 1", "stride=2"]]
+
+
+CHANGES: dict[str, tuple[str, dict[str, str], bool]] = {
+    "bn eps 1e-3": ("mindspore.nn.BatchNorm2d", {"eps": "1e-05"}, False),
+    "conv stride": ("mindspore.nn.Conv2d", {"stride": "(1, 1)"}, False),
+    "gelu tanh": ("mindspore.nn.GELU", {"approximate": "False"}, True),
+    "relu6": ("mindspore.nn.ReLU6", {}, True),
+    "lrn": ("msmigrate.nn.LocalResponseNorm", {"size": "3", "alpha": "0.01"}, False),
+}
+
+
+@pytest.mark.parametrize("case", CHANGES)
+def test_a_fix_that_is_arguments_is_there_for_programs_too(case: str, modules: Causes) -> None:
+    target, arguments, whole = CHANGES[case]
+    (cause,) = modules[case]
+    assert cause["change"]["target"] == target and cause["change"]["whole"] is whole
+    assert cause["change"]["arguments"].keys() == arguments.keys()
+    assert all(f"{name}={value}" in cause["fix"] for name, value in cause["change"]["arguments"].items())
+
+
+@pytest.mark.parametrize("case", ["relu6 at 6", "mish", "linear transposed", "bn unknown"])
+def test_a_fix_that_is_none_has_nothing_for_programs(case: str, modules: Causes) -> None:
+    (cause,) = modules[case]
+    assert cause["change"] is None and cause["fix"]
+    assert not cause["fix"].endswith("()"), "the layer as it is called already is no fix"

@@ -9,6 +9,7 @@ import json
 import sys
 import tempfile
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -233,7 +234,7 @@ def main(wanted: list[str]) -> None:
             made: ModuleSubject = (container if by_wiring else subject)(module, inputs, plant, Path(folder))
             kind = type(module).__name__
             verdict = ModuleVerdict("module", kind, f"module ({kind})", Verdict.FAIL, True, 1, 5)
-            found[name] = [vars(cause) for cause in explained(made, verdict, [])[0]]
+            found[name] = [asdict(cause) for cause in explained(made, verdict, [])[0]]
     print(json.dumps(found, default=float))
 
 

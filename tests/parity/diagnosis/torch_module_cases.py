@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -100,7 +101,7 @@ def diagnosed(module: nn.Module, inputs: list[torch.Tensor], plant: Plant, witho
             return [row for row in module_hypotheses(verbs) if row.fault not in without]
 
         with patch.object(torch_modules, "module_hypotheses", others):
-            return [vars(cause) for cause in explained(found, verdict, [])[0]]
+            return [asdict(cause) for cause in explained(found, verdict, [])[0]]
 
 
 def having(**attributes: Any) -> Plant:

@@ -6,6 +6,7 @@ MsmigrateError            anything msmigrate can explain in one line
 │   ├── BadDestination    the output cannot be written, or exists already
 │   ├── BadRecipe         the recipe has an unknown key, a wrong type, or a value nobody can run
 │   ├── BadTrace          a trace folder is incomplete or belongs to another recipe
+│   ├── NotInstalled      a package that a command needs is not installed for this Python
 │   ├── NotTrusted        a data file names what only the user may: code to run, arguments, a place to read
 │   └── UnknownRow        the mapping table has no row of that name
 ├── Ambiguous             several answers are possible and guessing would be wrong (exit code 2)
@@ -38,6 +39,10 @@ class BadRecipe(BadInput):
 
 class BadTrace(BadInput):
     """A trace folder is incomplete or belongs to another recipe."""
+
+
+class NotInstalled(BadInput):
+    """A package that a command needs is not installed for this Python; the message has the line that installs it."""
 
 
 class NotTrusted(BadInput):

@@ -25,7 +25,7 @@ def examine(
     own, which takes ten seconds; without, nothing is known of targets. ask: how the frameworks are asked.
     """
     checks: list[tuple[str, Callable[[], Iterable[Finding]]]] = [
-        ("versions", lambda: versions.findings(machine, packages)),
+        ("versions", lambda: versions.findings(machine, packages, target)),
         ("resources", lambda: resources.findings(machine)),
         ("tools", lambda: frameworks.tool_findings(machine, packages)),
     ]

@@ -19,6 +19,23 @@ from .packages import Packages
 
 SECONDS = 300  # an import over a network drive may take minutes; one that takes longer hangs
 DRIVERS = {"Ascend": ("davinci*", "davinci_manager"), "GPU": ("nvidia[0-9]*", "nvidiactl")}  # below /dev
+# MindSpore -> the releases of CANN that it takes, as its wheel's own check at the start has them (run_check); read on
+# 2026-11-25
+CANN = {
+    "2.7.2": ("8.5",),
+    "2.8": ("8.2", "8.3", "8.5"),
+    "2.9": ("8.2", "8.3", "8.5", "9.0"),
+    "2.10": ("8.2", "8.3", "8.5", "9.0", "9.1"),
+}
+# CANN -> the releases of the driver (Ascend HDK) that it is documented with, by the release notes of MindIE 2.1.RC1
+# (8.2) and of CANN 8.5.0 and 9.1.1 (8.5 and later); read on 2026-11-25
+HDK = {
+    "8.2": ("24.1", "25.0", "25.2"),
+    "8.5": ("25.0", "25.2", "25.3", "25.5", "25.7", "26.0", "26.1"),
+    "9.0": ("25.0", "25.2", "25.3", "25.5", "25.7", "26.0", "26.1"),
+    "9.1": ("25.2", "25.3", "25.5", "25.7", "26.0", "26.1"),
+}
+CANN_HOME = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")  # what CANN's set_env.sh sets
 
 
 def ask_mindspore() -> Targets:
@@ -123,7 +140,9 @@ def _torch(answer: dict[str, Any] | MsmigrateError, machine: Machine, packages: 
 
 
 def tool_findings(machine: Machine, packages: Packages) -> Iterator[Finding]:
-    """The launcher, the Python it would start, the cache server, and the files of MSMIGRATE_MAPPINGS."""
+    """Ascend's software, the launcher, the Python it would start, the cache server, and the files of
+    MSMIGRATE_MAPPINGS."""
+    yield from ascend(machine, packages)
     if packages.version("mindspore"):
         yield launcher(machine, packages)
     yield python(machine)
@@ -134,6 +153,57 @@ def tool_findings(machine: Machine, packages: Packages) -> Iterator[Finding]:
 
 def _again(machine: Machine, packages: Packages) -> str:
     return machine.install(packages.wanted("mindspore"), options="--force-reinstall --no-deps")
+
+
+def ascend(machine: Machine, packages: Packages) -> Iterator[Finding]:
+    """CANN and the driver, where one of them is installed: whether this MindSpore takes that CANN, and it that driver.
+
+    Read from files that they leave; untried, for no machine with them was at hand.
+    """
+    homes = [Path(machine.environment[name]) for name in CANN_HOME if machine.environment.get(name)]
+    homes += [machine.ascend / "ascend-toolkit" / "latest", machine.ascend / "cann"]
+    cann = next((version for home in homes if (version := _release(home / "compiler" / "version.info"))), None)
+    driver = _release(machine.ascend / "driver" / "version.info")
+    if cann is None and driver is None:
+        return
+    found = f"CANN {cann or 'not found'}, driver {driver or 'not found'}"
+    if cann is None:
+        yield Finding("Ascend", WARNING, found, "Install CANN, and source its set_env.sh.")
+        return
+    installed = packages.version("mindspore")
+    takes = _known(CANN, installed) if installed else None
+    if takes and _short(cann) not in takes:
+        fitting = [version for version, releases in CANN.items() if _short(cann) in releases]
+        change = f"MindSpore {installed} takes CANN {', '.join(takes)}: install one of these"
+        change += f", or the MindSpore that takes CANN {cann}." if fitting else "."
+        command = machine.install(f"mindspore=={fitting[-1]}.*") if fitting else ""
+        yield Finding("Ascend", WARNING, f"{found}, and MindSpore {installed}", change, command)
+        return
+    documented = HDK.get(_short(cann))
+    if driver is not None and documented and _short(driver) not in documented:
+        change = f"CANN {cann} is documented with the drivers {', '.join(documented)}: install one of these."
+        yield Finding("Ascend", WARNING, found, change)
+        return
+    with_it = f"; MindSpore {installed} takes it" if takes else ""
+    yield Finding("Ascend", OK, f"{found}{with_it}")
+
+
+def _release(file: Path) -> str | None:
+    """The version in a file of lines such as `Version=8.5.0`."""
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace")[:10_000].splitlines()
+    except OSError:
+        return None
+    return next((line.partition("=")[2].strip() for line in lines if line.startswith("Version=")), None) or None
+
+
+def _short(version: str) -> str:
+    """Of 8.5.0 the 8.5, by which they are matched."""
+    return ".".join(version.split(".")[:2])
+
+
+def _known(table: dict[str, tuple[str, ...]], version: str) -> tuple[str, ...] | None:
+    return table.get(version) or table.get(_short(version))
 
 
 def launcher(machine: Machine, packages: Packages) -> Finding:

@@ -53,6 +53,7 @@ class Machine:
     system, architecture: as `platform` names them, in lower case. flags: what the CPU says it can do. cores: those that
     this process may use. memory: bytes that can still be given, None where the machine does not say. folder: where
     runs are kept; temporary: where traces are, None where no such folder can be written. dev: where devices are.
+    ascend: where Ascend's driver and CANN are installed unless the environment says otherwise.
     """
 
     python: str
@@ -68,6 +69,7 @@ class Machine:
     folder: Path
     temporary: Path | None
     dev: Path = Path("/dev")
+    ascend: Path = Path("/usr/local/Ascend")
 
     @property
     def pip(self) -> str:

@@ -18,7 +18,7 @@ from .. import __version__
 from .machine import OK, PROBLEM, WARNING, Finding, Machine
 
 US = "msmigrate"
-FOR_DEVELOPERS = ("test",)  # extras that no user of msmigrate needs
+NOT_OWN = ("test", "all")  # extras that no user of msmigrate needs, or that are made of others
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,16 @@ class Packages:
         return {canonicalize_name(item.name): plain(item) for item in self.requirements(US)}
 
     def wanted(self, name: str) -> str:
-        """What msmigrate requires of a package, as pip takes it: its name where it says nothing."""
-        return self.required().get(name, name)
+        """What msmigrate requires of a package, by itself or one of its extras, as pip takes it: its name where it says
+        nothing."""
+        return self.required().get(name) or self.optional().get(name, ("", name))[1]
 
     def optional(self) -> dict[str, tuple[str, str]]:
         """What msmigrate uses where it is there: name -> (extra, requirement)."""
         found: dict[str, tuple[str, str]] = {}
         extras = self.all(US)[0].metadata.get_all("Provides-Extra") if self.all(US) else None
         for extra in extras or []:
-            if extra not in FOR_DEVELOPERS:
+            if extra not in NOT_OWN:
                 for item in self.requirements(US, frozenset({extra})):
                     if canonicalize_name(item.name) not in (*self.required(), US):
                         found.setdefault(canonicalize_name(item.name), (extra, plain(item)))
@@ -142,6 +143,11 @@ def holds(requirement: Requirement, version: str) -> bool:
 SHOWN = ("mindspore", "numpy", "torch", "torchvision", "onnx")  # each in a line; the others together
 ALSO_MINDSPORE = ("mindspore-ascend", "mindspore-gpu", "mindspore-cpu", "mindspore-dev")  # install the same folder
 PAIR = ("torch", "torchvision")
+# what a machine with the other framework alone does
+HALVES = {
+    "mindspore": "this machine has torch's half: record, convert, inspect, analyze, compare",
+    "torch": "this machine has MindSpore's half: record --with, compare, train behind a report, eval, export",
+}
 PYTHONS = ">=3.10,<3.13"  # those of msmigrate, where its own metadata are not there
 SYSTEMS = {"linux": ("x86_64", "aarch64")}  # where MindSpore's wheels and msmigrate's workers run
 COMPILED = re.compile(r"_c_expression\.(.+)")
@@ -152,14 +158,21 @@ BREAKS = {
 }
 
 
-def findings(machine: Machine, packages: Packages) -> Iterator[Finding]:
-    """Python, msmigrate, each of SHOWN, what is optional, and all other requirements."""
+def findings(machine: Machine, packages: Packages, target: str | None = None) -> Iterator[Finding]:
+    """Python, msmigrate, each of SHOWN, what is optional, and all other requirements. target: where MindSpore has to
+    train, if that is wanted here."""
     unmet = packages.unmet()
     yield _python(machine, packages)
     yield _msmigrate(machine, packages)
     for name in SHOWN:
-        yield _package(name, machine, packages, [one for one in unmet if one.name == name])
+        missing = packages.version(name) is None and name in packages.optional()
+        if missing:
+            yield _missing(name, machine, packages, target)
+        else:
+            yield _package(name, machine, packages, [one for one in unmet if one.name == name])
     for name, (extra, requirement) in packages.optional().items():
+        if name in SHOWN:
+            continue
         yield _optional(name, extra, requirement, machine, packages, [one for one in unmet if one.name == name])
     yield _others(machine, packages, [one for one in unmet if one.name not in (*SHOWN, *packages.optional())])
 
@@ -222,13 +235,32 @@ def _package(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]
     ) or Finding(name, OK, version)  # fmt: skip
 
 
+def _missing(name: str, machine: Machine, packages: Packages, target: str | None) -> Finding:
+    """A package of SHOWN that only an extra brings: one framework is enough, and torch is nothing without its pair."""
+    command = _with_numpy(packages.wanted(name), machine=machine, packages=packages)
+    there = {each: packages.version(each) is not None for each in ("mindspore", *PAIR)}
+    if name == "torchvision" and there["torch"]:
+        return Finding(name, PROBLEM, "not installed, and torch's half needs it", f"Install {name}.", command)
+    if name == "mindspore" and target is not None:
+        return Finding(name, PROBLEM, f"not installed, and {target} is wanted", f"Install {name}.", command)
+    if name in HALVES and not any(there[each] for each in HALVES):
+        both = _with_numpy(*(packages.wanted(each) for each in there), machine=machine, packages=packages)
+        found = "not installed, and neither is the other framework"
+        return Finding(name, PROBLEM, found, "Install one of them, or both, as this machine has to do.", both)
+    if name in HALVES:
+        return Finding(name, OK, f"not installed: {HALVES[name]}; to have it too: {command}")
+    extra = packages.optional()[name][0]
+    return Finding(name, OK, f"not installed; only msmigrate[{extra}] wants it: {command}")
+
+
 def _misfit(name: str, machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding:
     """A version that somebody does not want: msmigrate itself first, for the others follow from it."""
     first = min(unmet, key=lambda one: one.by != US)
     found = f"{first.there or 'not installed'}, but {first.by} {packages.version(first.by)} wants {first.wanted}"
     why = BREAKS.get((name, str(first.there).split(".")[0]), "")
-    required = packages.required()
-    both = dict.fromkeys([*([required.get(first.by, first.by)] * (first.by != US)), required.get(name, first.wanted)])
+    wanted = packages.wanted(name)
+    mended = first.wanted if wanted == name else wanted
+    both = dict.fromkeys([*([packages.wanted(first.by)] * (first.by != US)), mended])
     change = f"Install {'one' if len(both) == 1 else 'versions'} that fit{'s' * (len(both) == 1)}."
     return Finding(name, PROBLEM, f"{found}{f': {why}' * bool(why)}", change, machine.install(*both))
 
@@ -285,7 +317,7 @@ def _others(machine: Machine, packages: Packages, unmet: list[Unmet]) -> Finding
         return Finding("others", OK, names)
     listed = "; ".join(f"{one.by} wants {one.wanted}, {one.there or 'nothing'} is there" for one in unmet[:3])
     more = f"; and {len(unmet) - 3} more" if len(unmet) > 3 else ""
-    needed = dict.fromkeys(text for one in unmet for text in _needed(one, required))
+    needed = dict.fromkeys(text for one in unmet for text in _needed(one, packages))
     return Finding(
         "others",
         PROBLEM,
@@ -301,6 +333,7 @@ def _with_numpy(*wanted: str, machine: Machine, packages: Packages) -> str:
     return machine.install(*dict.fromkeys([*wanted, *numpy]))
 
 
-def _needed(one: Unmet, required: dict[str, str]) -> list[str]:
-    wants = [] if one.by == US or one.there is None else [required.get(one.by, one.by)]
-    return [*wants, required.get(one.name, one.wanted)]
+def _needed(one: Unmet, packages: Packages) -> list[str]:
+    wants = [] if one.by == US or one.there is None else [packages.wanted(one.by)]
+    wanted = packages.wanted(one.name)
+    return [*wants, one.wanted if wanted == one.name else wanted]

@@ -1,6 +1,7 @@
 """The parent's end: start workers side by side, read what they say, and end them with everything they started.
 
-Each runs in a session of its own. What a worker starts carries a token in its environment, and is found by it.
+One whose packages are not installed is not started. Each runs in a session of its own. What a worker starts carries a
+token in its environment, and is found by it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
 from .. import processes
-from ..errors import MsmigrateError, WorkerFailed
+from ..errors import MsmigrateError, NotInstalled, WorkerFailed
 from .messages import START, Failure, Message, OnMessage, Progress, Result, State, decode, ignore
 
 LONGEST_LINE = 500
@@ -28,6 +31,49 @@ NO_MEMORY = ("MemoryError", "bad_alloc", "allocate memory", "out of memory", "Ou
 MOST_WAITING = 1000  # messages that wait to be read
 TICK = 0.02  # seconds between two looks at what the workers say
 LINGER = 5.0  # seconds in which what a worker said last has been read
+# by what a worker's module is called, the longest first: the packages that it imports
+PACKAGES = {
+    "mindspore_server": ("mindspore", "starlette", "uvicorn"),
+    "mindspore": ("mindspore",),
+    "torch": ("torch", "torchvision"),
+    "onnx_check": ("onnx", "onnxruntime"),
+    "onnx": ("onnx",),
+}
+
+
+def refuse_missing(command: Sequence[str]) -> None:
+    """Raise NotInstalled where a worker would stop for want of a package.
+
+    command: of a worker of msmigrate, as `python -m msmigrate.….torch_worker`; any other is let through.
+    """
+    words = list(command)
+    module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
+    name = module.rpartition(".")[2] if module.startswith("msmigrate.") else ""
+    require(*next((packages for start, packages in PACKAGES.items() if name.startswith(f"{start}_")), ()))
+
+
+def require(*packages: str) -> None:
+    """Raise NotInstalled, with the line that installs them, where one of these packages is not there."""
+    missing = [package for package in packages if find_spec(package) is None]
+    if missing:
+        are = "are" if len(missing) > 1 else "is"
+        wanted = " ".join(f"'{text}'" for text in _requirements(missing))
+        raise NotInstalled(f"{' and '.join(missing)} {are} not installed for this Python: pip install {wanted}")
+
+
+def _requirements(packages: Iterable[str]) -> list[str]:
+    """What msmigrate wants of each, whichever of its extras brings it, and NumPy as MindSpore needs it: without a word
+    pip would take the newest for them."""
+    from packaging.requirements import Requirement
+
+    try:
+        known = {
+            one.name: one for one in map(Requirement, metadata.requires("msmigrate") or []) if one.name != "msmigrate"
+        }
+    except metadata.PackageNotFoundError:  # run from its folder
+        known = {}
+    named = [*packages, *(["numpy"] if "numpy" in known else [])]
+    return [f"{name}{known[name].specifier}" if name in known else name for name in named]
 
 
 class Silent(WorkerFailed):
@@ -96,8 +142,10 @@ class Workers:
     ) -> None:
         """Start a worker; all of its output that is no message goes to `log`.
 
-        environment: variables for it that are set where they are not yet.
+        environment: variables for it that are set where they are not yet. Raises NotInstalled where it needs a package
+        that is not there.
         """
+        refuse_missing(command)
         if log is not None:
             log.touch()
         process = processes.start(

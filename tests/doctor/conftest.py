@@ -51,4 +51,5 @@ def machine(tmp_path: Path) -> Machine:
         folder=tmp_path,
         temporary=tmp_path,
         dev=tmp_path / "dev",
+        ascend=tmp_path / "Ascend",
     )

@@ -8,8 +8,14 @@ from pathlib import Path
 from msmigrate import __version__
 
 EXTENSION = ".cpython-311-x86_64-linux-gnu.so"
+HALVES = [
+    'mindspore<2.11,>=2.10; extra == "mindspore"',
+    'torch>=2.6; extra == "torch"',
+    'torchvision>=0.21; extra == "torch"',
+    'onnx>=1.16; extra == "export"',
+]
 SOUND = {
-    "msmigrate": (__version__, ["numpy<2,>=1.26", "mindspore<2.11,>=2.10", "torch>=2.6", "torchvision>=0.21"]),
+    "msmigrate": (__version__, ["numpy<2,>=1.26", *HALVES]),
     "numpy": ("1.26.4", []),
     "mindspore": ("2.10.0", ["numpy>=1.25.0", "psutil>=5"]),
     "torch": ("2.15.0", []),

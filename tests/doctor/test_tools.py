@@ -72,3 +72,53 @@ def test_files_of_own_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("MSMIGRATE_MAPPINGS", str(example))
     (found,) = frameworks.own_rows()
     assert found.state == OK and str(example) in found.found
+
+
+def ascend(machine: Machine, path: list[str], cann: str | None, driver: str | None) -> list[tuple[str, str, str, str]]:
+    for place, version in (("ascend-toolkit/latest/compiler", cann), ("driver", driver)):
+        if version is not None:
+            folder = machine.ascend / place
+            folder.mkdir(parents=True)
+            (folder / "version.info").write_text(f"package_name=x\nVersion={version}\ninnerversion=V1\n")
+    return [
+        (found.state, found.found, found.change, found.command) for found in frameworks.ascend(machine, Packages(path))
+    ]
+
+
+def test_a_machine_without_ascend_is_told_nothing_of_it(machine: Machine, install: Install) -> None:
+    assert ascend(machine, install(), None, None) == []
+
+
+@pytest.mark.parametrize(
+    ("cann", "driver", "mindspore", "state", "words", "command"),
+    [
+        ("9.0.0", "25.5.2", "2.10.0", OK, "MindSpore 2.10.0 takes it", ""),
+        ("8.5.0", None, "2.7.2", OK, "driver not found; MindSpore 2.7.2 takes it", ""),
+        ("8.3.RC1", "24.0", "2.8.0", OK, "takes it", ""),  # with which drivers is not known
+        ("8.3.RC1", "25.3", "2.7.2", WARNING, "CANN 8.3.RC1", "'mindspore==2.10.*'"),
+        ("8.1.RC1", "25.0.rc1.1", "2.10.0", WARNING, "takes CANN 8.2, 8.3, 8.5, 9.0, 9.1", ""),
+        ("9.1.0", "25.0.rc1", "2.10.0", WARNING, "is documented with the drivers 25.2,", ""),
+        (None, "25.5.0", "2.10.0", WARNING, "CANN not found", ""),
+        ("9.1.0", None, "2.11.0", OK, "CANN 9.1.0, driver not found", ""),  # a MindSpore that nobody knows
+    ],
+)
+def test_cann_driver_and_mindspore_go_together(
+    cann: str | None,
+    driver: str | None,
+    mindspore: str,
+    state: str,
+    words: str,
+    command: str,
+    machine: Machine,
+    install: Install,
+) -> None:
+    ((found, *said),) = ascend(machine, install({"mindspore": (mindspore, [])}), cann, driver)
+    assert (found, words in " ".join(said), command in said[2]) == (state, True, True)
+
+
+def test_cann_is_looked_for_where_its_own_script_says(machine: Machine, install: Install, tmp_path: Path) -> None:
+    (tmp_path / "cann" / "compiler").mkdir(parents=True)
+    (tmp_path / "cann" / "compiler" / "version.info").write_text("Version=8.5.0\n")
+    environment = {**machine.environment, "ASCEND_HOME_PATH": str(tmp_path / "cann")}
+    (found,) = frameworks.ascend(replace(machine, environment=environment), Packages(install()))
+    assert found.found.startswith("CANN 8.5.0")

@@ -39,12 +39,12 @@ CASES: dict[str, Case] = {
         "2.4.6, but msmigrate 0.1.0 wants numpy>=1.26,<2: MindSpore 2.10 is built against NumPy 1.x",
         "python -m pip install 'numpy>=1.26,<2'",
     ),
-    "MindSpore missing": (
-        {"mindspore": None},
+    "neither framework": (
+        {"mindspore": None, "torch": None, "torchvision": None},
         "mindspore",
         PROBLEM,
-        "not installed",
-        "python -m pip install 'mindspore>=2.10,<2.11' 'numpy>=1.26,<2'",
+        "neither is the other framework",
+        "python -m pip install 'mindspore>=2.10,<2.11' 'torch>=2.6' 'torchvision>=0.21' 'numpy>=1.26,<2'",
     ),
     "MindSpore too old": (
         {"mindspore": ("2.6.0", [])},
@@ -53,12 +53,12 @@ CASES: dict[str, Case] = {
         "2.6.0, but msmigrate 0.1.0 wants mindspore>=2.10,<2.11",
         "python -m pip install 'mindspore>=2.10,<2.11'",
     ),
-    "torch missing": (
-        {"torch": None},
-        "torch",
+    "torch without torchvision": (
+        {"torchvision": None},
+        "torchvision",
         PROBLEM,
-        "not installed",
-        "python -m pip install 'torch>=2.6' 'numpy>=1.26,<2'",
+        "not installed, and torch's half needs it",
+        "python -m pip install 'torchvision>=0.21' 'numpy>=1.26,<2'",
     ),
     "torch and torchvision of different releases": (
         {"torch": ("2.7.0", [])},
@@ -125,6 +125,22 @@ def test_what_does_not_fit_is_named_with_the_command(
     assert found.change
 
 
+def test_one_framework_is_enough(machine: Machine, install: Install) -> None:
+    found = look(machine, install({"torch": None, "torchvision": None, "onnx": None}))
+    assert not_ok(found) == []
+    assert found["torch"].found.startswith("not installed: this machine has MindSpore's half: record --with")
+    assert found["torch"].found.endswith("python -m pip install 'torch>=2.6' 'numpy>=1.26,<2'")
+    assert found["onnx"].found.startswith("not installed; only msmigrate[export] wants it")
+
+
+def test_mindspore_is_missing_where_a_target_is_wanted(machine: Machine, install: Install) -> None:
+    path = install({"mindspore": None})
+    assert not_ok(look(machine, path)) == []
+    found = {one.check: one for one in packages.findings(machine, Packages(path), "Ascend")}["mindspore"]
+    assert found.state == PROBLEM and "Ascend is wanted" in found.found
+    assert found.command == "python -m pip install 'mindspore>=2.10,<2.11' 'numpy>=1.26,<2'"
+
+
 def test_a_python_without_wheels(machine: Machine, install: Install) -> None:
     found = look(replace(machine, python="3.13.1"), install())["python"]
     assert found.state == PROBLEM and "msmigrate 0.1.0 is for Python >=3.10,<3.13" in found.found
@@ -169,10 +185,10 @@ def test_an_update_that_broke_off(machine: Machine, install: Install) -> None:
 def test_metadata_that_are_empty_count_as_nothing(machine: Machine, install: Install) -> None:
     path = install({"torch": None})
     (Path(path[0]) / "torch-2.15.0.dist-info").mkdir()
-    assert look(machine, path)["torch"].found == "not installed"
+    assert look(machine, path)["torch"].found.startswith("not installed: ")
 
 
 def test_another_interpreter_on_path_is_not_told_to_install(machine: Machine, install: Install) -> None:
     other = replace(machine, environment={"PATH": "/nowhere"})
-    found = look(other, install({"torch": None}))["torch"]
-    assert found.command == f"{machine.executable} -m pip install 'torch>=2.6' 'numpy>=1.26,<2'"
+    found = look(other, install({"torchvision": None}))["torchvision"]
+    assert found.command == f"{machine.executable} -m pip install 'torchvision>=0.21' 'numpy>=1.26,<2'"

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .options import mappings_option
+from .options import mappings_option, mindspore_version_option
 
 FILE = click.Path(path_type=Path)
 
@@ -43,6 +43,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--write-recipe", "recipe", metavar="FILE", type=FILE, help="Of a script: write a draft of its recipe.")
 @click.option("--force", is_flag=True, help="Replace FILE of --write-recipe when it exists.")
 @mappings_option
+@mindspore_version_option
 def analyze(targets: tuple[str, ...], **options: Any) -> None:
     """Say what a model uses, and what becomes of it in MindSpore: before anything is converted.
 

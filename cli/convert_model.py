@@ -10,7 +10,7 @@ import click
 
 from ..parity.options import StepOptions
 from .inputs import CHECKPOINT, READABLE, TORCH_MODEL
-from .options import mappings_option, options_of
+from .options import mappings_option, mindspore_version_option, options_of
 
 FILE = click.Path(path_type=Path)
 
@@ -38,6 +38,7 @@ FILE = click.Path(path_type=Path)
 @click.option("--html", metavar="FILE", type=FILE, help="Write parity-step's page, too.")
 @click.option("--report", metavar="FILE", type=FILE, help="Write parity-step's findings as JSON.")
 @mappings_option
+@mindspore_version_option
 @click.option("--json", "as_json", is_flag=True, help="Print what was written and the verdict as JSON.")
 @click.option("--force", is_flag=True, help="Replace FILE.py and FILE.ckpt when they exist.")
 def convert_model(**options: Any) -> None:

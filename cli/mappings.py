@@ -5,13 +5,14 @@ from __future__ import annotations
 import click
 
 from ..printable import echo, json_line
-from .options import mappings_option
+from .options import mappings_option, mindspore_version_option
 
 
 @click.command("mappings")
 @click.argument("name", required=False)
 @click.option("--kind", metavar="KIND", help="Only the rows of one kind, such as layer, loss or optimizer.")
 @mappings_option
+@mindspore_version_option
 @click.option("--json", "as_json", is_flag=True, help="Print the rows as JSON, with every argument and pitfall.")
 def mappings(name: str | None, kind: str | None, as_json: bool) -> None:
     """Print what corresponds in torch and MindSpore: the table, or the row of NAME with its pitfalls.

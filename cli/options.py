@@ -76,7 +76,7 @@ class Size(click.ParamType):
         return int(float(found[1]) * UNITS[(found[2] or "").replace("K", "k")])
 
 
-VARIABLE = "MSMIGRATE_MAPPINGS"
+VARIABLE, MINDSPORE = "MSMIGRATE_MAPPINGS", "MSMIGRATE_MINDSPORE"
 
 
 def _in_force(context: click.Context, parameter: click.Parameter, files: tuple[Path, ...]) -> None:
@@ -87,18 +87,18 @@ def _in_force(context: click.Context, parameter: click.Parameter, files: tuple[P
 
     from ..mappings import table, user_rows
 
-    context.call_on_close(lambda: _back(before))
+    context.call_on_close(lambda: _back(before, VARIABLE))
     user_rows.use(files)
     for kind in {row.kind for row in table.own_rows()}:
         table.load(kind)
 
 
-def _back(before: str | None) -> None:
+def _back(before: str | None, variable: str) -> None:
     """Leave the environment as it was: a program may call several commands in one process."""
     if before is None:
-        os.environ.pop(VARIABLE, None)
+        os.environ.pop(variable, None)
     else:
-        os.environ[VARIABLE] = before
+        os.environ[variable] = before
 
 
 def mappings_option(function: Any) -> Any:
@@ -112,3 +112,36 @@ def mappings_option(function: Any) -> Any:
         callback=_in_force,
         help="Rows of your own for the mapping table (YAML); may be repeated.  [env: MSMIGRATE_MAPPINGS]",
     )(function)
+
+
+def mindspore_version_option(function: Any) -> Any:
+    """Add --mindspore-version to a command."""
+    return click.option(
+        "--mindspore-version",
+        metavar="VERSION",
+        expose_value=False,
+        callback=_of_version,
+        help="What holds in this MindSpore, such as 2.8.0, installed here or not.  "
+        "[default: the installed one, else the newest; env: MSMIGRATE_MINDSPORE]",
+    )(function)
+
+
+def _of_version(context: click.Context, parameter: click.Parameter, version: str | None) -> None:
+    """Put the rows of a MindSpore in force for this process and its workers."""
+    before = os.environ.get(MINDSPORE)
+    named = version or before
+    if not named:
+        return
+
+    from packaging.version import InvalidVersion, Version
+
+    from ..mappings.rows import OLDEST
+
+    try:
+        old = Version(named) < Version(OLDEST)
+    except InvalidVersion:
+        raise click.BadParameter(f"{named!r} is no version such as {OLDEST}.", context, parameter) from None
+    if old:
+        raise click.BadParameter(f"the rows hold from MindSpore {OLDEST} on; {named} is older.", context, parameter)
+    context.call_on_close(lambda: _back(before, MINDSPORE))
+    os.environ[MINDSPORE] = named

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
-from . import table, user_rows
+from . import table
 from .rows import Row
+from .table import InForce
 
 # what may stand in a model; the other kinds (optimizers, transforms, scripts) are of the training script
 KINDS = ("module", "layer", "loss", "function", "distribution")
@@ -87,15 +87,23 @@ class Found(NamedTuple):
     in_place: bool = False  # torch writes the result into its first argument
 
 
-@cache
 def rows_by_name() -> dict[str, Row]:
     """Every name and alias of the rows that a model may use."""
+    return _rows_by_name(table.in_force())
+
+
+@cache
+def _rows_by_name(in_force: InForce) -> dict[str, Row]:
     return {name: row for kind in KINDS for row in table.rows(kind) for name in (row.torch, *row.aliases)}
 
 
-@cache
 def find(name: str) -> Found:
     """Return the row of a torch name as calls are recorded, such as `torch.Tensor.__radd__`."""
+    return _find(name, table.in_force())
+
+
+@cache
+def _find(name: str, in_force: InForce) -> Found:
     known = rows_by_name()
     last = name.rpartition(".")[2]
     part = last.strip("_")
@@ -184,11 +192,11 @@ RESTATED = (
 
 def index() -> dict[str, Row]:
     """Every torch name that the table knows, the user's own rows included, with its row."""
-    return _index(user_rows.paths())
+    return _index(table.in_force())
 
 
 @cache
-def _index(own: tuple[Path, ...]) -> dict[str, Row]:
+def _index(in_force: InForce) -> dict[str, Row]:
     found: dict[str, Row] = {}
     for row in table.rows():
         for name in (row.torch, *row.aliases):

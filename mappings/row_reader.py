@@ -15,9 +15,9 @@ import yaml
 from ..errors import BadInput
 from ..printable import quoted, shortened
 from .rows import (
-    MEASURED,
     MISSING,
     NOT_RUN,
+    OLDEST,
     STATUSES,
     Argument,
     Call,
@@ -95,7 +95,7 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         docs=fields.take("docs", dict),
         cases=tuple(_case(content, fields.where) for content in fields.take("cases", list, default=())),
         vary=tuple(_variation(content, fields.where) for content in fields.take("vary", list, default=())),
-        versions=fields.take("versions", str, default=MEASURED),
+        since=fields.take("since", str, default=OLDEST),
         rewrite=fields.take("rewrite", str, default=None),
         left_out=fields.take("left_out", bool, default=False),
         group_options={name: tuple(values) for name, values in fields.words("group_options", list).items()},

@@ -17,7 +17,7 @@ NOT_RUN = "documented, not run"  # here
 NOT_APPLICABLE = "does not apply"  # there is no such mode for this kind of row
 MISSING = "missing"  # MindSpore has nothing for it, or nothing that computes the same; `why` says what to do
 STATUSES = (EQUAL, SAME_DISTRIBUTION, NOT_RUN, NOT_APPLICABLE, MISSING)
-MEASURED = ">=2.10,<2.11"  # the versions of MindSpore in which the rows ran
+OLDEST = "2.7.2"  # the MindSpore in which rows ran from which on each holds, where it does not say another
 
 
 class Name(str):
@@ -149,7 +149,7 @@ class Row:
     pitfalls: tuple[str, ...] = ()
     cases: tuple[Case, ...] = ()
     vary: tuple[Variation, ...] = ()
-    versions: str = MEASURED  # of MindSpore
+    since: str = OLDEST  # the MindSpore from which on it holds
     rewrite: str | None = None  # how one writes it in MindSpore, where the arguments do not tell
     left_out: bool = False  # MindSpore needs no such call: what it is of or around stays, and `rewrite` says the rest
     origin: str | None = None  # the user's file that it stands in; None for msmigrate's own

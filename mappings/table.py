@@ -11,17 +11,22 @@ from __future__ import annotations
 
 import ast
 import difflib
+import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from enum import Enum
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any
+
+from packaging.version import Version
 
 from ..errors import BadInput, UnknownRow, Unsupported
 from ..printable import quoted
 from . import user_rows
 from .row_reader import read_examples, read_faults, read_rows
-from .rows import Argument, Call, Fault, Row
+from .rows import MISSING, OLDEST, Argument, Call, Fault, Row
 from .verbs import VERBS, Types, Verb
 
 KINDS = {  # kind -> how the names of its files begin: layers.yaml, layers_pooling.yaml
@@ -38,6 +43,8 @@ KINDS = {  # kind -> how the names of its files begin: layers.yaml, layers_pooli
     "script": "scripts",
 }
 HERE = Path(__file__).parent
+InForce = tuple[tuple[Path, ...], str | None]
+VERSION = "MSMIGRATE_MINDSPORE"  # the MindSpore whose rows are wanted, installed here or not
 # what a row points to stands in the first; what diagnosis tries on every recipe, and no row has, in the last
 FAULTS = ("faults.yaml", "faults_unmapped.yaml", "faults_general.yaml")
 
@@ -47,7 +54,7 @@ def load(kind: str) -> tuple[Row, ...]:
     or a bad file."""
     if kind not in KINDS:
         raise BadInput(f"there is no kind of row '{kind}'; there are {', '.join(KINDS)}")
-    return _with_own(kind, user_rows.paths())
+    return _with_own(kind, in_force())
 
 
 @cache
@@ -57,8 +64,38 @@ def built_in(kind: str) -> tuple[Row, ...]:
 
 
 @cache
-def _with_own(kind: str, own: tuple[Path, ...]) -> tuple[Row, ...]:
-    return tuple(user_rows.among(built_in(kind), kind, _own(own))) if own else built_in(kind)
+def _with_own(kind: str, in_force: InForce) -> tuple[Row, ...]:
+    own, version = in_force
+    found = tuple(_in_version(row, version) for row in built_in(kind)) if version else built_in(kind)
+    return tuple(user_rows.among(found, kind, _own(own))) if own else found
+
+
+def in_force() -> InForce:
+    """What rows are read from, and for: the user's own files, and a MindSpore. What is kept of rows is kept by it."""
+    return user_rows.paths(), mindspore_version()
+
+
+def mindspore_version() -> str | None:
+    """The MindSpore whose rows are in force: the one that the environment names, as --mindspore-version does, or else
+    the one that is installed; None, for the newest, where there is none."""
+    return os.environ.get(VERSION) or _installed()
+
+
+@cache
+def _installed() -> str | None:
+    try:
+        return metadata.version("mindspore")
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _in_version(row: Row, version: str) -> Row:
+    """The row as it holds in a MindSpore: without a counterpart where it came later."""
+    if row.since == OLDEST or Version(version) >= Version(row.since):
+        return row
+    why = f"MindSpore computes it so from {row.since} on, and this is {version}"
+    status = dict.fromkeys(row.status, MISSING)
+    return replace(row, mindspore=None, exact=False, why=why, status=status, cases=(), vary=())
 
 
 def own_rows() -> tuple[Row, ...]:
@@ -105,11 +142,11 @@ def row(name: str) -> Row:
 
     A short name that both a built-in row and a user's own have means the built-in one.
     """
-    return _row(name, user_rows.paths())
+    return _row(name, in_force())
 
 
 @cache
-def _row(name: str, own: tuple[Path, ...]) -> Row:
+def _row(name: str, in_force: InForce) -> Row:
     for kind in KINDS:
         for candidate in load(kind):
             if name == candidate.torch or name in candidate.aliases:

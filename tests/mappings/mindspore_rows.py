@@ -14,7 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from mapping_cases import MODES, Results, is_called, phases, quick, runnable
-from mindspore.graph.api import _pynative_executor
+
+try:
+    from mindspore.graph.api import _pynative_executor
+except ModuleNotFoundError:  # before 2.9
+    from mindspore.common.api import _pynative_executor
 from mindspore_calls import WRONG
 from mindspore_distribution_rows import run_distribution
 from mindspore_function_rows import run_function

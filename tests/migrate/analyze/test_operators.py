@@ -30,9 +30,9 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Row]]:
     rows = dict(aliases.rows_by_name())
     monkeypatch.setattr(aliases, "rows_by_name", lambda: rows)
     monkeypatch.setattr("msmigrate.migrate.analyze.operators.rows_by_name", lambda: rows)
-    aliases.find.cache_clear()
+    aliases._find.cache_clear()
     yield rows
-    aliases.find.cache_clear()
+    aliases._find.cache_clear()
 
 
 def test_uses_of_one_row_are_one_operator() -> None:

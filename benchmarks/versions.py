@@ -1,11 +1,12 @@
 """Which versions of MindSpore, torch and Python msmigrate works with: every row and the default step on each MindSpore.
 
-    python benchmarks/versions.py --folder DIR [--mindspore VERSION …] [--only rows step resolve] [--json FILE]
+    python benchmarks/versions.py --folder DIR [--mindspore VERSION …] [--only rows step resolve] [--kinds KIND …]
+        [--json FILE]
     python benchmarks/versions.py --show FILE > docs/versions.md
 
 Each MindSpore is installed into a folder of its own below DIR, where it stays, and stands before the installed one.
-Then every case of every row runs in both modes, as `pytest -m full tests/mappings/test_rows.py` runs them, and
-parity-step on its default recipe. Last, pip says which combinations resolve together; nothing is installed for that.
+Then every case of every row runs in both modes and is judged as the tests judge it, and parity-step runs on its default
+recipe. Last, pip says which combinations resolve together; nothing is installed for that.
 Half an hour a version on two cores. --show prints the page of what --json left. Exit code 1 where a row or the step
 disagrees.
 """
@@ -15,25 +16,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 from msmigrate.mappings import table
 from packaging.requirements import Requirement
 from packaging.version import Version
+from table_status import MODES, Bench
 
 ROOT = Path(__file__).parent.parent
 MINDSPORE = ("2.7.2", "2.8.0", "2.9.0", "2.10.0")
 TORCH = (("2.6.0", "0.21.0"), ("2.14.1", "0.29.1"))  # the oldest, and the newest that was at hand
 PYTHON = ("3.10", "3.11", "3.12")
 PARTS = ("rows", "step", "resolve")
-CASE = re.compile(r"test_every_case\[(.+)\[\d+\]\]$")
+AT_ONCE = 50  # rows that one process of MindSpore runs
 
 
 def main() -> None:
@@ -41,6 +42,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help="where each MindSpore is installed")
     parser.add_argument("--mindspore", nargs="*", default=list(MINDSPORE), metavar="VERSION")
     parser.add_argument("--only", nargs="*", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--kinds", nargs="*", choices=table.KINDS, default=list(table.KINDS), help="of rows")
     parser.add_argument("--json", type=Path, default=Path("versions.json"), help="what is there already stays")
     parser.add_argument("--show", type=Path, metavar="FILE", help="run nothing: print the page of what --json left")
     given = parser.parse_args()
@@ -53,7 +55,7 @@ def main() -> None:
     for version in given.mindspore:
         environment = installed(version, given.folder.absolute())
         found = told["versions"].setdefault(version, {})
-        for part, run in (("rows", rows), ("step", step)):
+        for part, run in (("rows", partial(rows, kinds=given.kinds)), ("step", step)):
             if part in given.only:
                 found[part] = run(environment)
                 given.json.write_text(json.dumps(told, indent=1))
@@ -75,24 +77,40 @@ def installed(version: str, folder: Path) -> dict[str, str]:
     for requirement in map(Requirement, found.requires or []):
         if not requirement.specifier.contains(metadata.version(requirement.name), prereleases=True):
             sys.exit(f"MindSpore {version} wants {requirement}, {metadata.version(requirement.name)} is there")
-    return {**os.environ, "PYTHONPATH": str(place), "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(place), "OMP_NUM_THREADS": "1"}
+    code = "import mindspore; print(mindspore.__version__)"
+    told = subprocess.run([sys.executable, "-c", code], env=environment, check=True, stdout=subprocess.PIPE, text=True)
+    if told.stdout.split()[-1] != version:
+        sys.exit(f"{place}: {told.stdout} is imported, not {version}")
+    return environment
 
 
-def rows(environment: dict[str, str]) -> dict[str, Any]:
-    """How many cases ran, and of each row that is not as it says the first line of what is wrong."""
+def rows(environment: dict[str, str], kinds: list[str]) -> dict[str, Any]:
+    """How many cases ran in each mode, and of each row that is not as it says, by mode, what is wrong first."""
+    ran, wrong = dict.fromkeys(MODES, 0), dict[str, dict[str, str]]()
+    everything = [row for kind in kinds for row in table.load(kind) if row.cases]
     with tempfile.TemporaryDirectory() as folder:
-        report = Path(folder) / "rows.xml"
-        test = "tests/mappings/test_rows.py::test_every_case"
-        command = [sys.executable, "-m", "pytest", "-q", "-n0", "-m", "full", test, f"--junitxml={report}"]
-        subprocess.run(command, cwd=ROOT, env=environment, check=False, stdout=subprocess.DEVNULL)
-        cases = list(ElementTree.parse(report).iter("testcase"))
-    wrong: dict[str, str] = {}
-    for case in cases:
-        failure = next((each for kind in ("failure", "error") for each in case.iter(kind)), None)
-        named = CASE.search(case.get("name", ""))
-        if failure is not None:
-            wrong.setdefault(named[1] if named else "?", (failure.get("message") or "").splitlines()[0][:300])
-    return {"cases": len(cases), "wrong": wrong}
+        bench = Bench(Path(folder))
+        server = bench.engine.mindspore
+        server.environment = {**server.environment, **environment}
+        for i, row in enumerate(everything):
+            if i % AT_ONCE == 0:
+                server.close()  # what is compiled stays in memory: 2.7.2 takes 20 GB for all of it
+            for found in bench.row(row, dict.fromkeys(MODES, 0)):
+                ran[found.mode] += found.listed
+                if found.wrong:
+                    wrong.setdefault(row.torch, {})[found.mode] = shortened(found.wrong)
+            print(f"\r{i + 1} of {len(everything)} rows, {len(wrong)} disagree", end="", file=sys.stderr, flush=True)
+        bench.engine.close()
+    return {"cases": ran, "wrong": wrong}
+
+
+def shortened(said: str) -> str:
+    """The last line that says something, of a traceback too."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.strip().startswith("-")]
+    head = lines[0].partition("Traceback")[0]
+    error = next((line for line in reversed(lines) if "Error" in line), lines[-1])
+    return (lines[0] if error == lines[0] else f"{head}… {error}")[:240]
 
 
 def step(environment: dict[str, str]) -> dict[str, Any]:
@@ -155,7 +173,12 @@ mapping table ran in PyNative and in Graph mode, and parity-step on its default 
 
 """
 COLUMNS = (
-    *("MindSpore", "cases of rows", "rows that hold from a later one on", "other rows that disagree"),
+    *(
+        "MindSpore",
+        "cases in PyNative and in Graph mode",
+        "rows that hold from a later one on",
+        "other rows that disagree",
+    ),
     *("the default step", "tensors", "largest ratio"),
 )
 
@@ -170,7 +193,8 @@ def page(told: dict[str, Any]) -> str:
         ran, one = found.get("rows"), found.get("step")
         missing = [row for row in later if Version(row.since) > Version(version)]
         wrong = [name for name in ran["wrong"] if name not in {row.torch for row in missing}] if ran else []
-        cells = [version, str(ran["cases"]) if ran else "not run", str(len(missing)), str(len(wrong)) if ran else ""]
+        cells = [version, " and ".join(map(str, ran["cases"].values())) if ran else "not run", str(len(missing))]
+        cells.append(str(len(wrong)) if ran else "")
         if one is None:
             cells += ["not run", "", ""]
         elif "tensors" not in one:
@@ -182,10 +206,10 @@ def page(told: dict[str, Any]) -> str:
         text += "\n| row | holds from | in an older one |\n|---|---|---|\n"
         for row in later:
             said = [found.get("rows", {}).get("wrong", {}).get(row.torch) for found in told["versions"].values()]
-            text += f"| `{row.torch}` | {row.since} | {cell(next((one for one in said if one), ''))} |\n"
+            text += f"| `{row.torch}` | {row.since} | {cell(told_of(next((one for one in said if one), {})))} |\n"
     for version, found in told["versions"].items():
         for name in unexpected(version, {"rows": found.get("rows", {})}):
-            text += f"\n- {version}: `{name}`: {cell(found['rows']['wrong'][name])}\n"
+            text += f"\n- {version}: `{name}`: {cell(told_of(found['rows']['wrong'][name]))}\n"
     if told.get("resolve"):
         text += "\n## What pip resolves together\n\nmsmigrate[all], asked of pip without installing anything.\n"
         text += f"\n| MindSpore | torch | {' | '.join(f'Python {python}' for python in PYTHON)} |\n"
@@ -196,6 +220,12 @@ def page(told: dict[str, Any]) -> str:
             shown = ["yes" if one["resolves"] else cell(one["why"]) for one in cells]
             text += f"| {version} | {torch} | {' | '.join(shown)} |\n"
     return text
+
+
+def told_of(wrong: dict[str, str]) -> str:
+    """What is wrong, by mode."""
+    texts = dict.fromkeys(wrong.values())
+    return "; ".join(f"{' and '.join(mode for mode in wrong if wrong[mode] == text)}: {text}" for text in texts)
 
 
 def cell(text: str) -> str:

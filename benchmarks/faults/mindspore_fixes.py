@@ -31,6 +31,7 @@ NAMES = {
     "Parameter": Parameter,
     "Tensor": Tensor,
 }
+DRAWN = {"weight_init": "weight", "bias_init": "bias", "embedding_table": "embedding_table"}
 Given = tuple[tuple[Any, ...], dict[str, Any]]
 
 
@@ -72,6 +73,11 @@ def _arguments(cause: dict[str, Any], _: str) -> Any:
     def alter(net: nn.Cell) -> None:
         for path in change["cells"]:
             old = cell(net, path)
+            if set(values) <= set(DRAWN):  # what a Cell of one's own may hand on, or not
+                for name, value in values.items():
+                    drawn = getattr(old, DRAWN[name])
+                    drawn.set_data(initializer.initializer(value, drawn.shape, drawn.dtype))
+                continue
             target = _named(change["target"]) if change["target"] else type(old)
             args, kwargs = old.made_with
             given = {} if change["whole"] else _by_name(type(old), args, kwargs)

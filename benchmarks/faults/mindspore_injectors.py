@@ -102,7 +102,11 @@ def cell(net: Any, path: str) -> Any:
 def put(net: Any, path: str, new: Any) -> None:
     """Put a Cell in the place of another."""
     parent, _, name = path.rpartition(".")
-    cell(net, parent)._cells[name] = new
+    holder = cell(net, parent)
+    if isinstance(holder, nn.SequentialCell):  # which keeps a list of its own
+        holder[int(name)] = new
+    else:
+        holder._cells[name] = new
 
 
 def pick(net: Any, kind: str, which: float = 0.5, accept: Callable[[Any], bool] = lambda cell: True) -> str:

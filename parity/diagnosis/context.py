@@ -196,6 +196,8 @@ def counterpart(cell: str, kind: str, arguments: Mapping[str, Any], changed: Col
     except (UnknownRow, BadInput, Unsupported):
         return None
     wanted = [name for argument in row.arguments if argument.torch in changed for name in argument.to]
+    # an argument of the same name that is written for another reason, as output_padding=0
+    wanted += [one.mindspore for one in row.written if one.mindspore in changed and one.mindspore not in wanted]
     written = {name: repr(call.kwargs[name]) for name in wanted if name in call.kwargs}
     whole = set(changed) == set(arguments)
     return CellChange((cell,), call.target, written, whole) if written or whole else None

@@ -238,10 +238,18 @@ def estimate(subject: ModuleSubject, values: Values, changes: Sequence[Mutation]
 def describe(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial) -> list[Cause]:
     """Causes in words: one for each link of a chain that reproduces MindSpore's tensors or some of them, and one for
     what is left."""
-    causes = []
-    if found.reproduces or found.explained():
-        causes = [_cause(subject, verdict, found, each) for each in found.chain]
-    return causes if found.reproduces else [*causes, _unknown(subject, verdict, found)]
+    if found.reproduces:
+        return [_cause(subject, verdict, found, each) for each in found.chain]
+    if not _explains_what_is_first(subject, found):
+        return [_unknown(subject, verdict, replace(found, chain=(), outcome=found.before))]
+    return [*(_cause(subject, verdict, found, each) for each in found.chain), _unknown(subject, verdict, found)]
+
+
+def _explains_what_is_first(subject: ModuleSubject, found: ModuleTrial) -> bool:
+    """Whether a chain that leaves tensors unexplained explains one of the first stage that fails: of a forward that is
+    wrong, the gradients alone say nothing."""
+    first = _stage(subject, found.before)
+    return any(subject.expected[name].stage == first for name in found.explained() if name in subject.expected)
 
 
 def _cause(subject: ModuleSubject, verdict: ModuleVerdict, found: ModuleTrial, hypothesis: ModuleHypothesis) -> Cause:

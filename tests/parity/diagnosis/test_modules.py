@@ -174,6 +174,13 @@ def test_what_nothing_explains_is_placed_and_described(case: str, modules: Cause
     assert cause["before"] > RATIO
 
 
+def test_gradients_alone_explain_no_forward_that_is_wrong(containers: Causes) -> None:
+    """A gradient of zeros fits a detach too, and the output has another shape all the same."""
+    (cause,) = containers["another shape"]
+    assert (cause["fault"], cause["change"]) == (None, None)
+    assert cause["text"].startswith("nothing known reproduces it") and "shape [8, 8, 8]" in cause["text"]
+
+
 @pytest.mark.parametrize("case", ["gelu tanh", "embedding"])
 def test_what_its_row_does_not_know_may_be_a_plausible_mistake(case: str, modules: Causes) -> None:
     stage, _, words = KNOWN[case]

@@ -157,6 +157,15 @@ def stopped(m: Any, x: torch.Tensor) -> torch.Tensor:
     return m.b(x) * torch.sigmoid(m.a(x))
 
 
+class Diagonal(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.diag(x[0, 0])
+
+
+def of_another_shape(m: Any, x: torch.Tensor) -> torch.Tensor:
+    return torch.diag_embed(x[0, 0].detach()) + 0.0 * x.sum()
+
+
 def pooled(m: Any, x: torch.Tensor) -> torch.Tensor:
     return m.fc(F.relu(m.conv(x)).permute(0, 2, 3, 1).flatten(1))
 
@@ -211,6 +220,7 @@ def cases() -> dict[str, tuple[nn.Module, list[torch.Tensor], Any, bool]]:
         found[f"attention: {fault}"] = (Attention(), [tokens], attention(fault), True)
     for fault in ("gelu", "std"):
         found[f"leaf: {fault}"] = (Scaled(), [tokens], scaled(fault), False)
+    found["another shape"] = (Diagonal(), [x(2, 3, 8, 8)], computing(of_another_shape), False)
     found["head: mean"] = (Head(), [tokens], computing(lambda m, x: m.fc(m.norm(x).mean(1))), True)
     found["gradient not stopped"] = (Stopped(), [tokens], computing(stopped), False)
     found["flatten"] = (Pooled(), [images], computing(pooled), True)

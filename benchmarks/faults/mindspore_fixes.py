@@ -13,7 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 import mindspore
-import msmigrate
+import msmigrate.nn
 from fixes import application
 from mindspore import Parameter, Tensor, nn, ops
 from mindspore.common import initializer

@@ -84,6 +84,8 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     msmigrate compare A B                                   # anywhere
     msmigrate record --framework torch --with B -o C        # for a verdict as sharp as parity-step's:
     msmigrate compare C B
+    msmigrate record --framework torch --with A -o A2       # torch again, from the same start, as another torch has it
+    msmigrate compare A A2
 
     Without the last two, torch does not know which side of its ReLUs and max-pools MindSpore took where rounding
     decides, so gradients are judged at a coarser noise, and no module runs alone.
@@ -98,10 +100,22 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
 @click.command("compare")
 @click.argument("one", metavar="TRACE", type=READ_FIRST)
 @click.argument("other", metavar="[TRACE]", required=False, type=READ_FIRST)
+@click.option(
+    "--with",
+    "start",
+    metavar="TRACE",
+    type=READ_FIRST,
+    help="Of two halves of MindSpore: torch's half that both started from, whose noise they are judged by.",
+)
 @mappings_option
 @options_of(ParityOptions, *FILES)
-def compare(one: Path, other: Path | None, **options: Any) -> None:
+def compare(one: Path, other: Path | None, start: Path | None, **options: Any) -> None:
     """Judge two recorded halves, or one run that `parity-step --keep` left; nothing runs again.
+
+    \b
+    msmigrate compare A B              # torch's half and MindSpore's, in any order
+    msmigrate compare A A2             # torch's on a CPU, and on a GPU or of another torch: A is the reference
+    msmigrate compare B B2 --with A    # MindSpore's twice: another version, device or mode
 
     Needs NumPy and safetensors only, so any machine can do it.
 
@@ -109,4 +123,4 @@ def compare(one: Path, other: Path | None, **options: Any) -> None:
     """
     from ..workflows.compare import run_compare as run
 
-    sys.exit(run(one, other, ParityOptions(**options)))
+    sys.exit(run(one, other, start, ParityOptions(**options)))

@@ -26,7 +26,7 @@ from ..training.code_digest import code_digest, file_digest
 from ..training.recipe.schema import Recipe
 from .align import unlike
 from .align.alignment import LIKELY, Alignment, read_alignment
-from .compare import Traces, compare, declared
+from .compare import SIDES, Sides, Traces, compare, declared
 from .compared_draws import Compared
 from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
@@ -131,12 +131,15 @@ def _pitfalls(name: str, stage: str) -> list[Fault]:
 NOTED = 5  # notes on modules that a report spells out
 
 
-def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None] | None = None) -> Report:
+def report(
+    recipe_file: Path, options: ParityJob, digests: tuple[str, str | None] | None = None, sides: Sides = SIDES
+) -> Report:
     """Compare the traces that lie in options.folder.
 
-    digests: of the recipe and its checkpoint, as they were noted; None: they are taken of the files.
+    digests: of the recipe and its checkpoint, as they were noted; None: they are taken of the files. sides: what the
+    reference and the other are called; where they are not torch and MindSpore, the report proves no port.
     """
-    traces = Traces.load(options.folder)
+    traces = Traces.load(options.folder, sides)
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
     narrowing = options.narrowing
     findings, alignment = compare(traces, narrowing), read_alignment(options)
@@ -189,12 +192,14 @@ def report(recipe_file: Path, options: ParityJob, digests: tuple[str, str | None
             *_about_modules(modules, amp is not None and amp.level != "O0"),
             *(["no module ran alone, so faults are placed by where they first show"] if not alone else []),
         ],
-        made_with=made_with,
+        made_with=made_with if sides == SIDES else None,
+        sides=sides,
         causes=unlike.causes(alignment) if failed else [],
         modules=modules,
         narrowing=narrowing,
     )
-    found.hints.extend(hints(found.first_divergence, options.recipe))
+    if sides == SIDES:
+        found.hints.extend(hints(found.first_divergence, options.recipe))
     return found
 
 

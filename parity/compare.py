@@ -28,28 +28,31 @@ from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER
 from .trace import ALONE, DISTRIBUTION, Entry, Key, Trace
 from .verdict import FLOOR_ULPS, Unjudged, Verdict, judge
 
+Sides = tuple[str, str]  # what the reference and what is judged against it are called
+SIDES: Sides = ("torch", "MindSpore")
 # MindSpore's counterpart of a dtype, where it is not the same one: class labels, and the optimizers' step counters
 COUNTERPARTS = {("int64", "int32"): "labels", ("float32", "int32"): "step"}
-ONLY_MINDSPORE = "only MindSpore has this tensor; torch recorded none"
 
 
 @dataclass(frozen=True)
 class Traces:
     """The traces of one run: torch float64 and the float32 runs that measure its noise, the same with MindSpore's
-    choices at kinks, and MindSpore's; where every module also ran alone, the same of that."""
+    choices at kinks, and MindSpore's; where every module also ran alone, the same of that. sides: what the two are
+    called, where another recording stands in their place."""
 
     alone: Sequence[Trace]  # float64, float32, float32 in another layout
     matched: Sequence[Trace]
     mindspore: Trace
     replayed: Sequence[Trace] = ()
     mindspore_replayed: Trace | None = None
+    sides: Sides = SIDES
 
     @classmethod
-    def load(cls, folder: Path) -> Traces:
+    def load(cls, folder: Path, sides: Sides = SIDES) -> Traces:
         """Open the traces of a run's folder. Raises BadTrace when one is missing or from another recipe."""
         names = (TORCH64, TORCH32, TORCH32_OTHER)
         alone = [Trace(folder / name) for name in names]
-        traces = cls(alone, [Trace(folder / matched(name)) for name in names], Trace(folder / MINDSPORE))
+        traces = cls(alone, [Trace(folder / matched(name)) for name in names], Trace(folder / MINDSPORE), sides=sides)
         if (folder / MINDSPORE_REPLAY).exists():
             theirs = Trace(folder / MINDSPORE_REPLAY)
             traces = replace(
@@ -97,6 +100,7 @@ class _Family:
     mindspore: Trace
     usual: UsualNoise
     failures: Failures
+    sides: Sides
 
 
 @np.errstate(invalid="ignore", over="ignore")  # a damaged trace may hold any bits; what is not finite never passes
@@ -104,7 +108,13 @@ def compare(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
     """Judge every tensor that any side recorded, of those that are to be judged; the findings come by stage and in
     execution order."""
     families = [
-        _Family(torch, mindspore, UsualNoise(torch, traces.alone[1], traces.matched), Failures.of(torch, mindspore))
+        _Family(
+            torch,
+            mindspore,
+            UsualNoise(torch, traces.alone[1], traces.matched),
+            Failures.of(torch, mindspore),
+            traces.sides,
+        )
         for torch, mindspore in traces.families
     ]
     expected = [(family, entry) for family, entry in _expected(families).values() if _judged(narrowing, entry)]
@@ -114,7 +124,8 @@ def compare(traces: Traces, narrowing: Narrowing = WHOLE) -> list[Finding]:
         failures = next(family.failures for family in families if family.mindspore is theirs)
         for key, entry in theirs.entries.items():
             if key not in known and _judged(narrowing, entry):
-                findings.append(failures.of_torch(entry) or Finding.of(entry, Verdict.FAIL, ONLY_MINDSPORE))
+                only = f"only {traces.sides[1]} has this tensor; {traces.sides[0]} recorded none"
+                findings.append(failures.of_torch(entry) or Finding.of(entry, Verdict.FAIL, only))
     return _in_order(findings)
 
 
@@ -159,19 +170,22 @@ def _in_order(findings: list[Finding]) -> list[Finding]:
 def _finding(of: _Family, entry: Entry) -> Finding:
     """Judge one tensor that torch recorded."""
     family, mindspore, usual = of.torch, of.mindspore, of.usual
+    reference, other = of.sides
     key, theirs = entry.key, mindspore.entries.get(entry.key)
     not_run = of.failures.of_torch(entry)
     if not_run is not None:
         return not_run
     if theirs is None:
-        return Finding.of(entry, Verdict.FAIL, of.failures.of_mindspore(entry) or "MindSpore has no such tensor")
+        return Finding.of(entry, Verdict.FAIL, of.failures.of_mindspore(entry) or f"{other} has no such tensor")
     runs = [trace for trace in family[1:] if key in trace.entries]
     if not runs:
-        return Finding.of(entry, Verdict.FAIL, "torch recorded it in float64 only; the trace is damaged")
+        return Finding.of(entry, Verdict.FAIL, f"{reference} recorded it in float64 only; the trace is damaged")
     ours = runs[0].entries[key]
     for trace in family:
         if key in trace.entries and trace.entries[key].shape != ours.shape:
-            return Finding.of(entry, Verdict.FAIL, "torch's own runs have several shapes of it; the trace is damaged")
+            return Finding.of(
+                entry, Verdict.FAIL, f"the runs of {reference} have several shapes of it; the trace is damaged"
+            )
     trouble = _not_alike(ours, theirs)
     if trouble:
         return Finding.of(entry, Verdict.FAIL, trouble)
@@ -180,28 +194,30 @@ def _finding(of: _Family, entry: Entry) -> Finding:
     own = [trace for trace in family if key in trace.entries]
     finite = _finite_places([*own, mindspore], key)
     if finite is None and torch_nonfinite and _finite_places(own, key) is not None:
-        return Finding.of(entry, Verdict.FAIL, f"torch has {ours.nonfinite} infinities, MindSpore not the same ones")
+        return Finding.of(
+            entry, Verdict.FAIL, f"{reference} has {ours.nonfinite} infinities, {other} not the same ones"
+        )
     if finite is None:
-        return _not_finite(entry, torch_nonfinite, theirs)
+        return _not_finite(entry, torch_nonfinite, theirs, of.sides)
     if entry.stage == "init" and entry.part == DISTRIBUTION:
-        return _distribution(entry, plain, subject, len(list(mindspore.select("init", DISTRIBUTION))))
+        return _distribution(entry, plain, subject, len(list(mindspore.select("init", DISTRIBUTION))), of.sides)
     if ours.digest is not None or not _is_float(subject):
         return _exact(entry, ours, theirs, plain, subject)
     if key not in family[0].entries:
-        return Finding.of(entry, Verdict.FAIL, "torch recorded it in float32 only; the trace is damaged")
-    reference = family[0].array(key)
+        return Finding.of(entry, Verdict.FAIL, f"{reference} recorded it in float32 only; the trace is damaged")
+    exact = family[0].array(key)
     level = declared(mindspore, entry)
     if level is not None:
-        verdict, why, error = image_verdict(reference, subject, level)
+        verdict, why, error = image_verdict(exact, subject, level)
         return Finding.of(entry, verdict, why, error=error)
     noisy = [trace.array(key) for trace in runs]
     if not finite.all():
-        reference, subject, noisy = reference[finite], subject[finite], [run[finite] for run in noisy]
-        if not reference.size:
+        exact, subject, noisy = exact[finite], subject[finite], [run[finite] for run in noisy]
+        if not exact.size:
             return Finding.of(entry, Verdict.PASS, error=0.0)
     known = {"relative_floor": usual.floor(entry), "floor_ulps": floor_ulps(entry)}
     of_a_step, stored = is_of_a_step(entry), usual.stored(entry)
-    m = judge(reference, noisy, subject, **known, of_a_step=of_a_step, stored=stored, zero=usual.is_zero(entry))
+    m = judge(exact, noisy, subject, **known, of_a_step=of_a_step, stored=stored, zero=usual.is_zero(entry))
     size = m.size or 1.0
     numbers = {"error": m.relative, "noise": m.noise / size, "allowed": m.allowed / size, "ratio": m.ratio}
     return Finding.of(entry, m.verdict, m.why, m.unjudged, **numbers)
@@ -237,13 +253,15 @@ def _nonfinite(trace: Trace, key: Key) -> int:
     return trace.entries[key].nonfinite if key in trace.entries else 0
 
 
-def _not_finite(entry: Entry, torch: dict[Any, int], theirs: Entry) -> Finding:
+def _not_finite(entry: Entry, torch: dict[Any, int], theirs: Entry, sides: Sides) -> Finding:
     """torch: how many values are not finite, by the precision that has them."""
+    reference, other = sides
     if torch:
         dtype, count = next(iter(torch.items()))
-        why = f"torch {dtype} itself has {count} values that are not finite (MindSpore {theirs.nonfinite})"
+        why = f"{reference} {dtype} itself has {count} values that are not finite ({other} {theirs.nonfinite})"
         return Finding.of(entry, Verdict.NONE, why, Unjudged.NOT_FINITE)
-    return Finding.of(entry, Verdict.FAIL, f"MindSpore has {theirs.nonfinite} values that are not finite, torch none")
+    why = f"{other} has {theirs.nonfinite} values that are not finite, {reference} none"
+    return Finding.of(entry, Verdict.FAIL, why)
 
 
 def _is_float(array: np.ndarray) -> bool:
@@ -269,8 +287,8 @@ def _exact(entry: Entry, ours: Entry, theirs: Entry, plain: np.ndarray, subject:
     )
 
 
-def _distribution(entry: Entry, plain: np.ndarray, subject: np.ndarray, tests: int) -> Finding:
-    check = compare_distributions(plain, subject, tests)
+def _distribution(entry: Entry, plain: np.ndarray, subject: np.ndarray, tests: int, sides: Sides) -> Finding:
+    check = compare_distributions(plain, subject, tests, sides)
     verdict = {True: Verdict.PASS, False: Verdict.FAIL, None: Verdict.NONE}[check.agree]
     unjudged = Unjudged.FEW_VALUES if check.agree is None else None
     return Finding.of(entry, verdict, check.why, unjudged, error=check.statistic, noise=0.0, allowed=check.critical)
@@ -364,7 +382,9 @@ class DistributionCheck:
     why: str = ""
 
 
-def compare_distributions(torch_values: np.ndarray, mindspore_values: np.ndarray, tests: int) -> DistributionCheck:
+def compare_distributions(
+    torch_values: np.ndarray, mindspore_values: np.ndarray, tests: int, sides: Sides = SIDES
+) -> DistributionCheck:
     """Two-sample Kolmogorov-Smirnov test and ratio of standard deviations.
 
     The critical value is the asymptotic sqrt(-ln(a/2)/2 · (n+m)/(n·m)) (Smirnov 1948; as in Knuth, TAOCP 3.3.1), with
@@ -377,7 +397,7 @@ def compare_distributions(torch_values: np.ndarray, mindspore_values: np.ndarray
     std_x, std_y = float(x.std()), float(y.std())
     if _constant(x) or _constant(y):  # its computed deviation need not be zero
         equal = _constant(x) and _constant(y) and _constant(np.sort([x[0], y[0]]))
-        what = f"torch {_describe(x)}, MindSpore {_describe(y)}"
+        what = f"{sides[0]} {_describe(x)}, {sides[1]} {_describe(y)}"
         return DistributionCheck(0.0 if equal else 1.0, 0.0, equal, "" if equal else what)
     both = np.concatenate([x, y])
     distance = np.searchsorted(x, both, side="right") / n - np.searchsorted(y, both, side="right") / m
@@ -390,7 +410,7 @@ def compare_distributions(torch_values: np.ndarray, mindspore_values: np.ndarray
     if statistic > critical:
         why.append(f"KS distance {statistic:.3f} above {critical:.3f}")
     if abs(math.log(std_y / std_x)) > STD_SIGMAS * error:
-        why.append(f"standard deviation {std_y:.3g} against torch's {std_x:.3g}")
+        why.append(f"standard deviation {std_y:.3g} against {std_x:.3g} in {sides[0]}")
     return DistributionCheck(statistic, critical, not why, "; ".join(why))
 
 

@@ -158,7 +158,8 @@ class MadeWith:
 @dataclass(frozen=True)
 class Report:
     """The verdict of a run: what was compared, stage by stage, and where the two first part. narrowing: what was
-    judged, where that is less than the whole step; the findings are of that alone."""
+    judged, where that is less than the whole step; the findings are of that alone. sides: the reference, and what is
+    judged against it."""
 
     recipe: str
     recipe_digest: str
@@ -171,6 +172,7 @@ class Report:
     causes: list[Cause] = field(default_factory=list)
     modules: list[ModuleVerdict] = field(default_factory=list)
     narrowing: Narrowing = WHOLE
+    sides: tuple[str, str] = ("torch", "MindSpore")
 
     @property
     def stages(self) -> list[StageSummary]:
@@ -213,6 +215,7 @@ class Report:
             "parity": None if narrowed and self.parity else self.parity,
             "outcome": NARROWED if narrowed and self.parity else self.outcome.value,
             "narrowed": narrowed,
+            "sides": list(self.sides),
             "recipe": self.recipe,
             "recipe_digest": self.recipe_digest,
             **(asdict(self.made_with) if self.made_with else {}),

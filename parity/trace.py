@@ -16,7 +16,7 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -41,6 +41,7 @@ FORMAT = 2
 CHUNK = 1 << 20  # bytes read at once
 
 Key = tuple[str, str, str, int]  # stage, part, name, call
+Elements = Callable[["Entry"], np.ndarray]
 
 
 class Part(str):
@@ -209,6 +210,21 @@ class TraceWriter:
         partial = self.folder / "trace.json.partial"
         partial.write_text(text, encoding="utf-8")
         partial.replace(self.folder / "trace.json")
+
+
+def write_entries(folder: Path, about: dict[str, Any], recorded: Mapping[Key, Entry], elements: Elements) -> None:
+    """Write a new trace of entries that another had, part by part. elements: what is recorded of each, flat."""
+    folder.mkdir(parents=True)
+    parts: dict[tuple[str, Part], list[Entry]] = {}
+    for entry in recorded.values():
+        parts.setdefault((entry.stage, entry.part), []).append(entry)
+    digests = {}
+    for (stage, part), entries in parts.items():
+        path = folder / file_name(stage, part)
+        save_file({tensor_name(entry): np.ascontiguousarray(elements(entry)) for entry in entries}, path)
+        digests[path.name] = sha256(path)
+    document = {"format": FORMAT, **about, "files": digests, "entries": [asdict(one) for one in recorded.values()]}
+    (folder / "trace.json").write_text(json.dumps(document), encoding="utf-8")
 
 
 class Trace:

@@ -109,6 +109,7 @@ TOP = {
     "outcome": "parity, mismatch, or unproven: nothing failed, but something that should have been judged was not; "
     "narrowed, where that was not asked for",
     "narrowed": "what a run with --stages or --modules was narrowed to; null for the whole step",
+    "sides": "the reference, and what is judged against it: torch and MindSpore, or two recordings of one framework",
     "recipe": "the recipe's file",
     "recipe_digest": "digest of what the recipe says",
     "versions": "version by package: mindspore, torch, torchvision, numpy",
@@ -145,6 +146,7 @@ def schema() -> dict[str, Any]:
         "narrowed": {"anyOf": [_narrowed(), {"type": "null"}]},
         "first_divergence": {"anyOf": [{"$ref": "#/$defs/finding"}, {"type": "null"}]},
         **{name: {"type": "array", "items": {"$ref": f"#/$defs/{item}"}} for name, item in lists.items()},
+        "sides": {"type": "array", "items": {"type": "string"}, "minItems": 2, "maxItems": 2},
         **{name: own[name] for name in ("recipe", "recipe_digest", "versions", "seconds", "hints", "notes")},
     }
     shapes["stages"] |= {"minItems": 1, "maxItems": len(STAGES)}

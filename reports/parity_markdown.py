@@ -30,7 +30,7 @@ def markdown(report: Report) -> str:
     page = _Page()
     page.add(f"## {_headline(report)}")
     page.add(_lead(report))
-    page.add(_table(_stages(report.stages)))
+    page.add(_table(_stages(report.stages), _sentence(report.sides[0])))
     for number, cause in enumerate(report.causes, 1):
         if not page.add(_cause(cause, number)):
             page.add(f"… and {len(report.causes) - number + 1} more causes.", closing=True)
@@ -118,8 +118,8 @@ def _stages(stages: Sequence[StageSummary]) -> list[list[str]]:
     return rows
 
 
-def _table(rows: list[list[str]]) -> str:
-    caption = f"<sub>ratio: error over torch's own rounding; above {RATIO:g} a tensor fails</sub>"
+def _table(rows: list[list[str]], reference: str) -> str:
+    caption = f"<sub>ratio: error over {reference}'s own rounding; above {RATIO:g} a tensor fails</sub>"
     return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n\n" + caption
 
 

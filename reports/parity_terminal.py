@@ -8,7 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..mappings import table
-from ..parity.result import Cause, Finding, Report, StageSummary
+from ..parity.compare import SIDES
+from ..parity.result import Cause, Finding, Report
 from ..parity.verdict import RATIO, Unjudged, Verdict
 from .terminal import Console, one_line
 
@@ -43,6 +44,13 @@ def where(report: Report) -> str:
     return "" if report.narrowing.whole else f" in {report.narrowing.said()}"
 
 
+def of_what(report: Report) -> str:
+    """What a ratio is one of."""
+    if report.sides == SIDES:
+        return "error over torch's own noise, both from fp64"
+    return f"error over the noise of {report.sides[0]}"
+
+
 def explains(cause: Cause) -> bool:
     """Whether a cause is a hypothesis that holds, not the place alone; not every such is a known fault."""
     return cause.fault is not None or (cause.ratio is not None and cause.ratio <= RATIO)
@@ -62,7 +70,7 @@ def show(report: Report, console: Console, worst: int = WORST) -> None:
     """Print the verdict: a line a stage, where the two first part, the worst tensors, and what they are known for."""
     versions = ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))
     console.print(one_line(f"{report.recipe} (recipe {report.recipe_digest}); {versions}"))
-    console.print(_stages(report.stages))
+    console.print(_stages(report))
     for note in report.notes:
         console.print(one_line(f"Note: {note}."))
     if report.parity:
@@ -80,15 +88,15 @@ def show(report: Report, console: Console, worst: int = WORST) -> None:
         console.print(f"{report.seconds:.0f} s")
 
 
-def _stages(stages: list[StageSummary]) -> Table:
-    caption = f"ratio: error over torch's own noise, both from fp64; above {RATIO:g} a tensor fails"
+def _stages(report: Report) -> Table:
+    caption = f"ratio: {of_what(report)}; above {RATIO:g} a tensor fails"
     table = Table(caption=caption, caption_justify="left", box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in ("stage", "verdict"):
         table.add_column(heading, no_wrap=True)
     # two lines a heading, so that 80 columns hold every name and number whole
     for heading in ("passed", "failed", "no\nverdict", "median\nratio", "largest\nratio", "largest\nerror"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for s in stages:
+    for s in report.stages:
         nothing = s.passed + s.failed + s.undecided == 0
         table.add_row(
             s.stage,

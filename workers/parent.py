@@ -54,7 +54,9 @@ def refuse_missing(command: Sequence[str]) -> None:
 
 def require(*packages: str) -> None:
     """Raise NotInstalled, with the line that installs them, where one of these packages is not there."""
-    missing = [package for package in packages if find_spec(package) is None]
+    found = {package: find_spec(package) for package in packages}
+    # a folder of that name, where the command is run, is no package
+    missing = [package for package, spec in found.items() if spec is None or spec.origin is None]
     if missing:
         are = "are" if len(missing) > 1 else "is"
         wanted = " ".join(f"'{text}'" for text in _requirements(missing))

@@ -16,6 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..atomic_files import refuse_unwritable
 from ..errors import BadInput, BadTrace
 from ..option_fields import as_path
@@ -26,7 +28,21 @@ from ..parity.build_result import report
 from ..parity.options import ParityOptions
 from ..parity.replay.module_calls import FOLDER as REPLAY
 from ..parity.result import Finding, Report
-from ..parity.run_folder import CHECKPOINT, INPUTS, MINDSPORE_REPLAY, RECIPE, START, TORCH64, replayed
+from ..parity.run_folder import (
+    CHECKPOINT,
+    INPUTS,
+    MINDSPORE,
+    MINDSPORE_REPLAY,
+    RECIPE,
+    START,
+    TORCH32,
+    TORCH32_OTHER,
+    TORCH64,
+    matched,
+    replayed,
+)
+from ..parity.trace import SIDES_STAGE, Entry, Key, Trace, write_entries
+from ..printable import shortened
 from ..reports.parity_terminal import show
 from ..reports.terminal import Console
 from ..temporary import temporary_folder
@@ -46,10 +62,11 @@ CLIPPED = (
 _OTHER = {"torch": ("mindspore", "both"), "mindspore": ("torch", "both")}
 
 
-def compare_folders(one: Path, other: Path | None = None) -> Report:
+def compare_folders(one: Path, other: Path | None = None, start: Path | None = None) -> Report:
     """Judge two halves, or a whole run that was kept, from what lies in the folders; nothing runs again.
 
-    Raises BadInput for two halves of one framework, BadTrace for folders that are damaged or do not belong together.
+    start: of two halves of MindSpore, torch's half that both started from, whose noise theirs is judged by. Raises
+    BadInput for halves that cannot be compared, BadTrace for folders that are damaged or do not belong together.
     """
     first = run_folder.read(one)
     if other is None:
@@ -57,6 +74,10 @@ def compare_folders(one: Path, other: Path | None = None) -> Report:
             raise BadInput(f"{one} is {first.side}'s half alone: name the other framework's too")
         return _judged(one, first)
     second = run_folder.read(other)
+    if first.side == second.side != "both":
+        return _of_one_framework(one, other, start)
+    if start is not None:
+        raise BadInput("--with is for two halves of MindSpore: torch's half, which both started from")
     if {first.side, second.side} != {"torch", "mindspore"}:
         raise BadInput(f"{one} is a trace of {first.side}, {other} of {second.side}: compare torch's with MindSpore's")
     torch, mindspore = (one, other) if first.side == "torch" else (other, one)
@@ -75,6 +96,111 @@ def compare_folders(one: Path, other: Path | None = None) -> Report:
         for name, source in both.items():
             (folder / name).symlink_to(source.resolve())
         return _judged(folder, of_torch)
+
+
+COARSE_BOTH = (
+    "each side made its own choices at ReLUs and max-pools, where rounding decides, so gradients are judged at the "
+    "noise of such flips"
+)
+BORROWED = "both sides are MindSpore's, which has no float64 here: the noise is that of torch in {}"
+
+
+def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
+    """Judge a half against another of the same framework, which is the reference: `other` against `one`."""
+    first, second = run_folder.read(one), run_folder.read(other)
+    if first.pair is not None or second.pair is not None:
+        raise BadInput(f"{one} and {other} are of models of one's own: two halves of one framework are of a recipe's")
+    torch = first.side == "torch"
+    if torch and start is not None:
+        raise BadInput(f"{one} and {other} are torch's, and bring their own noise: leave out --with")
+    if not torch and start is None:
+        raise BadInput(f"{one} and {other} are MindSpore's, which has no float64: name torch's half, --with TRACE")
+    run_folder.check_together(one, other)
+    for place in (one, other) if torch else (start,):
+        assert place is not None
+        half = run_folder.read(place)
+        if half.side != "torch" or not half.alone:
+            raise BadInput(
+                f"{place} is no half of torch's that was recorded by itself: one that took MindSpore's choices at "
+                "ReLUs and max-pools, or has MindSpore's traces besides, has not the noise of its own"
+            )
+    notes = [COARSE_BOTH]
+    with temporary_folder("compare") as folder:
+        if torch:
+            for source in one.iterdir():
+                if source.name.startswith("torch-") and (source / "trace.json").exists():
+                    (folder / source.name).symlink_to(source.resolve())
+            _joined(other, folder / MINDSPORE)
+        else:
+            assert start is not None
+            run_folder.check_together(start, one)
+            for name in (*ALONE_TRACES, *map(matched, ALONE_TRACES)):
+                _moved(start, name, Trace(one / MINDSPORE), folder / name)
+            (folder / MINDSPORE).symlink_to((other / MINDSPORE).resolve())
+            notes.append(BORROWED.format(start))
+        (folder / RECIPE).symlink_to((one / RECIPE).resolve())
+        sides = (_named(one, first.side), _named(other, second.side))
+        digests = (first.digest(one), first.checkpoint_digest)
+        found = report(Path(first.recipe), first.options(folder), digests, sides)
+        versions = {f"{name} ({side})": v for side, place in (("1", one), ("2", other)) for name, v in _about(place)}
+        return replace(found, notes=[*notes, *found.notes], versions=versions)
+
+
+ALONE_TRACES = (TORCH64, TORCH32, TORCH32_OTHER)
+
+
+def _about(place: Path) -> list[tuple[str, str]]:
+    """The packages that a half was recorded with, and on what where it says so."""
+    head = Trace(place / (MINDSPORE if (place / MINDSPORE).exists() else TORCH32)).about
+    versions = head.get("versions")
+    found = [(str(name), str(version)) for name, version in versions.items()] if isinstance(versions, dict) else []
+    return [*found, ("device", str(head.get("device", "not said")))]
+
+
+def _named(place: Path, framework: str) -> str:
+    """What a report calls a half: its framework, the version, and the folder."""
+    version = dict(_about(place)).get(framework, "")
+    name = {"torch": "torch", "mindspore": "MindSpore"}[framework]
+    return shortened(f"{name} {version} ({place})", 100)
+
+
+def _joined(half: Path, into: Path) -> None:
+    """A torch half's float32 run as one trace: what it did in one pass, and its steps, which are recorded apart."""
+    alone, steps = Trace(half / TORCH32), Trace(half / matched(TORCH32))
+    entries = {**alone.entries, **steps.entries}
+    head = {**alone.about, **steps.about}
+    write_entries(into, head, entries, lambda entry: (steps if entry.key in steps.entries else alone).array(entry.key))
+
+
+def _moved(start: Path, name: str, reference: Trace, into: Path) -> None:
+    """A torch trace's rounding around the reference's own values: in float64 these themselves, and in float32 as far
+    from them as torch's run is from its float64."""
+    exact, run = (Trace(start / each) for each in (_float64_of(name), name))
+    entries: dict[Key, Entry] = {}
+    for key, mine in reference.entries.items():
+        if key in run.entries:
+            dtype = run.entries[key].dtype if mine.dtype.startswith("float") else mine.dtype
+            entries[key] = replace(mine, dtype=dtype, order=run.entries[key].order, module=run.entries[key].module)
+        elif name in ALONE_TRACES and mine.stage != SIDES_STAGE and key not in Trace(start / matched(name)).entries:
+            entries[key] = mine  # torch has no such tensor, as of MindSpore's own counters
+
+    def elements(entry: Entry) -> np.ndarray:
+        values = reference.array(entry.key)
+        if not entry.dtype.startswith("float"):
+            return values
+        found = values.astype(np.float64)
+        rounded = entry.stage != "init" and entry.digest is None  # what is drawn, or equal to the bit, is not
+        if rounded and entry.key in run.entries and entry.key in exact.entries:
+            noise = run.array(entry.key).astype(np.float64) - exact.array(entry.key)
+            found = found + noise if noise.shape == found.shape else found
+        return found.astype(entry.dtype)
+
+    write_entries(into, run.about, entries, elements)
+
+
+def _float64_of(name: str) -> str:
+    """The float64 trace of the family that a trace is in."""
+    return TORCH64 if name in ALONE_TRACES else matched(TORCH64)
 
 
 def _judged(folder: Path, run: run_folder.RunFile) -> Report:
@@ -119,28 +245,33 @@ def _with_counterparts(findings: list[Finding], alignment: Alignment) -> list[Fi
     return kept
 
 
-def compare(one: str | Path, other: str | Path | None = None, **options: Any) -> ParityResult:
+def compare(
+    one: str | Path, other: str | Path | None = None, *, start: str | Path | None = None, **options: Any
+) -> ParityResult:
     """Judge two recorded sides, or a run that was kept, from what is in their folders; nothing runs again.
 
-    one: a folder that `record` made, or that `parity_step(keep=…)` kept.
-    other: the other framework's side; None for a run that was kept.
+    one: a folder that `record` made, or that `parity_step(keep=…)` kept; of two of one framework the reference.
+    other: the other side; None for a run that was kept.
+    start: of two sides of MindSpore, torch's side that both started from: their noise is torch's.
     options: html, json_file, junit, markdown and worst, as of parity_step.
 
-    Raises BadInput for two sides of one framework, and BadTrace for folders that are damaged or do not belong together.
+    Raises BadInput for sides that cannot be compared, and BadTrace for folders that are damaged or do not belong
+    together.
     """
-    return _compared(as_path(one, "one"), as_path(other, "other"), options_of(options, "compare"))
+    given = options_of(options, "compare")
+    return _compared(as_path(one, "one"), as_path(other, "other"), as_path(start, "start"), given)
 
 
-def _compared(one: Path, other: Path | None, options: ParityOptions) -> ParityResult:
+def _compared(one: Path, other: Path | None, start: Path | None, options: ParityOptions) -> ParityResult:
     for file in options.files:
         refuse_unwritable(file)
-    report = compare_folders(one, other)
+    report = compare_folders(one, other, start)
     write(report, options, one if other is None else None, one / RECIPE)
     return ParityResult(report, options.worst)
 
 
-def run_compare(one: Path, other: Path | None, options: ParityOptions) -> int:
+def run_compare(one: Path, other: Path | None, start: Path | None, options: ParityOptions) -> int:
     """Judge two halves, or a run that was kept, and print the verdict; returns 0 for parity and 1 for a mismatch."""
-    result = _compared(one, other, options)
+    result = _compared(one, other, start, options)
     show(result.report, Console(), result.worst)
     return 0 if result else 1

@@ -12,6 +12,7 @@ import yaml
 
 from ..errors import BadInput, Unsupported
 from ..input_files import read_json
+from ..parity.compare import SIDES
 from ..parity.job import ParityJob
 from ..parity.options import WHOLE, Narrowing
 from ..parity.run import MINDSPORE_WORKER
@@ -168,6 +169,9 @@ def _read(file: Path) -> dict[str, Any]:
         raise BadInput(f"{file} cannot be read: {error.strerror or error}") from None
     except ValueError:
         raise BadInput(f"{file} is not JSON; a report is what `msmigrate parity-step --json` writes") from None
+    sides = found.get("sides", list(SIDES)) if isinstance(found, dict) else list(SIDES)
+    if sides != list(SIDES):
+        raise BadInput(f"{file} is of two recordings of one framework, and proves no port: bring one of parity-step")
     keys = {"recipe_digest": str, "code_digest": str, "versions": dict, "stages": list}
     for key, what in (("code_digest", "which code it holds for"), ("narrowed", "whether it is of the whole step")):
         if isinstance(found, dict) and "recipe_digest" in found and key not in found:

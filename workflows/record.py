@@ -17,7 +17,7 @@ from ..parity.job import ParityJob, check_inputs
 from ..parity.options import ParityOptions
 from ..parity.record.recorder import StepStarts
 from ..parity.run import MINDSPORE_WORKER, TORCH_WORKER, run_workers
-from ..parity.run_folder import INPUTS, MINDSPORE, claim
+from ..parity.run_folder import INPUTS, MINDSPORE, WEIGHTS, claim
 from ..reports.progress import progressing
 from ..reports.terminal import Console
 from ..training.recipe import reader as recipes
@@ -41,8 +41,8 @@ def record_side(
     """Record one framework's half into job.folder, which appears complete or not at all.
 
     other: the half recorded on the other machine; MindSpore's needs torch's, for the starting weights and the batches;
-    torch's is sharper with MindSpore's. Raises BadInput, BadTrace, BadDestination, WorkerFailed, and what the worker
-    raised.
+    torch's is sharper with MindSpore's, and starts where another half of torch's did. Raises BadInput, BadTrace,
+    BadDestination, WorkerFailed, and what the worker raised.
     """
     out = job.folder
     run_folder.refuse_existing(out)
@@ -50,18 +50,24 @@ def record_side(
         raise BadInput("MindSpore's half starts from torch's weights and batches: give torch's trace with --with")
     if other is not None:
         half = run_folder.read(other)
-        if half.side not in _OTHER[framework]:
-            raise BadInput(f"{other} is a trace of {half.side}: --with takes the other framework's")
+        again = framework == half.side == "torch"  # the same start, on another device or another torch
+        if again and (half.pair is not None or job.pair is not None):
+            raise BadInput(f"{other}: torch's half is taken as a start for a recipe's own model, and not for --torch")
+        if half.side not in _OTHER[framework] and not again:
+            raise BadInput(
+                f"{other} is a trace of {half.side}: --with takes the other framework's, or torch's for torch"
+            )
         run_folder.check_narrowed_alike(out, job.narrowing, other, half.narrowing)
     draws = framework == "torch" or "data" in job.narrowing.stages
     check_inputs(job.recipe, job.pair, (framework,), draws=draws)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with folder_beside(out) as work:
-            inside = replace(job, folder=work / "run", alone=framework == "torch" and other is None)
+            alone = framework == "torch" and (other is None or half.side == "torch")
+            inside = replace(job, folder=work / "run", alone=alone)
             claim(inside.folder)
             if other is not None:
-                _bring(framework, other, inside.folder)
+                _bring(framework, other, half.side, inside.folder)
             command = {"torch": torch_worker} if framework == "torch" else {"MindSpore": mindspore_worker}
             run_workers(inside, command, on_message)
             if framework == "torch":
@@ -76,8 +82,14 @@ def record_side(
         raise BadDestination(f"{out} cannot be written: {error.strerror or error}") from error
 
 
-def _bring(framework: str, other: Path, folder: Path) -> None:
-    """Copy what a half needs of the other one. Raises BadTrace where it is not there."""
+def _bring(framework: str, other: Path, side: str, folder: Path) -> None:
+    """Copy what a half needs of the other one, which is of `side`. Raises BadTrace where it is not there."""
+    if framework == side == "torch":
+        for name in (INPUTS, WEIGHTS):
+            _copy(other / name, folder / name)
+            if not (folder / name).exists():
+                raise BadTrace(f"{other}: has no {name}: it is no complete trace of torch's")
+        return
     if framework == "mindspore":
         for name in START_FILES:
             _copy(other / name, folder / name)

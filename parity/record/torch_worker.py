@@ -43,7 +43,7 @@ from ..replay.torch_replay import record_step, replay
 from ..run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, WEIGHTS, matched
 from ..trace import Part, Trace, TraceWriter
 from . import batches
-from .batches import Batch, Images, Inputs, targets, write_inputs
+from .batches import Batch, Images, Inputs, read_inputs, targets, write_inputs
 from .recorder import (
     StepStarts,
     add_initial_values,
@@ -185,11 +185,13 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
     recipe, folder = options.step_recipe, options.folder
     progress("torch: model and data")
     paired = None
+    again = (folder / WEIGHTS).exists()  # of another recording of torch's, whose start this one has
     if options.pair is None:
-        inputs = fed(recipe, data_batches(recipe, options.steps))
+        inputs = read_inputs(folder, recipe) if again else fed(recipe, data_batches(recipe, options.steps))
         torch.manual_seed(recipe.seed)
         model = build(options).model
-        write_inputs(folder, inputs)
+        if not again:
+            write_inputs(folder, inputs)
     else:
         given, inputs = begin(options, lambda recipe: fed(recipe, data_batches(recipe, options.steps)))
         model, recipe = given.model, recipe_of(options, inputs.classes)
@@ -197,7 +199,9 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
     named = recipe.model.name if options.pair is None else options.pair.torch
     narrowing.check((name for name, _ in model.named_modules()), named)  # of a recipe's own model it was known before
     fresh: list[str] = []
-    if recipe.model.checkpoint:
+    if again:
+        load_checkpoint(model, folder / WEIGHTS)
+    elif recipe.model.checkpoint:
         fresh = load_checkpoint(model, recipe.model.checkpoint, recipe.model.fresh)
         with torch.no_grad():
             for name, parameter in model.named_parameters():
@@ -207,7 +211,8 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         exercise(model, *tensors(inputs.images[-1]))
     try_layouts(model, *tensors(inputs.images[-1]))
     if options.pair is None:
-        torch.save(model.state_dict(), folder / WEIGHTS)
+        if not again:
+            torch.save(model.state_dict(), folder / WEIGHTS)
         ready(folder / WEIGHTS)
     else:
         write_start(model, options)

@@ -17,9 +17,9 @@ from msmigrate.parity.job import ParityJob
 from msmigrate.parity.result import Report
 from msmigrate.parity.run_folder import INPUTS
 from msmigrate.training.recipe import reader as recipes
-from msmigrate.workflows.compare import COARSE, compare_folders
+from msmigrate.workflows.compare import COARSE, COARSE_BOTH, compare_folders
 from msmigrate.workflows.record import record_side
-from traces import Run, without
+from traces import Run, only, without
 
 HERE = Path(__file__).parent
 RECIPE = HERE / "tiny.yaml"
@@ -81,7 +81,10 @@ APART: dict[str, tuple[Callable[[Path, Path], Any], str]] = {
         lambda a, b: shutil.copyfile(HERE / "tiny_clipped.yaml", b / run_folder.RECIPE),
         "are of different recipes",
     ),
-    "two of torch": (lambda a, b: spoil(b, lambda d: d.update(side="torch")), "A is a trace of torch, .*B of torch"),
+    "one that says it is torch's": (
+        lambda a, b: spoil(b, lambda d: d.update(side="torch")),
+        "B is no half of torch's that was recorded by itself",
+    ),
     "no run.json": (lambda a, b: (b / run_folder.RUN).unlink(), "B: no run.json; this is no recorded run"),
     "another format": (lambda a, b: spoil(b, lambda d: d.update(format=9)), "another format; record it again"),
     "no trace": (
@@ -144,11 +147,122 @@ def test_what_record_refuses_before_anything_runs(tmp_path: Path) -> None:
     refused: list[tuple[str, Path, Path | None, str]] = [
         ("mindspore", tmp_path / "out", None, "give torch's trace with --with"),
         ("mindspore", tmp_path / "out", mindspore, "is a trace of mindspore: --with takes the other framework's"),
-        ("torch", tmp_path / "out", torch, "is a trace of torch"),
         ("torch", torch, None, "is not empty"),
         ("torch", tmp_path / "out", tmp_path, r"no run\.json"),
     ]
     for framework, out, other, why in refused:
         with pytest.raises(BadInput, match=why):
             record_side(framework, RECIPE, replace(options, folder=out), other)
+    spoil(torch, lambda d: d.update(pair={"torch": "a:f", "mindspore": "b:f"}))
+    with pytest.raises(BadInput, match="a start for a recipe's own model, and not for --torch"):
+        record_side("torch", RECIPE, options, torch)
     assert not (tmp_path / "out").exists()
+
+
+# Two halves of one framework
+
+
+def again(root: Path, half: Path, side: str, run: Run | None = None) -> Path:
+    """A second recording of one side, from the start of `half`."""
+    whole, other = root / "whole again", root / f"{half.name}2"
+    (run or Run()).write(whole)
+    other.mkdir()
+    for trace in whole.glob("torch-*" if side == "torch" else "mindspore-*"):
+        trace.rename(other / trace.name)
+    shutil.rmtree(whole)
+    shutil.copyfile(half / INPUTS, other / INPUTS)
+    run_folder.write(RECIPE, ParityJob(recipes.load(RECIPE), other, alone=side == "torch"), side)
+    return other
+
+
+HALF_AWAY = [
+    ("forward", "bn", "forward (train) bn"),
+    ("gradients", "conv.weight", "gradients (parameters) conv.weight"),
+    ("update", "conv.weight", "update (given gradients) conv.weight"),
+]
+
+
+def test_a_second_half_of_torch_s_is_judged_by_the_first(tmp_path: Path) -> None:
+    torch, _ = halves(tmp_path, Run(about={}))
+    found = compare_folders(torch, again(tmp_path, torch, "torch"))
+    assert found.parity and found.sides[0].endswith(f"({torch})") and found.sides[1].endswith(f"({torch}2)")
+    assert found.notes[0] == COARSE_BOTH and found.made_with is None and not found.hints
+
+
+@pytest.mark.parametrize(("stage", "name", "place"), HALF_AWAY)
+def test_a_torch_that_computes_otherwise_is_found_where_it_does(
+    stage: str, name: str, place: str, tmp_path: Path
+) -> None:
+    torch, _ = halves(tmp_path)
+    found = compare_folders(torch, again(tmp_path, torch, "torch", Run(torch32=only(stage, name, lambda x: x * 1.001))))
+    assert not found.parity and found.first_divergence is not None
+    assert found.first_divergence.place == place
+
+
+@pytest.mark.parametrize(("stage", "name", "place"), HALF_AWAY)
+def test_two_halves_of_mindspore_are_judged_by_torch_s_noise(stage: str, name: str, place: str, tmp_path: Path) -> None:
+    """The reference is MindSpore's own first half: what it does otherwise than torch is no difference here."""
+    off = only("forward", "conv", lambda x: x * 1.5)
+    torch, mindspore = halves(tmp_path, Run(mindspore=off))
+    clean = again(tmp_path, mindspore, "mindspore", Run(mindspore=off))
+    found = compare_folders(mindspore, clean, torch)
+    assert found.parity and any(str(torch) in note for note in found.notes)
+    shutil.rmtree(clean)
+
+    def both(tensor: Any, array: Any) -> Any:
+        return only(stage, name, lambda x: x * 1.001)(*off(tensor, array))  # type: ignore[misc]
+
+    faulty = again(tmp_path, mindspore, "mindspore", Run(mindspore=both))
+    first = compare_folders(mindspore, faulty, torch).first_divergence
+    assert first is not None and first.place == place
+
+
+def test_a_tensor_that_one_of_two_lacks_is_a_finding(tmp_path: Path) -> None:
+    torch, mindspore = halves(tmp_path)
+    less = again(tmp_path, mindspore, "mindspore", Run(mindspore=without("gradients", "bn.weight")))
+    for one, other, said in ((mindspore, less, "has no such tensor"), (less, mindspore, "recorded none")):
+        first = compare_folders(one, other, torch).first_divergence
+        assert first is not None and first.name == "bn.weight" and said in first.why and "MindSpore" in first.why
+
+
+def test_what_two_halves_of_one_framework_need(tmp_path: Path) -> None:
+    torch, mindspore = halves(tmp_path)
+    second, other = again(tmp_path, torch, "torch"), again(tmp_path, mindspore, "mindspore")
+    with pytest.raises(BadInput, match=r"name torch's half, --with TRACE"):
+        compare_folders(mindspore, other)
+    with pytest.raises(BadInput, match="leave out --with"):
+        compare_folders(torch, second, torch)
+    with pytest.raises(BadInput, match=r"no half of torch's that was recorded by itself"):
+        compare_folders(mindspore, other, mindspore)
+    with pytest.raises(BadInput, match=r"--with is for two halves of MindSpore"):
+        compare_folders(torch, mindspore, torch)
+    run = json.loads((second / "run.json").read_text())
+    (second / "run.json").write_text(json.dumps({**run, "alone": False}))
+    with pytest.raises(BadInput, match="took MindSpore's choices"):
+        compare_folders(torch, second)
+    (second / INPUTS).write_bytes(b"other batches")
+    run_folder.write(RECIPE, ParityJob(recipes.load(RECIPE), second, alone=True), "torch")
+    with pytest.raises(BadTrace, match="do not share their inputs"):
+        compare_folders(torch, second)
+
+
+def test_torch_is_recorded_again_from_a_half_s_own_start(tmp_path: Path) -> None:
+    """What of the first half the second worker finds in its folder."""
+    torch, mindspore = halves(tmp_path)
+    (torch / "start.pth").write_bytes(b"weights")
+    job = ParityJob(recipes.load(RECIPE), tmp_path / "out")
+    with pytest.raises(WorkerFailed, match=r"inputs\.safetensors start\.pth True"):
+        record_side("torch", RECIPE, job, torch, torch_worker=TELLS)
+    (torch / "start.pth").unlink()
+    with pytest.raises(BadTrace, match=r"has no start\.pth"):
+        record_side("torch", RECIPE, job, torch, torch_worker=TELLS)
+    assert not (tmp_path / "out").exists() and mindspore.exists()
+
+
+TELLS = (
+    sys.executable,
+    "-c",
+    "import json, sys; from pathlib import Path; job = json.loads(Path(sys.argv[1]).read_text()); "
+    "there = sorted(p.name for p in Path(job['folder']).iterdir() if p.suffix in ('.pth', '.safetensors')); "
+    "sys.exit(f\"{' '.join(there)} {job['alone']}\")",
+)

@@ -53,6 +53,13 @@ def test_what_is_missing_is_named_before_anything_starts(
     assert all(f"'{package}" in line for package in gone)
 
 
+def test_a_folder_of_that_name_is_no_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "uvicorn_of_ours").mkdir()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(NotInstalled, match="uvicorn_of_ours is not installed"):
+        parent.require("uvicorn_of_ours")
+
+
 def test_the_line_has_the_versions_that_msmigrate_wants(without: set[str]) -> None:
     without.add("mindspore")
     with pytest.raises(NotInstalled, match=r"'mindspore<[\d.]+,>=[\d.]+' 'numpy<2,>=1.26'$"):

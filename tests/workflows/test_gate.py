@@ -154,6 +154,10 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
+def test_two_recordings_of_one_framework_prove_no_port(tmp_path: Path) -> None:
+    assert "proves no port" in refusal(written(tmp_path, sides=["torch 2.6.0 (A)", "torch 2.14.1 (A2)"]))
+
+
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
 def test_a_report_with_other_types_is_one_line(tmp_path: Path, changes: dict[str, Any]) -> None:
     refusal(written(tmp_path, **changes))

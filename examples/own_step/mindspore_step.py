@@ -109,7 +109,7 @@ class Wrapper(nn.Cell):
         return loss
 
     def update(self) -> None:
-        grads = tuple(total.value() for total in self.sums)
+        grads = tuple(self.sums)  # the parameters themselves, which are cleared next
         if self.clip and self.fault not in ("clipped separately", "not clipped"):
             grads = ops.clip_by_global_norm(grads, self.clip)
         if self.fault == "averaged before":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from math import log10
+from math import inf, log10
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -119,7 +119,13 @@ class Trial(Generic[C]):
 def judge_prediction(
     subject: np.ndarray, prediction: Prediction, relative_floor: float = FLOOR, absolute_floor: float = 0.0
 ) -> Measure:
-    """Judge MindSpore's elements against a hypothesis; the noise is the hypothesis's own float32 run and the floors."""
+    """Judge MindSpore's elements against a hypothesis; the noise is the hypothesis's own float32 run and the floors. What
+    a hypothesis makes infinite or NaN, and MindSpore did not, it does not explain."""
+    kept = finite_alike(prediction.exact, subject)
+    if kept is None:
+        return Measure(Verdict.FAIL, inf, 0.0, absolute_floor, 0.0, 0.0, "not finite as MindSpore's is")
+    if not kept.all():
+        prediction, subject = Prediction(prediction.exact[kept], prediction.single[kept]), subject[kept]
     size = float(np.linalg.norm(prediction.exact.astype(np.float64)))
     floor = max(relative_floor, absolute_floor / size if size else 0.0)
     if not size and absolute_floor:  # a tensor that does not move: the rounding of what it is stored in is left
@@ -127,6 +133,16 @@ def judge_prediction(
         verdict = Verdict.PASS if off <= RATIO * absolute_floor else Verdict.FAIL
         return Measure(verdict, off, 0.0, absolute_floor, RATIO * absolute_floor, size, "")
     return judge(prediction.exact, [prediction.single], subject, relative_floor=floor)
+
+
+def finite_alike(exact: np.ndarray, subject: np.ndarray) -> np.ndarray | None:
+    """Where both are finite, flat bool; None unless the two have the same infinities elsewhere (a NaN equals nothing).
+
+    judge has no verdict on what is not finite, and no verdict is no agreement.
+    """
+    finite = np.isfinite(exact)
+    alike = bool(np.isfinite(subject[finite]).all()) and np.array_equal(exact[~finite], subject[~finite])
+    return finite if alike else None
 
 
 def cause(

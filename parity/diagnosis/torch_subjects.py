@@ -33,7 +33,7 @@ from ..run_folder import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, repl
 from ..trace import ALONE, WIRING, Key, Part, Trace
 from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
 from .context import Context, recorded
-from .hypotheses import Outcome
+from .hypotheses import Outcome, finite_alike
 from .mutations.torch_layers import Mutation
 
 Tensors = dict[str, np.ndarray]  # "output", "input.grad", "weight.grad", "running_mean", …
@@ -65,7 +65,12 @@ class RecordedTensor:
             return (0.0, False) if gone else (inf, True)
         reference = self.taken_from(exact).astype(np.float64)
         noisy = reference if single is None else self.taken_from(single)
-        measure = judge(reference, [noisy], self.elements, relative_floor=self.noise)
+        kept = finite_alike(reference, self.elements)
+        if kept is None:
+            return inf, True
+        if not kept.any():
+            return 0.0, False
+        measure = judge(reference[kept], [noisy[kept]], self.elements[kept], relative_floor=self.noise)
         return (measure.ratio if np.isfinite(measure.ratio) else inf), measure.verdict is Verdict.FAIL
 
 

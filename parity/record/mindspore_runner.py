@@ -439,7 +439,8 @@ def given_to(step: TrainStep) -> Iterator[dict[str, Tensor]]:
     def look(_: nn.Cell, inputs: tuple[Any, ...]) -> None:
         found.clear()
         grads = inputs[0] if isinstance(inputs[0], (tuple, list)) else inputs
-        found.update(zip(step.names, grads, strict=False))  # behind its own stand those it leaves alone
+        # copies: a step that adds up in parameters clears them next; behind the net's own stand those it leaves alone
+        found.update(zip(step.names, [grad.copy() for grad in grads], strict=False))
 
     handle = step.optimizer.register_forward_pre_hook(look) if isinstance(step.optimizer, nn.Cell) else None
     try:

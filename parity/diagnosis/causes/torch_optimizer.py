@@ -28,6 +28,7 @@ from . import ema, gradient_scaling
 FAINT = 0.3  # decimal orders of magnitude a parameter that a fault at the edge of noise has to bring torch nearer
 BEAM = 12  # rules that are taken further where no single change explains everything
 REACH = 3.0  # a number is looked for within this factor of the recipe's
+BELOW_ONE = ("betas[0]", "betas[1]", "alpha")
 PART = "given gradients"
 FEW = 512  # elements of a parameter that a quick look takes
 UpdateTrial = Trial[UpdateRule]
@@ -186,6 +187,8 @@ class OptimizerSubject:
                 if valley is None:
                     continue
                 best = value * valley[0]
+                if name in BELOW_ONE and best >= 1.0:
+                    continue  # torch takes no such value
                 changed = put(best)
                 quick = self.quick([changed])
                 if quick is None or not quick.reproduces:

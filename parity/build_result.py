@@ -34,7 +34,7 @@ from .record import resume
 from .replay.module_calls import FOLDER, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
 from .run_folder import FINE_TUNED, MINDSPORE_REPLAY, RUNS_TWICE, SCOPE
-from .trace import ALONE, WIRING, Entry, Trace
+from .trace import ALONE, GIVEN_GRADIENTS, WIRING, Entry, Trace
 from .verdict import Unjudged, Verdict
 
 GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below
@@ -119,6 +119,15 @@ def _rows_in_charge(first: Finding, recipe: Recipe) -> list[str]:
     return [first.module] if first.module else []
 
 
+def _of_the_user(first: Finding | None, alignment: Alignment) -> bool:
+    """Whether the recipe does not describe what computes the first divergence: a step or an optimizer of one's own."""
+    if first is None or first.part.of_buffers:
+        return False
+    if alignment.scope.own_step:
+        return first.stage in ("loss", "update")
+    return first.stage == "update" and not alignment.scope.rates
+
+
 def _pitfalls(name: str, stage: str) -> list[Fault]:
     try:
         row = table.row(name)
@@ -198,7 +207,7 @@ def report(
         modules=modules,
         narrowing=narrowing,
     )
-    if sides == SIDES:
+    if sides == SIDES and not _of_the_user(found.first_divergence, alignment):
         found.hints.extend(hints(found.first_divergence, options.recipe))
     return found
 
@@ -235,6 +244,7 @@ SHOWN_BY_STEPS: dict[str, Callable[[Entry | Finding], bool]] = {  # what a user'
     "the loss scale": lambda one: one.part == "loss scale" and one.name.endswith(" scale"),
     "whether gradients were finite": lambda one: one.part == "loss scale" and one.name.endswith(" finite"),
     "the moving average": lambda one: one.part.endswith(" ema"),
+    "the optimizer alone on given gradients": lambda one: one.part.startswith(GIVEN_GRADIENTS),
 }
 
 

@@ -119,8 +119,8 @@ class Trial(Generic[C]):
 def judge_prediction(
     subject: np.ndarray, prediction: Prediction, relative_floor: float = FLOOR, absolute_floor: float = 0.0
 ) -> Measure:
-    """Judge MindSpore's elements against a hypothesis; the noise is the hypothesis's own float32 run and the floors. What
-    a hypothesis makes infinite or NaN, and MindSpore did not, it does not explain."""
+    """Judge MindSpore's elements against a hypothesis; the noise is the hypothesis's own float32 run and the floors.
+    What a hypothesis makes infinite or NaN, and MindSpore did not, it does not explain."""
     kept = finite_alike(prediction.exact, subject)
     if kept is None:
         return Measure(Verdict.FAIL, inf, 0.0, absolute_floor, 0.0, 0.0, "not finite as MindSpore's is")

@@ -31,7 +31,7 @@ from ..align.user_model import Paired, is_object, one_number, own_step, shows_it
 from .batches import Images
 from .kinks import BY_INPUT, KINKED, choice, function_name
 from .mindspore_randomness import BRANCHES, CompiledDraws, fixed
-from .randomness import Draws
+from .randomness import GIVEN_STEPS, Draws
 from .recorder import Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
 from .resume import position
 
@@ -261,6 +261,15 @@ class MindSporeSide(Side):
             return {}
         state = optimizer_state(self.train_step)
         return {key: self._as_torch(held) for key, held in state.items()}
+
+    def updates_alone(self) -> bool:
+        """Not where the user's own optimizer has a list of rates that ends before that."""
+        found = getattr(self.train_step.optimizer, "learning_rate", None)
+        lists = [
+            getattr(one, "learning_rate", None) for one in (found if isinstance(found, (list, tuple)) else [found])
+        ]
+        ends = [rates for rates in lists if isinstance(rates, Tensor) and rates.ndim == 1 and rates.size < GIVEN_STEPS]
+        return own_step(self.paired) is None or not ends
 
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""

@@ -205,6 +205,9 @@ class Side(Protocol):
     def begin(self, start: StepStart | None) -> None:
         """Go on from what MindSpore's side held before this step; None: from what this side holds."""
 
+    def updates_alone(self) -> bool:
+        """Whether the optimizer does by itself what it does in a step, given gradients GIVEN_STEPS times."""
+
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients: the second half of a step alone."""
 
@@ -345,6 +348,8 @@ def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:
     if not writer.wants("update"):
         return
     side.restart()
+    if not side.updates_alone():
+        return
     start = {name: kept(array) for name, array in side.parameters().items()}
     shapes = {name: array.shape for name, array in start.items() if side.alike(name)}
     for i in range(GIVEN_STEPS):

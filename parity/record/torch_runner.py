@@ -299,6 +299,11 @@ class TorchSide(Side):
         state = self.train_step.optimizer_state()
         return {key: {n: _numpy(t) for n, t in state[key].items()} for key in state if key in crossing}
 
+    def updates_alone(self) -> bool:
+        """Not where the user's own step moves the rate, as its scheduler has left word of in the optimizer."""
+        groups = self.train_step.optimizer.param_groups
+        return own_step(self.paired) is None or not any("initial_lr" in group for group in groups)
+
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""
         self.train_step.optimizer.zero_grad(set_to_none=True)  # those of the step before are in the way

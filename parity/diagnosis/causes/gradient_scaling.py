@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from math import inf
+from math import inf, log2
 
 import numpy as np
 
@@ -157,35 +157,54 @@ def between_steps(context: Context) -> list[Cause]:
         float(np.sqrt(sum(trace.entries[key].norm ** 2 for key in keys)))
         for trace in (context.family(keys[0])[0], context.mindspore)
     ]
-    fault, text = _said_by(factor, *norms)
+    fault, text, fix = _said_by(factor, *norms)
     evidence = (
         f"all gradients that MindSpore's optimizer is given are {factor:.6g} times torch's; their norm is "
         f"{norms[1]:.5g}, torch's {norms[0]:.5g}"
     )
-    return [cause("gradients", "every parameter", fault, text, evidence, 0.0)]
+    return [cause("gradients", "every parameter", fault, text, evidence, 0.0, fix=fix)]
 
 
-def _said_by(factor: float, torch_norm: float, mindspore_norm: float) -> tuple[str | None, str]:
-    """The fault behind a factor between all gradients, and its text."""
+def _said_by(factor: float, torch_norm: float, mindspore_norm: float) -> tuple[str | None, str, str]:
+    """The fault behind a factor between all gradients, its text, and its fix where the fault's row does not say it."""
     clips = [_tidy(torch_norm), _tidy(mindspore_norm)]
     if all(clips):
-        return "clip-argument", f"the gradients are clipped to a norm of {clips[1]:g}, in torch to one of {clips[0]:g}"
+        text = f"the gradients are clipped to a norm of {clips[1]:g}, in torch to one of {clips[0]:g}"
+        return "clip-argument", text, ""
     if clips[0] and factor > 1.0:
-        return "clip-missing", f"torch's step clips the gradients to a norm of {clips[0]:g}, and MindSpore's does not"
+        text = f"torch's step clips the gradients to a norm of {clips[0]:g}, and MindSpore's does not"
+        return "clip-missing", text, ""
     if clips[1] and factor < 1.0:
-        return "clip-always", f"the gradients are clipped to a norm of {clips[1]:g}, and torch's are not"
+        return "clip-always", f"the gradients are clipped to a norm of {clips[1]:g}, and torch's are not", ""
+    if (scale := _scale_besides(factor)) is not None:
+        text = (
+            f"the optimizer is given 1 + 1/{scale} times torch's gradients: besides the loss, scaled by {scale}, "
+            "value_and_grad differentiates the unscaled one that its function returns"
+        )
+        return "value-and-grad-has-aux", text, ""
     times, parts = round(factor), round(1.0 / factor)
     if times > 1 and abs(factor / times - 1.0) < SAME:
         text = (
             f"the optimizer is given {times} times torch's gradients: {times} are added and not divided by their number"
+            f", or a loss scale of {times} is not taken out, or value_and_grad differentiates the loss {times} times, "
+            "among all that its function returns"
         )
-        return "accumulate-sum", f"{text}, or a loss scale of {times} is not taken out"
+        fix = (
+            "divide the loss, or the gradients by the scale; has_aux=True where the function returns more than the loss"
+        )
+        return "accumulate-sum", text, fix
     if parts > 1 and abs(factor * parts - 1.0) < SAME:
-        return (
-            "gradient-factor",
-            f"the optimizer is given torch's gradients divided by {parts}, once more than in torch",
-        )
-    return None, f"the optimizer is given {factor:.6g} times torch's gradients"
+        text = f"the optimizer is given torch's gradients divided by {parts}, once more than in torch"
+        return "gradient-factor", text, ""
+    return None, f"the optimizer is given {factor:.6g} times torch's gradients", ""
+
+
+def _scale_besides(factor: float) -> int | None:
+    """The power of two S for which a factor is 1 + 1/S, from 64 on, as loss scales are."""
+    if not 1.0 < factor < 1.02:
+        return None
+    scale = 2 ** round(log2(1.0 / (factor - 1.0)))
+    return scale if abs((factor - 1.0) * scale - 1.0) < 0.05 else None
 
 
 def _tidy(norm: float) -> float | None:

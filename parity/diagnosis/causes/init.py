@@ -36,6 +36,7 @@ NORMAL, UNIFORM = "Normal(sigma={:g})", "Uniform(scale={:g})"
 CUT = "TruncatedNormal(sigma={0:g}, a=-{1:g}, b={1:g})"
 # normal distributions that MindSpore's TruncatedNormal is too: its a and b are values, as torch's trunc_normal_'s are
 FAR_CUTS = {NORMAL.format(sigma): f"TruncatedNormal(sigma={sigma:g})" for sigma in (0.01, 0.02, 0.05, 0.001)}
+OF_THE_WEIGHT = "HeUniform(mode='fan_in', negative_slope=math.sqrt(5))"  # torch's own for a layer and its bias
 AFTER_THE_CUT = 0.87962566  # deviation of what is left of the standard normal distribution between -2 and 2
 Reading = tuple[str | None, str, str]  # fault, text, fix
 Cdf = Callable[[np.ndarray], np.ndarray]
@@ -330,9 +331,10 @@ def distributions(context: Context) -> list[Cause]:
         evidence = f"{len(names)} parameters"
         evidence += f"; Kolmogorov-Smirnov distance from that at most {max(distances):.3f}" if distances else ""
         argument = _argument(names, kinds) if torch else ""
+        code = _as_argument(argument, torch)
         found = [cells[_owner(name)] for name in names if _owner(name) in cells]
-        change = CellChange(tuple(found), "", {argument: torch}) if argument and len(found) == len(names) else None
-        fix = f"{argument}={torch}" if argument else torch
+        change = CellChange(tuple(found), "", {argument: code}) if argument and len(found) == len(names) else None
+        fix = f"{argument}={code}" if argument else torch
         causes.append(cause("init", context.place(names, everything), fault, text, evidence, fix=fix, change=change))
     return causes
 
@@ -358,6 +360,12 @@ def _argument(names: Sequence[str], kinds: Mapping[str, str]) -> str:
         plain = own in ("weight", "bias") and ("Conv" in kind or kind == "Linear")
         taken.add("embedding_table" if kind == "Embedding" else f"{own}_init" if plain else "")
     return taken.pop() if len(taken) == 1 else ""
+
+
+def _as_argument(argument: str, initializer: str) -> str:
+    """The code of an initializer where a layer takes it: what is drawn by a weight's fans is None for its bias, which
+    both frameworks' layers then draw so; MindSpore computes no fans of one dimension."""
+    return "None" if argument == "bias_init" and initializer == OF_THE_WEIGHT else initializer
 
 
 def common(found: dict[str, list[FittedInitializer]]) -> dict[str, FittedInitializer]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from msmigrate.parity.diagnosis.causes.init import common, matches
+from msmigrate.parity.diagnosis.causes.init import OF_THE_WEIGHT, _as_argument, common, matches
 from msmigrate.parity.diagnosis.context import place
 
 # what MindSpore's side does otherwise, and the stage, place and fault that have to come first
@@ -103,3 +103,10 @@ KINDS = dict(zip(NAMES, ["Conv2d", "BatchNorm2d", "BatchNorm2d", "Linear", "Line
 )
 def test_many_names_are_one_phrase(names: list[str], said: str) -> None:
     assert place(names, NAMES, KINDS) == said
+
+
+def test_what_is_drawn_by_a_weight_s_fans_is_none_for_its_bias() -> None:
+    """MindSpore cannot compute the fans of one dimension: the initializer as code would raise there."""
+    assert _as_argument("bias_init", OF_THE_WEIGHT) == "None"
+    assert _as_argument("weight_init", OF_THE_WEIGHT) == OF_THE_WEIGHT
+    assert _as_argument("bias_init", "Normal(sigma=0.01)") == "Normal(sigma=0.01)"

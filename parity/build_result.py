@@ -261,7 +261,8 @@ def of_both_steps(findings: Sequence[Finding], traces: Traces) -> tuple[list[Fin
             kept = [finding for finding in kept if not belongs(finding)]
             notes.append(f"not judged: {what}, which only {shown[0]} step shows")
         elif not shown and what == next(iter(SHOWN_BY_STEPS)):
-            notes.append(f"not judged: {what}, which neither step shows")
+            how = "a step that is compiled whole returns them as `grads`, and the run is unproven until it does"
+            notes.append(f"not judged: {what}, which neither step shows: {how} (docs/your_own_pair.md)")
     return kept, notes
 
 

@@ -48,7 +48,8 @@ def between_steps(context: Context) -> list[Cause]:
     lacking = [name for name in wrong if ("update", part, name, 0) not in entries]
     if lacking and len(lacking) == len(wrong):
         text = f"the moving average does not hold {few(lacking, 2)}; torch's does"
-        return [cause("update", "the moving average", "ema-buffers", text, "", 0.0)]
+        fix = "average net.get_parameters(), running statistics included, where torch's averages them; copy them if not"
+        return [cause("update", "the moving average", "ema-buffers", text, "", 0.0, fix=fix)]
     names = [e.name for e in context.mindspore.select("update", part) if context.comparable(e.key)]
     names = [
         n for n in names if all(key in entries for key in (("init", "values", n, 0), ("update", f"step{step}", n, 0)))

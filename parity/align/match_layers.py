@@ -207,20 +207,27 @@ class _Aligner:
     def _whole_blocks(self, calls: Calls) -> Calls:
         """Where one side has fewer blocks of one build, order may pair the beginning of one block and the end of the
         next with the halves of a single one: the other half is taken from the block that it begins with."""
-        moved = self._moved({path: its for path, _, its, _ in calls}, self.ours, self.pairs)
+        moved = self._moved({path: its for path, _, its, _ in calls}, self.ours, self.theirs, self.pairs)
         calls = [(moved.get(path, path), k, its, its_k) for path, k, its, its_k in calls]
         for path, new in moved.items():
             self.pairs[new] = self.pairs.pop(path)
-        moved = self._moved({its: path for path, _, its, _ in calls}, self.theirs, self.taken)
+        moved = self._moved({its: path for path, _, its, _ in calls}, self.theirs, self.ours, self.taken)
         for path, (its, how, sure) in self.pairs.items():
             if its in moved:
                 self.pairs[path] = (moved[its], how, sure)
         self.taken = {its for its, _, _ in self.pairs.values()}
         return [(path, k, moved.get(its, its), its_k) for path, k, its, its_k in calls]
 
-    def _moved(self, partner: Mapping[str, str], layers: Layers, paired: Container[str]) -> dict[str, str]:
-        """Path of a layer -> its twin in the block that the rest of its partner's block is paired with."""
-        by_order = {path: its for path, its in partner.items() if self._how(path, its) == ORDER}
+    def _moved(
+        self, partner: Mapping[str, str], layers: Layers, others: Layers, paired: Container[str]
+    ) -> dict[str, str]:
+        """Path of a layer -> its twin in the block that the rest of its partner's block is paired with; one that runs
+        as often as its partner, for of a shared ReLU each call may have a partner of its own."""
+        by_order = {
+            path: its
+            for path, its in partner.items()
+            if self._how(path, its) == ORDER and layers.count[path] == others.count[its]
+        }
         blocks: dict[str, str] = {}
         moved: dict[str, str] = {}
         for path, its in by_order.items():

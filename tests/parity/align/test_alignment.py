@@ -417,3 +417,37 @@ def test_a_list_with_one_layer_of_that_name_is_not_closed() -> None:
     theirs = (*CHAIN[:-1], Layer("drop", "Dropout", "h", "i"), Layer("head", "Linear", "i", "y", 5, (2, 5)))
     found = modules(aligned(ours, theirs))
     assert (found["head.0"], found["head.1"]) == ("drop", "head")
+
+
+def bottlenecks(own_relu: bool) -> list[Layer]:
+    """Three blocks, of which the first is plain; the others' second convolution stands in a list with its own ReLU."""
+    found, at = [], 0
+
+    def layer(path: str, kind: str, channels: int) -> None:
+        nonlocal at
+        shape = (channels, channels, 3, 3) if kind == "Conv2d" else ()
+        found.append(Layer(path, kind, str(at), str(at + 1), channels, *([shape] if shape else [])))
+        at += 1
+
+    for n, width in ((1, 4), (2, 8), (3, 16)):
+        inside = own_relu and n > 1
+        names = (
+            [f"layer{n}.e2.{i}" for i in range(3)] if inside else [f"layer{n}.{x}" for x in ("conv2", "bn2", "relu")]
+        )
+        for path, kind in (
+            *((f"layer{n}.conv1", "Conv2d"), (f"layer{n}.bn1", "BatchNorm2d"), (f"layer{n}.relu", "ReLU")),
+            *zip(names, ("Conv2d", "BatchNorm2d", "ReLU"), strict=True),
+            *((f"layer{n}.conv3", "Conv2d"), (f"layer{n}.bn3", "BatchNorm2d"), (f"layer{n}.relu", "ReLU")),
+        ):
+            layer(path, kind, width)
+    return found
+
+
+def test_a_block_s_own_relu_is_a_call_of_the_other_s_shared_one() -> None:
+    """It once went to the shared ReLU of the next block, whose outputs have other shapes."""
+    found = aligned(bottlenecks(False), bottlenecks(True))
+    check(found)
+    for n in (2, 3):
+        assert found.torch_call(f"layer{n}.e2.2", 0) == (f"layer{n}.relu", 1)
+        assert [found.torch_call(f"layer{n}.relu", k) for k in (0, 1)] == [(f"layer{n}.relu", 0), (f"layer{n}.relu", 2)]
+        assert modules(found)[f"layer{n}.conv2"] == f"layer{n}.e2.0"

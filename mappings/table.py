@@ -44,6 +44,8 @@ KINDS = {  # kind -> how the names of its files begin: layers.yaml, layers_pooli
 }
 HERE = Path(__file__).parent
 InForce = tuple[tuple[Path, ...], str | None]
+OF_MINDSPORE = ("ops", "mint", "mint.nn", "mindspore", "mindspore.ops", "mindspore.nn", "mindspore.mint")
+ALIKE = 0.7  # of two names, by difflib, from which on one may be a slip for the other
 VERSION = "MSMIGRATE_MINDSPORE"  # the MindSpore whose rows are wanted, installed here or not
 # what a row points to stands in the first; what diagnosis tries on every recipe, and no row has, in the last
 FAULTS = ("faults.yaml", "faults_unmapped.yaml", "faults_general.yaml")
@@ -169,13 +171,17 @@ def _row(name: str, in_force: InForce) -> Row:
 
 
 def closest(name: str, among: Iterable[Row]) -> list[str]:
-    """Return up to three torch names that look most like the given one, those of its own module first."""
+    """Return up to three names that look most like the given one, those of its own module first: torch's, or
+    MindSpore's where the name is of a module that torch has not."""
     lower: dict[str, list[str]] = {}
-    for candidate in among:
-        for known in (candidate.torch, *candidate.aliases):
-            lower.setdefault(known.rpartition(".")[2].lower(), []).append(candidate.torch)
     module, _, last = name.rpartition(".")
-    found = difflib.get_close_matches(last.lower(), list(lower), n=3, cutoff=0.6)
+    for candidate in among:
+        for known in (candidate.torch, *candidate.aliases) if module not in OF_MINDSPORE else ():
+            lower.setdefault(known.rpartition(".")[2].lower(), []).append(candidate.torch)
+        theirs = (candidate.mindspore or "").removeprefix("mindspore.")
+        if module and theirs.rpartition(".")[0] == module:
+            lower.setdefault(theirs.rpartition(".")[2].lower(), []).append(theirs)
+    found = difflib.get_close_matches(last.lower(), list(lower), n=3, cutoff=ALIKE)
     alike = [sorted(lower[match], key=lambda torch: torch.rpartition(".")[0] != module) for match in found]
     return list(dict.fromkeys(torch for names in alike for torch in names))[:3]
 

@@ -114,8 +114,8 @@ def compare(one: Path, other: Path | None, start: Path | None, **options: Any) -
 
     \b
     msmigrate compare A B              # torch's half and MindSpore's, in any order
-    msmigrate compare A A2             # torch's on a CPU, and on a GPU or of another torch: A is the reference
-    msmigrate compare B B2 --with A    # MindSpore's twice: another version, device or mode
+    msmigrate compare A A2             # torch's twice, of another version or machine: A is the reference
+    msmigrate compare B B2 --with A    # MindSpore's twice, of another version, machine or device
 
     Needs NumPy and safetensors only, so any machine can do it.
 

@@ -35,6 +35,7 @@ LINGER = 5.0  # seconds in which what a worker said last has been read
 PACKAGES = {
     "mindspore_server": ("mindspore", "starlette", "uvicorn"),
     "mindspore": ("mindspore",),
+    "torch_probe": ("torch",),  # which says of torchvision whether it works
     "torch": ("torch", "torchvision"),
     "onnx_check": ("onnx", "onnxruntime"),
     "onnx": ("onnx",),

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -122,12 +122,13 @@ HINT_WORK = 10_000_000  # letters of a name times those that it is compared with
 
 @dataclass(frozen=True)
 class Rule:
-    """One pair, and the line where it stands."""
+    """One pair, and the line where it stands; bare: of modules without tensors, which no checkpoint names."""
 
     torch: str
     mindspore: str
     line: int
     file: Path
+    bare: bool = False
 
     @property
     def where(self) -> str:
@@ -160,11 +161,12 @@ def _rule(path: Path, node: Any, until: float) -> Rule:
         isinstance(part, yaml.ScalarNode) for pair in node.value for part in pair
     )
     fields = {key.value: value.value for key, value in node.value} if scalars else {}
+    bare = fields.pop("tensors", "") if fields.get("tensors") == "none" else ""
     if fields.keys() != {"torch", "mindspore"}:
         raise BadInput(f"{path}:{line}: expected {{torch: REGEX, mindspore: NAME}}")
     if len(fields["torch"]) > LONGEST or len(fields["mindspore"]) > LONGEST:
         raise BadInput(f"{path}:{line}: a pattern has at most {LONGEST} characters")
-    rule = Rule(fields["torch"], fields["mindspore"], line, path)
+    rule = Rule(fields["torch"], fields["mindspore"], line, path, bool(bare))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a later Python may read otherwise
@@ -217,7 +219,7 @@ class Names:
     """What the rules of a map make of module paths and tensor names; the names of the net need not be known."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
-        self.rules = rules
+        self.rules = [rule for rule in rules if not rule.bare]
         self.used: set[int] = set()
         self._paths: dict[str, str] = {"": ""}
         self._targets: dict[str, tuple[Rule, str] | None] = {}
@@ -246,8 +248,10 @@ class Names:
 
     def check(self, names: Iterable[str]) -> None:
         """Raise BadInput for a rule that matched nothing; names: of the tensors, for a hint."""
+        # a module around others counts, whose own rules come before its
+        matched = {found[0].line for found in self._targets.values() if found is not None}
         for rule in self.rules:
-            if rule.line not in self.used:
+            if rule.line not in self.used | matched:
                 modules = {name.rpartition(".")[0] for name in names} - {""}
                 hint = near(rule.torch, modules)
                 raise BadInput(f"{rule.where}: {quoted(rule.torch, 300)} matches no name of the checkpoint{hint}")
@@ -319,12 +323,13 @@ def near(name: str, among: Iterable[str]) -> str:
     return f"; the nearest: {', '.join(close)}" if close else ""
 
 
-def write_rules(path: Path, pairs: Iterable[tuple[str, str, str]]) -> None:
-    """Write (torch name, MindSpore name, how it was found) as a map to edit. Raises BadInput where that cannot be."""
+def write_rules(path: Path, pairs: Iterable[tuple[str, str, str]], bare: Container[str] = ()) -> None:
+    """Write (torch name, MindSpore name, how it was found) as a map to edit; bare: modules without tensors, by torch's
+    name, which a conversion of a checkpoint passes over. Raises BadInput where that cannot be."""
     lines = ["# What msmigrate aligned; edit it, and give it back with --map. torch is a regular expression.\n"]
     for ours, theirs, how in pairs:
         pattern, target = re.escape(ours), theirs.replace("\\", "\\\\")
-        pair = f"torch: {_quoted(pattern)}, mindspore: {_quoted(target)}"
+        pair = f"torch: {_quoted(pattern)}, mindspore: {_quoted(target)}" + ", tensors: none" * (ours in bare)
         lines.append(f"- {{{pair}}}  # {how}\n")
     try:
         path.write_text("".join(lines), encoding="utf-8")

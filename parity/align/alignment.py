@@ -266,4 +266,5 @@ def write_map(folder: Path, path: Path) -> None:
         for name, t in found.parameters.items()
         if name.rpartition(".")[0] not in below
     ]
-    write_rules(path, pairs)
+    holding = {name[:end] for name in found.parameters for end, c in enumerate(name) if c == "."}
+    write_rules(path, pairs, {m.torch for m in found.modules} - holding)

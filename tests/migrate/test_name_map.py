@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msmigrate.errors import BadInput
 from msmigrate.migrate.checkpoint import name_map
-from msmigrate.migrate.checkpoint.name_map import Names, apply, read_rules, targets, write_rules
+from msmigrate.migrate.checkpoint.name_map import Names, Rule, apply, read_rules, targets, write_rules
 
 OURS = {"layer1": True, "layer1.0": True, "layer1.0.conv": True, "layer1.0.conv.weight": False, "fc": True}
 THEIRS = {"stage1", "stage1.0", "stage1.0.conv", "stage1.0.conv.weight", "end_point", "end_point.weight"}
@@ -131,3 +131,37 @@ def test_what_is_written_means_what_was_aligned(tmp_path: Path, names: list[str]
 def test_a_map_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="cannot be written"):
         write_rules(tmp_path, [])
+
+
+def test_layers_without_tensors_are_passed_over_where_a_checkpoint_is_converted(tmp_path: Path) -> None:
+    """parity-step writes them, for they are aligned too; only what has tensors can be missing in a checkpoint."""
+    path = tmp_path / "map.yaml"
+    write_rules(path, [("maxpool", "pool", "name"), ("fc", "head", "order")], {"maxpool"})
+    assert path.read_text().count("tensors: none") == 1
+    rules = read_rules(path)
+    assert [rule.bare for rule in rules] == [True, False]
+    names = Names(rules)
+    assert names.path("fc") == "head" and names.path("maxpool") == "maxpool"
+    names.check(["fc.weight"])
+    assert {name: target for name, (_, target) in targets(rules, ["maxpool", "fc"]).items()} == {
+        "maxpool": "pool",
+        "fc": "head",
+    }
+
+
+def test_tensors_says_none_or_nothing(tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text("- {torch: 'a', mindspore: 'b', tensors: some}\n")
+    with pytest.raises(BadInput, match=r"expected \{torch: REGEX, mindspore: NAME\}"):
+        read_rules(tmp_path / "map.yaml")
+
+
+def test_a_module_around_mapped_ones_is_no_rule_that_matches_nothing(tmp_path: Path) -> None:
+    write_rules(tmp_path / "map.yaml", [("layer1", "stage1", "name"), ("layer1.0", "stage1.b", "order")])
+    names = Names(read_rules(tmp_path / "map.yaml"))
+    names.match(["layer1.0.weight"])
+    assert names.path("layer1.0") == "stage1.b"
+    names.check(["layer1.0.weight"])
+    with pytest.raises(BadInput, match="matches no name of the checkpoint"):
+        names = Names([*read_rules(tmp_path / "map.yaml"), Rule("layer9", "x", 9, tmp_path)])
+        names.match(["layer1.0.weight"])
+        names.check(["layer1.0.weight"])

@@ -1,6 +1,7 @@
 """The same net in MindSpore with the parts of a step, as docs/your_own_pair.md shows them; every function is a
 --mindspore. What `Wrapper` is given as `fault` are mistakes that people make in such wrappers."""
 
+import math
 from typing import Any
 
 import mindspore as ms
@@ -63,6 +64,14 @@ def with_step(parts: int = 2, clip: float = 0.05, compiled: bool = False) -> Any
 def with_cell() -> Any:
     net = Net()
     optimizer = nn.SGD(net.trainable_params(), 0.05, momentum=0.9)
+    return {"model": net, "step": nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)}
+
+
+def scheduled(total: int = 8) -> Any:
+    """A rate for each step, as MindSpore's optimizers take them."""
+    rates = [0.025 * (1 + math.cos(math.pi * i / total)) for i in range(total)]
+    net = Net()
+    optimizer = nn.SGD(net.trainable_params(), rates, momentum=0.9)
     return {"model": net, "step": nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)}
 
 

@@ -74,3 +74,21 @@ class Trainer:
 def trainer(calls: int = 1, clip: float | None = None) -> Any:
     net = Net()
     return {"model": net, "step": Trainer(net, calls, clip)}
+
+
+class Scheduled(Trainer):
+    """A trainer that moves the rate itself, by a cosine over `total` calls."""
+
+    def __init__(self, model: nn.Module, total: int) -> None:
+        super().__init__(model)
+        self.schedule = torch.optim.lr_scheduler.CosineAnnealingLR(self.optimizer, total)
+
+    def __call__(self, images: torch.Tensor, labels: torch.Tensor) -> Any:
+        found = super().__call__(images, labels)
+        self.schedule.step()
+        return found
+
+
+def scheduled(total: int = 8) -> Any:
+    net = Net()
+    return {"model": net, "step": Scheduled(net, total)}

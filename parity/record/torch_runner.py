@@ -301,8 +301,8 @@ class TorchSide(Side):
 
     def updates_alone(self) -> bool:
         """Not where the user's own step moves the rate, as its scheduler has left word of in the optimizer."""
-        groups = self.train_step.optimizer.param_groups
-        return own_step(self.paired) is None or not any("initial_lr" in group for group in groups)
+        own = own_step(self.paired) is not None and self.train_step.schedule is None
+        return not (own and any("initial_lr" in group for group in self.train_step.optimizer.param_groups))
 
     def apply(self, grads: Arrays) -> None:
         """Clip and apply these unscaled gradients."""

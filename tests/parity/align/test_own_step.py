@@ -34,6 +34,8 @@ FORMS = [
     ("trainer(calls=2, clip=0.05)", "wrapper(calls=2, clip=0.05, sens=64.0)", 4, {}),
     ("with_step", "with_step(compiled=True)", 2, {}),
     ("trainer", "with_cell", 2, {}),
+    ("scheduled", "scheduled", 3, {}),
+    ("scheduled(total=4)", "scheduled(total=4)", 3, {}),  # a list that is shorter than the given updates
 ]
 NAMED = [
     ("trainer(calls=2, clip=0.05)", "calls=2, clip=0.05, fault='clipped separately'", "clipped before they are added"),
@@ -71,7 +73,8 @@ def test_correct_steps_of_every_form_agree(torch: str, mindspore: str, steps: in
     found = report(tmp_path, torch, mindspore, steps, more)
     assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is not Verdict.PASS]
     notes = " | ".join(found.notes)
-    assert ("which only MindSpore's step shows" in notes) == (mindspore == "model" and more == CLIPPED), notes
+    one_sided = (mindspore == "model" and more == CLIPPED) or torch == "scheduled"
+    assert ("which only MindSpore's step shows" in notes) == one_sided, notes
     assert ("runs the net twice" in notes) == mindspore.startswith("wrapper"), notes
     gradients = {f.name for f in found.findings if f.stage == "gradients" and f.part == "parameters"}
     assert len(gradients) == 5
@@ -84,6 +87,14 @@ def test_mistakes_of_wrappers_are_named(torch: str, mindspore: str, text: str, t
     assert not found.parity
     assert found.causes and text in found.causes[0].text, [cause.text for cause in found.causes]
     assert found.causes[0].fix
+
+
+@pytest.mark.full
+def test_a_schedule_inside_a_step_is_found_where_it_differs(tmp_path: Path) -> None:
+    found = report(tmp_path, "scheduled", "scheduled(total=6)", 3, {})
+    assert found.first_divergence is not None
+    assert (found.first_divergence.stage, found.first_divergence.part) == ("update", "step2")
+    assert not found.hints, "the recipe's optimizer is not the one that computes here"
 
 
 @pytest.mark.full

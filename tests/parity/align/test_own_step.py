@@ -90,6 +90,18 @@ def test_mistakes_of_wrappers_are_named(torch: str, mindspore: str, text: str, t
 
 
 @pytest.mark.full
+def test_what_only_torch_s_step_shows_is_judged_in_neither_mode(tmp_path: Path) -> None:
+    """The compiled step was once said to lack the moving average, beside a note that it is not judged."""
+    pair = Pair(f"{EXAMPLE}/torch_step.py:trainer", f"{EXAMPLE}/mindspore_step.py:with_cell")
+    recipe = recipes.load(EXAMPLE / "recipe.yaml")
+    job = ParityJob(recipe, tmp_path / "t", pair=pair, steps=2, init_seeds=1, no_replay=True, mode="graph")
+    found = parity_step(EXAMPLE / "recipe.yaml", job)
+    assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is not Verdict.PASS]
+    assert any(f.part.startswith("graph ") for f in found.findings)
+    assert any("the moving average, which only torch's step shows" in note for note in found.notes)
+
+
+@pytest.mark.full
 def test_a_schedule_inside_a_step_is_found_where_it_differs(tmp_path: Path) -> None:
     found = report(tmp_path, "scheduled", "scheduled(total=6)", 3, {})
     assert found.first_divergence is not None

@@ -28,6 +28,8 @@ from .align import unlike
 from .align.alignment import LIKELY, Alignment, read_alignment
 from .compare import SIDES, Sides, Traces, compare, declared
 from .compared_draws import Compared
+from .devices import Device
+from .devices import notes as device_notes
 from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
 from .record import resume
@@ -149,6 +151,8 @@ def report(
     reference and the other are called; where they are not torch and MindSpore, the report proves no port.
     """
     traces = Traces.load(options.folder, sides)
+    on = [Device.of(trace.about, trace.folder) for trace in (traces.alone[1], traces.mindspore)]
+    reference = Device.of(traces.alone[0].about, traces.alone[0].folder)
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
     narrowing = options.narrowing
     findings, alignment = compare(traces, narrowing), read_alignment(options)
@@ -191,6 +195,7 @@ def report(
             *pair_notes(alignment),
             *unjudged,
             *([TWICE] if traces.mindspore.about.get(RUNS_TWICE) is True else []),
+            *device_notes(on[0], reference, on[1], options.precision),
             *_size(options),
             *_fine_tuned(traces.alone[0].about),
             *resume.notes(options.continue_from, traces.mindspore.about),
@@ -206,6 +211,7 @@ def report(
         causes=unlike.causes(alignment) if failed else [],
         modules=modules,
         narrowing=narrowing,
+        devices=on,
     )
     if sides == SIDES and not _of_the_user(found.first_divergence, alignment):
         found.hints.extend(hints(found.first_divergence, options.recipe))

@@ -195,7 +195,7 @@ def report(
             *pair_notes(alignment),
             *unjudged,
             *([TWICE] if traces.mindspore.about.get(RUNS_TWICE) is True else []),
-            *device_notes(on[0], reference, on[1], options.precision),
+            *device_notes(on[0], reference, on[1], options.precision, _coarser(traces)),
             *_size(options),
             *_fine_tuned(traces.alone[0].about),
             *resume.notes(options.continue_from, traces.mindspore.about),
@@ -270,6 +270,21 @@ def of_both_steps(findings: Sequence[Finding], traces: Traces) -> tuple[list[Fin
             how = "a step that is compiled whole returns them as `grads`, and the run is unproven until it does"
             notes.append(f"not judged: {what}, which neither step shows: {how} (docs/your_own_pair.md)")
     return kept, notes
+
+
+def _coarser(traces: Traces) -> float | None:
+    """How many times as far from float64 as the float32 run on the CPU torch's run on another device is, in the middle
+    of all outputs of layers; None where both ran alike."""
+    exact, run, other = traces.alone[:3]
+    if run.about.get("device") == other.about.get("device"):
+        return None
+    ratios = []
+    for entry in exact.select("forward", "train"):
+        if all(entry.key in trace.entries and trace.entries[entry.key].dtype == "float32" for trace in (run, other)):
+            values, ours, theirs = (trace.array(entry.key).astype(np.float64) for trace in (exact, run, other))
+            if values.shape == ours.shape == theirs.shape and (usual := float(np.linalg.norm(theirs - values))) > 0.0:
+                ratios.append(float(np.linalg.norm(ours - values)) / usual)
+    return float(np.median(ratios)) if ratios else None
 
 
 def _size(options: ParityJob) -> list[str]:

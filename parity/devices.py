@@ -9,8 +9,15 @@ from typing import Any
 
 from ..errors import BadTrace
 from ..input_files import typed
+from .options import joined
 
-TF32 = ("TF32 in matrix products", "TF32 in convolutions")
+SHORTER = {  # switch -> what to put before the command, or into one's own file, to switch it off
+    "TF32 in matrix products": "NVIDIA_TF32_OVERRIDE=0 before the command",
+    "TF32 in convolutions": "NVIDIA_TF32_OVERRIDE=0 before the command",
+    "HF32 in matrix products": "torch.npu.matmul.allow_hf32 = False in the model's file",
+    "HF32 in convolutions": "torch.npu.conv.allow_hf32 = False in the model's file",
+}
+COARSE = 30.0  # times the CPU's noise from which a device's is more than another order of additions
 
 
 @dataclass(frozen=True)
@@ -50,8 +57,14 @@ def _state(value: bool | str) -> str:
     return value if isinstance(value, str) else "on" if value else "off"
 
 
-def notes(torch: Device, reference: Device, mindspore: Device, precision: str) -> list[str]:
-    """What to know of these; torch, reference: of its float32 and of its float64 run; precision: of the recording."""
+def notes(
+    torch: Device, reference: Device, mindspore: Device, precision: str, coarser: float | None = None
+) -> list[str]:
+    """What to know of these.
+
+    torch, reference: of its float32 and of its float64 run. precision: of the recording. coarser: how many times as far
+    from float64 as a float32 run on the CPU the one on the device is, in the middle of all outputs; None: not measured.
+    """
     found = []
     if not torch.is_cpu:
         where = "there too" if reference.device == torch.device else "on the CPU"
@@ -59,11 +72,15 @@ def notes(torch: Device, reference: Device, mindspore: Device, precision: str) -
             f"torch's float32 ran twice on {torch.device}, and what differs between the two counts as noise; float64 "
             f"and a float32 run of another memory layout ran {where}"
         )
-    shorter = [name for name in TF32 if torch.switches.get(name) is True]
-    if shorter and torch.switches.get("NVIDIA_TF32_OVERRIDE") != "0":
+    shorter = [name for name in SHORTER if torch.switches.get(name) is True]
+    shorter = [] if torch.switches.get("NVIDIA_TF32_OVERRIDE") == "0" else shorter
+    if coarser is not None and coarser >= COARSE:
+        why = f" ({joined([f'{name} is on' for name in shorter])})" if shorter else ""
+        remedy = joined(list(dict.fromkeys(SHORTER[name] for name in shorter)))
+        sharper = f"; for a sharper verdict: {remedy}" if remedy else ""
         found.append(
-            f"torch computed with {' and '.join(shorter)}, and so its noise is TF32's, 8,000 times float32's: what "
-            "is smaller than that is not seen; NVIDIA_TF32_OVERRIDE=0 before the command makes it float32"
+            f"torch on {torch.device} is {coarser:,.0f} times as far from float64 as float32 on the CPU{why}, and "
+            f"what differs by less than that noise is not seen{sharper}"
         )
     if mindspore.switches.get("HF32 in convolutions") is True and precision == "fp32":
         found.append(

@@ -21,8 +21,8 @@ from ...training.device_targets import cpu_model
 
 CPU = torch.device("cpu")
 LARGE = 300_000_000  # elements of weights from which the reference runs on the device, if that has float64
-# torch's switches, by what a report calls them: where each stands below torch.backends
-SWITCHES = {
+# switches by what a report calls them: where each stands below torch.backends, and below torch_npu's torch.npu
+OF_CUDA = {
     "TF32 in matrix products": "cuda.matmul.allow_tf32",
     "TF32 in convolutions": "cudnn.allow_tf32",
     "cudnn.benchmark": "cudnn.benchmark",
@@ -30,6 +30,7 @@ SWITCHES = {
     "float16 sums in float16": "cuda.matmul.allow_fp16_reduced_precision_reduction",
     "bfloat16 sums in bfloat16": "cuda.matmul.allow_bf16_reduced_precision_reduction",
 }
+OF_NPU = {"HF32 in matrix products": "matmul.allow_hf32", "HF32 in convolutions": "conv.allow_hf32"}
 TF32_OVERRIDE = "NVIDIA_TF32_OVERRIDE"  # 0: cuBLAS and cuDNN compute nothing in TF32, whatever torch's switches say
 DRIVER = Path("/proc/driver/nvidia/version")
 
@@ -78,15 +79,17 @@ def described(device: torch.device) -> dict[str, Any]:
     if device.type == "cuda":
         found["driver"] = _driver()
         found["runtime"] = f"CUDA {torch.version.cuda}, cuDNN {torch.backends.cudnn.version()}"
-        found["switches"] = switches()
+        found["switches"] = switches(torch.backends, OF_CUDA)
+    else:
+        found["switches"] = switches(module, OF_NPU)
     return found
 
 
-def switches() -> dict[str, bool | str]:
-    """The switches that change what CUDA computes, as they stand now."""
+def switches(root: Any, places: dict[str, str]) -> dict[str, bool | str]:
+    """The switches that change what a device computes, as they stand now; places: name -> dotted name below `root`."""
     found: dict[str, bool | str] = {}
-    for name, place in SWITCHES.items():
-        value: Any = torch.backends
+    for name, place in places.items():
+        value = root
         try:
             for part in place.split("."):
                 value = getattr(value, part)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import BaseTorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -26,10 +27,6 @@ from .torch_device import generator_of
 PUBLIC = {
     "_standard_gamma": "torch.distributions.Gamma, or one that is made of it,",
     "_sample_dirichlet": "torch.distributions.Dirichlet or Beta",
-    "_scaled_dot_product_flash_attention": "the dropout inside of F.scaled_dot_product_attention's fused kernel",
-    "_scaled_dot_product_efficient_attention": "the dropout inside of F.scaled_dot_product_attention's fused kernel",
-    "_scaled_dot_product_cudnn_attention": "the dropout inside of F.scaled_dot_product_attention's fused kernel",
-    "_cudnn_rnn": "the dropout between the layers of cuDNN's LSTM or GRU",
 }
 
 
@@ -41,8 +38,27 @@ def fixed(model: nn.Module, draws: Draws, shared: Container[str] | None = None) 
     module draws is the innermost shared one's around it.
     """
     # while functions are watched, nn.TransformerEncoderLayer and nn.MultiheadAttention run the modules inside them
-    with draws.libraries(), BaseTorchFunctionMode(), _Fixed(model, draws, shared):
+    with draws.libraries(), _Unfused(), _Fixed(model, draws, shared):
         yield draws
+
+
+ATTENTION = torch.nn.functional.scaled_dot_product_attention
+RECURRENT = (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu)
+
+
+class _Unfused(BaseTorchFunctionMode):
+    """Takes apart what draws inside of one of a GPU's kernels, where nothing can be answered: attention with dropout
+    becomes the products that it is made of, and a recurrence with dropout leaves cuDNN. The CPU does both by itself."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if func is ATTENTION and (given.get("dropout_p") or (len(args) > 4 and args[4])):
+            with sdpa_kernel(SDPBackend.MATH):
+                return func(*args, **given)
+        if func in RECURRENT and any(type(each) is float and each > 0.0 for each in args):
+            with torch.backends.cudnn.flags(enabled=False):
+                return func(*args, **given)
+        return func(*args, **given)
 
 
 class _Fixed(TorchDispatchMode):

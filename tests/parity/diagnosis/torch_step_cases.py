@@ -300,7 +300,9 @@ def mindspore(case: Case, options: ParityJob, model: nn.Module, inputs: Any) -> 
     changed = copy.deepcopy(BASES[case.base])
     case.recipe(changed)
     recipe = Recipe.model_validate(changed)
-    writer = TraceWriter(options.folder / MINDSPORE, torch_worker.about(options.recipe, torch.float32, CPU), options.sample)
+    writer = TraceWriter(
+        options.folder / MINDSPORE, torch_worker.about(options.recipe, torch.float32, CPU), options.sample
+    )
     theirs = copy.deepcopy(model)
     case.start(theirs)
     with case.during():

@@ -241,7 +241,8 @@ TWICE = (
 BEHIND_REDUCER = (
     "not judged: whether gradients are clipped before the reducer averages them over processes, or behind it: "
     "MindSpore's step holds one, and what reaches the optimizer behind it was not seen on one process, nor with a "
-    "stand-in in its place. As in torch, the reducer comes first: `grads = self.grad_reducer(grads)`, and then the clipping"
+    "stand-in in its place. As in torch, the reducer comes first: `grads = self.grad_reducer(grads)`, and then the "
+    "clipping"
 )
 SHOWN_BY_STEPS: dict[str, Callable[[Entry | Finding], bool]] = {  # what a user's step may show, or not
     "the gradients that the optimizer gets": lambda one: one.stage == "gradients" and one.part == "parameters",

@@ -113,7 +113,7 @@ def test_a_schedule_inside_a_step_is_found_where_it_differs(tmp_path: Path) -> N
     assert not found.hints, "the recipe's optimizer is not the one that computes here"
 
 
-def stepped(folder: Path, torch: str, mindspore: str, steps: int, mode: str | None = None) -> Report:
+def stepped(folder: Path, torch: str, mindspore: str, steps: int, mode: str = "pynative") -> Report:
     """The report on two of the steps of stepping_torch.py and stepping_mindspore.py."""
     pair = Pair(f"{HERE}/stepping_torch.py:{torch}", f"{HERE}/stepping_mindspore.py:{mindspore}")
     recipe = recipes.load(EXAMPLE / "recipe.yaml")
@@ -160,15 +160,15 @@ def test_where_a_step_clips_and_what_it_keeps_are_named(
         pytest.param(*case, marks=pytest.mark.full)
         for case in (
             ("loop(clip='norm')", "inherited('norm')", 2, "graph"),
-            ("loop(clip='value')", "flagged('value')", 2, None),
-            ("loop(every=2, clip='norm')", "engine(by='norm')", 4, None),
+            ("loop(clip='value')", "flagged('value')", 2, "pynative"),
+            ("loop(every=2, clip='norm')", "engine(by='norm')", 4, "pynative"),
             ("loop(every=2)", "listed(every=2)", 3, "graph"),  # which begins anew while sums are in a list
-            ("function()", "function()", 2, None),
+            ("function()", "function()", 2, "pynative"),
         )
     ],
 )
 def test_steps_that_clip_and_clear_rightly_agree(
-    torch: str, mindspore: str, steps: int, mode: str | None, tmp_path: Path
+    torch: str, mindspore: str, steps: int, mode: str, tmp_path: Path
 ) -> None:
     found = stepped(tmp_path, torch, mindspore, steps, mode)
     assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is Verdict.FAIL]

@@ -24,6 +24,7 @@ from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_p
 from ..mutations.optimizer_formulas import CLIP_EPS, Rates, predictions
 from ..search import first
 
+Arrays = Mapping[Key, np.ndarray]
 PART = "given norms"
 NEAR = 4e-7  # how near the factors of a hypothesis have to be: norms are recorded from float32 values
 NORM_FLOOR = 2e-6  # a norm is recorded from a float32 sum over the whole tensor
@@ -153,7 +154,7 @@ def between_steps(context: Context) -> list[Cause]:
     y = np.concatenate([context.mindspore_values(key) for key in keys]).astype(np.float64)
     factor = float(x @ y / (x @ x)) if x.any() else 0.0
     if factor <= 0.0 or np.linalg.norm(y - factor * x) > SAME * np.linalg.norm(y):
-        return []
+        return _clipped_apart(context, keys)
     norms = [
         float(np.sqrt(sum(trace.entries[key].norm ** 2 for key in keys)))
         for trace in (context.family(keys[0])[0], context.mindspore)
@@ -164,6 +165,60 @@ def between_steps(context: Context) -> list[Cause]:
         f"{norms[1]:.5g}, torch's {norms[0]:.5g}"
     )
     return [cause("gradients", "every parameter", fault, text, evidence, 0.0, fix=fix)]
+
+
+APART = {  # how gradients are clipped that keep no one direction: the fault, the words, and the call
+    "norm": ("clip-per-tensor", "each gradient by itself is clipped to a norm of", "ops.clip_by_norm(grad, {at})"),
+    "value": ("clip-by-value", "each element is clipped at", "ops.clip_by_value(grad, -{at}, {at})"),
+}
+
+
+def _clipped_apart(context: Context, keys: Sequence[Key]) -> list[Cause]:
+    """Gradients of which one side's step clips each tensor, or each element, at one number, and the other does not."""
+    of_torch = {key: context.torch_values(key).astype(np.float64) for key in keys}
+    of_mindspore = {key: context.mindspore_values(key).astype(np.float64) for key in keys}
+    traces = {"MindSpore": context.mindspore, "torch": context.family(keys[0])[0]}
+    norms = {side: {key: trace.entries[key].norm for key in keys} for side, trace in traces.items()}
+    for side, cut, whole in (("MindSpore", of_mindspore, of_torch), ("torch", of_torch, of_mindspore)):
+        largest = max(float(np.abs(values).max()) for values in cut.values())
+        for by, at in (("norm", max(norms[side].values())), ("value", largest)):
+            count = (_at_norm(cut, whole, norms[side], at) if by == "norm" else _at_value(cut, whole, at)) if at else 0
+            if count < 2:
+                continue
+            shown = f"{_tidy(at) or at:g}"
+            fault, text, call = APART[by]
+            evidence = f"{count} {'gradients' if by == 'norm' else 'elements'} reach that number, and none passes it"
+            text, fix = f"{text} {shown}", f"{call.format(at=shown)} for every gradient, before the optimizer"
+            if side == "torch":
+                text = f"in torch's step {text}, and in MindSpore's it is not"
+                return [cause("gradients", "every parameter", None, text, evidence, 0.0, fix=fix)]
+            together = _tidy(float(np.sqrt(sum(norm**2 for norm in norms["torch"].values()))))
+            text += f", in torch all together to a norm of {together:g}" if together else ", and in torch it is not"
+            fix = f"grads = ops.clip_by_norm(grads, {together:g})" if together else "leave the gradients as they are"
+            return [cause("gradients", "every parameter", fault, text, evidence, 0.0, fix=fix)]
+    return []
+
+
+def _at_norm(cut: Arrays, whole: Arrays, norms: Mapping[Key, float], at: float) -> int:
+    """How many tensors are cut to a norm, where all others are the other side's but for one factor; 0 otherwise."""
+    shares = {key: float(cut[key] @ whole[key] / (whole[key] @ whole[key] or 1.0)) for key in cut}
+    if any(np.linalg.norm(cut[key] - shares[key] * whole[key]) > SAME * np.linalg.norm(cut[key]) for key in cut):
+        return 0
+    those = [key for key in cut if norms[key] > at * (1.0 - TIDY)]
+    rest = [shares[key] for key in cut if key not in those]
+    top = max(shares[key] for key in those)
+    alike = not rest or (min(rest) > max(rest) * (1.0 - SAME) and min(rest) > top * (1.0 - SAME))
+    return len(those) if alike and min(shares.values()) > 0.0 else 0
+
+
+def _at_value(cut: Arrays, whole: Arrays, at: float) -> int:
+    """How many elements are cut at a number, where all others are the other side's but for one factor; 0 otherwise."""
+    y, x = np.concatenate(list(cut.values())), np.concatenate(list(whole.values()))
+    those = np.abs(y) > at * (1.0 - TIDY)
+    rest = x[~those]
+    factor = float(rest @ y[~those] / (rest @ rest or 1.0))
+    same = np.linalg.norm(y[~those] - factor * rest) <= SAME * np.linalg.norm(y[~those])
+    return int(those.sum()) if same and (np.sign(y) * x * factor > at * (1.0 - SAME))[those].all() else 0
 
 
 def behind_the_reducer(context: Context) -> list[Cause]:

@@ -23,6 +23,8 @@ def optimizer(model: nn.Cell) -> Any:
 def clipped(grads: Sequence[Tensor], by: str) -> tuple[Tensor, ...]:
     if by == "value":
         return tuple(ops.clip_by_value(grad, Tensor(-0.003, ms.float32), Tensor(0.003, ms.float32)) for grad in grads)
+    if by == "each":
+        return tuple(ops.clip_by_norm(grad, 0.05) for grad in grads)
     return tuple(ops.clip_by_global_norm(tuple(grads), 20.0 if by == "high" else 0.1)) if by else tuple(grads)
 
 

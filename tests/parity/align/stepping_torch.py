@@ -26,6 +26,9 @@ def clipped(model: nn.Module, by: str) -> None:
         nn.utils.clip_grad_norm_(model.parameters(), 0.1)
     elif by == "value":
         nn.utils.clip_grad_value_(model.parameters(), 0.003)
+    elif by == "each":
+        for parameter in model.parameters():
+            nn.utils.clip_grad_norm_([parameter], 0.05)
     elif by == "high":
         nn.utils.clip_grad_norm_(model.parameters(), 20.0)
 

@@ -135,6 +135,17 @@ def stepped(folder: Path, torch: str, mindspore: str, steps: int, mode: str = "p
             pytest.param(*case, marks=pytest.mark.full)
             for case in (
                 ("loop(clip='norm')", "flagged('norm', before=True)", 1, "clip-before-allreduce", "before the reducer"),
+                (
+                    "loop(clip='norm')",
+                    "flagged('each')",
+                    1,
+                    "clip-per-tensor",
+                    "in torch all together to a norm of 0.1",
+                ),
+                ("loop()", "inherited('each')", 1, "clip-per-tensor", "to a norm of 0.05, and in torch it is not"),
+                ("loop()", "flagged('value')", 1, "clip-by-value", "each element is clipped at 0.003, and in torch"),
+                ("loop(clip='value')", "flagged('norm')", 1, None, "in torch's step each element is clipped at 0.003"),
+                ("loop(clip='each')", "flagged()", 1, None, "in torch's step each gradient by itself is clipped to"),
                 ("loop(clip='value')", "flagged('value', before=True)", 1, "clip-before-allreduce", "is not clipped"),
                 ("loop(clip='high')", "inherited('high', before=True)", 1, "clip-before-allreduce", "is not clipped"),
                 ("loop()", "listed(forgets=True)", 3, None, "MindSpore's step keeps its gradients"),
@@ -161,6 +172,7 @@ def test_where_a_step_clips_and_what_it_keeps_are_named(
         for case in (
             ("loop(clip='norm')", "inherited('norm')", 2, "graph"),
             ("loop(clip='value')", "flagged('value')", 2, "pynative"),
+            ("loop(clip='each')", "flagged('each')", 2, "graph"),
             ("loop(every=2, clip='norm')", "engine(by='norm')", 4, "pynative"),
             ("loop(every=2)", "listed(every=2)", 3, "graph"),  # which begins anew while sums are in a list
             ("function()", "function()", 2, "pynative"),

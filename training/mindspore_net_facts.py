@@ -1,24 +1,28 @@
-"""What a recipe's net will need: sizes, optimizer groups and learning rates, without training."""
+"""What a recipe's net will need: sizes, optimizer groups, learning rates and compiled graphs, without training."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mindspore
 import numpy as np
 from mindspore import Tensor, nn
 
-from ..errors import BadInput, BadRecipe
+from ..errors import BadInput, BadRecipe, DoesNotCompile
 from ..temporary import temporary_folder
 from .data import mindspore_pipeline
 from .data.sources import open_source
 from .models import mindspore_models, model_names
 from .models.mindspore_models import canonical_parameters
 from .recipe import reader as recipes
-from .recipe.schema import Recipe
+from .recipe.schema import Amp, Recipe
+from .run.mindspore_distributed import Team
+from .run.mindspore_setup import make_net, make_step
+from .run.train_job import Job
+from .step.mindspore_compile import Graphs
 from .step.mindspore_step import TrainStep
 from .step.mindspore_step_state import state as state_of
 from .step.parameter_groups import parameter_groups
@@ -75,6 +79,47 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
         "groups": _groups(recipe, net),
         "rates": _rates(step, recipe, steps, steps_per_epoch),
     }
+
+
+class Wanted(NamedTuple):
+    """What of a run its graphs depend on besides the recipe. target: that was named; amp: instead of the recipe's; last:
+    images of an epoch's last batch, 0 where it is whole or left out."""
+
+    target: str | None = None
+    amp: dict[str, Any] | None = None
+    last: int = 0
+
+
+def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted) -> dict[str, Any]:
+    """Compile the step that training runs, made as there, on made-up images; nothing runs, and no weight moves.
+
+    problem: why it does not compile, or could not be compiled here; batches: the sizes it was compiled for. Where the
+    target is not this machine's, it is compiled for this one's, and in float32: which precisions a target has is not
+    known here. Raises what making net and step raises.
+    """
+    recipe = recipes.load(recipe_file)
+    amp = recipe.amp if wanted.amp is None else Amp.model_validate(wanted.amp)
+    here = str(mindspore.get_context("device_target"))
+    there = wanted.target in (None, here)
+    recipe = recipe.model_copy(update={"amp": amp if there else None})
+    found: dict[str, Any] = {"target": here, "float32": not there and amp is not None, "batches": [], "problem": None}
+    classes, graphs = model_names.num_classes(recipe.model.name, recipe.model.args), Graphs()
+    alone = Team(Job(recipe=recipe_file, folder=recipe_file.parent))
+    net, _ = make_net(recipe, recipe.seed if seed is None else seed, alone)
+    step = make_step(recipe, net, "graph", alone)
+    for size in (recipe.data.batch, *([wanted.last] if wanted.last else [])):
+        batch = mindspore_pipeline.made_up(recipe, classes, size)
+        if batch is None:
+            return {**found, "why_not": "data.transforms do not bring every image to one size"}
+        try:
+            for call in step.compiled(Tensor(batch[0]), Tensor(batch[1]), classes):
+                with graphs.watching(only=True):
+                    call()
+        except DoesNotCompile as error:
+            found["problem"] = str(error)
+            break
+        found["batches"].append(size)
+    return {**found, **graphs.record()}
 
 
 def activation_bytes(net: nn.Cell, image: np.ndarray) -> int:

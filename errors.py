@@ -88,7 +88,14 @@ class Unsupported(MsmigrateError):
 
 
 class DoesNotCompile(Unsupported):
-    """MindSpore's graph mode does not compile the user's code; the message has the line, and what to write."""
+    """MindSpore's graph mode does not compile the user's code; the message has the line, and what to write.
+
+    by_target: whether all that is wrong is that this machine's target lacks a kernel.
+    """
+
+    def __init__(self, text: str, by_target: bool = False) -> None:
+        super().__init__(text)
+        self.by_target = by_target
 
 
 class WorkerFailed(MsmigrateError):

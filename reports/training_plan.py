@@ -152,7 +152,7 @@ def _graph(graph: dict[str, Any]) -> list[Any]:
     single = ", in float32, for the target is not here" if graph["float32"] else ""
     batches = " and ".join(f"{size:,}" for size in graph["batches"])
     first = f"compiled in {graph['seconds']:.1f} s{known}: the step on {batches} made-up images, on {graph['target']}"
-    return [f"{first}{single}", *graph["again"]]
+    return [f"{first}{single}"]
 
 
 def _groups(groups: list[dict[str, Any]]) -> Table:

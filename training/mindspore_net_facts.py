@@ -82,8 +82,8 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
 
 
 class Wanted(NamedTuple):
-    """What of a run its graphs depend on besides the recipe. target: that was named; amp: instead of the recipe's; last:
-    images of an epoch's last batch, 0 where it is whole or left out."""
+    """What of a run its graphs depend on besides the recipe. target: that was named; amp: instead of the recipe's;
+    last: images of an epoch's last batch, 0 where it is whole or left out."""
 
     target: str | None = None
     amp: dict[str, Any] | None = None
@@ -116,6 +116,8 @@ def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted) -> dict[str
                 with graphs.watching(only=True):
                     call()
         except DoesNotCompile as error:
+            if error.by_target and not there:
+                return {**found, "why_not": f"{error} (this machine has no {wanted.target})"}
             found["problem"] = str(error)
             break
         found["batches"].append(size)

@@ -280,6 +280,7 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = device_ta
     warnings = [
         *(data.warnings if data else ()),
         *plan.warnings(recipe.schedule, counted["steps"], counted["epochs"]),
+        *graph.get("again", ()),
     ]
     return RunPlan(
         recipe=_planned_recipe(recipe, job),

@@ -21,6 +21,7 @@ from ...errors import WorkerFailed
 from ...mappings import table
 from ...training.models.mindspore_models import canonical_parameters
 from ...training.recipe.schema import Recipe
+from ...training.step.mindspore_compile import Graphs
 from ...training.step.mindspore_step import StepResult, TrainStep
 from ...training.step.mindspore_step_state import completed, load_state, optimizer_state
 from ..align.alignment import IDENTITY, Alignment
@@ -109,8 +110,24 @@ class MindSporeSide(Side):
             own.copy_(of.value())
         self._put_back(self._own_numbers)
         vars(self).pop("train_step", None)  # with the optimizer's state, before there is another
-        paired, mode = self.paired, "pynative" if self.compiled is None else "graph"
-        self.train_step = (
+        self.train_step = self._step("pynative" if self.compiled is None else "graph")
+        if self.continued is not None:
+            self.notes = go_on(self.train_step, self.continued)
+
+    def compiles(self, images: Images, labels: np.ndarray) -> None:
+        """Compile the step, or take one of the user's own compiled, and go back to the start. Raises DoesNotCompile."""
+        self.net.set_train(True)
+        inputs, own = tensors(images), own_step(self.paired) is not None
+        step = self._step("graph")
+        if isinstance(step, PairStep):
+            step.watches = False
+        with Graphs().watching(only=not own):
+            step(inputs if len(inputs) > 1 else inputs[0], self._labels(labels))
+        self.restart()
+
+    def _step(self, mode: str) -> TrainStep:
+        paired = self.paired
+        return (
             TrainStep(self.recipe, self.net, mode, image_gradient=True)
             if paired is None
             else PairStep(
@@ -123,8 +140,6 @@ class MindSporeSide(Side):
                 image_gradient=self.alignment.scope.image_gradient,
             )
         )
-        if self.continued is not None:
-            self.notes = go_on(self.train_step, self.continued)
 
     def begin(self, start: StepStart | None) -> None:
         """Hold the weights and buffers of `start`: as what is compiled, with an optimizer state of its own."""
@@ -155,9 +170,10 @@ class MindSporeSide(Side):
         inputs, y = tensors(images), self._labels(labels)
         x = inputs if len(inputs) > 1 else inputs[0]
         draws = self.next_draws()
-        result, taken = self._watched(x, y, seen, draws) if self._watches else self._unwatched(x, y, draws)
+        watches = self._watches and not (self.compiled and own_step(self.paired) is not None)
+        result, taken = self._watched(x, y, seen, draws) if watches else self._unwatched(x, y, draws)
         self.train_step.end_epoch()
-        updated = bool(taken) or not self._watches or not shows_its_optimizer(self.paired)
+        updated = bool(taken) or not (watches and self._watches) or not shows_its_optimizer(self.paired)
         given = taken or result.grads if updated else {}
         if self.alignment.scope.own_step and not taken and own_step(self.paired) is None:
             given = {}  # compiled: what reaches the optimizer behind the clipping cannot be seen
@@ -200,7 +216,7 @@ class MindSporeSide(Side):
         step = self.train_step
         assert isinstance(step, PairStep)
         step.watches = False
-        with self._fixed(draws):
+        with self.compiled.taking(step) if self.compiled else self._fixed(draws):
             return step(x, y), {}
 
     def _state(self) -> list[Any]:

@@ -95,9 +95,9 @@ HALF = ("O1", "O2", "O3")  # levels at which nearly all activations have two byt
 class RunPlan:
     """The plan, each part as a dict of plain values: `as_json` is what --json prints.
 
-    net and memory are empty where MindSpore could not be asked, data where the images are not there, graph where nothing
-    is compiled: what became of compiling the step, see graph_facts of mindspore_net_facts.py. problems: why the
-    run would not start here; warnings: what looks like a mistake.
+    net and memory are empty where MindSpore could not be asked, data where the images are not there, graph (what became
+    of compiling the step, see graph_facts of mindspore_net_facts.py) where nothing is compiled. problems: why the run
+    would not start here; warnings: what looks like a mistake.
     """
 
     recipe: dict[str, Any]

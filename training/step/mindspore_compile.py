@@ -38,7 +38,8 @@ except ImportError:  # before MindSpore 2.10
     from mindspore.common import api
 
 MINDSPORE = str(Path(mindspore.__file__).parent) + os.sep
-FOLDER, SYNTAX = "MS_OM_PATH", "MS_DEV_JIT_SYNTAX_LEVEL"  # where MindSpore explains a failure; "0": leave nothing to Python
+FOLDER = "MS_OM_PATH"  # where MindSpore explains a failure
+SYNTAX = "MS_DEV_JIT_SYNTAX_LEVEL"  # "0": nothing is left to Python
 FRAME = re.compile(r"^# ?\d+ In file (.+?):(\d+)(?:~\d+)?, ", re.MULTILINE)
 TRACEBACK = "The Traceback of Net Construct Code"
 UNKNOWN_SHAPE = "shape=[-2]"  # of what was left to Python
@@ -67,7 +68,8 @@ class Graphs:
     @property
     def again(self) -> list[str]:
         """Why functions were compiled again, each reason once."""
-        return list(dict.fromkeys(f"{graph.function} is compiled again: {graph.why}" for graph in self.made if graph.why))
+        made = [graph for graph in self.made if graph.why]
+        return list(dict.fromkeys(f"{graph.function} is compiled again: {graph.why}" for graph in made))
 
     def record(self) -> dict[str, Any]:
         """For a log, a trace or a report: graphs (None: not counted), the seconds they took, why some came again."""
@@ -138,11 +140,13 @@ class _Looks:
             known, began = len(api.ms_compile_cache), time.perf_counter()
             phase = self._tried(lambda: real(executor, name, *args, **kwargs))
             code = inspect.unwrap(executor.fn).__code__
-            if len(api.ms_compile_cache) > known and not code.co_filename.startswith(MINDSPORE):  # its optimizers compile
+            own = not code.co_filename.startswith(MINDSPORE)  # whose optimizers compile, too
+            if own and len(api.ms_compile_cache) > known:
                 given = _named(executor.fn, args, kwargs)
                 place = f"{executor.fn.__name__} ({_shown(code.co_filename)}:{code.co_firstlineno})"
-                key, made = (code, id(executor.obj)), (executor._create_time, _mode(executor.obj))
-                key = (code, None) if executor.obj is None else key
+                place = "the step" if executor.fn.__module__.startswith("msmigrate.") else place
+                key = code, None if executor.obj is None else id(executor.obj)
+                made = executor._create_time, _mode(executor.obj)
                 self.graphs.note(key, place, made, given, time.perf_counter() - began)
             if self.only:
                 raise _Compiled
@@ -187,8 +191,8 @@ def _environment(name: str, value: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class _Told:
-    """What MindSpore tells of a failure. text: the error's. explained: of its file, the part in words; parser: where its
-    parser stood."""
+    """What MindSpore tells of a failure. text: the error's; explained: of its file, the part in words; parser: where
+    its parser stood; parsed: whether the parser raised it."""
 
     text: str
     explained: str
@@ -224,9 +228,10 @@ class _Told:
         said = _sentence(text) or type(error).__name__
         place = self._place(text)
         row = next((row for row in remedies() if "says" in row and re.search(row["says"], text)), None)
-        write = f". Write instead: {row['write']}" if row is not None and row["write"] else ""
+        write = f" Write instead: {row['write']}." if row is not None and row["write"] else ""
         where, what = ("", "the step") if place is None else (f"{_shown(place[0])}:{place[1]}: ", _line(*place))
-        found = DoesNotCompile(f"{where}graph mode does not compile {what}; MindSpore says: {said}{write}")
+        by_target = row is not None and row.get("by_target") is True
+        found = DoesNotCompile(f"{where}graph mode does not compile {what}.{write} MindSpore says: {said}", by_target)
         found.__cause__ = error
         return found
 
@@ -237,8 +242,9 @@ class _Told:
         frames = FRAME.findall(text.partition(TRACEBACK)[2])
         frames = frames or FRAME.findall(self.explained.rpartition(TRACEBACK)[2])
         others = [(file, int(line)) for file, line in frames if not file.startswith(MINDSPORE)]
-        own = {getattr(module, "__file__", None) for name, module in [*sys.modules.items()] if name.startswith("msmigrate.")}
-        return next((frame for frame in reversed(others) if frame[0] not in own), others[-1] if others else None)
+        modules = [module for name, module in [*sys.modules.items()] if name.startswith("msmigrate.")]
+        ours = {getattr(module, "__file__", None) for module in modules}
+        return next((frame for frame in reversed(others) if frame[0] not in ours), others[-1] if others else None)
 
 
 def _sentence(text: str) -> str:

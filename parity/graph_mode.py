@@ -24,7 +24,7 @@ GRAPH = "mindspore-graph"  # the trace's name
 MARK = "graph "  # what the parts of its findings begin with
 FAILED, UNFIXED = "failed", "not fixed"  # in the trace's head: why there is no compiled step to judge
 AGAIN = "compiled again"  # there, too: of what was compiled more than once, what and why
-UNSEEN = "own step"  # there, too: whether the step is the user's own, whose inside nothing shows once it is compiled
+UNSEEN = "own step"  # there, too: whether one side's step is the user's own, so that what is inside of it does not show
 HALF = "in half precision the two modes round differently, and which side its ReLUs took cannot be seen"
 
 
@@ -73,8 +73,8 @@ def judge_compiled(
         if other is None and place_of not in compiled:
             continue  # what only torch's step shows is judged in neither mode, and a note says so
         gradient = finding.stage == "gradients"
-        if place_of not in compiled and graph.about.get(UNSEEN) is True and (gradient or finding.name == LOGITS):
-            unseen.add("gradients" if gradient else LOGITS)
+        if place_of not in compiled and graph.about.get(UNSEEN) is True and (gradient or finding.name == "logits"):
+            unseen.add("gradients" if gradient else "the logits")
             continue
         alone = other is not None and other.verdict is Verdict.PASS
         if half and alone and finding.verdict is Verdict.FAIL and finding.stage in ("gradients", "update"):

@@ -73,6 +73,7 @@ class MindSporeSide(Side):
         self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
         self._start = {c.name: c.parameter.asnumpy().copy() for c in self.held}
         self._own_numbers = self._numbers()
+        self._updated: dict[int, bool] = {}  # by step: whether it updated the weights in PyNative mode
         self._watches = True  # whether hooks may be on the net while the step runs
         self._own_start = [(parameter, parameter.asnumpy().copy()) for parameter in self._own_state()]
         self.restart()
@@ -170,10 +171,18 @@ class MindSporeSide(Side):
         inputs, y = tensors(images), self._labels(labels)
         x = inputs if len(inputs) > 1 else inputs[0]
         draws = self.next_draws()
-        watches = self._watches and not (self.compiled and own_step(self.paired) is not None)
+        hides = self.compiled is not None and own_step(self.paired) is not None  # a step whose inside no hook shows
+        number = self.train_step.steps
+        before = {name: array.copy() for name, array in self.parameters().items()} if hides else {}
+        watches = self._watches and not hides
         result, taken = self._watched(x, y, seen, draws) if watches else self._unwatched(x, y, draws)
         self.train_step.end_epoch()
-        updated = bool(taken) or not (watches and self._watches) or not shows_its_optimizer(self.paired)
+        updated = bool(taken) or not self._watches or not shows_its_optimizer(self.paired)
+        if hides:  # at a rate of zero an update moves nothing
+            moved = any(not np.array_equal(array, before[name]) for name, array in self.parameters().items())
+            updated = self._updated.get(number, True) or moved
+        else:
+            self._updated[number] = updated
         given = taken or result.grads if updated else {}
         if self.alignment.scope.own_step and not taken and own_step(self.paired) is None:
             given = {}  # compiled: what reaches the optimizer behind the clipping cannot be seen
@@ -192,12 +201,13 @@ class MindSporeSide(Side):
         """
         state = [(p, p.value().copy()) for p in self._state()] if own_step(self.paired) is not None else []
         numbers = self._numbers()
+        sees_grads = self.alignment.scope.own_step and self.compiled is None  # else the hook would be compiled, too
         try:
             with (
                 self.compiled.taking(self.train_step) if self.compiled else self._fixed(draws),
                 leaf_outputs(self.net, self._once(seen), self.alignment) if seen else nullcontext(),
                 self._functions(self._once(seen)) if seen and self.compiled is None else nullcontext(),
-                given_to(self.train_step) if self.alignment.scope.own_step else nullcontext() as taken,
+                given_to(self.train_step) if sees_grads else nullcontext() as taken,
             ):
                 return self.train_step(x, y), taken or {}
         except WorkerFailed:

@@ -46,7 +46,7 @@ from ..align.mindspore_user_model import (  # noqa: E402
     begin,
     classes_of,
 )
-from ..align.user_model import Paired, own_step  # noqa: E402
+from ..align.user_model import Paired  # noqa: E402
 from ..graph_mode import AGAIN, FAILED, GRAPH, UNFIXED, UNSEEN  # noqa: E402
 from ..job import ParityJob, batch_file, recipe_of  # noqa: E402
 from ..replay.mindspore_replay import replay  # noqa: E402
@@ -81,7 +81,7 @@ def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> 
     folder = options.folder.resolve()
     writer = TraceWriter(folder / GRAPH, {**about(options), "mode": "graph"}, options.sample, options.narrowing)
     compiled, graphs = CompiledDraws(side.net, side.draws, side.recipe.accumulate), Graphs()
-    writer.about[UNSEEN] = own_step(side.paired) is not None
+    writer.about[UNSEEN] = side.alignment.scope.own_step
     if compiled.outside:
         writer.about[UNFIXED] = compiled.outside
         writer.close()

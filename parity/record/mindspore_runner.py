@@ -124,6 +124,7 @@ class MindSporeSide(Side):
             step.watches = False
         with Graphs().watching(only=not own):
             step(inputs if len(inputs) > 1 else inputs[0], self._labels(labels))
+        mindspore.ms_memory_recycle()  # or a graph would be taken again in which the draws are not fixed
         self.restart()
 
     def _step(self, mode: str) -> TrainStep:

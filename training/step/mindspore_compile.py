@@ -41,6 +41,7 @@ MINDSPORE = str(Path(mindspore.__file__).parent) + os.sep
 FOLDER = "MS_OM_PATH"  # where MindSpore explains a failure
 SYNTAX = "MS_DEV_JIT_SYNTAX_LEVEL"  # "0": nothing is left to Python
 FRAME = re.compile(r"^# ?\d+ In file (.+?):(\d+)(?:~\d+)?, ", re.MULTILINE)
+JOIN = "Type Join Failed: "
 TRACEBACK = "The Traceback of Net Construct Code"
 UNKNOWN_SHAPE = "shape=[-2]"  # of what was left to Python
 PARSING = "/parse/"  # in the place of MindSpore's C++ that raised: the parser, which tells no line of its own
@@ -216,7 +217,7 @@ class _Told:
     def joined(self) -> str | None:
         """The part of the explanation about two branches of the user's that give unlike values; MindSpore's own code
         tries out types, too, and goes on."""
-        found = self.explained.find("Type Join Failed: Abstract type")
+        found = self.explained.find(JOIN)
         part = self.explained[found:].partition(TRACEBACK)[2].partition("\n\n")[0]
         frames = FRAME.findall(part)
         whole = found >= 0 and UNKNOWN_SHAPE in self.text and frames and not frames[-1][0].startswith(MINDSPORE)
@@ -236,15 +237,15 @@ class _Told:
         return found
 
     def _place(self, text: str) -> tuple[str, int] | None:
-        """The innermost line of the user's; of nobody else's but MindSpore's where there is none."""
-        if self.parsed and not self.parser[0].startswith(MINDSPORE):
+        """The innermost line that is neither MindSpore's nor msmigrate's; None where there is no such line."""
+        if self.parsed and self.parser[1] and not self.parser[0].startswith(MINDSPORE):
             return self.parser
         frames = FRAME.findall(text.partition(TRACEBACK)[2])
         frames = frames or FRAME.findall(self.explained.rpartition(TRACEBACK)[2])
         others = [(file, int(line)) for file, line in frames if not file.startswith(MINDSPORE)]
         modules = [module for name, module in [*sys.modules.items()] if name.startswith("msmigrate.")]
         ours = {getattr(module, "__file__", None) for module in modules}
-        return next((frame for frame in reversed(others) if frame[0] not in ours), others[-1] if others else None)
+        return next((frame for frame in reversed(others) if frame[0] not in ours), None)
 
 
 def _sentence(text: str) -> str:

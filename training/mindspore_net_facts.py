@@ -18,6 +18,7 @@ from .data.sources import open_source
 from .models import mindspore_models, model_names
 from .models.mindspore_models import canonical_parameters
 from .recipe import reader as recipes
+from .recipe.check import SYNTHETIC
 from .recipe.schema import Amp, Recipe
 from .run.mindspore_distributed import Team
 from .run.mindspore_setup import make_net, make_step
@@ -29,6 +30,8 @@ from .step.parameter_groups import parameter_groups
 
 POINTS = 64  # of the learning rate's curve
 STAND_IN = "synthetic:1x256"  # an image, where the recipe's own are not on this machine
+STAND_INS = (STAND_IN, "synthetic:1x320")  # of sizes that no recipe means: where both become one, all images do
+ONE_SIZE = (SYNTHETIC, "digits", "cifar10", "cifar100")  # sources whose images have one size
 
 
 def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: int) -> dict[str, Any]:
@@ -90,12 +93,12 @@ class Wanted(NamedTuple):
     last: int = 0
 
 
-def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted) -> dict[str, Any]:
+def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted, image: list[int] | None) -> dict[str, Any]:
     """Compile the step that training runs, made as there, on made-up images; nothing runs, and no weight moves.
 
-    problem: why it does not compile, or could not be compiled here; batches: the sizes it was compiled for. Where the
-    target is not this machine's, it is compiled for this one's, and in float32: which precisions a target has is not
-    known here. Raises what making net and step raises.
+    image: the shape of one (C, H, W), None where none is known. problem: why it does not compile; why_not: why that is
+    not known; batches: the sizes it was compiled for. Where the target is not this machine's, it is compiled for this
+    one's, and in float32: which precisions a target has is not known here. Raises what making net and step raises.
     """
     recipe = recipes.load(recipe_file)
     amp = recipe.amp if wanted.amp is None else Amp.model_validate(wanted.amp)
@@ -104,15 +107,18 @@ def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted) -> dict[str
     recipe = recipe.model_copy(update={"amp": amp if there else None})
     found: dict[str, Any] = {"target": here, "float32": not there and amp is not None, "batches": [], "problem": None}
     classes, graphs = model_names.num_classes(recipe.model.name, recipe.model.args), Graphs()
+    if image is None:
+        return {**found, "why_not": "no image is here that the net takes"}
+    if not _of_one_size(recipe, classes):
+        return {**found, "why_not": "data.transforms do not bring every image to one size"}
     alone = Team(Job(recipe=recipe_file, folder=recipe_file.parent))
     net, _ = make_net(recipe, recipe.seed if seed is None else seed, alone)
     step = make_step(recipe, net, "graph", alone)
     for size in (recipe.data.batch, *([wanted.last] if wanted.last else [])):
-        batch = mindspore_pipeline.made_up(recipe, classes, size)
-        if batch is None:
-            return {**found, "why_not": "data.transforms do not bring every image to one size"}
+        images = Tensor(np.zeros((size, *image), np.float32))
+        labels = Tensor(np.zeros((size, classes), np.float32) if recipe.one_hot else np.zeros(size, np.int32))
         try:
-            for call in step.compiled(Tensor(batch[0]), Tensor(batch[1]), classes):
+            for call in step.compiled(images, labels, classes):
                 with graphs.watching(only=True):
                     call()
         except DoesNotCompile as error:
@@ -161,6 +167,15 @@ def _one_image(recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
         sample = open_source(name, classes, training=True)[0]
     images, _ = mindspore_pipeline.batch([sample], recipe.data.transforms, keys=[(seed, 0, 0)])
     return images, name
+
+
+def _of_one_size(recipe: Recipe, classes: int) -> bool:
+    """Whether every image reaches the net in one size; raises what preparing one does."""
+    if recipe.data.source.partition(":")[0] in ONE_SIZE:
+        return True
+    samples = [open_source(source, classes, training=True)[0] for source in STAND_INS]
+    arrays = [mindspore_pipeline.batch([one], recipe.data.transforms, keys=[(recipe.seed, 0, 0)])[0] for one in samples]
+    return arrays[0].shape == arrays[1].shape
 
 
 def _groups(recipe: Recipe, net: nn.Cell) -> list[dict[str, Any]]:

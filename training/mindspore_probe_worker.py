@@ -40,7 +40,8 @@ def main() -> dict[str, Any]:
 
         found["net"] = net_facts(options.recipe, options.seed, options.steps, options.steps_per_epoch)
         if options.compile is not None:
-            found["graph"] = graph_facts(options.recipe, options.seed, Wanted(**options.compile))
+            wanted = Wanted(**options.compile)
+            found["graph"] = graph_facts(options.recipe, options.seed, wanted, found["net"]["image"])
     return found
 
 

@@ -21,14 +21,12 @@ from PIL import Image
 
 from ...errors import BadRecipe, Unsupported
 from ..recipe import transforms as transforms_module
-from ..recipe.check import SYNTHETIC
-from ..recipe.schema import Part, Recipe, construct
+from ..recipe.schema import Part, construct
 from ..recipe.transforms import arguments, parts, short
 from . import pil_transforms, random_draws
 from .preprocessing import reason
 from .random_draws import Drawn, Key, apply_random, pair, refuse_undrawn
 from .sample import Sample, alone, opened, refuse_damaged, refuse_unfit
-from .sources import open_source
 
 
 def operations(transforms: Sequence[Part | dict[str, Any]], mode: str = "RGB") -> list[Callable[[Any], Any]]:
@@ -287,25 +285,3 @@ def tabled(parts: Sequence[Part]) -> tuple[int, int]:
     while names[end : end + 1] == ["Normalize"]:
         end += 1
     return start, end
-
-
-MADE_UP = ("synthetic:1x256", "synthetic:1x320")  # of no size that a recipe means: what comes of both is fixed
-SIZES = {"digits": "digits", "cifar10": "synthetic:1x32", "cifar100": "synthetic:1x32"}  # whose images have one size
-
-
-def made_up(recipe: Recipe, classes: int, images: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """A batch of a training step, of the shapes and dtypes that the recipe says, without its images being read.
-
-    images float32 (N, C, H, W), zeros; labels int32 (N,), or float32 (N, classes) where the loss takes targets. None
-    where the transforms do not bring every image to one size. Raises what preparing an image does.
-    """
-    kind = recipe.data.source.partition(":")[0]
-    own = recipe.data.source if kind == SYNTHETIC else SIZES.get(kind)
-    shapes = set()
-    for source in MADE_UP if own is None else (own,):
-        sample = open_source(source, classes, training=True)[0]
-        shapes.add(batch([sample], recipe.data.transforms, keys=[(recipe.seed, 0, 0)])[0].shape[1:])
-    if len(shapes) > 1:
-        return None
-    labels = np.zeros((images, classes), np.float32) if recipe.one_hot else np.zeros(images, np.int32)
-    return np.zeros((images, *shapes.pop()), np.float32), labels

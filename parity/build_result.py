@@ -195,7 +195,7 @@ def report(
             *pair_notes(alignment),
             *unjudged,
             *([TWICE] if traces.mindspore.about.get(RUNS_TWICE) is True else []),
-            *device_notes(on[0], reference, on[1], options.precision, _coarser(traces)),
+            *device_notes(on[0], reference, on[1], options.precision, coarser(traces)),
             *_size(options),
             *_fine_tuned(traces.alone[0].about),
             *resume.notes(options.continue_from, traces.mindspore.about),
@@ -272,7 +272,7 @@ def of_both_steps(findings: Sequence[Finding], traces: Traces) -> tuple[list[Fin
     return kept, notes
 
 
-def _coarser(traces: Traces) -> float | None:
+def coarser(traces: Traces) -> float | None:
     """How many times as far from float64 as the float32 run on the CPU torch's run on another device is, in the middle
     of all outputs of layers; None where both ran alike."""
     exact, run, other = traces.alone[:3]

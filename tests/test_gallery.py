@@ -117,6 +117,19 @@ def test_a_dead_link_is_seen(text: str, said: str, tmp_path: Path) -> None:
     assert dead(page) == [said]
 
 
+def reached(file: Path) -> set[Path]:
+    """The documents that a reader comes to, from one on from link to link."""
+    found, new = {file}, {file}
+    while new:
+        new = {path for each in new for path in linked(each) if path.suffix == ".md" and path.exists()} - found
+        found |= new
+    return found
+
+
+def test_every_page_is_reached_from_the_readme() -> None:
+    assert set(DOCUMENTS) - reached(ROOT / "README.md") == set()
+
+
 def test_published_models_are_linked() -> None:
     for file in (GALLERY, ROOT / "README.md", ROOT / "README_CN.md"):
         assert ROOT / "docs" / "published_models.md" in linked(file)

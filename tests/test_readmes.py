@@ -8,6 +8,7 @@ import readmes
 ENGLISH = readmes.ENGLISH.read_text(encoding="utf-8")
 CHINESE = readmes.CHINESE.read_text(encoding="utf-8")
 LINES, WIDTH = 180, 120
+FIGURES = ("benchmarks.md", "coverage.md")
 COMMANDS = ["pip install '.[all]' && msmigrate parity-step", "pip install '.[test]' && pytest"]
 HOW = "carry it over to README_CN.md, then run `python tests/readmes.py`"
 
@@ -41,6 +42,15 @@ def test_the_two_commands_stand_on_lines_of_their_own(text: str) -> None:
 def test_it_says_first_that_nothing_ran_on_ascend() -> None:
     first = next(block for block in readmes.blocks(ENGLISH) if block.kind == "##")
     assert first.lines[0] == "## Nothing here has run on Ascend"
+
+
+def test_what_was_measured_stands_on_a_page_of_figures() -> None:
+    (table,) = (block for block in readmes.blocks(ENGLISH) if block.lines[0] == "| result | shown by |")
+    pages = "".join((readmes.ROOT / "docs" / name).read_text(encoding="utf-8") for name in FIGURES)
+    numbers = set(readmes.NUMBER.findall(pages))
+    for _, result, command, _ in (row.split("|") for row in table.lines[2:]):
+        assert set(readmes.NUMBER.findall(result)) <= numbers, result
+        assert [span for span in readmes.SPAN.findall(command) if span not in pages] == [], result
 
 
 def test_the_chinese_one_is_chinese() -> None:

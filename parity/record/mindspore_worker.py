@@ -167,7 +167,7 @@ def main(options: ParityJob) -> None:
         record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
     twice = isinstance(side.train_step, PairStep) and side.train_step.runs_twice
     writer.about = {**writer.about, **compared_draws.about(side.draws), run_folder.RUNS_TWICE: twice}
-    if takes_steps and writer.wants("gradients") and side.reducers():
+    if options.narrowing.takes_steps and writer.wants("gradients") and side.reducers():
         writer.about = {**writer.about, run_folder.REDUCER: record_reduced(side, inputs, writer)}
     progress("MindSpore: loss and optimizer on given values")
     record_probes(side, inputs, writer)

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from ..parity.options import StepOptions
-from .inputs import CHECKPOINT, READABLE, TORCH_MODEL
+from .inputs import CHECKPOINT, RECIPE, TORCH_MODEL
 from .options import mappings_option, mindspore_version_option, options_of
 
 FILE = click.Path(path_type=Path)
@@ -26,7 +26,7 @@ FILE = click.Path(path_type=Path)
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Under which MODEL is made."
 )
 @click.option("--no-proof", is_flag=True, help="Do not run parity-step on the pair.")
-@click.option("--recipe", metavar="FILE", type=READABLE, help="The loss and the optimizer of the step that is proven.")
+@click.option("--recipe", metavar="RECIPE", type=RECIPE, help="The loss and the optimizer of the step that is proven.")
 @click.option("--batch", type=click.IntRange(1), default=4, show_default=True, help="Examples of a proven step.")
 @options_of(
     StepOptions,

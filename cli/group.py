@@ -29,6 +29,7 @@ COMMANDS = {
     "convert-ckpt": ("convert_ckpt", "convert_ckpt"),
     "convert-model": ("convert_model", "convert_model"),
     "data": ("image_folders", "data"),
+    "demo": ("parity", "demo"),
     "doctor": ("doctor", "doctor"),
     "eval": ("train", "evaluate"),
     "explain": ("mappings", "explain"),

@@ -91,7 +91,14 @@ def _map(word: str) -> None:
 def _recipe_or_model(word: str) -> None:
     from ..migrate.model_spec import names_a_model
 
-    _model("torch")(word) if names_a_model(Path(word)) else _file(word)
+    _model("torch")(word) if names_a_model(Path(word)) else _recipe(word)
+
+
+def _recipe(word: str) -> None:
+    """A file, or the name of a recipe that msmigrate brings."""
+    from ..training.recipe.reader import find
+
+    _file(str(find(Path(word))))
 
 
 def _exported(word: str) -> None:
@@ -144,7 +151,7 @@ TORCH_WEIGHTS = OfSide("torch", "checkpoint", partial(_checkpoint, for_torch=Tru
 NET = Input("checkpoint", _net)
 BATCH_FILE = OfSide("torch", "batch", _batch)
 NAME_MAP = Input("map", _map)
-READABLE = Input("file", _file)
+RECIPE = Input("recipe", _recipe)
 PARITY_REPORT = Input("report", _report)
 FILE_OR_FOLDER = Input("path", _file_or_folder)
 IMAGES = Input("images", _images, str)
@@ -158,7 +165,7 @@ READS: dict[str, click.ParamType] = {  # by what an option says that it reads (o
     "batches": BATCH_FILE,
     "name map": NAME_MAP,
     "exported model": EXPORTED_MODEL,
-    "file": READABLE,
+    "recipe": RECIPE,
     "file or folder": FILE_OR_FOLDER,
     "key": READ_FIRST,
     "parity report": PARITY_REPORT,

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ..training.options import EvalOptions, PredictOptions, TrainOptions
-from .inputs import IMAGES, NET, READ_FIRST, READABLE
+from .inputs import IMAGES, NET, READ_FIRST, RECIPE
 from .options import mappings_option, options_of
 
 OF_NET = {  # in the words of eval and predict
@@ -18,7 +18,7 @@ OF_NET = {  # in the words of eval and predict
 
 
 @click.command("train")
-@click.argument("recipe", required=False, type=READABLE)
+@click.argument("recipe", required=False, type=RECIPE)
 @options_of(
     TrainOptions,
     *("out", "target", "mode", "device_id", "seed", "amp", "amp_dtype", "epochs", "max_steps", "resume"),

@@ -136,7 +136,9 @@ class NetOptions:
         str | None,
         Option("Which net CKPT is of, see below.  [default: what CKPT says]", metavar="MODEL", reads="exported model"),
     ] = None
-    recipe: Annotated[Path | None, Option("Model and transforms, instead of --model.", reads="file")] = None
+    recipe: Annotated[
+        Path | None, Option("Model and transforms, instead of --model.", metavar="RECIPE", reads="recipe")
+    ] = None
     trust_source: Annotated[
         str | None, Option("Import the source that CKPT names; inspect shows it.", metavar="FILE@sha256:…")
     ] = None

@@ -127,7 +127,7 @@ def _converted(
         lines.append(text)
         say(text)
 
-    recipe_file = options.recipe or recipes.DEFAULT
+    recipe_file = recipes.find(options.recipe)
     recipes.load(recipe_file)  # what is wrong with it is said before minutes of work, not after
     target = _target(options)
     with temporary_folder("convert") as folder:

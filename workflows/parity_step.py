@@ -139,7 +139,7 @@ def _compared(
 
     model: the torch model that stands for a recipe. progress: say on stderr what each framework is doing.
     """
-    path = recipes.DEFAULT if recipe_file is None else recipe_file
+    path = recipes.find(recipe_file)
     recipe = recipes.load(path)
     for file in options.files:  # before minutes of work, not after
         refuse_unwritable(file)
@@ -228,7 +228,12 @@ def job_of(options: ParityOptions, recipe: Recipe, folder: Path, sides: Sequence
 
 
 def run(recipe_file: Path | None, mindspore_worker: Sequence[str] = MINDSPORE_WORKER, **options: Any) -> int:
-    """Run parity-step and print its verdict; returns the exit code, 0 for parity and 1 for a mismatch.
+    """Run parity-step and print its verdict; returns the exit code, 0 for parity and 1 for a mismatch."""
+    return 0 if shown(recipe_file, mindspore_worker, **options) else 1
+
+
+def shown(recipe_file: Path | None, mindspore_worker: Sequence[str] = MINDSPORE_WORKER, **options: Any) -> ParityResult:
+    """Run parity-step and print its verdict, which is returned.
 
     recipe_file: a torch model by name stands for the default recipe with that model. mindspore_worker: the command that
     records MindSpore's side. options: those of ParityOptions.
@@ -237,7 +242,7 @@ def run(recipe_file: Path | None, mindspore_worker: Sequence[str] = MINDSPORE_WO
     given = ParityOptions(**{**options, **({} if model is None else {"torch": model})})
     result = _compared(recipe_file if model is None else None, given, model, mindspore_worker)
     show(result.report, Console(), result.worst)
-    return 0 if result else 1
+    return result
 
 
 def write(report: Report, options: ParityOptions, folder: Path | None, recipe: Path | None = None) -> None:

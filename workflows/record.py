@@ -170,7 +170,7 @@ def _recorded(
 ) -> Recording:
     if framework not in SIDES_OF_WORKERS:
         raise BadInput(f"there is no framework {framework!r}: record 'torch' or 'mindspore'")
-    path = recipe_file or recipes.DEFAULT
+    path = recipes.find(recipe_file)
     if options.torch is not None and options.mindspore is None:
         raise BadInput("--torch goes with --mindspore here: convert the model first, with convert-model.")
     job = job_of(options, recipes.load(path), out, (framework,))

@@ -10,7 +10,7 @@ import click
 
 from ..parity.options import ParityOptions
 from .inputs import READ_FIRST, RECIPE, RECIPE_OR_MODEL
-from .options import mappings_option, options_of
+from .options import command, mappings_option, options_of
 
 FILE = click.Path(path_type=Path)
 PAIR = ("torch", "mindspore", "ckpt", "batch_file", "map_file")
@@ -21,7 +21,7 @@ STEPS = (
 FILES = ("html", "json_file", "junit", "markdown", "worst")
 
 
-@click.command("parity-step")
+@command("parity-step")
 @click.argument("recipe", metavar="[RECIPE|MODEL]", required=False, type=RECIPE_OR_MODEL)
 @options_of(ParityOptions, *PAIR, "write_map")
 @mappings_option
@@ -54,7 +54,7 @@ def parity_step(recipe: Path | None, **options: Any) -> None:
     sys.exit(run(recipe, **options))
 
 
-@click.command("demo")
+@command("demo")
 @click.option("--keep", metavar="DIR", type=FILE, help="Leave the two files in this folder.")
 def demo(keep: Path | None) -> None:
     """See parity-step at work: a small pair with one wrong line, red; the line put right, green. Half a minute.
@@ -70,7 +70,7 @@ def demo(keep: Path | None) -> None:
     sys.exit(run(keep))
 
 
-@click.command("record")
+@command("record")
 @click.argument("recipe", required=False, type=RECIPE)
 @click.option(
     "--framework",
@@ -113,7 +113,7 @@ def record(recipe: Path | None, framework: str, out: Path, other: Path | None, *
     sys.exit(run(framework, recipe, out, other, ParityOptions(**options)))
 
 
-@click.command("compare")
+@command("compare")
 @click.argument("one", metavar="TRACE", type=READ_FIRST)
 @click.argument("other", metavar="[TRACE]", required=False, type=READ_FIRST)
 @click.option(

@@ -49,10 +49,8 @@ def run(keep: Path | None) -> int:
         echo(f"Change any line of the files in {keep} and run it again; {WRONG} is the fault:\n\n    {line}\n")
     echo("A pair of your own, each side the function that returns its model:\n")
     echo(f"    msmigrate parity-step {RECIPE} --torch FILE.py:FUNCTION --mindspore FILE.py:FUNCTION\n")
-    echo(
-        f"{RECIPE} has images of 32x32; a recipe of yours says others, with loss and optimizer, and --batch-file brings"
-    )
-    echo("your own inputs. Without a MindSpore side yet: msmigrate convert-model FILE.py:FUNCTION -o NEW.py")
+    echo(f"{RECIPE} has images of 32x32; a recipe of yours says others, with loss and optimizer, and --batch-file")
+    echo("brings your own inputs. Without a MindSpore side yet: msmigrate convert-model FILE.py:FUNCTION -o NEW.py")
     return 0 if as_expected else 1
 
 

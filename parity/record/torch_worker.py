@@ -324,7 +324,7 @@ def about(recipe: Recipe, dtype: torch.dtype) -> dict[str, object]:
         "framework": "torch",
         "versions": {
             "torch": torch.__version__,
-            "torchvision": metadata.version("torchvision"),
+            "torchvision": metadata.version("torchvision"),  # without importing it
             "numpy": np.__version__,
         },
         "dtype": str(dtype).removeprefix("torch."),

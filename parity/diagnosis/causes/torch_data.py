@@ -215,9 +215,7 @@ class Pipeline:
 
     def batch(self, samples: Sequence[Sample], keys: Sequence[Key]) -> np.ndarray:
         """The images (N, C, H, W) of the samples, in torch's default dtype."""
-        from ....training.data import (
-            torch_pipeline,
-        )  # not above: it brings torchvision, and most faults are none of data
+        from ....training.data import torch_pipeline  # not above: it brings torchvision
 
         steps = list(torch_pipeline.pipeline(self.parts))
         return np.stack([np.asarray(self._one(sample, steps, key)) for sample, key in zip(samples, keys, strict=True)])

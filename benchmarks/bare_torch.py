@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from msmigrate.migrate.checkpoint.convert import convert
 from msmigrate.parity.record.batches import write_inputs
-from msmigrate.parity.record.torch_precision import PRECISIONS
+from msmigrate.parity.record.torch_precision import precisions
 from msmigrate.parity.record.torch_runner import TorchSide
 from msmigrate.parity.record.torch_worker import data_batches, exercise, fed
 from msmigrate.parity.run_folder import CHECKPOINT, WEIGHTS
@@ -27,7 +27,7 @@ def main(recipe_file: Path, folder: Path, steps: int) -> None:
     write_inputs(folder, inputs)
     torch.save(model.state_dict(), folder / WEIGHTS)
     convert(folder / WEIGHTS, folder / CHECKPOINT)
-    for _, dtype, variant in PRECISIONS:
+    for _, dtype, variant, _ in precisions(model):
         side = TorchSide(recipe, model, dtype, variant)
         pairs = zip(inputs.images, inputs.labels, strict=True)
         batches = [(torch.from_numpy(x).to(dtype), torch.from_numpy(y)) for x, y in pairs]

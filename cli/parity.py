@@ -16,7 +16,7 @@ FILE = click.Path(path_type=Path)
 PAIR = ("torch", "mindspore", "ckpt", "batch_file", "map_file")
 STEPS = (
     *("steps", "init_seeds", "batch", "mode", "precision", "stages", "modules"),
-    *("no_replay", "thorough", "timeout"),
+    *("device", "target", "device_id", "no_replay", "thorough", "timeout"),
 )
 FILES = ("html", "json_file", "junit", "markdown", "worst")
 

@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import MsmigrateError
 from ..migrate.model_spec import ask_worker
 from ..training import device_targets
-from ..training.device_targets import Targets
+from ..training.device_targets import Targets, ascend_versions
 from ..training.options import TARGETS
 from .machine import OK, PROBLEM, WARNING, Finding, Machine, python_on_path
 from .packages import Packages
@@ -35,7 +35,6 @@ HDK = {
     "9.0": ("25.0", "25.2", "25.3", "25.5", "25.7", "26.0", "26.1"),
     "9.1": ("25.2", "25.3", "25.5", "25.7", "26.0", "26.1"),
 }
-CANN_HOME = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")  # what CANN's set_env.sh sets
 
 
 def ask_mindspore() -> Targets:
@@ -160,10 +159,7 @@ def ascend(machine: Machine, packages: Packages) -> Iterator[Finding]:
 
     Read from files that they leave; untried, for no machine with them was at hand.
     """
-    homes = [Path(machine.environment[name]) for name in CANN_HOME if machine.environment.get(name)]
-    homes += [machine.ascend / "ascend-toolkit" / "latest", machine.ascend / "cann"]
-    cann = next((version for home in homes if (version := _release(home / "compiler" / "version.info"))), None)
-    driver = _release(machine.ascend / "driver" / "version.info")
+    cann, driver = ascend_versions(machine.environment, machine.ascend)
     if cann is None and driver is None:
         return
     found = f"CANN {cann or 'not found'}, driver {driver or 'not found'}"
@@ -186,15 +182,6 @@ def ascend(machine: Machine, packages: Packages) -> Iterator[Finding]:
         return
     with_it = f"; MindSpore {installed} takes it" if takes else ""
     yield Finding("Ascend", OK, f"{found}{with_it}")
-
-
-def _release(file: Path) -> str | None:
-    """The version in a file of lines such as `Version=8.5.0`."""
-    try:
-        lines = file.read_text(encoding="utf-8", errors="replace")[:10_000].splitlines()
-    except OSError:
-        return None
-    return next((line.partition("=")[2].strip() for line in lines if line.startswith("Version=")), None) or None
 
 
 def _short(version: str) -> str:

@@ -28,6 +28,8 @@ from .align import unlike
 from .align.alignment import LIKELY, Alignment, read_alignment
 from .compare import SIDES, Sides, Traces, compare, declared
 from .compared_draws import Compared
+from .devices import Device
+from .devices import notes as device_notes
 from .graph_mode import GRAPH, Compiled, judge_compiled
 from .job import ParityJob
 from .record import resume
@@ -149,6 +151,8 @@ def report(
     reference and the other are called; where they are not torch and MindSpore, the report proves no port.
     """
     traces = Traces.load(options.folder, sides)
+    on = [Device.of(trace.about, trace.folder) for trace in (traces.alone[1], traces.mindspore)]
+    reference = Device.of(traces.alone[0].about, traces.alone[0].folder)
     versions: dict[str, str] = {**traces.alone[0].about["versions"], **traces.mindspore.about["versions"]}
     narrowing = options.narrowing
     findings, alignment = compare(traces, narrowing), read_alignment(options)
@@ -191,6 +195,7 @@ def report(
             *pair_notes(alignment),
             *unjudged,
             *([TWICE] if traces.mindspore.about.get(RUNS_TWICE) is True else []),
+            *device_notes(on[0], reference, on[1], options.precision, coarser(traces)),
             *_size(options),
             *_fine_tuned(traces.alone[0].about),
             *resume.notes(options.continue_from, traces.mindspore.about),
@@ -206,6 +211,7 @@ def report(
         causes=unlike.causes(alignment) if failed else [],
         modules=modules,
         narrowing=narrowing,
+        devices=on,
     )
     if sides == SIDES and not _of_the_user(found.first_divergence, alignment):
         found.hints.extend(hints(found.first_divergence, options.recipe))
@@ -264,6 +270,21 @@ def of_both_steps(findings: Sequence[Finding], traces: Traces) -> tuple[list[Fin
             how = "a step that is compiled whole returns them as `grads`, and the run is unproven until it does"
             notes.append(f"not judged: {what}, which neither step shows: {how} (docs/your_own_pair.md)")
     return kept, notes
+
+
+def coarser(traces: Traces) -> float | None:
+    """How many times as far from float64 as the float32 run on the CPU torch's run on another device is, in the middle
+    of all outputs of layers; None where both ran alike."""
+    exact, run, other = traces.alone[:3]
+    if run.about.get("device") == other.about.get("device"):
+        return None
+    ratios = []
+    for entry in exact.select("forward", "train"):
+        if all(entry.key in trace.entries and trace.entries[entry.key].dtype == "float32" for trace in (run, other)):
+            values, ours, theirs = (trace.array(entry.key).astype(np.float64) for trace in (exact, run, other))
+            if values.shape == ours.shape == theirs.shape and (usual := float(np.linalg.norm(theirs - values))) > 0.0:
+                ratios.append(float(np.linalg.norm(ours - values)) / usual)
+    return float(np.median(ratios)) if ratios else None
 
 
 def _size(options: ParityJob) -> list[str]:

@@ -24,7 +24,7 @@ from .noise import UsualNoise, is_of_a_step
 from .options import STAGES, WHOLE, Narrowing
 from .replay.module_calls import Outcome, failed
 from .result import Finding
-from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, matched, replayed
+from .run_folder import KEY, MINDSPORE, MINDSPORE_REPLAY, matched, replayed, torch_runs
 from .trace import ALONE, DISTRIBUTION, Entry, Key, Trace
 from .verdict import FLOOR_ULPS, Unjudged, Verdict, judge
 
@@ -40,7 +40,7 @@ class Traces:
     choices at kinks, and MindSpore's; where every module also ran alone, the same of that. sides: what the two are
     called, where another recording stands in their place."""
 
-    alone: Sequence[Trace]  # float64, float32, float32 in another layout
+    alone: Sequence[Trace]  # float64, float32, float32 in another layout, and once more on a device
     matched: Sequence[Trace]
     mindspore: Trace
     replayed: Sequence[Trace] = ()
@@ -50,14 +50,12 @@ class Traces:
     @classmethod
     def load(cls, folder: Path, sides: Sides = SIDES) -> Traces:
         """Open the traces of a run's folder. Raises BadTrace when one is missing or from another recipe."""
-        names = (TORCH64, TORCH32, TORCH32_OTHER)
-        alone = [Trace(folder / name) for name in names]
-        traces = cls(alone, [Trace(folder / matched(name)) for name in names], Trace(folder / MINDSPORE), sides=sides)
+        alone, steps = ([Trace(folder / name) for name in torch_runs(folder, of)] for of in (str, matched))
+        traces = cls(alone, steps, Trace(folder / MINDSPORE), sides=sides)
         if (folder / MINDSPORE_REPLAY).exists():
             theirs = Trace(folder / MINDSPORE_REPLAY)
-            traces = replace(
-                traces, replayed=[Trace(folder / replayed(name)) for name in names], mindspore_replayed=theirs
-            )
+            alone = [Trace(folder / name) for name in torch_runs(folder, replayed)]
+            traces = replace(traces, replayed=alone, mindspore_replayed=theirs)
         for trace in (*traces.torch, *traces.of_mindspore):
             if not isinstance(trace.about.get("recipe"), str) or not isinstance(trace.about.get("versions"), dict):
                 raise BadTrace(

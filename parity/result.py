@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from statistics import median
 from typing import Any
 
 from .align.alignment import Lack
+from .devices import Device
 from .options import STAGES, WHOLE, Narrowing, Stage
 from .trace import SIDES_STAGE, Entry, Part
 from .verdict import BY_NATURE, Unjudged, Verdict
@@ -159,7 +160,7 @@ class MadeWith:
 class Report:
     """The verdict of a run: what was compared, stage by stage, and where the two first part. narrowing: what was
     judged, where that is less than the whole step; the findings are of that alone. sides: the reference, and what is
-    judged against it."""
+    judged against it. devices: what each of the two was computed on; empty where that is not known."""
 
     recipe: str
     recipe_digest: str
@@ -173,6 +174,12 @@ class Report:
     modules: list[ModuleVerdict] = field(default_factory=list)
     narrowing: Narrowing = WHOLE
     sides: tuple[str, str] = ("torch", "MindSpore")
+    devices: Sequence[Device] = ()  # of the two sides, where the traces were at hand
+
+    @property
+    def computed_on(self) -> dict[str, str]:
+        """What each side was computed on, as a reader is told, where the traces were at hand."""
+        return {side: device.said() for side, device in zip(self.sides, self.devices, strict=False)}
 
     @property
     def stages(self) -> list[StageSummary]:
@@ -220,6 +227,7 @@ class Report:
             "recipe_digest": self.recipe_digest,
             **(asdict(self.made_with) if self.made_with else {}),
             "versions": self.versions,
+            "devices": [asdict(device) for device in self.devices],
             "seconds": self.seconds,
             "stages": [_finite(asdict(stage)) for stage in self.stages],
             "first_divergence": _finite(asdict(first)) if first else None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -172,6 +173,7 @@ def refuse_existing(out: Path) -> None:
 WEIGHTS, CHECKPOINT, INPUTS = "start.pth", "start.ckpt", "inputs.safetensors"
 START = "start.safetensors"
 TORCH32, TORCH32_OTHER, TORCH64, MINDSPORE = "torch-fp32", "torch-fp32-other-layout", "torch-fp64", "mindspore-fp32"
+TORCH32_AGAIN = "torch-fp32-again"  # on a device whose numbers differ from run to run
 MINDSPORE_REPLAY = "mindspore-replay"  # every module alone; see replay/
 
 
@@ -183,6 +185,12 @@ def matched(name: str) -> str:
 def replayed(name: str) -> str:
     """The trace in which every module ran alone."""
     return f"{name}-replay"
+
+
+def torch_runs(folder: Path, called: Callable[[str], str] = str) -> list[str]:
+    """The traces of one family of torch's in a run's folder, float64 first; called: how its members are named."""
+    again = called(TORCH32_AGAIN)
+    return [called(name) for name in (TORCH64, TORCH32, TORCH32_OTHER)] + [again] * (folder / again).exists()
 
 
 LAST_TRACE = {"torch": matched(TORCH32_OTHER), "MindSpore": MINDSPORE}  # what a side has left when it ends

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from ..atomic_files import write_whole
+from ..parity.devices import Device
 from ..parity.options import STAGES, Narrowing
 from ..parity.result import NARROWED as PART
 from ..parity.result import Cause, CellChange, Finding, MadeWith, ModuleVerdict, Outcome, Report, StageSummary
@@ -97,6 +98,13 @@ SUMMARY = {
     "max_error": f"the largest error; {MEASURE}",
     "max_error_name": "part and name of the tensor with the largest error",
 }
+DEVICE = {
+    "device": "cpu, cuda:0, npu:0, ascend:0 or gpu:0",
+    "device_model": "what it calls itself",
+    "driver": "version of its driver; empty where there is none",
+    "runtime": "versions of CUDA and cuDNN, or of CANN; empty where there are none",
+    "switches": "what changes the numbers that it computes, by name: TF32, HF32, cudnn.benchmark and so on",
+}
 MADE_WITH = {
     "code_digest": "digest of msmigrate's code; `train --parity-report` takes a report of the same code only",
     "checkpoint_digest": "SHA-256 of the starting checkpoint's file; null where the recipe names none",
@@ -113,6 +121,7 @@ TOP = {
     "recipe": "the recipe's file",
     "recipe_digest": "digest of what the recipe says",
     "versions": "version by package: mindspore, torch, torchvision, numpy",
+    "devices": "what each of the two sides was computed on",
     "seconds": "wall-clock time of the run; null for a comparison of existing traces",
     "stages": "one summary for each stage that is judged, in their order",
     "first_divergence": "the failed tensor that is computed first; null where none failed",
@@ -133,13 +142,14 @@ CLASSES: dict[str, tuple[type, dict[str, str]]] = {
     "change": (CellChange, CHANGE),
     "module": (ModuleVerdict, MODULE),
     "stage": (StageSummary, SUMMARY),
+    "device": (Device, DEVICE),
 }
 
 
 def schema() -> dict[str, Any]:
     """The schema of Report.as_json(), JSON Schema draft 2020-12; KeyError for a field that nobody has described."""
     own = _properties(Report)
-    lists = {"stages": "stage", "causes": "cause", "modules": "module", "findings": "finding"}
+    lists = {"stages": "stage", "causes": "cause", "modules": "module", "findings": "finding", "devices": "device"}
     shapes: dict[str, dict[str, Any]] = {
         "parity": {"type": ["boolean", "null"]},
         "outcome": {"type": "string", "enum": [*(outcome.value for outcome in Outcome), PART]},

@@ -61,6 +61,7 @@ def _suite(root: ElementTree.Element, number: int, stage: StageSummary, report: 
         {} if report.narrowing.whole else {"narrowed": f"{report.narrowing.said()}; {report.narrowing.left_out()}"}
     )
     known = {"recipe": report.recipe, "recipe_digest": report.recipe_digest, **narrowed, **report.versions}
+    known |= {f"{side} device": device for side, device in report.computed_on.items()}
     for name, value in known.items():
         ElementTree.SubElement(properties, "property", {"name": _token(name), "value": _text(str(value))})
     for finding in findings:

@@ -104,7 +104,9 @@ def _lead(report: Report) -> str:
         f", {failed:,} failed" if failed else ""
     )
     not_judged = f"; {_sentence(report.narrowing.left_out())}" if report.narrowing.left_out() else ""
-    return f"{_code(report.recipe)}: {counted}{not_judged}. {_sentence(versions)}."
+    devices = "; ".join(f"{side} on {device}" for side, device in report.computed_on.items())
+    on = f" {_sentence(devices)}." if devices else ""
+    return f"{_code(report.recipe)}: {counted}{not_judged}. {_sentence(versions)}.{on}"
 
 
 def _stages(stages: Sequence[StageSummary]) -> list[list[str]]:

@@ -70,6 +70,8 @@ def show(report: Report, console: Console, worst: int = WORST) -> None:
     """Print the verdict: a line a stage, where the two first part, the worst tensors, and what they are known for."""
     versions = ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))
     console.print(one_line(f"{report.recipe} (recipe {report.recipe_digest}); {versions}"))
+    if not all(device.is_cpu for device in report.devices):
+        console.print(one_line("; ".join(f"{side} on {device}" for side, device in report.computed_on.items())))
     console.print(_stages(report))
     for note in report.notes:
         console.print(one_line(f"Note: {note}."))

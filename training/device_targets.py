@@ -1,12 +1,13 @@
-"""Which devices this machine's MindSpore can use, and how much memory is free."""
+"""Which devices this machine's MindSpore can use, how much memory is free, and what the CPU and CANN are."""
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,40 @@ def free_memory() -> int | None:
     except (OSError, ValueError, StopIteration):
         pass
     return min(found, default=None)
+
+
+def cpu_model() -> str:
+    """What the CPU calls itself."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+CANN_HOME = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")  # what CANN's set_env.sh sets
+ASCEND = Path("/usr/local/Ascend")
+
+
+def ascend_versions(environment: Mapping[str, str], root: Path = ASCEND) -> tuple[str | None, str | None]:
+    """The versions of CANN and of the driver, from files that they leave; None where there is no such file.
+
+    root: where they are installed unless the environment says otherwise. Untried, for no machine with them was at hand.
+    """
+    homes = [Path(environment[name]) for name in CANN_HOME if environment.get(name)]
+    homes += [root / "ascend-toolkit" / "latest", root / "cann"]
+    cann = next((version for home in homes if (version := _release(home / "compiler" / "version.info"))), None)
+    return cann, _release(root / "driver" / "version.info")
+
+
+def _release(file: Path) -> str | None:
+    """The version in a file of lines such as `Version=8.5.0`."""
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace")[:10_000].splitlines()
+    except OSError:
+        return None
+    return next((line.partition("=")[2].strip() for line in lines if line.startswith("Version=")), None) or None
 
 
 PROBE = (sys.executable, "-m", "msmigrate.training.mindspore_probe_worker")

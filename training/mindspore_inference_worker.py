@@ -25,9 +25,10 @@ import numpy as np  # noqa: E402
 from mindspore import Tensor, nn  # noqa: E402
 from mindspore.nn.utils import no_init_parameters  # noqa: E402
 
-from ..errors import BadInput, BadRecipe, Unsupported, WorkerFailed  # noqa: E402
+from ..errors import BadInput, BadRecipe, WorkerFailed  # noqa: E402
 from ..migrate.model_spec import function, parse, place_of  # noqa: E402
 from ..workers.worker import progress, run  # noqa: E402
+from . import mindspore_device  # noqa: E402
 from .checkpoints import EMA, read  # noqa: E402
 from .data.mindspore_pipeline import Prepare as PrepareInMindSpore  # noqa: E402
 from .data.preprocessing import Prepare, PreparedImages  # noqa: E402
@@ -159,12 +160,7 @@ def use(target: str | None, device_id: int) -> str:
     """
     there = (name for name in TARGETS if getattr(mindspore.device_context, name.lower()).is_available())
     chosen = target or next(there, "CPU")
-    try:
-        mindspore.set_context(mode=mindspore.GRAPH_MODE)
-        mindspore.set_device(chosen, 0 if chosen == "CPU" else device_id)
-    except (RuntimeError, ValueError) as error:
-        first = " ".join(str(error).strip().splitlines()[:1])
-        raise Unsupported(f"MindSpore {mindspore.__version__} cannot use {chosen} here: {first}") from error
+    mindspore_device.use(chosen, device_id, mindspore.GRAPH_MODE)
     return chosen
 
 

@@ -25,6 +25,7 @@ from ..parity import run_folder
 from ..parity.align import model_structure
 from ..parity.align.alignment import ALIGNMENT, Alignment, read_alignment
 from ..parity.build_result import report
+from ..parity.devices import Device
 from ..parity.options import ParityOptions
 from ..parity.replay.module_calls import FOLDER as REPLAY
 from ..parity.result import Finding, Report
@@ -36,10 +37,12 @@ from ..parity.run_folder import (
     RECIPE,
     START,
     TORCH32,
+    TORCH32_AGAIN,
     TORCH32_OTHER,
     TORCH64,
     matched,
     replayed,
+    torch_runs,
 )
 from ..parity.trace import SIDES_STAGE, Entry, Key, Trace, write_entries
 from ..printable import shortened
@@ -132,7 +135,7 @@ def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
         else:
             assert start is not None
             run_folder.check_together(start, one)
-            for name in (*ALONE_TRACES, *map(matched, ALONE_TRACES)):
+            for name in (*torch_runs(start), *torch_runs(start, matched)):
                 _moved(start, name, Trace(one / MINDSPORE), folder / name)
             (folder / MINDSPORE).symlink_to((other / MINDSPORE).resolve())
             notes.append(BORROWED.format(start))
@@ -141,18 +144,22 @@ def _of_one_framework(one: Path, other: Path, start: Path | None) -> Report:
         digests = (first.digest(one), first.checkpoint_digest)
         found = report(Path(first.recipe), first.options(folder), digests, sides)
         versions = {f"{name} ({side})": v for side, place in (("1", one), ("2", other)) for name, v in _about(place)}
-        return replace(found, notes=[*notes, *found.notes], versions=versions)
+        devices = [Device.of(_trace(place).about, place) for place in (one, other)]
+        return replace(found, notes=[*notes, *found.notes], versions=versions, devices=devices)
 
 
-ALONE_TRACES = (TORCH64, TORCH32, TORCH32_OTHER)
+ALONE_TRACES = (TORCH64, TORCH32, TORCH32_OTHER, TORCH32_AGAIN)
+
+
+def _trace(place: Path) -> Trace:
+    """The trace of a half that says what it was recorded with."""
+    return Trace(place / (MINDSPORE if (place / MINDSPORE).exists() else TORCH32))
 
 
 def _about(place: Path) -> list[tuple[str, str]]:
-    """The packages that a half was recorded with, and on what where it says so."""
-    head = Trace(place / (MINDSPORE if (place / MINDSPORE).exists() else TORCH32)).about
-    versions = head.get("versions")
-    found = [(str(name), str(version)) for name, version in versions.items()] if isinstance(versions, dict) else []
-    return [*found, ("device", str(head.get("device", "not said")))]
+    """The packages that a half was recorded with."""
+    versions = _trace(place).about.get("versions")
+    return [(str(name), str(version)) for name, version in versions.items()] if isinstance(versions, dict) else []
 
 
 def _named(place: Path, framework: str) -> str:

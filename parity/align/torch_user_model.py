@@ -61,7 +61,7 @@ def output_loss(outputs: Any, labels: torch.Tensor) -> torch.Tensor:
 
 
 def _distance(x: torch.Tensor) -> torch.Tensor:
-    fixed = (torch.arange(x.numel()) % PERIOD).to(x.dtype) / PERIOD
+    fixed = (torch.arange(x.numel(), device=x.device) % PERIOD).to(x.dtype) / PERIOD
     return ((x.reshape(-1) - fixed) ** 2).mean() / 2
 
 
@@ -209,7 +209,7 @@ def write_start(model: nn.Module, options: ParityJob) -> None:
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:
-    array: np.ndarray = tensor.detach().contiguous().numpy()
+    array: np.ndarray = tensor.detach().cpu().contiguous().numpy()
     return array
 
 
@@ -229,7 +229,7 @@ class PairStep(TrainStep):
         if taken.loss is not None:
             self.loss_function = taken.loss
             if isinstance(taken.loss, nn.Module):  # class weights in it are of the model's precision
-                self.loss_function = copy.deepcopy(taken.loss).to(next(model.parameters()).dtype)
+                self.loss_function = copy.deepcopy(taken.loss).to(next(model.parameters()))
         original = {**dict(taken.model.named_parameters()), **dict(taken.model.named_buffers())}
         own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
         # each precision steps a copy of the model, and so with copies of what holds the model's tensors
@@ -240,7 +240,7 @@ class PairStep(TrainStep):
         for name in taken.copies:  # each precision has its own, of the starting weights
             held, state = getattr(self.step, name), model.state_dict()
             if isinstance(held, nn.Module):
-                held.to(next(model.parameters()).dtype).load_state_dict(state)
+                held.to(next(model.parameters())).load_state_dict(state)
             else:
                 held.update({key: state[key].clone() for key in held})
         if taken.optimizer is not None:
@@ -316,7 +316,7 @@ class PairStep(TrainStep):
         if image_gradient:
             inputs = tuple(x.detach().clone().requires_grad_(x.is_floating_point()) for x in inputs)
         parts, scale = self.recipe.accumulate, self.loss_scale
-        total = torch.zeros((), dtype=next(self.model.parameters()).dtype)
+        total = next(self.model.parameters()).new_zeros(())
         outputs = []
         for x, y in zip(chunks(inputs, parts), labels.chunk(parts), strict=True):
             output = forward(self.recipe, self.model, x)

@@ -29,7 +29,7 @@ from ..record.torch_randomness import fixed
 from ..record.torch_runner import TorchSide
 from ..replay import module_calls
 from ..replay.module_calls import FOLDER, Call, Recording, Stored, label, rebuilt, relative, tensor_name
-from ..run_folder import MINDSPORE_REPLAY, TORCH32, TORCH32_OTHER, TORCH64, replayed
+from ..run_folder import MINDSPORE_REPLAY, replayed, torch_runs
 from ..trace import ALONE, WIRING, Key, Part, Trace
 from ..verdict import EPS32, FLOOR_ULPS, Verdict, judge
 from .context import Context, recorded
@@ -374,7 +374,7 @@ class ReplayTraces:
         self.recording = Recording.open(context.folder / FOLDER)
         self.mindspore = Trace(context.folder / MINDSPORE_REPLAY)
         self.shared = module_calls.Outcome.of(self.mindspore).cells
-        self.torch = [Trace(context.folder / replayed(name)) for name in (TORCH64, TORCH32, TORCH32_OTHER)]
+        self.torch = [Trace(context.folder / name) for name in torch_runs(context.folder, replayed)]
         self.modules = dict(context.model.train().named_modules())  # by the net itself: it may keep layers frozen
         self.usual = UsualNoise(self.torch, context.traces.alone[1])
 

@@ -23,6 +23,7 @@ import mindspore  # noqa: E402
 import numpy as np  # noqa: E402
 from mindspore import nn  # noqa: E402
 
+from ...training import mindspore_device  # noqa: E402
 from ...training.data import mindspore_pipeline, random_draws  # noqa: E402
 from ...training.data.mindspore_pipeline import FastPrepare, grey_level  # noqa: E402
 from ...training.data.random_draws import Key, Mix  # noqa: E402
@@ -76,7 +77,7 @@ def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> 
     What does not compile, or draws random numbers that cannot be fixed, is said in the head of the trace.
     """
     folder = options.folder.resolve()
-    writer = TraceWriter(folder / GRAPH, {**about(options.recipe), "mode": "graph"}, options.sample, options.narrowing)
+    writer = TraceWriter(folder / GRAPH, {**about(options), "mode": "graph"}, options.sample, options.narrowing)
     compiled = CompiledDraws(side.net, side.draws, side.recipe.accumulate)
     if compiled.outside:
         writer.about[UNFIXED] = compiled.outside
@@ -119,10 +120,12 @@ def within(folder: Path) -> Iterator[None]:
 def main(options: ParityJob) -> None:
     """Record what needs no starting weights first, then wait for them."""
     folder = options.folder
-    mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+    mindspore_device.use(options.mindspore_target, options.device_id, mindspore.PYNATIVE_MODE)
+    if options.mindspore_target != "CPU":
+        mindspore.set_deterministic(True)  # one run is recorded, and it has to be the one that comes again
     given = begin(options) if options.pair is not None else None
     recipe = recipe_of(options, classes_of(options))
-    writer = TraceWriter(folder / MINDSPORE, about(options.recipe), options.sample, options.narrowing)
+    writer = TraceWriter(folder / MINDSPORE, about(options), options.sample, options.narrowing)
     if writer.wants("data") and batch_file(options) is None:
         progress("MindSpore: data")
         record_data(data_batches(recipe, options.steps), writer)
@@ -167,7 +170,7 @@ def main(options: ParityJob) -> None:
         names = None if paired is None else {match.torch: match.mindspore for match in paired.alignment.modules}
         # alone, a layer whose weight is another one's has it under its own name
         held = side.held if paired is not None else canonical_parameters(net, every_name=True)
-        replay(folder, net, held, about(options.recipe), options.narrowing, names, options.sample)
+        replay(folder, net, held, about(options), options.narrowing, names, options.sample)
 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
@@ -185,13 +188,14 @@ def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
     return batches.data_batches(recipe, steps, load, mixed)
 
 
-def about(recipe: Recipe) -> dict[str, object]:
+def about(options: ParityJob) -> dict[str, object]:
     """The head of the trace: who recorded it, on what, from which recipe."""
+    recipe = options.recipe
     return {
         "framework": "mindspore",
         "versions": {"mindspore": mindspore.__version__, "numpy": np.__version__},
         "dtype": "float32",
-        "device": str(mindspore.get_context("device_target")).lower(),
+        **mindspore_device.described(options.device_id),
         "seed": recipe.seed,
         "recipe": recipe.digest,
         **({run_folder.KEY: grey_level(recipe.data.transforms)} if recipe.data.fast_transforms else {}),

@@ -75,12 +75,13 @@ class KinkSides:
         if packed is None or packed.size != (len(kinks) * values.numel() + 7) // 8:
             return None
         x = values.detach()
-        above = torch.from_numpy(np.unpackbits(packed, count=len(kinks) * x.numel())).view(len(kinks), *x.shape).bool()
+        bits = torch.from_numpy(np.unpackbits(packed, count=len(kinks) * x.numel()))
+        above = bits.view(len(kinks), *x.shape).bool().to(x.device)
         moved = None
         for theirs, kink in zip(above, kinks, strict=True):
             undecided = self._undecided(theirs != (x > kink), (x - kink).abs(), x)
             if undecided is not None:
-                target = torch.where(theirs, *_next_to(kink, x.dtype))
+                target = torch.where(theirs, *(near.to(x.device) for near in _next_to(kink, x.dtype)))
                 # x - x is exactly zero and carries the gradient; target - x would round back to -x
                 moved = torch.where(undecided, target + (values - x), values if moved is None else moved)
         return moved
@@ -95,7 +96,7 @@ class KinkSides:
         arguments = (pool.kernel_size, pool.stride, pool.padding, pool.dilation, pool.ceil_mode)
         x = values.detach()
         _, ours = F.max_pool2d(x, *arguments, return_indices=True)
-        _, theirs = F.max_pool2d(torch.from_numpy(source).to(x.dtype), *arguments, return_indices=True)
+        _, theirs = F.max_pool2d(torch.from_numpy(source).to(x), *arguments, return_indices=True)
         chosen = x.flatten(2).gather(2, theirs.flatten(2)).view_as(output)
         undecided = self._undecided(theirs != ours, output.detach() - chosen, x)
         if undecided is None:

@@ -16,7 +16,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -24,8 +24,9 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ..run_folder import TORCH32, TORCH32_OTHER, TORCH64
+from ..run_folder import TORCH32, TORCH32_AGAIN, TORCH32_OTHER, TORCH64
 from .kernels import Kernel, kernels
+from .torch_device import CPU, of_reference
 
 
 @contextmanager
@@ -70,7 +71,7 @@ class _Rounding(TorchDispatchMode):
         if exact.dtype != torch.float32:
             return exact
         spread = math.sqrt(max(kernel.distance**2 - kernel.bias**2, 0.0))
-        drawn = torch.randn(exact.shape, generator=self.draws, dtype=torch.float32)
+        drawn = torch.randn(exact.shape, generator=self.draws, dtype=torch.float32).to(exact.device)
         return exact + exact * (drawn * spread + kernel.bias) + drawn * kernel.near_zero
 
     def _summed(
@@ -116,17 +117,19 @@ class _Rounding(TorchDispatchMode):
         """
         so_far = rows.detach().cumsum(0)
         distance = kernel.distance * torch.linalg.vector_norm(so_far, dim=0).reshape(exact.shape)
-        return exact + distance * torch.randn(exact.shape, generator=self.draws, dtype=torch.float32)
+        return exact + distance * torch.randn(exact.shape, generator=self.draws, dtype=torch.float32).to(exact.device)
 
 
-Precision = tuple[str, torch.dtype, int]  # trace name, dtype, variant
+class Precision(NamedTuple):
+    """One of torch's runs: the trace's name, its dtype, TorchSide's variant and where it runs."""
+
+    name: str
+    dtype: torch.dtype
+    variant: int = 0
+    device: torch.device = CPU
+
 
 CHANNELS_LAST, JIGGLED = 1, 2  # variants of TorchSide
-PRECISIONS: tuple[Precision, ...] = (
-    (TORCH32, torch.float32, 0),
-    (TORCH64, torch.float64, 0),
-    (TORCH32_OTHER, torch.float32, CHANNELS_LAST),
-)
 _CHANNELS_LAST = {4: torch.channels_last, 5: torch.channels_last_3d}  # by the number of axes; torch has no other
 _OTHER: WeakKeyDictionary[nn.Module, int] = WeakKeyDictionary()
 
@@ -146,11 +149,17 @@ def try_layouts(model: nn.Module, *inputs: torch.Tensor) -> None:
         _OTHER[model] = JIGGLED
 
 
-def precisions(model: nn.Module) -> tuple[Precision, ...]:
+def precisions(model: nn.Module, device: torch.device = CPU) -> tuple[Precision, ...]:
     """The runs of this model: the second float32 one in channels_last, or with values half a unit off where the model
-    does not run so."""
-    other = _OTHER.get(model, CHANNELS_LAST)
-    return tuple((name, dtype, other if variant else 0) for name, dtype, variant in PRECISIONS)
+    does not run so; on a device the first one twice, for there no two need be the same."""
+    other, reference = _OTHER.get(model, CHANNELS_LAST), of_reference(model, device)
+    again = () if device == CPU else (Precision(TORCH32_AGAIN, torch.float32, 0, device),)
+    return (
+        Precision(TORCH32, torch.float32, 0, device),
+        *again,
+        Precision(TORCH64, torch.float64, 0, reference),
+        Precision(TORCH32_OTHER, torch.float32, other, reference),
+    )
 
 
 def in_layout(tensor: torch.Tensor, *, channels_last: bool) -> torch.Tensor:
@@ -228,8 +237,7 @@ def shortening(precisions: Iterable[Precision], name: str) -> Iterator[Precision
     CPU kernels are measured to (torch_precision.py).
     """
     for precision in precisions:
-        _, dtype, variant = precision
-        if dtype == torch.float32 and variant:
+        if precision.dtype == torch.float32 and precision.variant:
             with computing_in(name), rounding_as_mindspore():
                 yield precision
         else:

@@ -15,10 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.overrides import BaseTorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from .randomness import ROOT, Draws, Place, place
+from .torch_device import generator_of
 
 # what people call the operators that cannot be fixed, where that is not the operator's name
 PUBLIC = {
@@ -35,8 +38,27 @@ def fixed(model: nn.Module, draws: Draws, shared: Container[str] | None = None) 
     module draws is the innermost shared one's around it.
     """
     # while functions are watched, nn.TransformerEncoderLayer and nn.MultiheadAttention run the modules inside them
-    with draws.libraries(), BaseTorchFunctionMode(), _Fixed(model, draws, shared):
+    with draws.libraries(), _Unfused(), _Fixed(model, draws, shared):
         yield draws
+
+
+ATTENTION = torch.nn.functional.scaled_dot_product_attention
+RECURRENT = (torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu)
+
+
+class _Unfused(BaseTorchFunctionMode):
+    """Takes apart what draws inside of one of a GPU's kernels, where nothing can be answered: attention with dropout
+    becomes the products that it is made of, and a recurrence with dropout leaves cuDNN. The CPU does both by itself."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = kwargs or {}
+        if func is ATTENTION and (given.get("dropout_p") or (len(args) > 4 and args[4])):
+            with sdpa_kernel(SDPBackend.MATH):
+                return func(*args, **given)
+        if func in RECURRENT and any(type(each) is float and each > 0.0 for each in args):
+            with torch.backends.cudnn.flags(enabled=False):
+                return func(*args, **given)
+        return func(*args, **given)
 
 
 class _Fixed(TorchDispatchMode):
@@ -59,7 +81,7 @@ class _Fixed(TorchDispatchMode):
                 return made
         if torch.Tag.nondeterministic_seeded not in func.tags:
             return func(*args, **given)
-        generator = given.get("generator") or torch.default_generator
+        generator = given.get("generator") or generator_of(_device(args, given))
         before = generator.get_state()
         found = func(*args, **given)
         if not torch.equal(before, generator.get_state()):
@@ -82,8 +104,15 @@ class _Fixed(TorchDispatchMode):
     def trials(self, shape: tuple[int, ...], p: Any) -> torch.Tensor:
         """Whether each trial succeeds, with probability p, a number or a tensor."""
         if isinstance(p, torch.Tensor):
-            return torch.from_numpy(self.draws.trials(self.place(), p.double().expand(shape).numpy()))
+            return torch.from_numpy(self.draws.trials(self.place(), p.double().expand(shape).cpu().numpy()))
         return torch.from_numpy(self.draws.keep(self.place(), shape, 1.0 - p))
+
+
+def _device(args: Any, options: dict[str, Any]) -> torch.device:
+    """Where an operator with these arguments computes."""
+    tensors = [each for each in tree_leaves((args, options)) if isinstance(each, torch.Tensor)]
+    named = options.get("device")
+    return torch.device(named) if named is not None else tensors[0].device if tensors else torch.device("cpu")
 
 
 def _filled(into: torch.Tensor, values: torch.Tensor | np.ndarray) -> torch.Tensor:
@@ -133,7 +162,7 @@ def _normal(fixed: _Fixed, func: Any, mean: Any, std: Any = 1.0, size: Any = Non
         size = torch.broadcast_shapes(*(x.shape for x in tensors))
         options.setdefault("dtype", torch.result_type(*tensors) if len(tensors) > 1 else tensors[0].dtype)
     made = _made(func, size, options)
-    drawn = fixed.normal(tuple(made.shape)).to(made.dtype)
+    drawn = fixed.normal(tuple(made.shape)).to(made)
     return _filled(made, mean + std * drawn)
 
 
@@ -158,12 +187,20 @@ def _random_(fixed: _Fixed, func: Any, into: Any, *limits: Any, generator: Any =
 
 
 def _bernoulli(fixed: _Fixed, _: Any, input: Any, p: Any = None, generator: Any = None, out: Any = None) -> Any:
-    trials = fixed.trials(tuple(input.shape), input if p is None else p).to(input.dtype)
+    trials = fixed.trials(tuple(input.shape), input if p is None else p).to(input)
     return trials if out is None else _filled(out.resize_(trials.shape), trials)
 
 
 def _bernoulli_(fixed: _Fixed, _: Any, into: Any, p: Any = 0.5, generator: Any = None) -> Any:
     return _filled(into, fixed.trials(tuple(into.shape), p))
+
+
+def _native_dropout(fixed: _Fixed, _: Any, input: Any, p: float, train: bool | None = None) -> Any:
+    """What F.dropout is on a GPU: the output, and the mask for the backward pass."""
+    if train is False:
+        return input.clone(), torch.ones_like(input, dtype=torch.bool)
+    kept = fixed.trials(tuple(input.shape), 1.0 - p).to(input.device)
+    return input * kept.to(input.dtype) * (1.0 / (1.0 - p) if p < 1.0 else 0.0), kept.bool()
 
 
 def _exponential_(fixed: _Fixed, _: Any, into: Any, lambd: float = 1.0, generator: Any = None) -> Any:
@@ -183,12 +220,13 @@ def _cauchy_(fixed: _Fixed, _: Any, into: Any, median: float = 0.0, sigma: float
 def _multinomial(
     fixed: _Fixed, _: Any, input: Any, count: int, replacement: bool = False, generator: Any = None, out: Any = None
 ) -> Any:
-    chosen = torch.from_numpy(fixed.draws.choices(fixed.place(), input.double().numpy(), count, replacement))
+    chosen = torch.from_numpy(fixed.draws.choices(fixed.place(), input.double().cpu().numpy(), count, replacement))
+    chosen = chosen.to(input.device)
     return chosen if out is None else _filled(out.resize_(chosen.shape), chosen)
 
 
 def _poisson(fixed: _Fixed, _: Any, input: Any, generator: Any = None) -> torch.Tensor:
-    return torch.from_numpy(fixed.draws.poisson(fixed.place(), input.double().numpy())).to(input.dtype)
+    return torch.from_numpy(fixed.draws.poisson(fixed.place(), input.double().cpu().numpy())).to(input)
 
 
 def _rrelu(
@@ -204,7 +242,7 @@ def _rrelu(
     """The slope of each element below zero goes into `noise`, which the backward pass reads."""
     if not training:
         return func(input, noise, lower, upper, False)
-    slopes = fixed.uniform(tuple(input.shape)).to(input.dtype) * (upper - lower) + lower
+    slopes = fixed.uniform(tuple(input.shape)).to(input) * (upper - lower) + lower
     noise.copy_(torch.where(input <= 0, slopes, 1.0))
     return input.mul_(noise) if func.overloadpacket is aten.rrelu_with_noise_ else input * noise
 
@@ -230,6 +268,7 @@ ANSWERS: dict[Any, Callable[..., Any]] = {
     aten.geometric_: _geometric_,
     aten.cauchy_: _cauchy_,
     aten.multinomial: _multinomial,
+    aten.native_dropout: _native_dropout,
     aten.poisson: _poisson,
     aten.rrelu_with_noise: _rrelu,
     aten.rrelu_with_noise_: _rrelu,

@@ -31,6 +31,7 @@ from .batches import Images
 from .kinks import BY_INPUT
 from .randomness import Draws
 from .recorder import Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
+from .torch_device import CPU
 from .torch_kinks import KinkSides, taking
 from .torch_precision import in_layout, model_in_layout
 from .torch_randomness import fixed
@@ -150,7 +151,7 @@ class TorchSide(Side):
     channels_last layout, with other kernels and another order of additions; from 2 on, every weight and pixel is
     moved by at most half a unit in its last place as well. What differs between variants is rounding alone. paired: of
     a pair of the user's own, what they brought besides the model, and which layers have a counterpart. continued: the
-    training checkpoint that the step goes on from.
+    training checkpoint that the step goes on from. device: where it runs; what is recorded of it is on the CPU.
     """
 
     def __init__(
@@ -161,9 +162,11 @@ class TorchSide(Side):
         variant: int = 0,
         paired: Paired | None = None,
         continued: Continued | None = None,
+        device: torch.device = CPU,
     ) -> None:
         self.recipe = recipe
         self.dtype = dtype
+        self.device = device
         self.variant = variant
         self.paired = paired
         self.continued = continued
@@ -186,7 +189,8 @@ class TorchSide(Side):
         """Back to the starting weights with a new optimizer and schedule, or those of the checkpoint to go on from."""
         vars(self).pop("train_step", None)  # in float64 weights, gradients and state are most of what the run holds
         vars(self).pop("model", None)
-        self.model = model_in_layout(copy.deepcopy(self._start).to(self.dtype), channels_last=self.channels_last)
+        model = copy.deepcopy(self._start).to(self.device, self.dtype)
+        self.model = model_in_layout(model, channels_last=self.channels_last)
         self.train_step = make_step(self.recipe, self.model, self.paired.given if self.paired is not None else None)
         if self.continued is not None:
             self.continued.into(self.train_step)
@@ -308,12 +312,12 @@ class TorchSide(Side):
         """Clip and apply these unscaled gradients."""
         self.train_step.optimizer.zero_grad(set_to_none=True)  # those of the step before are in the way
         with fixed(self.model, self.next_draws(), self.shared):  # there are optimizers that add noise
-            self.train_step.apply({name: torch.from_numpy(grad).to(self.dtype) for name, grad in grads.items()})
+            self.train_step.apply({name: self._moved(grad) for name, grad in grads.items()})
         self.train_step.end_epoch()
 
     def clipped(self, grads: Arrays) -> Arrays:
         """What the optimizer would be given of these unscaled gradients; empty where the step is skipped."""
-        given = {name: torch.from_numpy(grad).to(self.dtype) for name, grad in grads.items()}
+        given = {name: self._moved(grad) for name, grad in grads.items()}
         return {n: _numpy(grad) for n, grad in given_to_optimizer(self.train_step, given).items()}
 
     def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
@@ -322,7 +326,7 @@ class TorchSide(Side):
 
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""
-        x = torch.from_numpy(logits).to(self.dtype).requires_grad_()
+        x = self._moved(logits).requires_grad_()
         with fixed(self.model, self.next_draws(), self.shared):
             value = self.train_step.loss_function(x, self._labels(labels))
         (gradient,) = torch.autograd.grad(value.sum(), x)
@@ -339,13 +343,17 @@ class TorchSide(Side):
 
     def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """A batch as this framework holds it."""
-        return [x.numpy() for x in self.inputs(images)], labels
+        return [_numpy(x) for x in self.inputs(images)], labels
 
     def _input(self, array: np.ndarray) -> torch.Tensor:
         if array.dtype.kind != "f":
-            return torch.from_numpy(array)
+            return torch.from_numpy(array).to(self.device)
         array = jiggled(array, self.variant) if self.variant > 1 else array
-        return in_layout(torch.from_numpy(array).to(self.dtype), channels_last=self.channels_last)
+        return in_layout(self._moved(array), channels_last=self.channels_last)
+
+    def _moved(self, array: np.ndarray) -> torch.Tensor:
+        """A floating array where this side runs, in its precision."""
+        return torch.from_numpy(array).to(self.device, self.dtype)
 
     def _leaves(self, seen: Seen) -> AbstractContextManager[None]:
         return leaf_outputs(self.model, seen, self.alignment)
@@ -357,8 +365,7 @@ class TorchSide(Side):
         return {name: array for name, array in arrays.items() if name in self.alignment.torch_names}
 
     def _labels(self, labels: np.ndarray) -> torch.Tensor:
-        tensor = torch.from_numpy(labels)
-        return tensor.to(self.dtype) if tensor.is_floating_point() else tensor
+        return torch.from_numpy(labels).to(self.device) if labels.dtype.kind != "f" else self._moved(labels)
 
 
 @contextmanager
@@ -428,7 +435,7 @@ def dropped_state(model: nn.Module) -> set[str]:
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:
-    array: np.ndarray = tensor.detach().contiguous().numpy()
+    array: np.ndarray = tensor.detach().cpu().contiguous().numpy()
     return array
 
 
@@ -468,15 +475,15 @@ def accumulated(step: TrainStep, parts: Sequence[Mapping[str, np.ndarray]]) -> d
     scales and differentiates as it does any other.
     """
     waiting = iter(parts)
-    dtype = next(iter(step.parameters.values())).dtype
+    own = next(iter(step.parameters.values()))
 
     def loss(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         grads = next(waiting)
         given = {name: p for name, p in step.parameters.items() if name in grads}
-        products = [(p * torch.from_numpy(grads[name]).to(dtype)).sum() for name, p in given.items()]
+        products = [(p * torch.from_numpy(grads[name]).to(own)).sum() for name, p in given.items()]
         return torch.stack(products).sum()
 
-    images, labels = torch.zeros(len(parts), 1, dtype=dtype), torch.zeros(len(parts), dtype=torch.int64)
+    images, labels = own.new_zeros(len(parts), 1), own.new_zeros(len(parts), dtype=torch.int64)
     with _replaced(step.model, "forward", lambda x: x), _replaced(step, "loss_function", loss):
         result = step.gradients(images, labels)
     step.apply(result.grads)

@@ -55,6 +55,7 @@ from .recorder import (
     record_start,
     record_steps,
 )
+from .torch_device import described, device
 from .torch_kinks import KinkSides
 from .torch_precision import precisions, shortening, try_layouts
 from .torch_runner import TorchSide, continued_from
@@ -143,6 +144,7 @@ LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
 
 def main(options: ParityJob) -> None:
     """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
+    device(options.device)  # before minutes of work, not after
     gc.freeze()  # else release_memory() goes through all that was imported: a third of a second, seven times
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
@@ -175,7 +177,7 @@ def record_replayed(options: ParityJob, model: nn.Module) -> None:
     """Wait for MindSpore's replay, and run every module alone in each precision."""
     progress("torch: waiting for MindSpore's modules", State.WAITING)
     wait_for(options.folder / MINDSPORE_REPLAY / "trace.json")
-    runs = shortening(precisions(model), options.precision)
+    runs = shortening(precisions(model, device(options.device)), options.precision)
     replay(options.folder, model, runs, partial(about, options.recipe), options.sample, options.narrowing)
 
 
@@ -220,9 +222,10 @@ def record_start_of(options: ParityJob) -> tuple[nn.Module, Inputs, Paired | Non
         paired = Paired(given, read_alignment(options))
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
     start = continued_from(options)
-    for name, dtype, variant in shortening(precisions(model), options.precision):
-        head = about(options.recipe, dtype) | ({FINE_TUNED: fine_tuned(model, fresh)} if options.fine_tunes else {})
-        side = TorchSide(recipe, model, dtype, variant, paired, start)
+    for name, dtype, variant, place in shortening(precisions(model, device(options.device)), options.precision):
+        side = TorchSide(recipe, model, dtype, variant, paired, start, place)
+        head = about(options.recipe, dtype, place)
+        head |= {FINE_TUNED: fine_tuned(model, fresh)} if options.fine_tunes else {}
         head |= {SCOPE: asdict(side.alignment.scope)}
         writer = TraceWriter(folder / name, head, options.sample, narrowing)
         if name == TORCH32 and writer.wants("init", "update"):
@@ -247,15 +250,15 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
     half = (amp is not None and amp.level != "O0") or options.precision != "fp32"
     decisions: list[bool] = []
     start = continued_from(options)
-    for name, dtype, variant in shortening(precisions(model), options.precision):
+    for name, dtype, variant, place in shortening(precisions(model, device(options.device)), options.precision):
         sides = [
             KinkSides.of(taken, Part.of_step(step), half) if taken else KinkSides({})
             for step in range(1, options.steps + 1)
         ]
-        side = TorchSide(recipe, model, dtype, variant, paired, start)
+        side = TorchSide(recipe, model, dtype, variant, paired, start, place)
         side.sides = list(sides)
         side.train_step.decisions = list(decisions)
-        head, starts = about(options.recipe, dtype), None if options.alone else StepStarts(options.folder)
+        head, starts = about(options.recipe, dtype, place), None if options.alone else StepStarts(options.folder)
         writer = TraceWriter(options.folder / matched(name), head, options.sample, options.narrowing)
         if takes_steps:
             record_steps(side, inputs, writer, name, starts=starts, begin=True)
@@ -318,7 +321,7 @@ def fed(recipe: Recipe, made: list[Batch]) -> Inputs:
     return Inputs(images, labels, batches.classes(recipe))
 
 
-def about(recipe: Recipe, dtype: torch.dtype) -> dict[str, object]:
+def about(recipe: Recipe, dtype: torch.dtype, place: torch.device) -> dict[str, object]:
     """The head of a trace: who recorded it, on what, from which recipe."""
     return {
         "framework": "torch",
@@ -328,7 +331,7 @@ def about(recipe: Recipe, dtype: torch.dtype) -> dict[str, object]:
             "numpy": np.__version__,
         },
         "dtype": str(dtype).removeprefix("torch."),
-        "device": "cpu",
+        **described(place),
         "seed": recipe.seed,
         "recipe": recipe.digest,
     }
@@ -405,7 +408,7 @@ def initial_values(options: ParityJob, seed: int, paired: Paired | None = None) 
     else:
         names = {n for n, p in held.items() if p.requires_grad and n in paired.alignment.torch_names}
         names |= {n for n, each in paired.alignment.lacks.items() if each.lack is Lack.TRAINS}
-    return {n: p.detach().numpy() for n, p in held.items() if n in names}
+    return {n: p.detach().cpu().numpy() for n, p in held.items() if n in names}
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from ...workers.worker import progress
 from ..align.model_structure import flat
 from ..options import WHOLE, Narrowing
 from ..record.randomness import Draws
+from ..record.torch_device import CPU
 from ..record.torch_kinks import KinkSides, taking
 from ..record.torch_precision import Precision, in_layout, model_in_layout
 from ..record.torch_randomness import fixed
@@ -52,12 +53,19 @@ class Alone:
     """A copy of the model in one precision and layout, any module of which can be run alone."""
 
     def __init__(
-        self, recording: Recording, model: nn.Module, dtype: torch.dtype, *, channels_last: bool = False
+        self,
+        recording: Recording,
+        model: nn.Module,
+        dtype: torch.dtype,
+        device: torch.device = CPU,
+        *,
+        channels_last: bool = False,
     ) -> None:
         self.recording = recording
         self.dtype = dtype
+        self.device = device
         self.channels_last = channels_last
-        self.model = model_in_layout(copy.deepcopy(model).to(dtype), channels_last=channels_last).train()
+        self.model = model_in_layout(copy.deepcopy(model).to(device, dtype), channels_last=channels_last).train()
         self.modules = dict(self.model.named_modules())
         self._start = {name: buffer.clone() for name, buffer in self.model.named_buffers()}
 
@@ -83,7 +91,7 @@ class Alone:
         for name in self.recording.modules[call.path].buffers:
             start = self._start[f"{call.path}.{name}" if call.path else name]
             now = module.get_buffer(name)
-            found.append(("update", name, (now.double() - start.double()).numpy()))
+            found.append(("update", name, (now.cpu().double() - start.cpu().double()).numpy()))
         return found
 
     def _gradients(
@@ -107,7 +115,7 @@ class Alone:
 
     def tensor(self, stored: Stored) -> torch.Tensor:
         """A recorded tensor in this precision and layout."""
-        tensor = torch.from_numpy(self.recording.array(stored))
+        tensor = torch.from_numpy(self.recording.array(stored)).to(self.device)
         if stored.is_float:
             tensor = tensor.to(self.dtype)
         return in_layout(tensor, channels_last=self.channels_last).requires_grad_(stored.needs_grad)
@@ -121,7 +129,7 @@ class Alone:
 
 def as_array(tensor: torch.Tensor) -> np.ndarray:
     """The tensor for a trace: whole numbers as int64, whatever the framework counts in."""
-    array: np.ndarray = tensor.detach().contiguous().numpy()
+    array: np.ndarray = tensor.detach().cpu().contiguous().numpy()
     return array.astype(np.int64) if array.dtype.kind in "iub" else array
 
 
@@ -256,7 +264,7 @@ def _tree(model: nn.Module, crossing: Container[str] | None) -> list[Module]:
     return modules
 
 
-About = Callable[[torch.dtype], dict[str, object]]
+About = Callable[[torch.dtype, torch.device], dict[str, object]]
 
 
 def record_step(
@@ -288,7 +296,7 @@ def record_step(
         return loss(model(*(x.requires_grad_(x.is_floating_point()) for x in given)), first(labels)).sum()
 
     with fixed(model, Draws(1)):
-        record(folder / FOLDER, model, run, about(torch.float32), crossing, backward=backward)
+        record(folder / FOLDER, model, run, about(torch.float32, CPU), crossing, backward=backward)
 
 
 def replay(
@@ -307,10 +315,10 @@ def replay(
     """
     recording, mindspore = Recording.open(folder / FOLDER), Trace(folder / MINDSPORE_REPLAY)
     theirs = Outcome.of(mindspore)
-    for name, dtype, variant in precisions:
+    for name, dtype, variant, device in precisions:
         progress(f"{name}: every module alone")
-        runner = Alone(recording, model, dtype, channels_last=variant % 2 == 1)
-        writer = TraceWriter(folder / replayed(name), about(dtype), sample)
+        runner = Alone(recording, model, dtype, device, channels_last=variant % 2 == 1)
+        writer = TraceWriter(folder / replayed(name), about(dtype, device), sample)
         failed: dict[str, str] = {}
         for call in recording.calls.values():
             if call.label in theirs.left_out:

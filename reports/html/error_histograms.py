@@ -56,16 +56,6 @@ class Histograms:
                 entries = self._traces[name].entries.values() if name in self._traces else ()
                 self._where |= {(e.stage, mark + e.part, e.label): (family, e.key) for e in entries}
 
-    @property
-    def devices(self) -> dict[str, str]:
-        """What each framework computed on, where its trace says so."""
-        found = {}
-        for label, name in (("torch", TORCH32), ("MindSpore", MINDSPORE)):
-            device = self._traces[name].about.get("device") if name in self._traces else None
-            if isinstance(device, str):
-                found[label] = device
-        return found
-
     def of(self, findings: Sequence[Finding]) -> dict[int, dict[str, Any]]:
         """Histograms by the index of the finding: of the failed, and of the worst of each stage."""
         found = {}

@@ -61,7 +61,7 @@ def page(report: Report, folder: Path | None = None, recipe: Path | None = None)
         found=sum(explains(cause) for cause in report.causes),
         root=root,
         alone=alone,
-        environment=_environment(report, histograms),
+        environment=_environment(report),
         recipe_text=_recipe_text(report, recipe),
         data=_data(report, histograms),
         style=style,
@@ -98,11 +98,10 @@ def _data(report: Report, histograms: Histograms | None) -> dict[str, Any]:
     }
 
 
-def _environment(report: Report, histograms: Histograms | None) -> list[tuple[str, str]]:
+def _environment(report: Report) -> list[tuple[str, str]]:
     """What the verdict holds for, line by line."""
     rows = [(name, str(version)) for name, version in sorted(report.versions.items())]
-    devices = histograms.devices if histograms is not None else {}
-    rows += [(f"{framework} device", device) for framework, device in devices.items()]
+    rows += [(f"{side} device", device) for side, device in report.computed_on.items()]
     rows += [("msmigrate", __version__), ("recipe digest", report.recipe_digest)]
     made = report.made_with
     if made is not None:

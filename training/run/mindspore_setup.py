@@ -9,12 +9,12 @@ import mindspore
 import numpy as np
 from mindspore import nn
 
-from ...errors import BadCheckpoint, BadDestination, MsmigrateError, Unsupported
+from ...errors import BadCheckpoint, BadDestination, MsmigrateError
 from ...mappings import table
 from ...migrate.checkpoint.convert import convert
 from ...migrate.checkpoint.stored_source import source_digest
 from ...printable import few
-from .. import checkpoints
+from .. import checkpoints, mindspore_device
 from ..checkpoints import is_foreign
 from ..data.mindspore_dataloader import Loader
 from ..data.sources import open_sources
@@ -81,12 +81,7 @@ class Run:
 
 def use(job: Job, local_rank: int) -> None:
     """Choose the device; raises Unsupported in one line where MindSpore cannot use it."""
-    try:
-        mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
-        mindspore.set_device(job.target, 0 if job.target == "CPU" else job.device_id + local_rank)
-    except (RuntimeError, ValueError) as error:
-        first = " ".join(str(error).strip().splitlines()[:1]).split(". ")[0]
-        raise Unsupported(f"MindSpore {mindspore.__version__} cannot use {job.target} here: {first}") from error
+    mindspore_device.use(job.target, job.device_id + local_rank, mindspore.PYNATIVE_MODE)
 
 
 def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:

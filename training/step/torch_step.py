@@ -100,7 +100,8 @@ class TrainStep:
         self.recipe = recipe
         self.model = model
         self.parameters = {name: p for name, p in model.named_parameters() if p.requires_grad}
-        self.loss_function = build_loss(recipe, next(model.parameters()).dtype)
+        own = next(model.parameters())
+        self.loss_function = build_loss(recipe, own.dtype).to(own.device)  # class weights in it
         self.optimizer = build_optimizer(recipe, model)
         self.schedule = build_schedule(recipe.schedule, self.optimizer) if recipe.schedule else None
         self.scaler = LossScale.of(recipe)
@@ -122,7 +123,7 @@ class TrainStep:
         self.optimizer.zero_grad(set_to_none=True)
         images = images.detach().clone().requires_grad_(image_gradient)
         parts, scale = self.recipe.accumulate, self.loss_scale
-        total = torch.zeros((), dtype=images.dtype)
+        total = images.new_zeros(())
         outputs = []
         for x, y in zip(images.chunk(parts), labels.chunk(parts), strict=True):
             outputs.append(forward(self.recipe.amp, self.model, x))

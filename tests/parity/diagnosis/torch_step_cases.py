@@ -34,6 +34,7 @@ from msmigrate.parity.diagnosis.mutations.optimizer_formulas import run
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.record import recorder, torch_worker
 from msmigrate.parity.record.recorder import add_initial_values
+from msmigrate.parity.record.torch_device import CPU
 from msmigrate.parity.record.torch_runner import TorchSide
 from msmigrate.parity.result import Cause, ModuleVerdict
 from msmigrate.parity.run_folder import MINDSPORE
@@ -299,7 +300,9 @@ def mindspore(case: Case, options: ParityJob, model: nn.Module, inputs: Any) -> 
     changed = copy.deepcopy(BASES[case.base])
     case.recipe(changed)
     recipe = Recipe.model_validate(changed)
-    writer = TraceWriter(options.folder / MINDSPORE, torch_worker.about(options.recipe, torch.float32), options.sample)
+    writer = TraceWriter(
+        options.folder / MINDSPORE, torch_worker.about(options.recipe, torch.float32, CPU), options.sample
+    )
     theirs = copy.deepcopy(model)
     case.start(theirs)
     with case.during():

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from cases import CASES
 from msmigrate.parity.record import torch_worker
-from msmigrate.parity.record.torch_precision import PRECISIONS
+from msmigrate.parity.record.torch_precision import precisions
 from msmigrate.parity.replay.torch_replay import record_step, replay
 from msmigrate.parity.run_folder import MINDSPORE_REPLAY, TORCH32, matched
 from msmigrate.parity.trace import TraceWriter
@@ -18,7 +18,7 @@ from torch_nets import build
 BATCH = 4
 
 
-def about(dtype: torch.dtype = torch.float32) -> dict[str, object]:
+def about(dtype: torch.dtype = torch.float32, place: torch.device | None = None) -> dict[str, object]:
     return {"recipe": "0", "versions": {}, "dtype": str(dtype).removeprefix("torch.")}
 
 
@@ -42,7 +42,7 @@ def main(root: Path, names: list[str]) -> None:
         model, images, labels = start(CASES[name][0])
         state = {key: tensor.numpy() for key, tensor in model.state_dict().items()}
         record_step(folder, model, nn.CrossEntropyLoss(), images, labels, about)
-        for trace, dtype, _ in PRECISIONS:
+        for trace, dtype, _, _ in precisions(model):
             TraceWriter(folder / matched(trace), about(dtype)).close()
             writer = TraceWriter(folder / trace, about(dtype))
             for key, array in state.items() if trace == TORCH32 else ():
@@ -53,7 +53,7 @@ def main(root: Path, names: list[str]) -> None:
         started.append((folder, model))
     for folder, model in started:
         wait_for(folder / MINDSPORE_REPLAY / "trace.json")
-        replay(folder, model, PRECISIONS, about)
+        replay(folder, model, precisions(model), about)
 
 
 if __name__ == "__main__":

@@ -78,11 +78,10 @@ def doctor(target: str | None, quick: bool, json_file: Path | None) -> None:
     from ..doctor.machine import blocks, here
     from ..doctor.packages import Packages
     from ..reports import environment
-    from ..reports.progress import doing
     from ..reports.terminal import Console
     from ..workflows.results import only_json
 
-    with doing("looking" if quick else "starting MindSpore and torch"):
+    with Console(stderr=True).status("looking" if quick else "starting MindSpore and torch"):
         findings = examine(here(), Packages(), target=target, start=not quick)
     if not only_json(lambda: environment.as_json(findings), json_file):
         environment.show(findings, Console())

@@ -18,7 +18,7 @@ from typing import Any
 
 import click
 
-from .group import cli, commands_of
+from .group import TASKS, cli, commands_of
 from .options import examples
 
 INDEX = "README.md"
@@ -32,6 +32,32 @@ shows itself as a page in a notebook, and has `as_dict()` and `to_json(file)`. W
 `msmigrate.errors`, with the sentence that the command would print.
 
 This page is made from the docstrings: `python -m msmigrate.cli.docs_pages docs`.
+"""
+ALL = """
+
+`msmigrate NAME -h` prints the same at once. Ctrl-C ends every command with exit code 130, SIGTERM with
+143, SIGHUP with 129; none of them leaves a process or a temporary folder.
+
+## What all have
+
+A result goes to stdout, everything else to stderr: what runs, how far it is (in a terminal it moves, elsewhere a line
+comes every ten seconds), and errors, each one line that begins with the command. `--quiet` leaves the result and
+errors, `--verbose` adds each step on a line and where an error was raised. `--color always` or `never`, or `NO_COLOR`,
+decides on colours. Only a terminal has lines of its own width; `COLUMNS=100` gives a pipe one too.
+
+`--json` prints JSON to stdout in place of the text, as `--json -` does; `--json FILE.json` writes it besides the text.
+
+A RECIPE is a file, or the name of one that comes along, such as `digits`; a file of that name comes first.
+
+## Tab completion
+
+Of commands, options, files, and the names of faults, rows, recipes and models; for good in the shell's start file:
+
+```bash
+eval "$(_MSMIGRATE_COMPLETE=bash_source msmigrate)"; COMP_WORDBREAKS=${COMP_WORDBREAKS//:}   # bash: names have colons
+eval "$(_MSMIGRATE_COMPLETE=zsh_source msmigrate)"                                           # zsh
+_MSMIGRATE_COMPLETE=fish_source msmigrate | source                                           # fish
+```
 """
 EXIT_CODE = re.compile(r"(?P<code>\d) (?P<means>.+?)(?=, \d |\.$)")
 
@@ -52,15 +78,13 @@ def pages(shown: dict[str, list[dict[str, str]]]) -> dict[str, str]:
 
 
 def _index() -> str:
-    lines = ["# The commands", "", FROM, "", "| command | |", "|---|---|"]
-    for words, command in commands():
-        lines.append(f"| [`{' '.join(words)}`]({'-'.join(words)}.md) | {_cell(_paragraphs(command)[0])} |")
-    lines += [
-        "",
-        "`msmigrate NAME -h` prints the same at once. Ctrl-C ends every command with exit code 130, SIGTERM with",
-    ]
-    lines += ["143, SIGHUP with 129; none of them leaves a process or a temporary folder."]
-    return "\n".join(lines) + "\n"
+    lines = ["# The commands", "", FROM, "", "| to | command | |", "|---|---|---|"]
+    for task, names in TASKS.items():
+        for words, command in commands():
+            if words[0] in names:
+                linked = f"[`{' '.join(words)}`]({'-'.join(words)}.md)"
+                lines.append(f"| {task.lower()} | {linked} | {_cell(_paragraphs(command)[0])} |")
+    return "\n".join(lines) + ALL
 
 
 def _page(words: tuple[str, ...], command: click.Command, shown: dict[str, list[dict[str, str]]]) -> str:

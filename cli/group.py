@@ -97,8 +97,7 @@ def cli() -> None:
     """Move a PyTorch model to MindSpore and prove that it is still the same model.
 
     Where a command takes a RECIPE, a name such as digits means one that comes along; a file of that name in the working
-    directory comes first. Tab completion: eval "$(_MSMIGRATE_COMPLETE=bash_source msmigrate)", zsh_source or
-    fish_source.
+    directory comes first. Tab completion: eval "$(_MSMIGRATE_COMPLETE=bash_source msmigrate)", or zsh_source.
     """
 
 

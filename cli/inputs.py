@@ -49,9 +49,9 @@ class Input(click.ParamType):
         return self.kind(value)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """The known names that go on as the word does, else files."""
+        """The known names that go on as the word does, and files; bash takes what comes before files away."""
         found = completed(self.known, incomplete) if self.known is not None else []
-        return [*found, CompletionItem(incomplete, type="file")]
+        return [CompletionItem(incomplete, type="file"), *found]
 
     def _used(self, ctx: click.Context | None) -> bool:
         """Whether this word is for the side that runs here."""

@@ -34,12 +34,12 @@ def of_torch(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> tupl
     """The command on torch's own file, as a user runs it: what it prints, report.json and predictions.json."""
     out = tmp_path_factory.mktemp("out") / "of torch"
     before = trained.torch.read_bytes()
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
+    environment = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
     done = subprocess.run(
         [*COMMAND, trained.torch, "digits:test", "--recipe", RECIPE, "--out", out],
         capture_output=True,
         text=True,
-        env={**environment, "NO_COLOR": "1"},
+        env={**environment, "NO_COLOR": "1", "COLUMNS": "80"},
     )
     assert (done.returncode, done.stderr) == (0, ""), done
     assert {file.name for file in out.iterdir()} == OWN_FILES

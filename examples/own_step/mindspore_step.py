@@ -112,8 +112,8 @@ class Wrapper(nn.Cell):
             grads = [grad / self.sens for grad in grads]
         if self.fault == "clipped separately":
             grads = ops.clip_by_global_norm(tuple(grads), self.clip / self.calls)
-        for total, grad in zip(self.sums, grads, strict=True):
-            total.assign_value(total + grad)
+        for total, grad in zip(self.sums, grads):  # noqa: B905 (compiled, zip has no strict)
+            ops.assign_add(total, grad)
         self.count += 1
         if int(self.count) % self.calls == 0:
             self.update()
@@ -131,13 +131,13 @@ class Wrapper(nn.Cell):
         self.optimizer(grads)
         if self.fault != "sums kept":
             for total in self.sums:
-                total.assign_value(ops.zeros_like(total))
+                ops.assign(total, ops.zeros_like(total))
         if self.fault != "averaged before":
             self.average()
 
     def average(self) -> None:
-        for average, value in zip(self.averages, self.held, strict=True):
-            average.assign_value(average * self.decay + value * (1 - self.decay))
+        for average, value in zip(self.averages, self.held):  # noqa: B905
+            ops.assign(average, average * self.decay + value * (1 - self.decay))
 
 
 def wrapper(**options: Any) -> Any:

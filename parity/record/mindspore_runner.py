@@ -21,6 +21,7 @@ from ...errors import WorkerFailed
 from ...mappings import table
 from ...training.models.mindspore_models import canonical_parameters
 from ...training.recipe.schema import Recipe
+from ...training.step.mindspore_compile import Graphs
 from ...training.step.mindspore_step import StepResult, TrainStep
 from ...training.step.mindspore_step_state import completed, load_state, optimizer_state
 from ..align.alignment import IDENTITY, Alignment
@@ -97,6 +98,7 @@ class MindSporeSide(Side):
         self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
         self._start = {c.name: c.parameter.asnumpy().copy() for c in self.held}
         self._own_values = self._plain_values()
+        self._updated: dict[int, bool] = {}  # by step: whether it updated the weights in PyNative mode
         self._watches = True  # whether hooks may be on the net while the step runs
         self._own_start = [(parameter, parameter.asnumpy().copy()) for parameter in self._own_state()]
         self.restart()
@@ -171,8 +173,25 @@ class MindSporeSide(Side):
             own.copy_(of.value())
         self._put_back(self._own_values)
         vars(self).pop("train_step", None)  # with the optimizer's state, before there is another
-        paired, mode = self.paired, "pynative" if self.compiled is None else "graph"
-        self.train_step = (
+        self.train_step = self._step("pynative" if self.compiled is None else "graph")
+        if self.continued is not None:
+            self.notes = go_on(self.train_step, self.continued)
+
+    def compiles(self, images: Images, labels: np.ndarray) -> None:
+        """Compile the step, or take one of the user's own compiled, and go back to the start. Raises DoesNotCompile."""
+        self.net.set_train(True)
+        inputs, own = tensors(images), own_step(self.paired) is not None
+        step = self._step("graph")
+        if isinstance(step, PairStep):
+            step.watches = False
+        with Graphs().watching(only=not own):
+            step(inputs if len(inputs) > 1 else inputs[0], self._labels(labels))
+        mindspore.ms_memory_recycle()  # or a graph would be taken again in which the draws are not fixed
+        self.restart()
+
+    def _step(self, mode: str) -> TrainStep:
+        paired = self.paired
+        return (
             TrainStep(self.recipe, self.net, mode, image_gradient=True)
             if paired is None
             else PairStep(
@@ -185,8 +204,6 @@ class MindSporeSide(Side):
                 image_gradient=self.alignment.scope.image_gradient,
             )
         )
-        if self.continued is not None:
-            self.notes = go_on(self.train_step, self.continued)
 
     def begin(self, start: StepStart | None) -> None:
         """Hold the weights and buffers of `start`: as what is compiled, with an optimizer state of its own."""
@@ -217,9 +234,18 @@ class MindSporeSide(Side):
         inputs, y = tensors(images), self._labels(labels)
         x = inputs if len(inputs) > 1 else inputs[0]
         draws = self.next_draws()
-        result, taken = self._watched(x, y, seen, draws) if self._watches else self._unwatched(x, y, draws)
+        hides = self.compiled is not None and own_step(self.paired) is not None  # a step whose inside no hook shows
+        number = self.train_step.steps
+        before = {name: array.copy() for name, array in self.parameters().items()} if hides else {}
+        watches = self._watches and not hides
+        result, taken = self._watched(x, y, seen, draws) if watches else self._unwatched(x, y, draws)
         self.train_step.end_epoch()
         updated = bool(taken) or not self._watches or not shows_its_optimizer(self.paired)
+        if hides:  # at a rate of zero an update moves nothing
+            moved = any(not np.array_equal(array, before[name]) for name, array in self.parameters().items())
+            updated = self._updated.get(number, True) or moved
+        else:
+            self._updated[number] = updated
         given = taken or result.grads if updated else {}
         if self.alignment.scope.own_step and not taken and own_step(self.paired) is None:
             given = {}  # compiled: what reaches the optimizer behind the clipping cannot be seen
@@ -238,12 +264,13 @@ class MindSporeSide(Side):
         """
         state = [(p, p.value().copy()) for p in self._state()] if own_step(self.paired) is not None else []
         values = self._plain_values()
+        sees_grads = self.alignment.scope.own_step and self.compiled is None  # else the hook would be compiled, too
         try:
             with (
                 self.compiled.taking(self.train_step) if self.compiled else self._fixed(draws),
                 leaf_outputs(self.net, self._once(seen), self.alignment) if seen else nullcontext(),
                 self._functions(self._once(seen)) if seen and self.compiled is None else nullcontext(),
-                given_to(self.train_step) if self.alignment.scope.own_step else nullcontext() as taken,
+                given_to(self.train_step) if sees_grads else nullcontext() as taken,
             ):
                 return self.train_step(x, y), taken or {}
         except WorkerFailed:
@@ -262,7 +289,7 @@ class MindSporeSide(Side):
         step = self.train_step
         assert isinstance(step, PairStep)
         step.watches = False
-        with self._fixed(draws):
+        with self.compiled.taking(step) if self.compiled else self._fixed(draws):
             return step(x, y), {}
 
     def _state(self) -> list[Any]:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from msmigrate.errors import BadInput
+from msmigrate.errors import BadInput, DoesNotCompile
 from msmigrate.parity.align.user_model import checked, given, optimizer_inside, takes_optimizer
 from msmigrate.parity.job import Pair, ParityJob
 from msmigrate.parity.result import Report
@@ -54,11 +54,11 @@ NAMED = [
 QUICK = ("calls=2, clip=0.05, fault='clipped separately'",)
 
 
-def report(folder: Path, torch: str, mindspore: str, steps: int, more: dict) -> Report:
+def report(folder: Path, torch: str, mindspore: str, steps: int, more: dict, mode: str = "pynative") -> Report:
     pair = Pair(f"{EXAMPLE}/torch_step.py:{torch}", f"{EXAMPLE}/mindspore_step.py:{mindspore}")
     recipe = recipes.load(EXAMPLE / "recipe.yaml")
     recipe = type(recipe).model_validate({**recipe.model_dump(), **more})
-    job = ParityJob(recipe, folder / "traces", pair=pair, steps=steps, init_seeds=1, no_replay=True)
+    job = ParityJob(recipe, folder / "traces", pair=pair, steps=steps, init_seeds=1, no_replay=True, mode=mode)
     return parity_step(EXAMPLE / "recipe.yaml", job)
 
 
@@ -91,6 +91,88 @@ def test_mistakes_of_wrappers_are_named(torch: str, mindspore: str, text: str, t
     assert not found.parity
     assert found.causes and text in found.causes[0].text, [cause.text for cause in found.causes]
     assert found.causes[0].fix
+
+
+UNCOMPILED = """
+import mindspore as ms
+from mindspore import nn
+
+
+class Net(nn.Cell):
+    def __init__(self, tries):
+        super().__init__()
+        self.fc, self.tries = nn.Dense(3, 5), tries
+
+    def construct(self, x):
+        return guarded(self.fc(x.mean((2, 3)))) if self.tries else self.fc(x.mean((2, 3)))
+
+
+class Step(nn.TrainOneStepCell):
+    def construct(self, *inputs):
+        loss = self.network(*inputs)
+        grads = guarded(self.grad(self.network, self.weights)(*inputs, self.sens))
+        self.optimizer(grads)
+        return loss
+
+
+def guarded(x):
+    try:
+        return x
+    except ValueError:
+        return x
+
+
+def net():
+    return Net(True)
+
+
+def step():
+    net = Net(False)
+    optimizer = nn.SGD(net.trainable_params(), 0.05)
+    return {"model": net, "step": Step(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)}
+"""
+TORCH = """
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 5)
+
+    def forward(self, x):
+        return self.fc(x.mean((2, 3)))
+"""
+
+
+@pytest.mark.parametrize("what", ["net", "step"])
+def test_what_does_not_compile_ends_the_run_with_the_users_line(what: str, tmp_path: Path) -> None:
+    (tmp_path / "theirs.py").write_text(TORCH)
+    (tmp_path / "mine.py").write_text(UNCOMPILED)
+    pair = Pair(f"{tmp_path}/theirs.py:Net", f"{tmp_path}/mine.py:{what}")
+    job = ParityJob(recipes.load(EXAMPLE / "recipe.yaml"), tmp_path / "t", pair=pair, init_seeds=1, mode="graph")
+    line = UNCOMPILED.splitlines().index("    try:") + 1
+    with pytest.raises(DoesNotCompile, match=rf"mine.py:{line}: graph mode does not compile `try:`. Write instead: an"):
+        parity_step(EXAMPLE / "recipe.yaml", job)
+    assert not (job.folder / "mindspore" / "trace.json").exists()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(
+    ("torch", "mindspore", "note"),
+    [
+        ("trainer(calls=2, clip=0.05)", "wrapper(calls=2, clip=0.05)", "compiled step: gradients and the logits"),
+        ("trainer", "with_optimizer", "compiled step: gradients, which it shows"),
+        ("with_step", "with_step", "compiled step: gradients and the logits"),
+        ("with_step", "with_step(compiled=True)", "is compiled again: it is another function each time"),
+    ],
+)
+def test_own_steps_are_compiled_in_graph_mode(torch: str, mindspore: str, note: str, tmp_path: Path) -> None:
+    """A Cell of one's own was once run in PyNative mode again, and said to be compiled."""
+    found = report(tmp_path, torch, mindspore, 2, {}, mode="graph")
+    assert found.parity, [(f.place, f.why) for f in found.findings if f.verdict is not Verdict.PASS]
+    assert any(f.part.startswith("graph ") for f in found.findings)
+    assert any(note in one for one in found.notes), found.notes
 
 
 @pytest.mark.full

@@ -1,7 +1,7 @@
 """The pages of docs/ that are made from the code: commands/NAME.md and their list, and api.md.
 
 `python -m msmigrate.cli.docs_pages docs` writes them anew. A command's page is made from the command itself and from
-docs/commands/examples.yaml, that of the API from the functions' signatures and docstrings. It imports no framework.
+cli/examples.yaml, that of the API from the functions' signatures and docstrings. It imports no framework.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any
 
 import click
 
-from .group import cli, commands_of
+from .group import TASKS, cli, commands_of
+from .options import examples
 
-EXAMPLES = "examples.yaml"
 INDEX = "README.md"
 WIDTH = 110  # of the usage line, as -h is printed at most
 FROM = "Generated from the command by `python -m msmigrate.cli.docs_pages docs`; do not edit."
@@ -32,6 +32,32 @@ shows itself as a page in a notebook, and has `as_dict()` and `to_json(file)`. W
 `msmigrate.errors`, with the sentence that the command would print.
 
 This page is made from the docstrings: `python -m msmigrate.cli.docs_pages docs`.
+"""
+ALL = """
+
+`msmigrate NAME -h` prints the same at once. Ctrl-C ends every command with exit code 130, SIGTERM with
+143, SIGHUP with 129; none of them leaves a process or a temporary folder.
+
+## What all have
+
+A result goes to stdout, everything else to stderr: what runs, how far it is (in a terminal it moves, elsewhere a line
+comes every ten seconds), and errors, each one line that begins with the command. `--quiet` leaves the result and
+errors, `--verbose` adds each step on a line and where an error was raised. `--color always` or `never`, or `NO_COLOR`,
+decides on colours. Only a terminal has lines of its own width; `COLUMNS=100` gives a pipe one too.
+
+`--json` prints JSON to stdout in place of the text, as `--json -` does; `--json FILE.json` writes it besides the text.
+
+A RECIPE is a file, or the name of one that comes along, such as `digits`; a file of that name comes first.
+
+## Tab completion
+
+Of commands, options, files, and the names of faults, rows, recipes and models; for good in the shell's start file:
+
+```bash
+eval "$(_MSMIGRATE_COMPLETE=bash_source msmigrate)"; COMP_WORDBREAKS=${COMP_WORDBREAKS//:}   # bash: names have colons
+eval "$(_MSMIGRATE_COMPLETE=zsh_source msmigrate)"                                           # zsh
+_MSMIGRATE_COMPLETE=fish_source msmigrate | source                                           # fish
+```
 """
 EXIT_CODE = re.compile(r"(?P<code>\d) (?P<means>.+?)(?=, \d |\.$)")
 
@@ -45,25 +71,23 @@ def commands(command: click.Command = cli, words: tuple[str, ...] = ()) -> Itera
         yield words, command
 
 
-def pages(examples: dict[str, list[dict[str, str]]]) -> dict[str, str]:
-    """The file name and the text of every page. examples: by the words of a command, each with run, out, and says."""
-    written = {f"{'-'.join(words)}.md": _page(words, command, examples) for words, command in commands()}
+def pages(shown: dict[str, list[dict[str, str]]]) -> dict[str, str]:
+    """The file name and the text of every page. shown: by the words of a command, each with run, out, and says."""
+    written = {f"{'-'.join(words)}.md": _page(words, command, shown) for words, command in commands()}
     return {INDEX: _index(), **written}
 
 
 def _index() -> str:
-    lines = ["# The commands", "", FROM, "", "| command | |", "|---|---|"]
-    for words, command in commands():
-        lines.append(f"| [`{' '.join(words)}`]({'-'.join(words)}.md) | {_cell(_paragraphs(command)[0])} |")
-    lines += [
-        "",
-        "`msmigrate NAME -h` prints the same at once. Ctrl-C ends every command with exit code 130, SIGTERM with",
-    ]
-    lines += ["143, SIGHUP with 129; none of them leaves a process or a temporary folder."]
-    return "\n".join(lines) + "\n"
+    lines = ["# The commands", "", FROM, "", "| to | command | |", "|---|---|---|"]
+    for task, names in TASKS.items():
+        for words, command in commands():
+            if words[0] in names:
+                linked = f"[`{' '.join(words)}`]({'-'.join(words)}.md)"
+                lines.append(f"| {task.lower()} | {linked} | {_cell(_paragraphs(command)[0])} |")
+    return "\n".join(lines) + ALL
 
 
-def _page(words: tuple[str, ...], command: click.Command, examples: dict[str, list[dict[str, str]]]) -> str:
+def _page(words: tuple[str, ...], command: click.Command, shown: dict[str, list[dict[str, str]]]) -> str:
     name = " ".join(words)
     context = _context(words, command)
     first, *others = _paragraphs(command)
@@ -71,7 +95,7 @@ def _page(words: tuple[str, ...], command: click.Command, examples: dict[str, li
     parts = [f"# msmigrate {name}", FROM, _escaped(first), _code(" ".join(_usage(context)), "")]
     parts += [text if text.startswith("```") else _escaped(text) for text in described]
     parts += ["## Options", _options(command, context), "## Exit codes", _exit_codes(others)]
-    parts += [part for number, example in enumerate(examples.get(name, [])) for part in _example(number, example)]
+    parts += [part for number, example in enumerate(shown.get(name, [])) for part in _example(number, example)]
     parts.append(f"All commands: [{INDEX}]({INDEX}).")
     return "\n\n".join(parts) + "\n"
 
@@ -191,14 +215,6 @@ def _arguments(text: str) -> str:
     return "\n\n".join(part for part in paragraphs if part) + "\n"
 
 
-def read(folder: Path) -> dict[str, list[dict[str, str]]]:
-    """The examples of a folder of pages."""
-    import yaml
-
-    found: dict[str, list[dict[str, str]]] = yaml.safe_load((folder / EXAMPLES).read_text(encoding="utf-8"))
-    return found
-
-
 def called(text: str) -> Iterator[list[str]]:
     """The words of every call of msmigrate in shell lines, without its own name, up to a pipe or a redirection.
 
@@ -237,6 +253,6 @@ if __name__ == "__main__":
     from ..atomic_files import write_whole
 
     place = Path(sys.argv[1])
-    for name, text in pages(read(place / "commands")).items():
+    for name, text in pages(examples()).items():
         write_whole(text, place / "commands" / name)
     write_whole(api_page(), place / "api.md")

@@ -45,7 +45,7 @@ KINDS = {  # kind -> how the names of its files begin: layers.yaml, layers_pooli
 HERE = Path(__file__).parent
 InForce = tuple[tuple[Path, ...], str | None]
 OF_MINDSPORE = ("ops", "mint", "mint.nn", "mindspore", "mindspore.ops", "mindspore.nn", "mindspore.mint")
-ALIKE = 0.7  # of two names, by difflib, from which on one may be a slip for the other
+ALIKE = 0.66  # of two names, by difflib, from which on one may be a slip for the other: SDG is 0.67 of SGD
 VERSION = "MSMIGRATE_MINDSPORE"  # the MindSpore whose rows are wanted, installed here or not
 # what a row points to stands in the first; what diagnosis tries on every recipe, and no row has, in the last
 FAULTS = ("faults.yaml", "faults_unmapped.yaml", "faults_general.yaml")
@@ -178,9 +178,10 @@ def closest(name: str, among: Iterable[Row]) -> list[str]:
     for candidate in among:
         for known in (candidate.torch, *candidate.aliases) if module not in OF_MINDSPORE else ():
             lower.setdefault(known.rpartition(".")[2].lower(), []).append(candidate.torch)
-        theirs = (candidate.mindspore or "").removeprefix("mindspore.")
-        if module and theirs.rpartition(".")[0] == module:
-            lower.setdefault(theirs.rpartition(".")[2].lower(), []).append(theirs)
+        for own in (candidate.mindspore or "", *candidate.instead_of) if module else ():
+            theirs = own.removeprefix("mindspore.")
+            if theirs.rpartition(".")[0] == module:
+                lower.setdefault(theirs.rpartition(".")[2].lower(), []).append(theirs)
     found = difflib.get_close_matches(last.lower(), list(lower), n=3, cutoff=ALIKE)
     alike = [sorted(lower[match], key=lambda torch: torch.rpartition(".")[0] != module) for match in found]
     return list(dict.fromkeys(torch for names in alike for torch in names))[:3]

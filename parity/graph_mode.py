@@ -17,7 +17,7 @@ from ..printable import shortened
 from .compare import Traces, compare
 from .options import MODEL, WHOLE, Narrowing, Stage
 from .result import Finding
-from .trace import Entry, Key, Part, Trace
+from .trace import REDUCED_GRADIENTS, Entry, Key, Part, Trace
 from .verdict import RATIO, Unjudged, Verdict
 
 GRAPH = "mindspore-graph"  # the trace's name
@@ -60,7 +60,8 @@ def judge_compiled(
         why = f"what it draws cannot be fixed in a compiled step: {', '.join(map(str, unfixed[:5]))}"
         whole = Finding(*place, Verdict.NONE, why, unjudged=Unjudged.DRAWS)
         return Compiled([whole], [f"the compiled step was not judged; {why}"])
-    stepped = _by_place(entry for trace in traces.matched for entry in trace.entries.values())
+    every = (entry for trace in traces.matched for entry in trace.entries.values())
+    stepped = _by_place(entry for entry in every if entry.part != REDUCED_GRADIENTS)  # which is tried in PyNative mode
     compiled = _by_place(graph.entries.values())
     stepped |= compiled
     theirs = compare(replace(traces, mindspore=graph, replayed=(), mindspore_replayed=None), narrowing)

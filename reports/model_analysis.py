@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
@@ -229,7 +228,7 @@ def _line(name: str, entries: list[Covered]) -> tuple[str, ...]:
 
 def show_coverage(found: Coverage, *, whole: bool = False) -> None:
     """Print the table, the operators that are lacking, and with `whole` a line for every model."""
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    console = Console()
     if whole:
         shown = Table("model", "operators", "", box=None, pad_edge=False, header_style="dim")
         for entry in found.models:
@@ -286,7 +285,7 @@ def coverage_json(found: Coverage) -> dict[str, Any]:
 
 
 def markdown(found: Coverage) -> str:
-    """The table as the README shows it, and the missing operators in one line."""
+    """The table as docs/coverage.md shows it, and the missing operators in one line."""
     lines = [f"| {' | '.join(HEAD)} |", "|---|" + "---:|" * (len(HEAD) - 1)]
     lines += [f"| {' | '.join(line)} |" for line in rows(found)]
     lacking = ", ".join(f"`{name}` ({number})" for name, _, number in found.lacking())

@@ -95,6 +95,8 @@ class Wrapper(nn.Cell):
         self.grad = ops.GradOperation(get_by_list=True, sens_param=True)
         self.sums = self.weights.clone(prefix="sums", init="zeros")
         self.count = Parameter(Tensor(0, ms.int32), name="count", requires_grad=False)
+        several = ms.get_auto_parallel_context("parallel_mode") == ms.ParallelMode.DATA_PARALLEL
+        self.grad_reducer = nn.DistributedGradReducer(self.weights) if several else nn.Identity()
         held = net.trainable_params() if fault == "average without buffers" else list(net.get_parameters())
         self.held = ParameterTuple(held)
         self.averages = ParameterTuple(
@@ -119,7 +121,10 @@ class Wrapper(nn.Cell):
 
     def update(self) -> None:
         grads = tuple(self.sums)  # the parameters themselves, which are cleared next
-        if self.clip and self.fault not in ("clipped separately", "not clipped"):
+        if self.fault == "clipped before the reducer":
+            grads = ops.clip_by_global_norm(grads, self.clip)
+        grads = self.grad_reducer(grads)
+        if self.clip and not self.fault.startswith(("clipped", "not clipped")):
             grads = ops.clip_by_global_norm(grads, self.clip)
         if self.fault == "averaged before":
             self.average()

@@ -66,6 +66,7 @@ from .recorder import (  # noqa: E402
     record_given,
     record_parts,
     record_probes,
+    record_reduced,
     record_start,
     record_steps,
 )
@@ -166,6 +167,8 @@ def main(options: ParityJob) -> None:
         record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
     twice = isinstance(side.train_step, PairStep) and side.train_step.runs_twice
     writer.about = {**writer.about, **compared_draws.about(side.draws), run_folder.RUNS_TWICE: twice}
+    if options.narrowing.takes_steps and writer.wants("gradients") and side.reducers():
+        writer.about = {**writer.about, run_folder.REDUCER: record_reduced(side, inputs, writer)}
     progress("MindSpore: loss and optimizer on given values")
     record_probes(side, inputs, writer)
     record_parts(side, writer)

@@ -36,32 +36,24 @@ DRIVER = Path("/proc/driver/nvidia/version")
 
 
 def device(name: str) -> torch.device:
-    """The device of this name, with its number: cpu, cuda:0, npu:1. Raises Unsupported where torch has no such one."""
+    """The device of this name, with its number: cpu, cuda:0, npu:1. Raises Unsupported where torch has no such one.
+
+    torch_npu gives torch its npu when torch is imported: torch loads what is installed as a backend of it by itself.
+    """
     kind, _, number = name.partition(":")
     if kind == "cpu":
         return CPU
-    if kind == "npu":
-        _import_npu()
     module = getattr(torch, kind, None)
     count = module.device_count() if module is not None and module.is_available() else 0
     index = int(number or 0)
     if index >= count:
         there = f"it sees {count}, numbered from 0" if count else "it sees none"
+        there += ", and torch_npu, which brings it, is not loaded" if kind == "npu" and module is None else ""
         raise Unsupported(
             f"--device {name}: torch {torch.__version__} has no such device here: {there}; use --device cpu, or record "
             f"torch's half where the device is: msmigrate record --framework torch --device {name} -o A"
         )
     return torch.device(kind, index)
-
-
-def _import_npu() -> None:
-    """torch_npu gives torch the device; newer ones of both do so by themselves. Raises Unsupported."""
-    if hasattr(torch, "npu"):
-        return
-    try:
-        import torch_npu  # type: ignore[import-not-found]  # noqa: F401
-    except ImportError as error:
-        raise Unsupported(f"--device npu needs torch_npu, which does not import here: {error}") from None
 
 
 def of_reference(model: nn.Module, device: torch.device) -> torch.device:

@@ -14,19 +14,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-import torchvision
 from torch import nn
 
 from ...errors import BadCheckpoint, MsmigrateError
 from ...migrate.checkpoint.formats.registry import check_before_torch
 from ...printable import few
 from ...training.checkpoints import new_head
-from ...training.data import torch_pipeline
 from ...training.data.random_draws import Key, Mix
 from ...training.data.sample import Sample
 from ...training.models import torch_models
@@ -41,7 +40,7 @@ from ..align.user_model import Paired
 from ..job import ParityJob, batch_file, recipe_of
 from ..replay.torch_replay import record_step, replay
 from ..run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, WEIGHTS, matched
-from ..trace import Part, Trace, TraceWriter
+from ..trace import REDUCED_GRADIENTS, Part, Trace, TraceWriter
 from . import batches
 from .batches import Batch, Images, Inputs, read_inputs, targets, write_inputs
 from .recorder import (
@@ -53,6 +52,7 @@ from .recorder import (
     record_given,
     record_parts,
     record_probes,
+    record_reduced,
     record_start,
     record_steps,
 )
@@ -146,6 +146,7 @@ LAST_NORM = {"BasicBlock": "bn2", "Bottleneck": "bn3"}
 def main(options: ParityJob) -> None:
     """Record what needs no other trace; then, once MindSpore's trace is there, the steps themselves."""
     device(options.device)  # before minutes of work, not after
+    gc.freeze()  # else release_memory() goes through all that was imported: a third of a second, seven times
     threads = torch.get_num_threads()
     torch.set_num_threads(max(1, threads // 2))  # MindSpore is at work too, and threads that wait for a core spin
     model, inputs, paired = record_start_of(options)
@@ -267,6 +268,9 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
         sides = sides[: len(side.taken)]
         counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
         writer.about = {**writer.about, "kinks": counts, **compared_draws.about(side.draws)}
+        if taken is not None and any(taken.select("gradients", REDUCED_GRADIENTS)):
+            side.sides = [KinkSides.of(taken, Part.of_step(step), half) for step in range(1, options.steps + 1)]
+            record_reduced(side, inputs, writer)
         writer.close()
         del side
         release_memory()
@@ -300,6 +304,8 @@ def record_batches(options: ParityJob, side: TorchSide, inputs: Inputs, writer: 
 
 def data_batches(recipe: Recipe, steps: int) -> list[Batch]:
     """The batch of each step through torchvision, and mixed where the recipe says so; in torch's default dtype."""
+    from ...training.data import torch_pipeline  # not above: a pair that brings its batches needs no torchvision
+
     smoothing, dtype = 0.0 if recipe.mixup is None else recipe.mixup.label_smoothing, torch.get_default_dtype()
 
     def mixed(images: np.ndarray, labels: np.ndarray, mix: Mix) -> tuple[np.ndarray, np.ndarray]:
@@ -323,7 +329,11 @@ def about(recipe: Recipe, dtype: torch.dtype, place: torch.device) -> dict[str, 
     """The head of a trace: who recorded it, on what, from which recipe."""
     return {
         "framework": "torch",
-        "versions": {"torch": torch.__version__, "torchvision": torchvision.__version__, "numpy": np.__version__},
+        "versions": {
+            "torch": torch.__version__,
+            "torchvision": metadata.version("torchvision"),  # without importing it
+            "numpy": np.__version__,
+        },
         "dtype": str(dtype).removeprefix("torch."),
         **described(place),
         "seed": recipe.seed,

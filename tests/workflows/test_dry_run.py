@@ -32,7 +32,7 @@ def plan(
     (folder / "r.yaml").write_text(text % source if "%s" in text else text)
     before = sorted(path.name for path in folder.iterdir())
     command = [sys.executable, "-m", "msmigrate", "train", "r.yaml", "--dry-run", *options]
-    environment = {**{k: v for k, v in os.environ.items() if k != "COLUMNS"}, "NO_COLOR": "1"}
+    environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, env=environment)
     assert sorted(path.name for path in folder.iterdir()) == before
     assert "Traceback" not in done.stderr, done.stderr

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from msmigrate.errors import BadCheckpoint, BadDestination, BadInput, BadRecipe, Unsupported, WorkerFailed
+from msmigrate.option_fields import STDOUT
 from msmigrate.training import checkpoints
 from msmigrate.training.run.train_job import Job
 from msmigrate.workflows import evaluate as eval_command
@@ -25,7 +26,7 @@ OWN_FILES = {"report.json", "predictions.json", "confusion.png"}
 
 
 def evaluate(checkpoint: Path, **options: Any) -> int:
-    return eval_command.run(checkpoint, **{"as_json": True, **options})
+    return eval_command.run(checkpoint, **{"json_file": STDOUT, **options})
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +34,12 @@ def of_torch(trained: Trained, tmp_path_factory: pytest.TempPathFactory) -> tupl
     """The command on torch's own file, as a user runs it: what it prints, report.json and predictions.json."""
     out = tmp_path_factory.mktemp("out") / "of torch"
     before = trained.torch.read_bytes()
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "FORCE_COLOR")}
+    environment = {name: value for name, value in os.environ.items() if name != "FORCE_COLOR"}
     done = subprocess.run(
         [*COMMAND, trained.torch, "digits:test", "--recipe", RECIPE, "--out", out],
         capture_output=True,
         text=True,
-        env={**environment, "NO_COLOR": "1"},
+        env={**environment, "NO_COLOR": "1", "COLUMNS": "80"},
     )
     assert (done.returncode, done.stderr) == (0, ""), done
     assert {file.name for file in out.iterdir()} == OWN_FILES

@@ -11,6 +11,7 @@ MsmigrateError            anything msmigrate can explain in one line
 │   └── UnknownRow        the mapping table has no row of that name
 ├── Ambiguous             several answers are possible and guessing would be wrong (exit code 2)
 ├── Unsupported           MindSpore (or msmigrate) has no counterpart for what was asked (exit code 2)
+│   └── DoesNotCompile    MindSpore's graph mode does not compile the user's code
 └── WorkerFailed          a framework process stopped before it had written its result (exit code 2)
 """
 
@@ -89,6 +90,17 @@ class Unsupported(MsmigrateError):
         super().__init__(detail if row is None else f"{row}: {detail}")
         self.detail, self.row, self.argument, self.value = detail, row, argument, value
         self.why, self.remedy = why, remedy
+
+
+class DoesNotCompile(Unsupported):
+    """MindSpore's graph mode does not compile the user's code; the message has the line, and what to write.
+
+    by_target: whether all that is wrong is that this machine's target lacks a kernel.
+    """
+
+    def __init__(self, text: str, by_target: bool = False) -> None:
+        super().__init__(text)
+        self.by_target = by_target
 
 
 class WorkerFailed(MsmigrateError):

@@ -1,4 +1,4 @@
-"""How many models of torchvision and timm move: the coverage table of the README.
+"""How many models of torchvision and timm move: the table of docs/coverage.md.
 
     python benchmarks/coverage.py [--graph] [--json] [PATTERN …]
 

@@ -49,6 +49,7 @@ class Shot:
 SHOTS = {
     "parity_clean": Shot("clean-resnet50.html", "#findings, #environment, #reading, footer"),
     "parity_causes": Shot("faulty-net.html", "section:not(#causes), footer"),
+    "parity_first_screen": Shot("faulty-net.html", "section:not(#causes), footer", height=774),  # of the README
     "parity_model": Shot("faulty-net.html", "section:not(#model), header, nav, footer"),
     "parity_tensors": Shot("faulty-net.html", "section:not(#tensors), header, nav, #findings, footer"),
     "analyze_model": Shot(("torchvision:convnext_tiny",), height=1500),

@@ -17,7 +17,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from msmigrate.parity.record.kernels import kernels
+from msmigrate.parity.noise import kernels
 
 HERE = Path(__file__).parent
 

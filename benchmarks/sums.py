@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Callable
 
-from msmigrate.parity.record.kernels import kernels
+from msmigrate.parity.noise import kernels
 from msmigrate.workers import mindspore_environment
 from msmigrate.workers.worker import leave
 

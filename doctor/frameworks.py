@@ -124,10 +124,10 @@ def _target(name: str, answer: Targets, machine: Machine, wanted: str | None, ag
 
 
 def _torch(answer: dict[str, Any] | MsmigrateError, machine: Machine, packages: Packages) -> Finding:
-    both = machine.install(packages.wanted("torch"), packages.wanted("torchvision"))
+    both = machine.install(packages.wanted("torch"), packages.wanted("torchvision"), options="--force-reinstall")
     check = "torch starts"
     if isinstance(answer, MsmigrateError):
-        return Finding(check, PROBLEM, str(answer), *_remedy(packages, f"{both} --force-reinstall"))
+        return Finding(check, PROBLEM, str(answer), *_remedy(packages, both))
     if answer["numpy"]:
         change = "Install a NumPy that both frameworks take."
         command = machine.install(packages.required().get("numpy", "numpy<2"))

@@ -8,10 +8,11 @@ name that ends in an underscore writes the result in its first argument.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
+from ..errors import UnknownRow
 from . import table
 from .rows import Row
 from .table import InForce
@@ -233,7 +234,13 @@ IMPORTED_AS = {
 }
 # what stands before a name as a script writes it: nn.Linear, optim.SGD, data.DataLoader, transforms.Resize
 WITHIN = ("torch", "torch.nn", "torch.optim", "torch.utils", "torchvision", "torchvision.transforms", "timm", "apex")
-WITHIN_MINDSPORE = ("mindspore", "mindspore.dataset", "mindspore.common", "msmigrate")
+WITHIN_MINDSPORE = ("mindspore", "mindspore.nn", "mindspore.dataset", "mindspore.common", "msmigrate")
+# a module of MindSpore's that offers what another one does -> the other
+OFFERED_BY = {
+    **dict.fromkeys(("context", "common", "train", "train.serialization", "train.callback", "amp"), "mindspore"),
+    **dict.fromkeys(("ops.composite", "ops.functional", "ops.operations"), "mindspore.ops"),
+    **dict.fromkeys(("nn.wrap", "nn.wrap.cell_wrapper", "nn.wrap.loss_scale"), "mindspore.nn"),
+}
 
 
 def lookup(name: str) -> list[Row]:
@@ -256,14 +263,27 @@ def lookup(name: str) -> list[Row]:
         ending = list({row.torch: row for known, row in index().items() if known.endswith(f".{written}")}.values())
         if len(ending) == 1:
             return ending
-    return [table.row(name)]
+    try:
+        return [table.row(name)]
+    except UnknownRow:
+        of_mindspore = [] if dot else _of(lambda own: own.startswith("mindspore.") and own.rpartition(".")[2] == name)
+        if not of_mindspore:
+            raise
+        return of_mindspore
+
+
+def _of(named: Callable[[str], bool]) -> list[Row]:
+    """The rows whose counterpart is called so; else those that stand for a name of MindSpore's that is called so."""
+    found = [row for row in table.rows() if named(row.mindspore or "")]
+    return found or [row for row in table.rows() if any(named(own) for own in row.instead_of)]
 
 
 def _by_mindspore(name: str) -> list[Row]:
     """The rows that have this counterpart, or replace it; else the row of torch's thing of the same name."""
-    for whole in (name, *(f"{package}.{name}" for package in WITHIN_MINDSPORE)):
-        found = [row for row in table.rows() if row.mindspore == whole]
-        found = found or [row for row in table.rows() if whole in row.instead_of]
+    within, _, last = name.removeprefix("mindspore.").rpartition(".")
+    again = f"{OFFERED_BY[within]}.{last}" if within in OFFERED_BY else name
+    for whole in dict.fromkeys((name, *(f"{package}.{name}" for package in WITHIN_MINDSPORE), again)):
+        found = _of(whole.__eq__)
         if found:
             return found
     module, _, inside = name.removeprefix("mindspore.").partition(".")

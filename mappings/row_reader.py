@@ -24,6 +24,7 @@ from .rows import (
     Case,
     Fault,
     Name,
+    Own,
     Row,
     State,
     Variation,
@@ -82,7 +83,7 @@ def read_row(entry: Any, kind: str, file: str) -> Row:
         exact=fields.take("exact", bool),
         why=fields.take("why", str, default=None),
         aliases=fields.texts("aliases"),
-        instead_of=fields.texts("instead_of"),
+        instead_of={name: _own(name, told, fields.where) for name, told in fields.words("instead_of").items()},
         arguments=tuple(
             _argument(name, content, fields.where) for name, content in fields.take("arguments", dict).items()
         ),
@@ -148,6 +149,17 @@ def _argument(name: str, content: Any, where: str) -> Argument:
     if not argument.to and not argument.why:
         raise BadInput(f"{fields.where}: an argument that goes nowhere says `why`")
     return argument
+
+
+def _own(name: str, content: Any, where: str) -> Own:
+    fields = Fields(content, f"{where}: {name}")
+    own = Own(
+        does=fields.take("does", str, default=""),
+        deprecated=fields.take("deprecated", str, default=None),
+        gone=fields.take("gone", bool, default=False),
+    )
+    fields.done()
+    return own
 
 
 def _written(name: str, content: Any, where: str) -> Written:

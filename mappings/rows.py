@@ -129,6 +129,15 @@ class Variation:
 
 
 @dataclass(frozen=True)
+class Own:
+    """What is known of a name of MindSpore's own, for which the row's counterpart or code stands."""
+
+    does: str = ""  # what it is, and what a torch script has for it
+    deprecated: str | None = None  # the MindSpore from which on its own page announces its end
+    gone: bool = False  # it is in none of those in which rows ran, but in what people wrote for older ones
+
+
+@dataclass(frozen=True)
 class Row:
     """One torch thing, its MindSpore counterpart, and how everything crosses."""
 
@@ -141,7 +150,7 @@ class Row:
     docs: Mapping[str, str]
     why: str | None = None
     aliases: tuple[str, ...] = ()
-    instead_of: tuple[str, ...] = ()  # MindSpore's own names for it, which the row's counterpart replaces
+    instead_of: Mapping[str, Own] = field(default_factory=dict)  # MindSpore's own names for what the row is of
     written: tuple[Written, ...] = ()
     unwritten: Mapping[str, str] = field(default_factory=dict)  # MindSpore argument -> why it is left alone
     defaults: Mapping[str, str] = field(default_factory=dict)  # MindSpore's own defaults, as Python source

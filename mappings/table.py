@@ -178,9 +178,10 @@ def closest(name: str, among: Iterable[Row]) -> list[str]:
     for candidate in among:
         for known in (candidate.torch, *candidate.aliases) if module not in OF_MINDSPORE else ():
             lower.setdefault(known.rpartition(".")[2].lower(), []).append(candidate.torch)
-        theirs = (candidate.mindspore or "").removeprefix("mindspore.")
-        if module and theirs.rpartition(".")[0] == module:
-            lower.setdefault(theirs.rpartition(".")[2].lower(), []).append(theirs)
+        for own in (candidate.mindspore or "", *candidate.instead_of) if module else ():
+            theirs = own.removeprefix("mindspore.")
+            if theirs.rpartition(".")[0] == module:
+                lower.setdefault(theirs.rpartition(".")[2].lower(), []).append(theirs)
     found = difflib.get_close_matches(last.lower(), list(lower), n=3, cutoff=ALIKE)
     alike = [sorted(lower[match], key=lambda torch: torch.rpartition(".")[0] != module) for match in found]
     return list(dict.fromkeys(torch for names in alike for torch in names))[:3]

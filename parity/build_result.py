@@ -35,8 +35,8 @@ from .job import ParityJob
 from .record import resume
 from .replay.module_calls import FOLDER, Module, Outcome, Recording, parse_label
 from .result import Finding, MadeWith, ModuleVerdict, Report
-from .run_folder import FINE_TUNED, MINDSPORE_REPLAY, RUNS_TWICE, SCOPE
-from .trace import ALONE, GIVEN_GRADIENTS, WIRING, Entry, Trace
+from .run_folder import FINE_TUNED, MINDSPORE_REPLAY, REDUCER, RUNS_TWICE, SCOPE
+from .trace import ALONE, GIVEN_GRADIENTS, REDUCED_GRADIENTS, WIRING, Entry, Trace
 from .verdict import Unjudged, Verdict
 
 GROSS = 1e-3  # share of a tensor's size; known faults that nothing shows end to end stay well below
@@ -194,6 +194,7 @@ def report(
         [
             *pair_notes(alignment),
             *unjudged,
+            *([BEHIND_REDUCER] if traces.mindspore.about.get(REDUCER) is False else []),
             *([TWICE] if traces.mindspore.about.get(RUNS_TWICE) is True else []),
             *device_notes(on[0], reference, on[1], options.precision, coarser(traces)),
             *_size(options),
@@ -243,8 +244,16 @@ TWICE = (
     "MindSpore's step runs the net twice on the same images, for the loss and for the gradients: compiled that is one "
     "run, which was compared; in PyNative mode running statistics move twice, so train it in graph mode"
 )
+BEHIND_REDUCER = (
+    "not judged: whether gradients are clipped before the reducer averages them over processes, or behind it: "
+    "MindSpore's step holds one, and what reaches the optimizer behind it was not seen on one process, nor with a "
+    "stand-in in its place. As in torch, the reducer comes first: `grads = self.grad_reducer(grads)`, and then the "
+    "clipping"
+)
 SHOWN_BY_STEPS: dict[str, Callable[[Entry | Finding], bool]] = {  # what a user's step may show, or not
     "the gradients that the optimizer gets": lambda one: one.stage == "gradients" and one.part == "parameters",
+    "the gradients of later updates": lambda one: one.stage == "gradients" and one.part.step is not None,
+    "what the optimizer gets behind a reducer": lambda one: one.part == REDUCED_GRADIENTS,
     "the outputs of layers in the step": lambda one: one.stage == "forward" and one.part == "train",
     "the logits": lambda one: one.stage in ("loss", "update") and one.name == "logits",
     "the loss scale": lambda one: one.part == "loss scale" and one.name.endswith(" scale"),

@@ -17,12 +17,14 @@ from ..printable import shortened
 from .compare import Traces, compare
 from .options import MODEL, WHOLE, Narrowing, Stage
 from .result import Finding
-from .trace import Entry, Key, Part, Trace
+from .trace import REDUCED_GRADIENTS, Entry, Key, Part, Trace
 from .verdict import RATIO, Unjudged, Verdict
 
 GRAPH = "mindspore-graph"  # the trace's name
 MARK = "graph "  # what the parts of its findings begin with
 FAILED, UNFIXED = "failed", "not fixed"  # in the trace's head: why there is no compiled step to judge
+AGAIN = "compiled again"  # there, too: of what was compiled more than once, what and why
+UNSEEN = "own step"  # there, too: whether one side's step is the user's own, so that what is inside of it does not show
 HALF = "in half precision the two modes round differently, and which side its ReLUs took cannot be seen"
 
 
@@ -58,18 +60,23 @@ def judge_compiled(
         why = f"what it draws cannot be fixed in a compiled step: {', '.join(map(str, unfixed[:5]))}"
         whole = Finding(*place, Verdict.NONE, why, unjudged=Unjudged.DRAWS)
         return Compiled([whole], [f"the compiled step was not judged; {why}"])
-    stepped = _by_place(entry for trace in traces.matched for entry in trace.entries.values())
+    every = (entry for trace in traces.matched for entry in trace.entries.values())
+    stepped = _by_place(entry for entry in every if entry.part != REDUCED_GRADIENTS)  # which is tried in PyNative mode
     compiled = _by_place(graph.entries.values())
     stepped |= compiled
     theirs = compare(replace(traces, mindspore=graph, replayed=(), mindspore_replayed=None), narrowing)
     judged = [finding for finding in theirs if (finding.stage, finding.part, finding.name) in stepped]
     before: dict[tuple[str, str, str], Finding] = {(f.stage, f.part, f.name): f for f in pynative}
-    found = []
+    found, unseen = [], set()
     for i, finding in enumerate(judged):
         place_of = (finding.stage, finding.part, finding.name)
         other = before.get(place_of)
         if other is None and place_of not in compiled:
             continue  # what only torch's step shows is judged in neither mode, and a note says so
+        gradient = finding.stage == "gradients"
+        if place_of not in compiled and graph.about.get(UNSEEN) is True and (gradient or finding.name == "logits"):
+            unseen.add("gradients" if gradient else "the logits")
+            continue
         alone = other is not None and other.verdict is Verdict.PASS
         if half and alone and finding.verdict is Verdict.FAIL and finding.stage in ("gradients", "update"):
             why = f"{finding.why}; {HALF}"
@@ -77,7 +84,12 @@ def judge_compiled(
         only_here = finding.verdict is Verdict.FAIL and other is not None and other.verdict is not Verdict.FAIL
         why = f"{finding.why}; in PyNative mode it does not fail" if only_here else finding.why
         found.append(replace(finding, part=Part(MARK + finding.part), order=len(pynative) + i, why=why))
-    return Compiled(found, _differences(graph, traces.mindspore, before))
+    notes = _differences(graph, traces.mindspore, before)
+    if unseen:
+        what = " and ".join(sorted(unseen))
+        notes.append(f"not judged in the compiled step: {what}, which it shows where it returns them in a dict")
+    again = graph.about.get(AGAIN)
+    return Compiled(found, [*notes, *map(str, again if isinstance(again, list) else ())])
 
 
 def _by_place(entries: Iterable[Entry]) -> dict[tuple[str, str, str], Key]:

@@ -8,15 +8,21 @@ A change (weights now, less the weights at the start) is rounded where the weigh
 running mean that hardly moves this is all the noise there is, and four elements may round alike in torch's runs.
 What is usual of a running statistic's change is therefore counted in sizes of the statistic, of which it is a small
 part: in sizes of the change itself, statistics that hardly move would make all the others' noise look large.
+
+Where MindSpore's CPU kernels round more than torch's, as measured, is in the rows of record/kernels.yaml.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
+from ..mappings.row_reader import Fields, read_yaml
 from .replay.module_calls import state_name
 from .trace import ALONE, GIVEN_GRADIENTS, GIVEN_OVERFLOWS, GIVEN_WEIGHTS, Entry, Key, Part, RecordedStage, Trace
 from .verdict import EPS32, FEW, ZERO
@@ -139,3 +145,44 @@ class UsualNoise:
         if any(run.shape != exact.shape for run in runs):
             return math.inf
         return max(float(np.linalg.norm(run.astype(np.float64) - exact)) for run in runs) / size
+
+
+FILE = Path(__file__).parent / "record" / "kernels.yaml"
+
+
+class Kernel(NamedTuple):
+    """How far MindSpore's CPU kernel stands from float64, and the part of that which has one sign everywhere, both as
+    shares of the result's root mean square.
+
+    torch: the operator's name below autograd. function: what both frameworks call it. way: forward or backward.
+    each_addition: the distance is that of one addition of a sum, as a share of the sum so far. near_zero: what a result
+    is off besides, however small it is.
+    """
+
+    torch: str
+    function: str
+    way: str
+    distance: float
+    bias: float
+    each_addition: bool = False
+    near_zero: float = 0.0
+
+
+@cache
+def kernels() -> tuple[Kernel, ...]:
+    """All rows; raises BadInput naming file, row and key."""
+    found = []
+    for entry in read_yaml(FILE):
+        fields = Fields(entry, f"{FILE.name}: {entry!r}")
+        kernel = Kernel(
+            fields.take("torch", str),
+            fields.take("function", str),
+            fields.take("way", str),
+            fields.take("distance", float),
+            fields.take("bias", float),
+            fields.take("each_addition", bool, default=False),
+            fields.take("near_zero", float, default=0.0),
+        )
+        fields.done()
+        found.append(kernel)
+    return tuple(found)

@@ -91,6 +91,7 @@ BUFFERS = "buffers"  # of what a step did
 RATES = Part("learning rate and weight decay")
 GIVEN_GRADIENTS, GIVEN_OVERFLOWS = Part("given gradients"), Part("given overflows")  # what these did to the weights
 GIVEN_WEIGHTS = Part("given weights ema")
+REDUCED_GRADIENTS = Part("behind a reducer")  # as the optimizer gets them where a reducer hands back more
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from ..errors import BadInput
 from ..mappings import table
-from ..mappings.rows import Argument, Fault, Row, State
+from ..mappings.rows import Argument, Fault, Own, Row, State
 from ..mappings.user_rows import VARIABLE
 from ..mappings.verb_registry import SHAPES
 from ..mappings.verbs import VERBS
@@ -168,13 +168,19 @@ def show_row(row: Row, console: Console) -> None:
         console.print(f"from {row.origin}{instead}", soft_wrap=True)
     if row.aliases:
         console.print(f"also {', '.join(row.aliases)}")
-    if row.instead_of:
-        console.print(f"in place of {', '.join(row.instead_of)}")
+    plain = [name for name, own in row.instead_of.items() if not _told(own)]
+    if plain:
+        console.print(f"in place of {', '.join(plain)}")
     if row.why:
         console.print(_why(row))
     if row.rewrite:
         console.print(Text("\nWritten in MindSpore", "bold"))
         console.print(Padding(row.rewrite, (0, 0, 0, 2)))
+    if len(plain) < len(row.instead_of):
+        console.print(Text("\nMindSpore's own, current where nothing else is said", "bold"))
+    for name, own in row.instead_of.items():
+        if _told(own):
+            console.print(Padding(f"{name}: {_told(own)}", (0, 0, 0, 2)))
     if row.recipe:
         console.print(Text("\nIn a recipe", "bold"))
         console.print(f"  {_recipe(row)}")
@@ -249,8 +255,12 @@ def _section(row: Row) -> list[str]:
     lines = [f"### {row.torch}", "", f"{target} ({torch}, {mindspore})", ""]
     if row.aliases:
         lines += ["Also " + ", ".join(f"`{alias}`" for alias in row.aliases) + ".", ""]
-    if row.instead_of:
-        lines += ["In place of " + ", ".join(f"`{name}`" for name in row.instead_of) + ".", ""]
+    plain = [f"`{name}`" for name, own in row.instead_of.items() if not _told(own)]
+    if plain:
+        lines += ["In place of " + ", ".join(plain) + ".", ""]
+    told = [f"- `{name}`: {_told(own)}" for name, own in row.instead_of.items() if _told(own)]
+    if told:
+        lines += ["MindSpore's own, current where nothing else is said:", "", *told, ""]
     if row.why:
         lines += [_why(row), ""]
     if row.rewrite:
@@ -265,6 +275,12 @@ def _section(row: Row) -> list[str]:
     if row.pitfalls:
         lines += ["Pitfalls: " + ", ".join(f"[{name}](#{_anchor(name)})" for name in row.pitfalls) + ".", ""]
     return lines
+
+
+def _told(own: Own) -> str:
+    """What is said of a name of MindSpore's own; nothing where it does what the row's name does, and is current."""
+    ended = f"deprecated from {own.deprecated} on" if own.deprecated else "no longer there" if own.gone else ""
+    return "; ".join(filter(None, (own.does, ended)))
 
 
 def _why(row: Row) -> str:

@@ -285,7 +285,7 @@ def coverage_json(found: Coverage) -> dict[str, Any]:
 
 
 def markdown(found: Coverage) -> str:
-    """The table as the README shows it, and the missing operators in one line."""
+    """The table as docs/coverage.md shows it, and the missing operators in one line."""
     lines = [f"| {' | '.join(HEAD)} |", "|---|" + "---:|" * (len(HEAD) - 1)]
     lines += [f"| {' | '.join(line)} |" for line in rows(found)]
     lacking = ", ".join(f"`{name}` ({number})" for name, _, number in found.lacking())

@@ -51,6 +51,8 @@ def _sections(plan: RunPlan) -> Iterable[tuple[str, list[Any]]]:
         yield "model", [_model(plan), *_fine_tuning(plan.net)]
     if plan.memory:
         yield "memory", _memory(plan.memory)
+    if plan.graph:
+        yield "graph", _graph(plan.graph)
     yield "out", [f"{plan.out['folder']} ({plan.out['state']})"]
     yield "gate", [plan.gate["text"]]
 
@@ -139,6 +141,18 @@ def _memory(memory: dict[str, Any]) -> list[Any]:
     here = f" for {memory['processes_here']} processes here" if memory["processes_here"] > 1 else ""
     fits = Text("fits", "green") if memory["fits"] else Text("does not fit: lower data.batch", "bold red")
     return [total, Text.assemble(f"{bytes_text(memory['free'])} free{here}: ", fits)]
+
+
+def _graph(graph: dict[str, Any]) -> list[Any]:
+    if why := graph.get("why_not"):
+        return [f"not compiled before the run: {why}"]
+    if graph["problem"]:
+        return [Text("the step does not compile: see below", "bold red")]
+    known = "" if graph["graphs"] is None else f", {count_text(graph['graphs'], 'graph')}"
+    single = ", in float32, for the target is not here" if graph["float32"] else ""
+    batches = " and ".join(f"{size:,}" for size in graph["batches"])
+    first = f"compiled in {graph['seconds']:.1f} s{known}: the step on {batches} made-up images, on {graph['target']}"
+    return [f"{first}{single}"]
 
 
 def _groups(groups: list[dict[str, Any]]) -> Table:

@@ -7,6 +7,9 @@ import readmes
 
 ENGLISH = readmes.ENGLISH.read_text(encoding="utf-8")
 CHINESE = readmes.CHINESE.read_text(encoding="utf-8")
+LINES, WIDTH = 180, 120
+FIGURES = ("benchmarks.md", "coverage.md")
+COMMANDS = ["pip install '.[all]' && msmigrate parity-step", "pip install '.[test]' && pytest"]
 HOW = "carry it over to README_CN.md, then run `python tests/readmes.py`"
 
 
@@ -23,6 +26,31 @@ def test_the_chinese_text_is_the_translation_of_this_english_one() -> None:
 @pytest.mark.parametrize("file", [readmes.ENGLISH, readmes.CHINESE], ids=lambda file: file.name)
 def test_each_leads_to_the_other_at_its_top(file: readmes.Path) -> None:
     assert file.read_text(encoding="utf-8").splitlines()[2] == readmes.SWITCH[file.name]
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["English", "Chinese"])
+def test_a_front_door_is_read_at_one_sitting(text: str) -> None:
+    assert len(readmes.STAMP.sub("", text).splitlines()) <= LINES
+    assert [line for line in readmes.STAMP.sub("", text).splitlines() if len(line) > WIDTH] == []
+
+
+@pytest.mark.parametrize("text", [ENGLISH, CHINESE], ids=["English", "Chinese"])
+def test_the_two_commands_stand_on_lines_of_their_own(text: str) -> None:
+    assert [line for line in text.splitlines() if line.startswith("pip install")] == COMMANDS
+
+
+def test_it_says_first_that_nothing_ran_on_ascend() -> None:
+    first = next(block for block in readmes.blocks(ENGLISH) if block.kind == "##")
+    assert first.lines[0] == "## Nothing here has run on Ascend"
+
+
+def test_what_was_measured_stands_on_a_page_of_figures() -> None:
+    (table,) = (block for block in readmes.blocks(ENGLISH) if block.lines[0] == "| result | shown by |")
+    pages = "".join((readmes.ROOT / "docs" / name).read_text(encoding="utf-8") for name in FIGURES)
+    numbers = set(readmes.NUMBER.findall(pages))
+    for _, result, command, _ in (row.split("|") for row in table.lines[2:]):
+        assert set(readmes.NUMBER.findall(result)) <= numbers, result
+        assert [span for span in readmes.SPAN.findall(command) if span not in pages] == [], result
 
 
 def test_the_chinese_one_is_chinese() -> None:

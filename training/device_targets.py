@@ -86,12 +86,13 @@ OF_TARGET = {"Ascend": ("ge_runner", "ascend", "hccl"), "GPU": ("cu", "gpu", "nc
 @dataclass(frozen=True)
 class Targets:
     """What MindSpore answered: its version, devices it can use of each target, why not of the others, and its facts
-    about a recipe's net, where they were asked for."""
+    about a recipe's net and its graphs, where they were asked for."""
 
     version: str
     devices: dict[str, int]
     missing: dict[str, str]
     net: dict[str, Any] | None = None
+    graph: dict[str, Any] | None = None
 
     def usable(self, target: str) -> bool:
         """Whether MindSpore can use at least one device of this target here."""
@@ -144,7 +145,7 @@ def ask(arguments: Sequence[str] = (), probe: Sequence[str] = PROBE, seconds: fl
             raise WorkerFailed(f"cannot start {probe[0]}: {error.strerror or error}") from None
         printed = file.read()
     missing = {target: _missing(target, words, printed) for target, words in answer["missing"].items()}
-    return Targets(answer["version"], answer["devices"], missing, answer.get("net"))
+    return Targets(answer["version"], answer["devices"], missing, answer.get("net"), answer.get("graph"))
 
 
 def _missing(target: str, words: str, printed: str) -> str:

@@ -1,30 +1,37 @@
-"""What a recipe's net will need: sizes, optimizer groups and learning rates, without training."""
+"""What a recipe's net will need: sizes, optimizer groups, learning rates and compiled graphs, without training."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import mindspore
 import numpy as np
 from mindspore import Tensor, nn
 
-from ..errors import BadInput, BadRecipe
+from ..errors import BadInput, BadRecipe, DoesNotCompile
 from ..temporary import temporary_folder
 from .data import mindspore_pipeline
 from .data.sources import open_source
 from .models import mindspore_models, model_names
 from .models.mindspore_models import canonical_parameters
 from .recipe import reader as recipes
-from .recipe.schema import Recipe
+from .recipe.check import SYNTHETIC
+from .recipe.schema import Amp, Recipe
+from .run.mindspore_distributed import Team
+from .run.mindspore_setup import make_net, make_step
+from .run.train_job import Job
+from .step.mindspore_compile import Graphs
 from .step.mindspore_step import TrainStep
 from .step.mindspore_step_state import state as state_of
 from .step.parameter_groups import parameter_groups
 
 POINTS = 64  # of the learning rate's curve
 STAND_IN = "synthetic:1x256"  # an image, where the recipe's own are not on this machine
+STAND_INS = (STAND_IN, "synthetic:1x320")  # of sizes that no recipe means: where both become one, all images do
+ONE_SIZE = (SYNTHETIC, "digits", "cifar10", "cifar100")  # sources whose images have one size
 
 
 def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: int) -> dict[str, Any]:
@@ -77,6 +84,52 @@ def net_facts(recipe_file: Path, seed: int | None, steps: int, steps_per_epoch: 
     }
 
 
+class Wanted(NamedTuple):
+    """What of a run its graphs depend on besides the recipe. target: that was named; amp: instead of the recipe's;
+    last: images of an epoch's last batch, 0 where it is whole or left out."""
+
+    target: str | None = None
+    amp: dict[str, Any] | None = None
+    last: int = 0
+
+
+def graph_facts(recipe_file: Path, seed: int | None, wanted: Wanted, image: list[int] | None) -> dict[str, Any]:
+    """Compile the step that training runs, made as there, on made-up images; nothing runs, and no weight moves.
+
+    image: the shape of one (C, H, W), None where none is known. problem: why it does not compile; why_not: why that is
+    not known; batches: the sizes it was compiled for. Where the target is not this machine's, it is compiled for this
+    one's, and in float32: which precisions a target has is not known here. Raises what making net and step raises.
+    """
+    recipe = recipes.load(recipe_file)
+    amp = recipe.amp if wanted.amp is None else Amp.model_validate(wanted.amp)
+    here = str(mindspore.get_context("device_target"))
+    there = wanted.target in (None, here)
+    recipe = recipe.model_copy(update={"amp": amp if there else None})
+    found: dict[str, Any] = {"target": here, "float32": not there and amp is not None, "batches": [], "problem": None}
+    classes, graphs = model_names.num_classes(recipe.model.name, recipe.model.args), Graphs()
+    if image is None:
+        return {**found, "why_not": "no image is here that the net takes"}
+    if not _of_one_size(recipe, classes):
+        return {**found, "why_not": "data.transforms do not bring every image to one size"}
+    alone = Team(Job(recipe=recipe_file, folder=recipe_file.parent))
+    net, _ = make_net(recipe, recipe.seed if seed is None else seed, alone)
+    step = make_step(recipe, net, "graph", alone)
+    for size in (recipe.data.batch, *([wanted.last] if wanted.last else [])):
+        images = Tensor(np.zeros((size, *image), np.float32))
+        labels = Tensor(np.zeros((size, classes), np.float32) if recipe.one_hot else np.zeros(size, np.int32))
+        try:
+            for call in step.compiled(images, labels, classes):
+                with graphs.watching(only=True):
+                    call()
+        except DoesNotCompile as error:
+            if error.by_target and not there:
+                return {**found, "why_not": f"{error} (this machine has no {wanted.target})"}
+            found["problem"] = str(error)
+            break
+        found["batches"].append(size)
+    return {**found, **graphs.record()}
+
+
 def activation_bytes(net: nn.Cell, image: np.ndarray) -> int:
     """Bytes of the outputs of all childless Cells for one image (1, C, H, W): what a backward pass wants kept.
 
@@ -114,6 +167,15 @@ def _one_image(recipe: Recipe, seed: int) -> tuple[np.ndarray, str]:
         sample = open_source(name, classes, training=True)[0]
     images, _ = mindspore_pipeline.batch([sample], recipe.data.transforms, keys=[(seed, 0, 0)])
     return images, name
+
+
+def _of_one_size(recipe: Recipe, classes: int) -> bool:
+    """Whether every image reaches the net in one size; raises what preparing one does."""
+    if recipe.data.source.partition(":")[0] in ONE_SIZE:
+        return True
+    samples = [open_source(source, classes, training=True)[0] for source in STAND_INS]
+    arrays = [mindspore_pipeline.batch([one], recipe.data.transforms, keys=[(recipe.seed, 0, 0)])[0] for one in samples]
+    return arrays[0].shape == arrays[1].shape
 
 
 def _groups(recipe: Recipe, net: nn.Cell) -> list[dict[str, Any]]:

@@ -40,6 +40,7 @@ PACKAGES = {
     "onnx_check": ("onnx", "onnxruntime"),
     "onnx": ("onnx",),
 }
+CUDA = "libtorch_cuda.so"  # of torch; torchvision's ordinary wheel for Linux is linked to it
 
 
 def refuse_missing(command: Sequence[str]) -> None:
@@ -50,7 +51,10 @@ def refuse_missing(command: Sequence[str]) -> None:
     words = list(command)
     module = words[words.index("-m") + 1] if "-m" in words[:-1] else ""
     name = module.rpartition(".")[2] if module.startswith("msmigrate.") else ""
-    require(*next((packages for start, packages in PACKAGES.items() if name.startswith(f"{start}_")), ()))
+    packages = next((packages for start, packages in PACKAGES.items() if name.startswith(f"{start}_")), ())
+    require(*packages)
+    if "torchvision" in packages:
+        require_a_pair()
 
 
 def require(*packages: str) -> None:
@@ -62,6 +66,21 @@ def require(*packages: str) -> None:
         are = "are" if len(missing) > 1 else "is"
         wanted = " ".join(f"'{text}'" for text in _requirements(missing))
         raise NotInstalled(f"{' and '.join(missing)} {are} not installed for this Python: pip install {wanted}")
+
+
+def require_a_pair() -> None:
+    """Raise NotInstalled where torchvision's compiled part wants CUDA libraries that torch, a CPU build, lacks: its
+    import would end in "operator torchvision::nms does not exist"."""
+    torch, torchvision = (Path(str(spec and spec.origin)).parent for spec in map(find_spec, ("torch", "torchvision")))
+    if (torch / "lib" / CUDA).exists():
+        return
+    if not any(CUDA.encode() in part.read_bytes() for part in torchvision.glob("_C*.so")):
+        return
+    wanted = " ".join(f"'{text}'" for text in _requirements(["torch", "torchvision"]))
+    raise NotInstalled(
+        f"torchvision {metadata.version('torchvision')} wants {CUDA}, which torch {metadata.version('torch')} does not "
+        f"bring: install a CPU build of torchvision too, or both with CUDA: pip install --force-reinstall {wanted}"
+    )
 
 
 def _requirements(packages: Iterable[str]) -> list[str]:

@@ -5,6 +5,7 @@ With --dry-run all that can be known of the run is planned and printed, and noth
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,7 @@ from .train_options import (
     refuse_unsaid,
     settle,
     start_of,
+    target_of,
 )
 
 Launcher = Callable[..., int]
@@ -252,9 +254,11 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = device_ta
     problems: list[str] = []
     data = _planned_data(options, recipe, problems)
     per_epoch = data.steps_per_epoch if data else 0
-    found = _probed(options, recipe, per_epoch, probe, problems)
+    found = _probed(options, recipe, data, probe, problems)
     job = settle(options, recipe, found.default)
-    net = found.net or {}
+    net, graph = found.net or {}, found.graph or {}
+    if graph.get("problem"):
+        problems.append(graph["problem"])
     folder = folder_problem(options)
     if folder:
         problems.append(folder)
@@ -267,6 +271,7 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = device_ta
     warnings = [
         *(data.warnings if data else ()),
         *plan.warnings(recipe.schedule, counted["steps"], counted["epochs"]),
+        *graph.get("again", ()),
     ]
     return RunPlan(
         recipe=_planned_recipe(recipe, job),
@@ -275,6 +280,7 @@ def make_plan(options: Options, recipe: Recipe, probe: Sequence[str] = device_ta
         steps=counted,
         net=net,
         memory=memory,
+        graph=graph,
         out={
             "folder": str(job.folder),
             "state": "not free" if folder else "goes on" if options.resume and not begins_anew(options) else "new",
@@ -294,9 +300,11 @@ def _planned_data(options: Options, recipe: Recipe, problems: list[str]) -> RunD
         return None
 
 
-def _probed(options: Options, recipe: Recipe, per_epoch: int, probe: Sequence[str], problems: list[str]) -> Targets:
-    """What MindSpore says about targets and net; about targets alone where the net or the data fail."""
-    epochs = options.epochs or recipe.train.epochs
+def _probed(
+    options: Options, recipe: Recipe, data: RunData | None, probe: Sequence[str], problems: list[str]
+) -> Targets:
+    """What MindSpore says about targets, net and graph; about targets alone where the net or the data fail."""
+    epochs, per_epoch = options.epochs or recipe.train.epochs, data.steps_per_epoch if data else 0
     wanted = [
         str(options.recipe_file),
         f"--steps={max(epochs * per_epoch, 1)}",
@@ -304,6 +312,11 @@ def _probed(options: Options, recipe: Recipe, per_epoch: int, probe: Sequence[st
     ]
     if options.seed is not None:
         wanted.append(f"--seed={options.seed}")
+    if settle(options, recipe, "CPU").mode == "graph":
+        rest = data.shard % recipe.data.batch if data and not recipe.data.drop_last else 0
+        amp = None if recipe.amp is None else recipe.amp.model_dump(mode="json")
+        run = {"target": target_of(options, recipe), "amp": amp, "last": rest}
+        wanted.append(f"--compile={json.dumps(run)}")
     try:
         return device_targets.ask(wanted, probe)
     except MsmigrateError as error:

@@ -74,12 +74,11 @@ def settle(options: Options, recipe: Recipe, default_target: str) -> Job:
     """The job: the command line over the recipe's `train` section; a resumed run keeps what it was begun with."""
     train = recipe.train
     before = previous(options.folder) if options.resume else None
-    named = next((t for t in ("Ascend", "GPU", "CPU") if t.lower() == (options.target or "").lower()), None)
     return Job.model_validate(
         {
             "recipe": options.recipe_file,
             "folder": options.folder,
-            "target": named or (before.target if before else train.target or default_target),
+            "target": target_of(options, recipe) or default_target,
             "mode": options.mode or (before.mode if before else train.mode),
             "device_id": train.device_id if options.device_id is None else options.device_id,
             "seed": options.seed if options.seed is not None or before is None else before.seed,
@@ -91,6 +90,13 @@ def settle(options: Options, recipe: Recipe, default_target: str) -> Job:
             "max_steps": options.max_steps,
         }
     )
+
+
+def target_of(options: Options, recipe: Recipe) -> str | None:
+    """The target that the command line names, or the run to resume, or the recipe; None for whichever is there."""
+    before = previous(options.folder) if options.resume else None
+    named = next((t for t in ("Ascend", "GPU", "CPU") if t.lower() == (options.target or "").lower()), None)
+    return named or (before.target if before else recipe.train.target)
 
 
 def start_of(options: Options) -> Path | None:

@@ -95,6 +95,8 @@ class Wrapper(nn.Cell):
         self.grad = ops.GradOperation(get_by_list=True, sens_param=True)
         self.sums = self.weights.clone(prefix="sums", init="zeros")
         self.count = Parameter(Tensor(0, ms.int32), name="count", requires_grad=False)
+        several = ms.get_auto_parallel_context("parallel_mode") == ms.ParallelMode.DATA_PARALLEL
+        self.grad_reducer = nn.DistributedGradReducer(self.weights) if several else nn.Identity()
         held = net.trainable_params() if fault == "average without buffers" else list(net.get_parameters())
         self.held = ParameterTuple(held)
         self.averages = ParameterTuple(
@@ -110,8 +112,8 @@ class Wrapper(nn.Cell):
             grads = [grad / self.sens for grad in grads]
         if self.fault == "clipped separately":
             grads = ops.clip_by_global_norm(tuple(grads), self.clip / self.calls)
-        for total, grad in zip(self.sums, grads, strict=True):
-            total.assign_value(total + grad)
+        for total, grad in zip(self.sums, grads):  # noqa: B905 (compiled, zip has no strict)
+            ops.assign_add(total, grad)
         self.count += 1
         if int(self.count) % self.calls == 0:
             self.update()
@@ -119,20 +121,23 @@ class Wrapper(nn.Cell):
 
     def update(self) -> None:
         grads = tuple(self.sums)  # the parameters themselves, which are cleared next
-        if self.clip and self.fault not in ("clipped separately", "not clipped"):
+        if self.fault == "clipped before the reducer":
+            grads = ops.clip_by_global_norm(grads, self.clip)
+        grads = self.grad_reducer(grads)
+        if self.clip and not self.fault.startswith(("clipped", "not clipped")):
             grads = ops.clip_by_global_norm(grads, self.clip)
         if self.fault == "averaged before":
             self.average()
         self.optimizer(grads)
         if self.fault != "sums kept":
             for total in self.sums:
-                total.assign_value(ops.zeros_like(total))
+                ops.assign(total, ops.zeros_like(total))
         if self.fault != "averaged before":
             self.average()
 
     def average(self) -> None:
-        for average, value in zip(self.averages, self.held, strict=True):
-            average.assign_value(average * self.decay + value * (1 - self.decay))
+        for average, value in zip(self.averages, self.held):  # noqa: B905
+            ops.assign(average, average * self.decay + value * (1 - self.decay))
 
 
 def wrapper(**options: Any) -> Any:

@@ -163,7 +163,12 @@ def analyze_script(path: str | Path, *, mode: str = "pynative", target: str = "C
         raise BadInput(f"{path}: nested too deeply to be read") from None
     if not any(name in library_names.FRAMEWORKS for name in interpreter.libraries):
         tops = ", ".join(library_names.FRAMEWORKS[:4])
-        raise BadInput(f"{path}: imports none of {tops}; give the script that trains, or a model as FILE.py:FUNCTION")
+        already = any(name.partition(".")[0] == "mindspore" for name in interpreter.not_there)
+        hint = (
+            "; it is MindSpore's already, and msmigrate mappings NAME says what a name is in torch" if already else ""
+        )
+        what = "give the script that trains, or a model as FILE.py:FUNCTION"
+        raise BadInput(f"{path}: imports none of {tops}{hint}; {what}")
     uses = _uses(interpreter, mode, target)
     files = [module.scope.source.shown for module in interpreter.files.values() if module.scope.source.lines]
     order = {file: place for place, file in enumerate(files)}

@@ -7,6 +7,7 @@ script does besides is listed with its line. What the recipe's reader refuses ca
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -16,12 +17,14 @@ from ...mappings.aliases import restated, row_of
 from ...printable import printable
 from ..analyze.script_analysis import ScriptAnalysis
 from ..source.infer.abstract_values import (
+    CallArgument,
     Constant,
     DictValue,
     LibraryName,
     LibraryObject,
     LibraryUse,
     ListValue,
+    ScriptClass,
     ScriptObject,
     Value,
     known,
@@ -39,16 +42,21 @@ from .entries import (
     Comment,
     Entry,
     Place,
+    argument_text,
     calls,
+    computed,
+    given_to,
     number,
     options,
     part,
+    partly_unread,
     place,
     source_of,
     sources,
     surely,
 )
 from .flow import Flow
+from .roles import calls_of
 
 Check = Callable[[str], tuple[int, str] | None]  # a text -> the line that is refused, and why; None: none is
 TRIES = 60
@@ -332,7 +340,7 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
     assert section.below is not None
     if training is None:
         several = [f"{place(seen)}: which loader is trained on could not be read" for seen in loaders]
-        section.comments += several or ["no data loader was found"]
+        section.comments += several or ["no data loader was found", *_moved(flow)]
         section.below += [Entry("source", ASK), Entry("batch", ASK), Entry("transforms", ASK)]
         return section
     section.comments.append(place(training))
@@ -341,18 +349,70 @@ def data(interpreter: Interpreter, flow: Flow, accumulate: int) -> Entry:
             section.roots[id(loader.node)] = "loader" if loader is training else "evaluation"
             section.comments += [place(loader)] if loader is evaluation else []
             taken = LOADER_ARGUMENTS if "torch.utils.data.DataLoader" in restated(loader.name) else TIMM_LOADER
-            section.leave(loader, *taken)
+            section.leave(loader, *taken, *SAMPLER, *BATCH_SAMPLER, "**")
+            section.left += _samplers(loader, flow)
             made = _dataset(loader)
             if made is not None and source_of(made.name) is not None:
                 section.leave(made, "0", "1", *DATASET_ARGUMENTS)
+    section.comments += _moved(flow) if not any(SHARED in text for _, text in section.left) else []
     section.below += _source(training, "source")
     section.below += _source(evaluation, "validation") if evaluation is not None else []
-    section.below += _batch(training, "batch", 1, accumulate)
-    section.below += _batch(evaluation, "eval_batch", 1, 1) if evaluation is not None else []
+    section.below += _batch(training, flow, "batch", accumulate)
+    section.below += _batch(evaluation, flow, "eval_batch", 1) if evaluation is not None else []
     section.below += transforms(training, "transforms")
     section.below += transforms(evaluation, "eval_transforms") if evaluation is not None else []
     section.below += _fetching(training)
     return section
+
+
+SHARES = "torch.utils.data.DistributedSampler"
+SHARED = "each process's share, as msmigrate train --nproc does"
+SAMPLER, BATCH_SAMPLER = ("sampler", "3"), ("batch_sampler", "4")
+
+
+def _samplers(loader: LibraryUse, flow: Flow) -> Iterator[tuple[Place, str]]:
+    """The samplers of a loader, which a recipe does not have, each at its place and with what of torch's is in it."""
+    order = "" if _moved(flow) else ", and without set_epoch every epoch has the same order"
+    given = [one for one in (given_to(loader, SAMPLER), given_to(loader, BATCH_SAMPLER)) if one is not None]
+    unpacked = {id(a.node): a for a in loader.arguments or [] if a.name == "**" or (a.name and a.at and not given)}
+    for argument in (*given, *unpacked.values()):
+        sharing = _sharing(flow, argument.node)
+        if argument not in given and not sharing and argument.name != "**":
+            continue  # nothing in it is a sampler
+        whole = CallArgument("**", argument.node, argument.value)
+        said = [f"{argument_text(loader, argument if argument in given else whole)} of {loader.name}"]
+        for node in sharing:
+            at = flow.of[id(node)].source
+            words = f"{' '.join(at.text(node).split())} at {at.shown}:{node.lineno} is a DistributedSampler"
+            said.append(f"[{words}: {SHARED}{order}]")
+        yield (loader.source.shown, argument.node.lineno), " ".join(said)
+
+
+def _moved(flow: Flow) -> list[str]:
+    """The lines at which a sampler is told of the epoch."""
+    calls = (s for s in flow.statements for call in calls_of(s) if getattr(call.func, "attr", "") == "set_epoch")
+    return [Comment(s.place, f"{' '.join(s.text.split())}: a sampler that gives {SHARED}") for s in calls]
+
+
+def _sharing(flow: Flow, node: ast.expr) -> list[ast.Call]:
+    """The calls behind an expression that make a DistributedSampler, or an object of a class derived from it."""
+    found: dict[int, ast.Call] = {}
+    for call in (inner for one in flow.behind(node) for inner in ast.walk(one) if isinstance(inner, ast.Call)):
+        called = flow.value(call.func)
+        lineage = called.lineage() if isinstance(called, ScriptClass) else [called]
+        names = [one.name for one in lineage if isinstance(one, LibraryName)]
+        if any(SHARES in restated(name) for name in names):
+            found[id(call)] = call
+    return list(found.values())
+
+
+def _batches(loader: LibraryUse) -> LibraryUse | None:
+    """The call that says how large a loader's batches are: itself, or its BatchSampler; None where neither does."""
+    argument = given_to(loader, BATCH_SAMPLER)
+    if argument is None:
+        return loader
+    made = argument.value.seen if isinstance(argument.value, LibraryObject) else None
+    return made if made is not None and "torch.utils.data.BatchSampler" in restated(made.name) else None
 
 
 def _evaluates(seen: LibraryUse) -> bool:
@@ -398,14 +458,20 @@ def _source(loader: LibraryUse, key: str) -> list[Entry]:
     return [Entry(key, written.replace("PATH", text), said)]
 
 
-def _batch(loader: LibraryUse, key: str, position: int, factor: int) -> list[Entry]:
-    value = loader.get("batch_size", position)
+def _batch(loader: LibraryUse, flow: Flow, key: str, factor: int) -> list[Entry]:
+    made = _batches(loader)
+    if made is None:
+        return [Entry(key, ASK, [f"{place(loader)}: its batch_sampler alone says how large batches are"])]
+    value = made.get("batch_size", 1)
+    given = next((a.node for a in made.arguments or [] if a.value is value), None)
     size = number(value)
-    if value is None:
+    if value is None and not partly_unread(made):
         size = 1  # torch's default
+    written = [place(made)] if made is not loader else []
     if not isinstance(size, int) or size < 1:
-        return [Entry(key, ASK, [f"{place(loader)}: its batch_size could not be read"])]
-    comments = sources(value)
+        comments = [*written, f"{place(loader)}: its batch_size could not be read"]
+        return [Entry(key, ASK, [*comments, *computed(given, value, flow)])]
+    comments = [*written, *computed(given, value, flow)]
     if factor > 1:
         comments.append(f"{factor} micro-batches of {size}")
     return [Entry(key, size * factor, comments)]
@@ -415,12 +481,16 @@ def _fetching(loader: LibraryUse) -> list[Entry]:
     found = []
     if "torch.utils.data.DataLoader" not in restated(loader.name):
         return []  # timm's loaders shuffle and drop by is_training
-    shuffle = loader.get("shuffle", 2)
-    sampled = not isinstance(loader.get("sampler", 3) or Constant(None), Constant)
-    if not sampled and (shuffle is None or known(shuffle, True) is False):
+    made, shuffle = _batches(loader), loader.get("shuffle", 2)
+    sampled = given_to(loader, SAMPLER) is not None or given_to(loader, BATCH_SAMPLER) is not None
+    if not sampled and shuffle is None and partly_unread(loader):
+        found.append(Entry("shuffle", ASK, [f"{place(loader)}: not all of it could be read"]))
+    elif not sampled and (shuffle is None or known(shuffle, True) is False):
         found.append(Entry("shuffle", False, ["torch's loaders shuffle only when told to"] if shuffle is None else []))
-    drop_last = known(loader.get("drop_last", 8), False)
-    if drop_last is not True:
+    drop_last = made.get("drop_last", 8 if made is loader else 2) if made is not None else Constant(True)
+    if made is not None and drop_last is None and partly_unread(made):
+        found.append(Entry("drop_last", ASK))
+    elif known(drop_last, False) is not True:
         found.append(Entry("drop_last", False))
     workers = loader.get("num_workers", 5)
     count = number(workers)

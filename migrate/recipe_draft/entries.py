@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import re
@@ -14,22 +15,27 @@ from ...mappings import table
 from ...mappings.aliases import restated, row_of
 from ...mappings.rows import Argument, Row
 from ..source.infer.abstract_values import (
+    ArgumentParser,
+    CallArgument,
     Constant,
     LibraryName,
     LibraryObject,
     LibraryUse,
     ListValue,
     NotConstant,
+    ParsedArguments,
     Value,
     origins,
     plain,
 )
 from ..source.infer.interpreter import CERTAINTIES, OPTION, PERHAPS, UNCALLED, Interpreter
 from ..source.library_names import OPTIMIZER, SCHEDULE, family_of, is_class
+from .flow import ADDS, Flow, parts_of
 
 WORD = re.compile(r"[A-Za-z_][\w.-]*")  # a text that YAML takes for one without quotes
 LARGEST = 10**18  # the reader takes whole numbers of at most 18 digits, and no infinity
 ASK = "???"  # in place of a value that the script does not say; no reader of recipes takes it for one
+MOST_LINES = 4  # that comments name behind one value
 RESERVED = ("null", "true", "false", "yes", "no", "on", "off", "y", "n")
 
 
@@ -91,9 +97,8 @@ class Entry:
         for index, argument in enumerate(seen.arguments or []):
             absent = isinstance(argument.value, Constant) and argument.value.value is None
             if not absent and (argument.name or str(index)) not in known_names:
-                text = " ".join(seen.source.text(argument.node).split())
-                called = f"{argument.name}={text}" if argument.name not in (None, "*", "**") else text
-                self.left.append(((seen.source.shown, argument.node.lineno), f"{called} of {seen.name}"))
+                where = (seen.source.shown, argument.node.lineno)
+                self.left.append((where, f"{argument_text(seen, argument)} of {seen.name}"))
 
     def lines(self, depth: int = 0) -> list[str]:
         """The entry as lines of YAML."""
@@ -143,9 +148,59 @@ def place(seen: LibraryUse) -> str:
     return Comment((seen.source.shown, seen.node.lineno), about)
 
 
+def argument_text(seen: LibraryUse, argument: CallArgument) -> str:
+    """An argument of a call as it is written, on one line; options['lr'] of a dict that is unpacked."""
+    text = " ".join(seen.source.text(argument.node).split())
+    if argument.at or argument.name == "**":
+        return f"{text}{argument.at}" if argument.at else f"**{text}"
+    return text if argument.name in (None, "*") else f"{argument.name}={text}"
+
+
+def given_to(seen: LibraryUse, names: tuple[str, str]) -> CallArgument | None:
+    """The argument of a call that is called so, or stands at that place, where it is not None."""
+    found = (a for i, a in enumerate(seen.arguments or []) if (a.name or str(i)) in names)
+    return next((a for a in found if not (isinstance(a.value, Constant) and a.value.other is None)), None)
+
+
+def partly_unread(seen: LibraryUse) -> bool:
+    """Whether a call is given more than was read: what is not among its arguments may be there all the same."""
+    return any(argument.name in ("*", "**") for argument in seen.arguments or [])
+
+
 def sources(value: Value | None) -> list[str]:
     """Where a value comes from, one comment for each place."""
     return [Comment((origin.file, origin.line), origin.text) for origin in origins(value)]
+
+
+def computed(node: ast.expr | None, value: Value | None, flow: Flow) -> list[str]:
+    """The lines behind a number that compute something, the nearest first, those of the constants that they take, and
+    where its value comes from; lines that read the command line say that by themselves."""
+
+    def counts(one: ast.expr) -> bool:
+        value = flow.value(one)
+        return not (isinstance(value, LibraryObject) and is_class(value.name))  # an object is no number
+
+    def computes(one: ast.expr) -> bool:
+        statement = flow.of.get(id(one))  # options.update(…) by itself computes nothing
+        inside = [part for part in parts_of(one, counts) if not (statement and statement.alone is part)]
+        return any(isinstance(part, (ast.BinOp, ast.Call)) for part in inside)
+
+    found: list[str] = []
+    behind = [(one, computes(one)) for one in flow.behind(node, counts)] if node is not None else []
+    for one, itself in behind[1:]:
+        of = flow.value(one.func.value) if isinstance(one, ast.Call) and isinstance(one.func, ast.Attribute) else None
+        parsed = any(isinstance(each, (ArgumentParser, ParsedArguments)) for each in (of, flow.value(one)))
+        constant = isinstance(one, ast.Constant) and number(flow.value(one)) is not None
+        statement = flow.of.get(id(one))
+        if statement is None or parsed or not (itself or (constant and any(computing for _, computing in behind))):
+            continue
+        said = Comment(statement.place, " ".join(statement.text.split()))
+        # what changes a dict or list may put more into it than this number, and is accounted for beside it
+        changes = any(definition.way == ADDS for definition in statement.defines)
+        found.append(str(said) if changes else said)
+    found = list(dict.fromkeys(found))[:MOST_LINES]
+    places = [one.at for one in found if isinstance(one, Comment)]
+    return [*found, *(Comment(at, one.text) for one in origins(value) if (at := (one.file, one.line)) not in places)]
 
 
 def bound(seen: LibraryUse, row: Row) -> Iterator[tuple[Argument, Value, str]]:

@@ -7,7 +7,7 @@ more than what happens when the script runs, and never less.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ IS, EACH, ADDS, GIVEN, NAMED = "is", "each", "adds", "given", "named"  # how a d
 BUDGET = 25_000  # statements read, and names copied; a project of four thousand statements takes half of it
 WIDEST = 200_000  # nodes times calls of one statement
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+MOST_BEHIND = 500  # expressions behind one
 LOOPS = (ast.For, ast.AsyncFor, ast.While)
 COMPOUND = (*LOOPS, ast.If, ast.With, ast.AsyncWith, ast.Try, ast.Match, *FUNCTIONS, ast.ClassDef)
 
@@ -53,6 +54,11 @@ class Statement:
     def expressions(self) -> list[ast.expr]:
         """Its own expressions: of a compound statement, those of its head."""
         return list(_head(self.node))
+
+    @property
+    def alone(self) -> ast.expr | None:
+        """The expression that it is, of a statement that is nothing else."""
+        return self.node.value if isinstance(self.node, ast.Expr) else None
 
     @property
     def text(self) -> str:
@@ -130,6 +136,16 @@ def _cost(node: ast.stmt) -> int:
     return len(nodes) * sum(isinstance(part, ast.Call) for part in nodes)
 
 
+def parts_of(node: ast.expr, follows: Callable[[ast.expr], bool]) -> Iterator[ast.AST]:
+    """All nodes of an expression, save what is inside those that are not followed."""
+    waiting: list[ast.AST] = [node]
+    while waiting:
+        part = waiting.pop()
+        if not isinstance(part, ast.expr) or follows(part):
+            yield part
+            waiting += ast.iter_child_nodes(part)
+
+
 def root(node: ast.expr) -> ast.expr:
     """What an attribute, an element or a method's result is of: `a` in `a.b[0].c()`."""
     while True:
@@ -184,6 +200,53 @@ class Flow:
     def value(self, node: ast.expr) -> Value | None:
         """What the interpreter knows of an expression."""
         return self.interpreter.values.get(id(node), (0, None))[1]
+
+    def arguments_of(self, definition: Definition) -> list[ast.expr]:
+        """What a function's parameter is given by the calls that were read, and its default."""
+        function = definition.statement.node
+        parameter = definition.parameter
+        if parameter is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            return []
+        plain = [*function.args.posonlyargs, *function.args.args]
+        found: list[ast.expr] = []
+        for _, call, bound in self.calls.get(id(function), []):
+            names = plain[1:] if bound else plain
+            named = next((k.value for k in call.keywords if k.arg == parameter.arg), None)
+            at = names.index(parameter) if parameter in names else -1
+            if named is not None:
+                found.append(named)
+            elif any(isinstance(argument, ast.Starred) for argument in call.args[: at + 1]):
+                found += [argument.value for argument in call.args if isinstance(argument, ast.Starred)]
+            elif 0 <= at < len(call.args):
+                found.append(call.args[at])
+            elif parameter is function.args.vararg:
+                found += call.args
+            elif parameter is function.args.kwarg:
+                found += [k.value for k in call.keywords]
+        return found
+
+    def behind(self, node: ast.expr, follows: Callable[[ast.expr], bool] = lambda _: True) -> Iterator[ast.expr]:
+        """An expression, and every one that its value may come from, the nearest first: what defines the names and
+        attributes in it, what calls give for parameters, and what the functions that it calls return; follows: whether
+        what is inside an expression counts."""
+        waiting, seen = [node], {id(node)}
+        while waiting and len(seen) < MOST_BEHIND:
+            expression = waiting.pop(0)
+            yield expression
+            found: list[ast.expr | None] = []
+            for part in parts_of(expression, follows):
+                definitions: Iterable[Definition] = ()
+                if isinstance(part, ast.Name):
+                    definitions = self.reads.get(id(part), ())
+                elif isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Load):
+                    definitions = self.attributes.get(part.attr, ())
+                elif isinstance(part, ast.Call):
+                    found += [returned for _, returned in self.returns.get(id(self.function_of(part)), [])]
+                for definition in definitions:
+                    found += self.arguments_of(definition) if definition.way == GIVEN else [definition.value]
+            new = [one for one in found if one is not None and id(one) not in seen]
+            seen |= {id(one) for one in new}
+            waiting += sorted({id(one): one for one in new}.values(), key=lambda one: one.lineno)
 
     def _note_calls(self, statement: Statement, expression: ast.expr) -> None:
         for node in ast.walk(expression):

@@ -191,7 +191,7 @@ class Roles:
     def role_of(self, definition: Definition) -> str | None:
         """The role of what a definition binds."""
         if definition.way == GIVEN:
-            given = [self.role(node) for node in arguments_of(self.flow, definition)]
+            given = [self.role(node) for node in self.flow.arguments_of(definition)]
             roles = {role for role in given if role is not None}
             return roles.pop() if len(roles) == 1 else next((one for one in STRONGEST if one in roles), None)
         if definition.value is None:
@@ -344,31 +344,6 @@ def name_of(flow: Flow, call: ast.Call) -> str:
         if isinstance(receiver, LibraryName):
             return f"{receiver.name}.{call.func.attr}"
     return ""
-
-
-def arguments_of(flow: Flow, definition: Definition) -> list[ast.expr]:
-    """What a function's parameter is given by the calls that were read, and its default."""
-    function = definition.statement.node
-    parameter = definition.parameter
-    if parameter is None or not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return []
-    plain = [*function.args.posonlyargs, *function.args.args]
-    found: list[ast.expr] = []
-    for _, call, bound in flow.calls.get(id(function), []):
-        names = plain[1:] if bound else plain
-        named = next((k.value for k in call.keywords if k.arg == parameter.arg), None)
-        at = names.index(parameter) if parameter in names else -1
-        if named is not None:
-            found.append(named)
-        elif any(isinstance(argument, ast.Starred) for argument in call.args[: at + 1]):
-            found += [argument.value for argument in call.args if isinstance(argument, ast.Starred)]
-        elif 0 <= at < len(call.args):
-            found.append(call.args[at])
-        elif parameter is function.args.vararg:
-            found += call.args
-        elif parameter is function.args.kwarg:
-            found += [k.value for k in call.keywords]
-    return found
 
 
 # which of the six things of training a value has to do with: MODEL, OPTIMIZER and LOSS as above, and
@@ -570,7 +545,7 @@ class ValueKinds:
 
     def _of_definition(self, definition: Definition) -> Kinds:
         if definition.way == GIVEN:
-            return frozenset().union(*(self.of(node) for node in arguments_of(self.flow, definition)))
+            return frozenset().union(*(self.of(node) for node in self.flow.arguments_of(definition)))
         value = definition.value
         if value is None:
             return NONE

@@ -211,6 +211,16 @@ def held(net: nn.Cell, alignment: Alignment) -> list[Canonical]:
     return found
 
 
+@contextmanager
+def graph_mode() -> Iterator[None]:
+    """Within this block MindSpore compiles every Cell that is called, as for a user who has set that mode."""
+    mindspore.set_context(mode=mindspore.GRAPH_MODE)
+    try:
+        yield
+    finally:
+        mindspore.set_context(mode=mindspore.PYNATIVE_MODE)
+
+
 def paths_and_parameters(net: nn.Cell) -> list[tuple[str, Parameter]]:
     """Attribute path -> parameter; a parameter's own name drops `moving_` on a stand-alone norm."""
     return [
@@ -293,6 +303,7 @@ class PairStep(TrainStep):
         self.found: StepOutput | None = None
         self.watches = True  # whether hooks may be on the net, which a step that compiles it does not bear
         self.again = self.runs_twice = False  # whether the net runs again on the same images; whether it ever has
+        self._in_graph_mode = options.get("mode") == "graph"
         self._torch_alone = {each.name: each.owner for each in alignment.unlike if each.lack in TORCH_TRAINS}
         self._plain, self._own_loss, self._many = taken.plain, taken.loss is not None, False
         self._paths = paths_and_parameters(net)
@@ -334,7 +345,10 @@ class PairStep(TrainStep):
         step, net = self.taken.step, self.net
         given = (net, self.optimizer)[: arguments(step) - 2]
         seen: list[Tensor] = []
-        with self._runs_of_the_net(seen) if self.watches else nullcontext():
+        with (
+            self._runs_of_the_net(seen) if self.watches else nullcontext(),
+            graph_mode() if self._in_graph_mode else nullcontext(),
+        ):
             returned = run_users("the MindSpore step", lambda: step(*given, images, labels))
         if isinstance(step, nn.Cell) and isinstance(returned, tuple):  # as the cells with a loss scale return
             keys = ("loss", "overflow", "scale")

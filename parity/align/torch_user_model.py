@@ -279,8 +279,6 @@ class PairStep(TrainStep):
             return super().__call__(images, labels, image_gradient)
         step, model = self.step, self.model
         model.train()
-        if not is_object(step):  # which may gather gradients over several calls
-            self.optimizer.zero_grad(set_to_none=True)
         given = (model, self.optimizer)[: arguments(step) - 2]
         seen: list[torch.Tensor] = []
         watch = model.register_forward_hook(lambda _, __, output: seen.append(first(output, torch.Tensor).detach()))

@@ -23,6 +23,7 @@ its state nor its rates are: what it does to the weights is.
 from __future__ import annotations
 
 import inspect
+import sys
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -128,10 +129,38 @@ def is_object(step: Any) -> bool:
     return not inspect.isroutine(step)
 
 
+LIBRARIES = {"torch", "mindspore", "numpy", *sys.stdlib_module_names}
+
+
+def is_users(one: Any) -> bool:
+    """Whether an object is of a class of the user's own."""
+    return hasattr(one, "__dict__") and type(one).__module__.partition(".")[0] not in LIBRARIES
+
+
+def held_by(step: Any) -> list[Any]:
+    """A step that is an object and everything that it holds, the nearest first: its attributes, the elements of lists,
+    tuples and dicts, and what objects of the user's own classes hold in turn. Empty for a function and for None."""
+    found: list[Any] = []
+    waiting = [step] if step is not None and is_object(step) else []
+    seen: set[int] = set()
+    while waiting:
+        one = waiting.pop(0)
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        found.append(one)
+        if isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, (list, tuple)):
+            waiting += one
+        elif one is step or is_users(one):
+            waiting += getattr(one, "__dict__", {}).values()
+    return found
+
+
 def optimizer_inside(step: Any, optimizers: tuple[type, ...]) -> Any:
-    """The optimizer that a step holds as one of its attributes, or None."""
-    inside = {**vars(step), **vars(step).get("_cells", {})} if is_object(step) and hasattr(step, "__dict__") else {}
-    return next((value for value in inside.values() if isinstance(value, optimizers)), None)
+    """The optimizer that a step holds, itself or in an object of the user's, or None."""
+    return next((value for value in held_by(step) if isinstance(value, optimizers)), None)
 
 
 def run_users(what: str, function: Callable[[], Any]) -> Any:

@@ -15,24 +15,25 @@ from unittest.mock import patch
 
 import mindspore
 import numpy as np
-from mindspore import Tensor, nn, ops
+from mindspore import Parameter, Tensor, nn, ops
 
 from ...errors import WorkerFailed
 from ...mappings import table
 from ...training.models.mindspore_models import canonical_parameters
 from ...training.recipe.schema import Recipe
+from ...training.step.mindspore_compile import Graphs
 from ...training.step.mindspore_step import StepResult, TrainStep
 from ...training.step.mindspore_step_state import completed, load_state, optimizer_state
 from ..align.alignment import IDENTITY, Alignment
 from ..align.mindspore_user_model import PairStep, tensors
 from ..align.mindspore_user_model import held as held_of
 from ..align.model_structure import flat
-from ..align.user_model import Paired, is_object, one_number, own_step, shows_its_optimizer
+from ..align.user_model import Paired, held_by, is_users, one_number, own_step, shows_its_optimizer
 from .batches import Images
 from .kinks import BY_INPUT, KINKED, choice, function_name
 from .mindspore_randomness import BRANCHES, CompiledDraws, fixed
 from .randomness import GIVEN_STEPS, Draws
-from .recorder import Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
+from .recorder import REDUCED, Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
 from .resume import position
 
 
@@ -41,6 +42,31 @@ def go_on(step: TrainStep, given: Mapping[str, np.ndarray]) -> list[str]:
     whole, notes = completed(step, given, position(given, step.recipe).steps_per_epoch)
     load_state(step, whole)
     return notes
+
+
+FLAG, REDUCER = "reducer_flag", "grad_reducer"  # what MindSpore's own training cells call them
+BARE = frozenset(vars(nn.Cell()))
+
+
+def _plain_names(one: Any) -> list[str]:
+    """The attributes of an object that hold plain values, but for what every Cell has."""
+    return [name for name, value in vars(one).items() if name not in BARE and _is_plain(value)]
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is None, a number, a string or a tensor that is no Parameter, or a nest of such."""
+    if type(value) in (list, tuple, dict):
+        return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
+    return value is None or (isinstance(value, (int, float, str, Tensor)) and not isinstance(value, Parameter))
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a plain value, which later changes in place do not reach."""
+    if isinstance(value, dict):
+        return {key: _copied(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_copied, value))
+    return value.copy() if isinstance(value, Tensor) else value
 
 
 class MindSporeSide(Side):
@@ -71,31 +97,69 @@ class MindSporeSide(Side):
         self.compiled: CompiledDraws | None = None  # while the step is compiled
         self.held = canonical_parameters(net) if paired is None else held_of(net, self.alignment)
         self._start = {c.name: c.parameter.asnumpy().copy() for c in self.held}
-        self._own_numbers = self._numbers()
+        self._own_values = self._plain_values()
+        self._updated: dict[int, bool] = {}  # by step: whether it updated the weights in PyNative mode
         self._watches = True  # whether hooks may be on the net while the step runs
         self._own_start = [(parameter, parameter.asnumpy().copy()) for parameter in self._own_state()]
         self.restart()
 
-    def _numbers(self) -> dict[str, Any]:
-        """The plain values among the attributes of the user's own step: counters, for one."""
-        step = own_step(self.paired)
-        held = vars(step) if step is not None and is_object(step) and hasattr(step, "__dict__") else {}
-        return {name: value for name, value in held.items() if isinstance(value, (int, float, str))}
+    def _plain_values(self) -> list[tuple[Any, dict[str, Any]]]:
+        """The plain values among the attributes of the user's own step, and of each object in it: counters, for one,
+        and sums in tensors and lists."""
+        holders = [one for one in held_by(own_step(self.paired)) if hasattr(one, "__dict__")]
+        holders = [one for one in holders if one is own_step(self.paired) or is_users(one)]
+        return [(one, {name: _copied(vars(one)[name]) for name in _plain_names(one)}) for one in holders]
 
-    def _put_back(self, numbers: Mapping[str, Any]) -> None:
+    @staticmethod
+    def _put_back(values: Sequence[tuple[Any, Mapping[str, Any]]]) -> None:
         """Let the user's own step have these again, where it has changed them."""
-        step = own_step(self.paired)
-        for name, value in numbers.items() if step is not None else ():
-            if vars(step).get(name) != value:
-                setattr(step, name, value)
+        for one, held in values:
+            for name in [name for name in _plain_names(one) if name not in held]:
+                delattr(one, name)
+            for name, value in held.items():
+                if isinstance(value, (Tensor, list, tuple, dict)):
+                    object.__setattr__(one, name, _copied(value))
+                elif vars(one).get(name) is not value and vars(one).get(name) != value:
+                    setattr(one, name, value)
 
     def _own_state(self) -> list[Any]:
         """The parameters of the user's own optimizer and step that are none of the net's: moments, counts, sums."""
         given = None if self.paired is None else self.paired.given
-        cells = [] if given is None else [one for one in (given.optimizer, given.step) if isinstance(one, nn.Cell)]
+        held = [] if given is None else [given.optimizer, *held_by(given.step)]
+        found = {id(one): one for one in held if isinstance(one, Parameter)}
+        found |= {id(p): p for cell in held if isinstance(cell, nn.Cell) for _, p in cell.parameters_and_names()}
         nets = {id(parameter) for _, parameter in self.net.parameters_and_names()}
-        found = {id(p): p for cell in cells for _, p in cell.parameters_and_names() if id(p) not in nets}
-        return list(found.values())
+        return [parameter for key, parameter in found.items() if key not in nets]
+
+    def reducers(self) -> list[tuple[Any, str]]:
+        """The attributes of the user's own step, and of objects in it, that average gradients over processes: what is
+        called so, as in MindSpore's own cells, or is asked for by a flag that one process does not set. Not of
+        MindSpore's cells themselves, which do nothing to what a reducer hands back."""
+        found = []
+        for one in held_by(own_step(self.paired)):
+            held = {**getattr(one, "__dict__", {}), **getattr(one, "__dict__", {}).get("_cells", {})}
+            names = [name for name in held if name.endswith("reducer")] if is_users(one) else []
+            found += [(one, name) for name in names or ([REDUCER] if FLAG in held and is_users(one) else [])]
+        return found
+
+    @contextmanager
+    def reducing(self) -> Iterator[list[bool]]:
+        """Within this block each of them hands back larger gradients, and what flags ask for is done."""
+        reduced: list[bool] = []
+
+        def larger(reducer: Any) -> Callable[..., Any]:
+            def stand_in(grads: Any, *rest: Any) -> Any:
+                reduced.append(True)
+                back = reducer(grads, *rest) if callable(reducer) else grads
+                return back * REDUCED if isinstance(back, Tensor) else tuple(grad * REDUCED for grad in back)
+
+            return stand_in
+
+        with ExitStack() as undo:
+            for one, name in self.reducers():
+                values = {name: larger(getattr(one, name, None))} | ({FLAG: True} if FLAG in vars(one) else {})
+                undo.enter_context(patch.dict(vars(one), values))
+            yield reduced
 
     def restart(self) -> None:
         """Back to the starting weights with a new optimizer and schedule, or those of the checkpoint to go on from."""
@@ -107,10 +171,27 @@ class MindSporeSide(Side):
             parameter.copy_(Tensor(array))
         for own, of in () if self.paired is None else self.paired.given.copies:
             own.copy_(of.value())
-        self._put_back(self._own_numbers)
+        self._put_back(self._own_values)
         vars(self).pop("train_step", None)  # with the optimizer's state, before there is another
-        paired, mode = self.paired, "pynative" if self.compiled is None else "graph"
-        self.train_step = (
+        self.train_step = self._step("pynative" if self.compiled is None else "graph")
+        if self.continued is not None:
+            self.notes = go_on(self.train_step, self.continued)
+
+    def compiles(self, images: Images, labels: np.ndarray) -> None:
+        """Compile the step, or take one of the user's own compiled, and go back to the start. Raises DoesNotCompile."""
+        self.net.set_train(True)
+        inputs, own = tensors(images), own_step(self.paired) is not None
+        step = self._step("graph")
+        if isinstance(step, PairStep):
+            step.watches = False
+        with Graphs().watching(only=not own):
+            step(inputs if len(inputs) > 1 else inputs[0], self._labels(labels))
+        mindspore.ms_memory_recycle()  # or a graph would be taken again in which the draws are not fixed
+        self.restart()
+
+    def _step(self, mode: str) -> TrainStep:
+        paired = self.paired
+        return (
             TrainStep(self.recipe, self.net, mode, image_gradient=True)
             if paired is None
             else PairStep(
@@ -123,8 +204,6 @@ class MindSporeSide(Side):
                 image_gradient=self.alignment.scope.image_gradient,
             )
         )
-        if self.continued is not None:
-            self.notes = go_on(self.train_step, self.continued)
 
     def begin(self, start: StepStart | None) -> None:
         """Hold the weights and buffers of `start`: as what is compiled, with an optimizer state of its own."""
@@ -155,9 +234,18 @@ class MindSporeSide(Side):
         inputs, y = tensors(images), self._labels(labels)
         x = inputs if len(inputs) > 1 else inputs[0]
         draws = self.next_draws()
-        result, taken = self._watched(x, y, seen, draws) if self._watches else self._unwatched(x, y, draws)
+        hides = self.compiled is not None and own_step(self.paired) is not None  # a step whose inside no hook shows
+        number = self.train_step.steps
+        before = {name: array.copy() for name, array in self.parameters().items()} if hides else {}
+        watches = self._watches and not hides
+        result, taken = self._watched(x, y, seen, draws) if watches else self._unwatched(x, y, draws)
         self.train_step.end_epoch()
         updated = bool(taken) or not self._watches or not shows_its_optimizer(self.paired)
+        if hides:  # at a rate of zero an update moves nothing
+            moved = any(not np.array_equal(array, before[name]) for name, array in self.parameters().items())
+            updated = self._updated.get(number, True) or moved
+        else:
+            self._updated[number] = updated
         given = taken or result.grads if updated else {}
         if self.alignment.scope.own_step and not taken and own_step(self.paired) is None:
             given = {}  # compiled: what reaches the optimizer behind the clipping cannot be seen
@@ -175,13 +263,14 @@ class MindSporeSide(Side):
         fails (MindSpore 2.10); it then runs again from where it began, unwatched, and from now on.
         """
         state = [(p, p.value().copy()) for p in self._state()] if own_step(self.paired) is not None else []
-        numbers = self._numbers()
+        values = self._plain_values()
+        sees_grads = self.alignment.scope.own_step and self.compiled is None  # else the hook would be compiled, too
         try:
             with (
                 self.compiled.taking(self.train_step) if self.compiled else self._fixed(draws),
                 leaf_outputs(self.net, self._once(seen), self.alignment) if seen else nullcontext(),
                 self._functions(self._once(seen)) if seen and self.compiled is None else nullcontext(),
-                given_to(self.train_step) if self.alignment.scope.own_step else nullcontext() as taken,
+                given_to(self.train_step) if sees_grads else nullcontext() as taken,
             ):
                 return self.train_step(x, y), taken or {}
         except WorkerFailed:
@@ -189,7 +278,7 @@ class MindSporeSide(Side):
                 raise
         for parameter, value in state:
             parameter.copy_(value)
-        self._put_back(numbers)
+        self._put_back(values)
         self.draws.pop()
         found = self._unwatched(x, y, draws)
         self._watches = False
@@ -200,7 +289,7 @@ class MindSporeSide(Side):
         step = self.train_step
         assert isinstance(step, PairStep)
         step.watches = False
-        with self._fixed(draws):
+        with self.compiled.taking(step) if self.compiled else self._fixed(draws):
             return step(x, y), {}
 
     def _state(self) -> list[Any]:

@@ -31,6 +31,7 @@ from ...training.data.sample import Sample  # noqa: E402
 from ...training.models import mindspore_models  # noqa: E402
 from ...training.models.mindspore_models import canonical_parameters  # noqa: E402
 from ...training.recipe.schema import Recipe  # noqa: E402
+from ...training.step.mindspore_compile import Graphs  # noqa: E402
 from ...workers.messages import State  # noqa: E402
 from ...workers.worker import (  # noqa: E402
     progress,
@@ -46,7 +47,7 @@ from ..align.mindspore_user_model import (  # noqa: E402
     classes_of,
 )
 from ..align.user_model import Paired  # noqa: E402
-from ..graph_mode import FAILED, GRAPH, UNFIXED  # noqa: E402
+from ..graph_mode import AGAIN, FAILED, GRAPH, UNFIXED, UNSEEN  # noqa: E402
 from ..job import ParityJob, batch_file, recipe_of  # noqa: E402
 from ..replay.mindspore_replay import replay  # noqa: E402
 from ..replay.module_calls import FILE as RECORDING  # noqa: E402
@@ -65,6 +66,7 @@ from .recorder import (  # noqa: E402
     record_given,
     record_parts,
     record_probes,
+    record_reduced,
     record_start,
     record_steps,
 )
@@ -74,11 +76,13 @@ def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> 
     """Take the same steps as `side` did in PyNative mode, compiled, into mindspore-graph in the job's folder, each with
     the weights that it began with then.
 
-    What does not compile, or draws random numbers that cannot be fixed, is said in the head of the trace.
+    What does not compile, or draws random numbers that cannot be fixed, and what is compiled again and why, is said in
+    the head of the trace.
     """
     folder = options.folder.resolve()
     writer = TraceWriter(folder / GRAPH, {**about(options), "mode": "graph"}, options.sample, options.narrowing)
-    compiled = CompiledDraws(side.net, side.draws, side.recipe.accumulate)
+    compiled, graphs = CompiledDraws(side.net, side.draws, side.recipe.accumulate), Graphs()
+    writer.about[UNSEEN] = side.alignment.scope.own_step
     if compiled.outside:
         writer.about[UNFIXED] = compiled.outside
         writer.close()
@@ -87,7 +91,9 @@ def record_compiled(side: MindSporeSide, inputs: Inputs, options: ParityJob) -> 
         side.compiled = compiled
         try:
             side.restart()
-            record_steps(side, inputs, writer, "MindSpore, compiled", starts=StepStarts(folder), begin=True)
+            with graphs.watching():
+                record_steps(side, inputs, writer, "MindSpore, compiled", starts=StepStarts(folder), begin=True)
+            writer.about[AGAIN] = graphs.again
         except NotFixed as error:
             writer.about[UNFIXED] = [str(error)]
         except Exception as error:  # whatever a compiler says of a user's net, whose PyNative step has run
@@ -143,6 +149,11 @@ def main(options: ParityJob) -> None:
     inputs = read_inputs(folder, recipe)
     start = None if options.continue_from is None else resume.read(folder)
     side = MindSporeSide(recipe, net, paired=paired, continued=start)
+    compiles = options.mode == "graph" and options.narrowing.takes_steps
+    if compiles:
+        progress("MindSpore: compiling the step")
+        with within(folder):
+            side.compiles(inputs.images[0], inputs.labels[0])
     writer.about = {**writer.about, resume.NOTES: side.notes}
     if paired is not None:
         inputs = replace(inputs, logits=paired.alignment.logits, scope=paired.alignment.scope)
@@ -152,16 +163,17 @@ def main(options: ParityJob) -> None:
         record_start(side, writer)
     progress("MindSpore: evaluation forward pass")
     record_evaluation(side, inputs, writer)
-    takes_steps = options.narrowing.takes_steps
-    if takes_steps or writer.wants("forward"):
+    if options.narrowing.takes_steps or writer.wants("forward"):
         record_steps(side, inputs, writer, "MindSpore", sides=True, starts=StepStarts(folder))
     twice = isinstance(side.train_step, PairStep) and side.train_step.runs_twice
     writer.about = {**writer.about, **compared_draws.about(side.draws), run_folder.RUNS_TWICE: twice}
+    if options.narrowing.takes_steps and writer.wants("gradients") and side.reducers():
+        writer.about = {**writer.about, run_folder.REDUCER: record_reduced(side, inputs, writer)}
     progress("MindSpore: loss and optimizer on given values")
     record_probes(side, inputs, writer)
     record_parts(side, writer)
     writer.close()
-    if options.mode == "graph" and takes_steps:
+    if compiles:
         record_compiled(side, inputs, options)
     if options.replays:
         progress("MindSpore: waiting for what torch's modules were given", State.WAITING)

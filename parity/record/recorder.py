@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
+from ...errors import WorkerFailed
 from ...training.recipe.schema import Recipe
 from ...workers.worker import progress
 from ..align.alignment import Alignment
@@ -25,6 +27,7 @@ from ..trace import (
     GIVEN_OVERFLOWS,
     GIVEN_WEIGHTS,
     RATES,
+    REDUCED_GRADIENTS,
     SIDES_STAGE,
     Part,
     RecordedStage,
@@ -84,6 +87,8 @@ class StepArrays:
     finite: bool | None = None
     updated: bool = True
 
+
+REDUCED = 64.0  # a power of two rounds nothing
 
 STARTS = "mindspore-starts"  # in a run's
 VALUES, EMA, STATE = "values", "ema", "state"
@@ -223,6 +228,10 @@ class Side(Protocol):
     def batch(self, images: Images, labels: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]:
         """A batch as the framework holds it: every input, and the labels."""
 
+    def reducing(self) -> AbstractContextManager[list[bool]]:
+        """Within this block every step's gradients become REDUCED times as large where processes would take their mean;
+        the list is empty until that has happened."""
+
     def next_draws(self) -> Draws:
         """The numbers for the step to come."""
         return Draws(self.train_step.steps + 1)
@@ -287,7 +296,8 @@ def record_steps(
     begin: bool = False,
 ) -> None:
     """Train for len(inputs.images) steps: losses, the gradients of the first step that was not skipped because of an
-    overflow, what each step that was not skipped changed, and the last one, and what the loss scale did.
+    overflow (where a step is the user's own, of each such one), what each step that was not skipped changed, and the
+    last one, and what the loss scale did.
 
     With `sides`, also the first step's leaf outputs, and in every step the side each kink's input was on. starts: where
     what the side holds before each step is kept or, to `begin` with, taken from. No more steps are taken than what the
@@ -328,6 +338,10 @@ def record_steps(
                 writer.add("gradients", "parameters", name, result.grads[name])
             if result.image_grad is not None:
                 writer.add("gradients", "images", "images", result.image_grad)
+        elif updated and gradients and side.alignment.scope.own_step:  # what a user's step keeps of the ones before
+            for name in reversed(list(result.grads)):
+                writer.add("gradients", Part.of_step(i), name, result.grads[name])
+            writer.flush("gradients", Part.of_step(i))
         if updates and (updated or last):
             _update(side, writer, Part.of_step(i), start)
             start = {}  # what a step changed is judged beside what it began with
@@ -336,6 +350,28 @@ def record_steps(
             break
     for name, pairs in rates.items():
         writer.add("update", RATES, name, np.stack(pairs))
+
+
+def record_reduced(side: Side, inputs: Inputs, writer: TraceWriter) -> bool:
+    """What the optimizer is given at the first update where the processes' gradients become REDUCED times this one's,
+    from the starting weights: clipping before that, and clipping behind it, differ. Returns whether it was seen."""
+    side.restart()
+    drawn = len(side.draws)
+    grads: Arrays = {}
+    try:
+        with side.reducing() as reduced:
+            for images, labels in zip(inputs.images, inputs.labels, strict=True):
+                grads = side.step(images, labels, None).grads
+                if grads:
+                    break
+    except WorkerFailed:  # a step that bears nothing in its reducer's place
+        return False
+    finally:
+        del side.draws[drawn:]  # which are those of the step as it is
+    for name in reversed(list(grads)) if reduced else ():
+        writer.add("gradients", REDUCED_GRADIENTS, name, grads[name])
+    writer.flush("gradients", REDUCED_GRADIENTS)
+    return bool(reduced and grads)
 
 
 def record_probes(side: Side, inputs: Inputs, writer: TraceWriter) -> None:

@@ -24,8 +24,8 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from ..noise import Kernel, kernels
 from ..run_folder import TORCH32, TORCH32_AGAIN, TORCH32_OTHER, TORCH64
-from .kernels import Kernel, kernels
 from .torch_device import CPU, of_reference
 
 

@@ -30,7 +30,7 @@ from . import resume
 from .batches import Images
 from .kinks import BY_INPUT
 from .randomness import Draws
-from .recorder import Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
+from .recorder import REDUCED, Arrays, LeafOutput, Seen, Side, StepArrays, StepStart
 from .torch_device import CPU
 from .torch_kinks import KinkSides, taking
 from .torch_precision import in_layout, model_in_layout
@@ -323,6 +323,20 @@ class TorchSide(Side):
     def accumulated(self, parts: Sequence[Arrays]) -> Arrays:
         """The unscaled gradients of a step whose micro-batches' losses have these gradients."""
         return {n: _numpy(grad) for n, grad in accumulated(self.train_step, parts).items()}
+
+    @contextmanager
+    def reducing(self) -> Iterator[list[bool]]:
+        """Within this block gradients become larger as they are computed, where DistributedDataParallel takes means."""
+        reduced: list[bool] = []
+
+        def larger(grad: torch.Tensor) -> torch.Tensor:
+            reduced.append(True)
+            return grad * REDUCED
+
+        with ExitStack() as undo:
+            for parameter in self.train_step.parameters.values():
+                undo.callback(parameter.register_hook(larger).remove)
+            yield reduced
 
     def loss(self, logits: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The loss of given logits, and its gradient by them."""

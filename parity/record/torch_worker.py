@@ -40,7 +40,7 @@ from ..align.user_model import Paired
 from ..job import ParityJob, batch_file, recipe_of
 from ..replay.torch_replay import record_step, replay
 from ..run_folder import FINE_TUNED, MINDSPORE, MINDSPORE_REPLAY, SCOPE, TORCH32, WEIGHTS, matched
-from ..trace import Part, Trace, TraceWriter
+from ..trace import REDUCED_GRADIENTS, Part, Trace, TraceWriter
 from . import batches
 from .batches import Batch, Images, Inputs, read_inputs, targets, write_inputs
 from .recorder import (
@@ -52,6 +52,7 @@ from .recorder import (
     record_given,
     record_parts,
     record_probes,
+    record_reduced,
     record_start,
     record_steps,
 )
@@ -267,6 +268,9 @@ def record_matched(options: ParityJob, model: nn.Module, inputs: Inputs, paired:
         sides = sides[: len(side.taken)]
         counts = {"matched": [s.matched for s in sides], "differing": [s.differing for s in sides]}
         writer.about = {**writer.about, "kinks": counts, **compared_draws.about(side.draws)}
+        if taken is not None and any(taken.select("gradients", REDUCED_GRADIENTS)):
+            side.sides = [KinkSides.of(taken, Part.of_step(step), half) for step in range(1, options.steps + 1)]
+            record_reduced(side, inputs, writer)
         writer.close()
         del side
         release_memory()

@@ -100,7 +100,7 @@ def test_another_mindspore_stands_before_the_one_that_is_installed(look: Any) ->
         (
             lambda: {**TORCH, "torchvision": None, "problem": "RuntimeError: operator torchvision::nms does not exist"},
             "torchvision does not work with it: RuntimeError: operator torchvision::nms does not exist",
-            "python -m pip install 'torch>=2.6' 'torchvision>=0.21'",
+            "python -m pip install --force-reinstall 'torch>=2.6' 'torchvision>=0.21'",  # both are there already
         ),
     ],
 )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from collections import Counter
 from enum import Enum
 from pathlib import Path
 
 import pytest
 from msmigrate import errors
 from msmigrate.mappings import row_reader, table
-from msmigrate.mappings.rows import Call, Name, build, resolve
+from msmigrate.mappings.rows import EQUAL, MISSING, NOT_RUN, SAME_DISTRIBUTION, Call, Name, build, resolve
 
 
 def test_names_find_rows() -> None:
@@ -30,6 +32,32 @@ def test_unknown_name_says_what_is_close() -> None:
         table.row("zzz")
     with pytest.raises(errors.BadInput, match="no kind of row 'lair'; there are layer,"):
         table.rows("lair")
+
+
+PARTS = {
+    "layers and modules": ("layer", "module"),
+    "losses": ("loss",),
+    "functions, tensor methods": ("function",),
+    "optimizers": ("optimizer",),
+    "schedules": ("schedule",),
+    "initializers": ("initializer",),
+    "transforms": ("transform",),
+    "distributions": ("distribution",),
+    "scripts, data parallel": ("script", "parallel"),
+}
+COVERAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+
+
+def test_the_page_on_coverage_counts_the_rows() -> None:
+    text = re.sub(" +", " ", COVERAGE.read_text(encoding="utf-8"))
+    said = [f"{len(table.rows())} rows", f"{sum(row.composed for row in table.rows())} targets are functions and Cells"]
+    for name, kinds in PARTS.items():
+        found = Counter(row.status["pynative"] for kind in kinds for row in table.rows(kind))
+        counts = [found.total(), *(found.pop(status, "") for status in (EQUAL, SAME_DISTRIBUTION, NOT_RUN, MISSING))]
+        assert not found, "a status that the page has no column for"
+        said.append(re.sub(" +", " ", f"| {name} | {' | '.join(map(str, counts))} |"))
+    assert {kind for kinds in PARTS.values() for kind in kinds} == {row.kind for row in table.rows()}
+    assert [line for line in said if line not in text] == [], "docs/coverage.md does not say this"
 
 
 def test_every_argument_is_written() -> None:

@@ -37,7 +37,6 @@ CASES = {
         Case("compiled momentum", "momentum lost in graph", "graph"),
         Case("compiled drift", "weights drift in graph", "graph"),
         Case("compiled primitive draws", "draws by a primitive", "graph", full=True),
-        Case("compiled not at all", "not compiled", "graph"),
         *(
             Case(f"{wrong} in {computed} as {judged}", wrong, "pynative", judged, "plain", computed, full)
             for wrong, computed, judged, full in (

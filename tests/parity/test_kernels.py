@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msmigrate.parity.record.kernels import Kernel, kernels
+from msmigrate.parity.noise import Kernel, kernels
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 SINGLE = [kernel for kernel in kernels() if not kernel.each_addition]

@@ -8,7 +8,7 @@ import modes_cases
 import pytest
 from msmigrate.errors import BadInput, BadTrace
 from msmigrate.parity.compare import Traces, compare
-from msmigrate.parity.graph_mode import GRAPH, Compiled, judge_compiled
+from msmigrate.parity.graph_mode import AGAIN, FAILED, GRAPH, UNSEEN, Compiled, judge_compiled
 from msmigrate.parity.job import ParityJob
 from msmigrate.parity.trace import Trace, TraceWriter
 from msmigrate.parity.verdict import Verdict
@@ -71,12 +71,6 @@ def test_what_draws_where_nothing_can_be_put_in_has_no_verdict(slow_modes_root: 
     assert "not judged" in note
 
 
-def test_what_does_not_compile_fails_in_one_line(modes_root: Path) -> None:
-    (finding,) = compiled(modes_root, "compiled not at all").findings
-    assert finding.verdict is Verdict.FAIL and "does not compile: Unsupported statement 'Try'" in finding.why
-    assert "\n" not in finding.why
-
-
 def made_up(folder: Path, leave_out: str = "", **about: object) -> tuple[Path, Traces]:
     """A run whose compiled step is the PyNative one, written again."""
     traces = Run().traces(folder)
@@ -95,6 +89,20 @@ def test_a_tensor_that_the_compiled_step_lacks_is_a_finding(tmp_path: Path) -> N
     assert [(f.place, f.why) for f in found if f.verdict is Verdict.FAIL] == [
         ("gradients (graph parameters) bn.weight", "MindSpore has no such tensor; in PyNative mode it does not fail")
     ]
+
+
+def test_what_compiles_only_without_fixed_draws_fails_in_one_line(tmp_path: Path) -> None:
+    folder, traces = made_up(tmp_path, **{FAILED: "Unsupported statement 'Try'"})
+    (finding,) = judge_compiled(folder, traces, compare(traces)).findings
+    assert finding.verdict is Verdict.FAIL and finding.why == "does not compile: Unsupported statement 'Try'"
+
+
+def test_what_an_own_step_hides_once_it_is_compiled_is_a_note(tmp_path: Path) -> None:
+    folder, traces = made_up(tmp_path, "logits", **{UNSEEN: True, AGAIN: ["f is compiled again: x differs"]})
+    found = judge_compiled(folder, traces, compare(traces))
+    assert found.findings and all(f.verdict is Verdict.PASS and f.name != "logits" for f in found.findings)
+    assert "not judged in the compiled step: the logits, which it shows where it returns them in a dict" in found.notes
+    assert found.notes[-1] == "f is compiled again: x differs"
 
 
 def test_an_empty_compiled_trace_does_not_pass(tmp_path: Path) -> None:

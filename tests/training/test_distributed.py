@@ -190,6 +190,14 @@ def test_gradients_become_their_mean(sides, way):
         assert narrow.tolist() == [60000.0, 1.0]  # whose sum float16 cannot hold
 
 
+def test_gradients_go_in_the_messages_that_the_recipe_says(sides):
+    """MindSpore merges those that have one number; a CPU sends each alone."""
+    for ranks in sides.mindspore:
+        first, *others = ranks["messages/numbers"]
+        assert len(set(others)) == 1 and first not in others
+        assert [ranks[f"messages/{index}"].tolist() for index in range(3)] == [[0, 0.5], [1, 0.5], [2, 0.5]]
+
+
 def test_numbers_become_their_mean(sides):
     for ranks in sides.mindspore:
         mean = ranks["collectives/mean"]

@@ -60,6 +60,25 @@ def test_a_folder_of_that_name_is_no_package(tmp_path: Path, monkeypatch: pytest
         parent.require("uvicorn_of_ours")
 
 
+def test_a_cpu_build_of_torch_wants_one_of_torchvision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, file in (("torch", "lib/libc10.so"), ("torchvision", "_C.so")):
+        (tmp_path / name / file).parent.mkdir(parents=True)
+        (tmp_path / name / "__init__.py").touch()
+        (tmp_path / name / file).write_bytes(b"\x7fELF\0libc10.so\0")
+    monkeypatch.setattr(
+        parent, "find_spec", lambda name: util.spec_from_file_location(name, tmp_path / name / "__init__.py")
+    )
+    parent.refuse_missing(command("parity.record.torch_worker"))
+    (tmp_path / "torchvision" / "_C.so").write_bytes(b"\x7fELF\0libc10.so\0libtorch_cuda.so\0")
+    with pytest.raises(
+        NotInstalled, match=r"wants libtorch_cuda.so, .* a CPU build .* --force-reinstall 'torch.*' 'torchv"
+    ):
+        parent.refuse_missing(command("parity.record.torch_worker"))
+    parent.refuse_missing(command("migrate.torch_probe_worker"))  # which says so itself
+    (tmp_path / "torch" / "lib" / "libtorch_cuda.so").touch()
+    parent.refuse_missing(command("parity.record.torch_worker"))
+
+
 def test_the_line_has_the_versions_that_msmigrate_wants(without: set[str]) -> None:
     without.add("mindspore")
     with pytest.raises(NotInstalled, match=r"'mindspore<[\d.]+,>=[\d.]+' 'numpy<2,>=1.26'$"):

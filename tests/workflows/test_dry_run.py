@@ -25,9 +25,11 @@ train: {epochs: 2}
 """
 
 
-def plan(folder: Path, *options: str, source: str = "digits:train") -> subprocess.CompletedProcess[str]:
+def plan(
+    folder: Path, *options: str, source: str = "digits:train", text: str = RECIPE
+) -> subprocess.CompletedProcess[str]:
     """The command, in a folder that it must leave as it is."""
-    (folder / "r.yaml").write_text(RECIPE % source)
+    (folder / "r.yaml").write_text(text % source if "%s" in text else text)
     before = sorted(path.name for path in folder.iterdir())
     command = [sys.executable, "-m", "msmigrate", "train", "r.yaml", "--dry-run", *options]
     environment = {**os.environ, "COLUMNS": "80", "NO_COLOR": "1"}
@@ -70,6 +72,58 @@ def test_the_plan_as_json(tmp_path: Path) -> None:
     assert content["memory"]["fits"] is True
     assert [group["parameters"] for group in content["net"]["groups"]] == [236, 61470]
     assert content["launch"][0]["command"].endswith("JOB.json")
+
+
+OWN = """
+from mindspore import nn
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(64, 10)
+
+    def construct(self, x):
+        sizes = {1, 2}
+        return self.fc(x.reshape(x.shape[0], -1)) * len(sizes)
+
+
+def resnet18():
+    return Net()
+"""
+OWN_RECIPE = """
+model: {name: "torchvision:resnet18", source: own.py}
+data: {source: "digits:train", batch: 16, drop_last: false, transforms: [{name: ToTensor}]}
+optimizer: {name: SGD, args: {lr: 0.1}}
+train: {max_steps: 1}
+"""
+
+
+def test_a_step_that_does_not_compile_is_told_by_its_line(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN)
+    line = OWN.splitlines().index("        sizes = {1, 2}") + 1
+    said = f"own.py:{line}: graph mode does not compile `sizes = {{1, 2}}`"
+    done = plan(tmp_path, "--mode", "graph", "--skip-parity", text=OWN_RECIPE)
+    text = " ".join(done.stdout.split())
+    assert done.returncode == 2 and "graph the step does not compile: see below" in text, done
+    assert f"It would not start here: {said}. Write instead: a tuple or a list: graph mode has no sets." in text
+    content = json.loads(plan(tmp_path, "--mode", "graph", "--skip-parity", "--json", text=OWN_RECIPE).stdout)
+    assert content["problems"] == [content["graph"]["problem"]] and said in content["problems"][0]
+    done = plan(tmp_path, "--mode", "pynative", "--skip-parity", "--json", text=OWN_RECIPE)
+    assert done.returncode == 0 and json.loads(done.stdout)["graph"] == {}
+
+
+def test_the_step_is_compiled_for_each_size_of_batch(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(OWN.replace("{1, 2}", "(1, 2)"))
+    done = plan(tmp_path, "--mode", "graph", "--skip-parity", "--json", text=OWN_RECIPE)
+    content = json.loads(done.stdout)
+    assert done.returncode == 0 and (content["graph"]["batches"], content["graph"]["graphs"]) == ([16, 13], 2)
+    again = "the step is compiled again: images has shape [13, 1, 8, 8], before [16, 1, 8, 8]. Write instead: batches"
+    assert [text for text in content["warnings"] if text.startswith(again)], content["warnings"]
+    whole = OWN_RECIPE.replace("drop_last: false", "drop_last: true")
+    done = plan(tmp_path, "--target", "Ascend", "--skip-parity", text=whole)  # which trains in graph mode
+    text = " ".join(done.stdout.split())
+    assert "1 graph: the step on 16 made-up images, on CPU" in text and "compiled again" not in text
 
 
 def test_what_would_stop_the_run_is_said_with_the_rest_of_the_plan(tmp_path: Path) -> None:

@@ -84,6 +84,22 @@ def use(job: Job, local_rank: int) -> None:
     mindspore_device.use(job.target, job.device_id + local_rank, mindspore.PYNATIVE_MODE)
 
 
+def make_net(recipe: Recipe, seed: int, team: Team) -> tuple[nn.Cell, list[str]]:
+    """The net that is trained, newly drawn, and the names of its frozen parameters."""
+    mindspore.set_seed(seed)
+    net = mindspore_models.of_recipe(recipe.model)
+    frozen = mindspore_models.fine_tune(net, recipe.model)
+    return team.with_shared_statistics(net) if recipe.sync_batchnorm else net, frozen
+
+
+def make_step(recipe: Recipe, net: nn.Cell, mode: str, team: Team) -> TrainStep:
+    """The step that is trained with, on a net that has its weights."""
+    look = recipe.train.finite if team.size == 1 else "gradients"  # the mean of which every process sees alike
+    step = TrainStep(recipe, net.set_train(), mode=mode, look=look)
+    step.reduce = team.reducer(step.weights, recipe.train.all_reduce_fusion)
+    return step
+
+
 def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     """Open the data, make and fill the net, and go to where the run stands.
 
@@ -95,14 +111,10 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
     source, validation = open_sources(recipe.data, classes)
     loader = Loader(source, recipe, training=True, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
     validator = None
-    mindspore.set_seed(seed)
-    net = mindspore_models.of_recipe(recipe.model)
-    frozen = mindspore_models.fine_tune(net, recipe.model)
+    net, frozen = make_net(recipe, seed, team)
     if validation is not None:
         tested = Loader(validation, recipe, training=False, rank=team.rank, world=team.size, seed=seed, warn=log.warn)
         validator = Validator(recipe, tested, job.mode, team)
-    if recipe.sync_batchnorm:
-        net = team.with_shared_statistics(net)
     facts = Facts(
         recipe=recipe,
         seed=seed,
@@ -129,11 +141,9 @@ def build(job: Job, recipe: Recipe, team: Team, log: RunLog) -> Run:
         load_weights(net, found[1].weights, str(found[0]), recipe)
     if found is None:
         team.share(net)
-    look = recipe.train.finite if team.size == 1 else "gradients"  # the mean of which every process sees alike
     if frozen and team.rank == 0:
         log.note(f"model.freeze: {len(frozen)} parameters do not train: {few(frozen)}")
-    step = TrainStep(recipe, net.set_train(), mode=job.mode, look=look)
-    step.reduce = team.reducer(step.weights, recipe.train.all_reduce_fusion)
+    step = make_step(recipe, net, job.mode, team)
     progress = Progress()
     if found is not None:
         path, checkpoint = found

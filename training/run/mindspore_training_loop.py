@@ -12,17 +12,20 @@ import resource
 import sys
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...errors import DoesNotCompile
 from ...migrate.checkpoint.formats.reader import GROUPS
 from .. import checkpoints
 from ..data.mindspore_dataloader import Batch
 from ..metrics import Metrics
 from ..models.mindspore_models import canonical_parameters
+from ..step.mindspore_compile import Graphs
 from ..step.mindspore_step import Outcome
 from ..step.mindspore_step_state import state, torch_groups
 from .mindspore_nonfinite import first_bad
@@ -94,6 +97,7 @@ class Loop:
         self.steps = planned if limit is None else min(planned, limit)
         self._began = time.perf_counter()
         self._compiled: set[tuple[Any, ...]] = set()
+        self._graphs = Graphs()
         self._last: dict[str, Any] | None = None
 
     def go(self) -> int:
@@ -156,17 +160,21 @@ class Loop:
             rate = float(run.step.optimizer.param_groups[-1]["lr"])  # the last group has the recipe's own rate
             scale = run.step.loss_scale if run.step.scaler is not None else None
             line = {"epoch": self.at.epoch, "step": number, "lr": rate, "loss_scale": scale}
+        known = self._graphs.again
         try:
-            if watched and run.watch is not None:
-                outcome, found = run.watch.take(batch.images, batch.labels)
-            else:
-                outcome, found = run.step.train(batch.images, batch.labels), []
-            if number == 1:
-                outcome.loss.asnumpy()  # errors come late, and here they are of the images
-        except (RuntimeError, TypeError, ValueError) as error:
+            with self._graphs.watching() if compiled else nullcontext():
+                if watched and run.watch is not None:
+                    outcome, found = run.watch.take(batch.images, batch.labels)
+                else:
+                    outcome, found = run.step.train(batch.images, batch.labels), []
+                if number == 1:
+                    outcome.loss.asnumpy()  # errors come late, and here they are of the images
+        except (RuntimeError, TypeError, ValueError, DoesNotCompile) as error:
             if compiled:
                 refuse_misfit(error, batch.images, "data.transforms give")
             raise
+        for text in self._graphs.again[len(known) :]:
+            self.log.warn(text)
         return _Started(batch, outcome, compiled, found, line)
 
     def _settle(self, started: _Started) -> None:

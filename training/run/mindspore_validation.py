@@ -15,12 +15,13 @@ import mindspore
 import numpy as np
 from mindspore import Tensor
 
-from ...errors import BadRecipe
+from ...errors import BadRecipe, DoesNotCompile
 from ..data.mindspore_dataloader import Batch, Loader
 from ..metrics import Metrics, Tally
 from ..models import mindspore_models
 from ..models.mindspore_models import canonical_parameters
 from ..recipe.schema import Recipe
+from ..step.mindspore_compile import Graphs
 from .mindspore_distributed import Team
 
 # how MindSpore's CPU and device backends, oneDNN and the C++ library say that memory has run out
@@ -35,6 +36,7 @@ SHAPES = re.compile(r"shape|C_in|channel|dimension|rank of", re.IGNORECASE)
 
 def refuse_misfit(error: Exception, images: Tensor, given: str) -> None:
     """Raise BadRecipe where an error of MindSpore's says that the net cannot take these images."""
+    error = error.__cause__ if isinstance(error.__cause__, Exception) else error  # in MindSpore's own words
     if SHAPES.search(str(error)) and not MEMORY.search(str(error)):
         size = " × ".join(map(str, images.shape[1:]))
         first = next((line.strip() for line in str(error).splitlines() if SHAPES.search(line)), "")
@@ -64,8 +66,9 @@ class Validator:
         batch = next(batches)
         batches.close()
         try:
-            self._forward(self._full(batch.images)).asnumpy()
-        except (RuntimeError, TypeError, ValueError) as error:
+            with Graphs().watching():
+                self._forward(self._full(batch.images)).asnumpy()
+        except (RuntimeError, TypeError, ValueError, DoesNotCompile) as error:
             refuse_misfit(error, batch.images, "data.validation and data.eval_transforms give")
             raise
 

@@ -95,8 +95,9 @@ HALF = ("O1", "O2", "O3")  # levels at which nearly all activations have two byt
 class RunPlan:
     """The plan, each part as a dict of plain values: `as_json` is what --json prints.
 
-    net and memory are empty where MindSpore could not be asked, data where the images are not there. problems: why the
-    run would not start here; warnings: what looks like a mistake.
+    net and memory are empty where MindSpore could not be asked, data where the images are not there, graph (what became
+    of compiling the step, see graph_facts of mindspore_net_facts.py) where nothing is compiled. problems: why the run
+    would not start here; warnings: what looks like a mistake.
     """
 
     recipe: dict[str, Any]
@@ -105,6 +106,7 @@ class RunPlan:
     steps: dict[str, Any]
     net: dict[str, Any]
     memory: dict[str, Any]
+    graph: dict[str, Any]
     out: dict[str, Any]
     gate: dict[str, Any]
     launch: list[dict[str, str]]

@@ -216,6 +216,17 @@ class TrainStep:
         self._advance()
         return Outcome(loss, logits, finite if self._guarded else None)
 
+    def compiled(self, images: Tensor, labels: Tensor, classes: int) -> list[Callable[[], Any]]:
+        """What `train` calls on such a batch, one function of those that are compiled each; logits: (N, classes)."""
+
+        def finish() -> Any:
+            losses = (Tensor(0.0, mstype.float32),) * self._parts
+            logits = (ops.zeros((images.shape[0] // self._parts, classes), mstype.float32),) * self._parts
+            with self.precision:
+                return self._finish_sums(mindspore.mutable(losses), mindspore.mutable(logits))
+
+        return [lambda: self.train(images, labels), *([finish] if self._parts > 1 else [])]
+
     def apply(self, grads: dict[str, Tensor]) -> None:
         """The second half of the step alone, on unscaled gradients: look for overflow, clip, update, move on."""
         self._begin()

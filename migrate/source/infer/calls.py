@@ -35,6 +35,7 @@ from .script_file import ScriptFile
 _SAME = ("copy.copy", "copy.deepcopy", "pathlib.Path", "os.path.expanduser")  # what they give is what they get
 _ITSELF = ("to", "cuda", "cpu", "train", "eval", "half", "float", "requires_grad_")  # methods that give their module
 _OF_A_GROUP = ("add_argument_group", "add_mutually_exclusive_group")
+_UNNAMED = (None, "*", "**")
 _CONVERSIONS = {"int": int, "float": float, "str": str}
 
 HOLDERS = ("torch.nn.ModuleDict", "torch.nn.ModuleList", "torch.nn.Sequential")  # whose attributes are modules
@@ -145,7 +146,7 @@ def _method(
     if isinstance(value, ListValue):
         return _of_items(value, method, values, keep)
     if isinstance(value, DictValue):
-        return _of_pairs(value, method, values, keep)
+        return _of_pairs(value, method, arguments, keep)
     if isinstance(value, Constant):
         return of_text(value, method, values)
     if isinstance(value, (ParsedArguments, ScriptModule, ScriptClass, ScriptFunction)):
@@ -250,14 +251,21 @@ def _of_items(items: ListValue, method: str, values: list[Value], keep: bool) ->
     return Value()
 
 
-def _of_pairs(pairs: DictValue, method: str, values: list[Value], keep: bool) -> Value:
+def _of_pairs(pairs: DictValue, method: str, arguments: list[CallArgument], keep: bool) -> Value:
+    values = [argument.value for argument in arguments if argument.name is None]
     key: Any = known(values[0]) if values else None
-    if method in ("get", "pop") and isinstance(key, (str, int)):
-        return pairs.pairs.get(key) or (values[1] if len(values) > 1 else Value())
+    if method in ("get", "pop", "setdefault") and isinstance(key, (str, int)):
+        found = pairs.pairs.get(key) or (values[1] if len(values) > 1 else Value())
+        if method == "pop" and keep:
+            pairs.pairs.pop(key, None)
+        elif method == "setdefault" and keep:
+            pairs.pairs.setdefault(key, found)
+        return found
     if method == "values":
         return ListValue(list(pairs.pairs.values()), origins=origins(*pairs.pairs.values()))
-    if method == "update" and keep and values and isinstance(values[0], DictValue):
-        pairs.pairs |= values[0].pairs
+    if method == "update" and keep:
+        pairs.pairs |= values[0].pairs if values and isinstance(values[0], DictValue) else {}
+        pairs.pairs |= {argument.name: argument.value for argument in arguments if argument.name not in _UNNAMED}
     return Value() if method != "copy" else DictValue(dict(pairs.pairs), origins=pairs.origins)
 
 

@@ -6,23 +6,25 @@ Each is computed from what MindSpore itself recorded before it, so that a fault 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from math import inf, log2
 
 import numpy as np
 
 from ....training.recipe.schema import Recipe
 from ...compare import Traces
-from ...record.recorder import NORMS
+from ...record.recorder import NORMS, REDUCED
 from ...result import Cause
-from ...trace import Trace
+from ...trace import REDUCED_GRADIENTS, Key, Part, Trace
 from ...verdict import EPS32
-from ..context import Context
+from ..context import Context, key_of
 from ..differences import pattern
 from ..hypotheses import Hypothesis, Outcome, Prediction, cause, caused, judge_prediction
 from ..mutations.optimizer_formulas import CLIP_EPS, Rates, predictions
 from ..search import first
 
+Arrays = Mapping[Key, np.ndarray]
 PART = "given norms"
 NEAR = 4e-7  # how near the factors of a hypothesis have to be: norms are recorded from float32 values
 NORM_FLOOR = 2e-6  # a norm is recorded from a float32 sum over the whole tensor
@@ -152,7 +154,7 @@ def between_steps(context: Context) -> list[Cause]:
     y = np.concatenate([context.mindspore_values(key) for key in keys]).astype(np.float64)
     factor = float(x @ y / (x @ x)) if x.any() else 0.0
     if factor <= 0.0 or np.linalg.norm(y - factor * x) > SAME * np.linalg.norm(y):
-        return []
+        return _clipped_apart(context, keys)
     norms = [
         float(np.sqrt(sum(trace.entries[key].norm ** 2 for key in keys)))
         for trace in (context.family(keys[0])[0], context.mindspore)
@@ -163,6 +165,147 @@ def between_steps(context: Context) -> list[Cause]:
         f"{norms[1]:.5g}, torch's {norms[0]:.5g}"
     )
     return [cause("gradients", "every parameter", fault, text, evidence, 0.0, fix=fix)]
+
+
+APART = {  # how gradients are clipped that keep no one direction: the fault, the words, and the call
+    "norm": ("clip-per-tensor", "each gradient by itself is clipped to a norm of", "ops.clip_by_norm(grad, {at})"),
+    "value": ("clip-by-value", "each element is clipped at", "ops.clip_by_value(grad, -{at}, {at})"),
+}
+
+
+def _clipped_apart(context: Context, keys: Sequence[Key]) -> list[Cause]:
+    """Gradients of which one side's step clips each tensor, or each element, at one number, and the other does not."""
+    of_torch = {key: context.torch_values(key).astype(np.float64) for key in keys}
+    of_mindspore = {key: context.mindspore_values(key).astype(np.float64) for key in keys}
+    traces = {"MindSpore": context.mindspore, "torch": context.family(keys[0])[0]}
+    norms = {side: {key: trace.entries[key].norm for key in keys} for side, trace in traces.items()}
+    for side, cut, whole in (("MindSpore", of_mindspore, of_torch), ("torch", of_torch, of_mindspore)):
+        largest = max(float(np.abs(values).max()) for values in cut.values())
+        for by, at in (("norm", max(norms[side].values())), ("value", largest)):
+            count = (_at_norm(cut, whole, norms[side], at) if by == "norm" else _at_value(cut, whole, at)) if at else 0
+            if count < 2:
+                continue
+            shown = f"{_tidy(at) or at:g}"
+            fault, text, call = APART[by]
+            evidence = f"{count} {'gradients' if by == 'norm' else 'elements'} reach that number, and none passes it"
+            text, fix = f"{text} {shown}", f"{call.format(at=shown)} for every gradient, before the optimizer"
+            if side == "torch":
+                text = f"in torch's step {text}, and in MindSpore's it is not"
+                return [cause("gradients", "every parameter", None, text, evidence, 0.0, fix=fix)]
+            together = _tidy(float(np.sqrt(sum(norm**2 for norm in norms["torch"].values()))))
+            text += f", in torch all together to a norm of {together:g}" if together else ", and in torch it is not"
+            fix = f"grads = ops.clip_by_norm(grads, {together:g})" if together else "leave the gradients as they are"
+            return [cause("gradients", "every parameter", fault, text, evidence, 0.0, fix=fix)]
+    return []
+
+
+def _at_norm(cut: Arrays, whole: Arrays, norms: Mapping[Key, float], at: float) -> int:
+    """How many tensors are cut to a norm, where all others are the other side's but for one factor; 0 otherwise."""
+    shares = {key: float(cut[key] @ whole[key] / (whole[key] @ whole[key] or 1.0)) for key in cut}
+    if any(np.linalg.norm(cut[key] - shares[key] * whole[key]) > SAME * np.linalg.norm(cut[key]) for key in cut):
+        return 0
+    those = [key for key in cut if norms[key] > at * (1.0 - TIDY)]
+    rest = [shares[key] for key in cut if key not in those]
+    top = max(shares[key] for key in those)
+    alike = not rest or (min(rest) > max(rest) * (1.0 - SAME) and min(rest) > top * (1.0 - SAME))
+    return len(those) if alike and min(shares.values()) > 0.0 else 0
+
+
+def _at_value(cut: Arrays, whole: Arrays, at: float) -> int:
+    """How many elements are cut at a number, where all others are the other side's but for one factor; 0 otherwise."""
+    y, x = np.concatenate(list(cut.values())), np.concatenate(list(whole.values()))
+    those = np.abs(y) > at * (1.0 - TIDY)
+    rest = x[~those]
+    factor = float(rest @ y[~those] / (rest @ rest or 1.0))
+    same = np.linalg.norm(y[~those] - factor * rest) <= SAME * np.linalg.norm(y[~those])
+    return int(those.sum()) if same and (np.sign(y) * x * factor > at * (1.0 - SAME))[those].all() else 0
+
+
+def behind_the_reducer(context: Context) -> list[Cause]:
+    """Clipping before the reducer, which torch has behind it: what it hands back REDUCED times as large stays so."""
+    wrong = [key_of(finding) for finding in context.failed("gradients", REDUCED_GRADIENTS)]
+    keys = [(key, ("gradients", "parameters", *key[2:])) for key in wrong]
+    if not keys or not all(context.comparable(key) for pair in keys for key in pair):
+        return []
+
+    def times(values: Callable[[Key], np.ndarray]) -> float:
+        reduced, plain = (np.concatenate([values(pair[i]) for pair in keys]) for i in (0, 1))
+        return float(np.linalg.norm(reduced) / (np.linalg.norm(plain) or 1.0))
+
+    mindspore, torch = times(context.mindspore_values), times(context.torch_values)
+    evidence = (
+        f"where the processes' gradients become {REDUCED:g} times this one's, MindSpore's optimizer is given "
+        f"{mindspore:.5g} times what it was, and torch's {torch:.5g} times"
+    )
+    if abs(mindspore / REDUCED - 1.0) > SAME or torch > mindspore * (1.0 - SAME):
+        text = "what is clipped behind the reducer is not clipped as torch clips it"
+        return [cause("gradients", "every parameter", None, text, evidence, None, 0.0)]
+    text = "each process clips its own gradients before the reducer averages them; torch's are averaged first"
+    if abs(torch - 1.0) > SAME:  # what was compared was not clipped
+        text = "what the reducer hands back is not clipped: torch clips gradients after they are averaged"
+    fix = "grads = self.grad_reducer(grads) first, then clip what it hands back, then the optimizer"
+    return [cause("gradients", "every parameter", "clip-before-allreduce", text, evidence, 0.0, fix=fix)]
+
+
+KEPT = {
+    "MindSpore": "set the sums to zero after each update, before the next call adds to them: "
+    "ops.assign(total, ops.zeros_like(total)) for each, or a new list",
+    "torch": "write optimizer.zero_grad() in torch's step, which adds to .grad; where the sums are meant, keep them in "
+    "MindSpore's step, too",
+}
+
+
+def kept_from_before(context: Context) -> list[Cause]:
+    """Gradients of later updates that hold those of the update before: sums that nobody cleared, in either step."""
+    parts = [e.part for e in context.mindspore.select("gradients") if e.part.step is not None]
+    sides = {"MindSpore": context.mindspore_values, "torch": context.torch_values}
+    for before, part in pairwise([Part("parameters"), *dict.fromkeys(parts)]):
+        names = [finding.name for finding in context.failed("gradients", part)]
+        keys = {name: [("gradients", of, name, 0) for of in (part, before)] for name in names}
+        if not names or not all(context.comparable(key) for pair in keys.values() for key in pair):
+            continue
+        for side, other in (("MindSpore", "torch"), ("torch", "MindSpore")):
+            found = _kept(
+                {name: (sides[side](now), sides[other](now), sides[side](then)) for name, (now, then) in keys.items()}
+            )
+            if found is None:
+                continue
+            new, old, left = found
+            kept = [name for name, share in old.items() if share > SAME]
+            text = (
+                f"{side}'s step keeps its gradients: those of step {part.step} are added to those of the update before"
+            )
+            evidence = (
+                f"what {side}'s optimizer is given in step {part.step} is {new:.4g} times {other}'s gradients and "
+                f"{old[kept[0]]:.4g} times its own of the update before, to {left:.1g} of their size"
+            )
+            where = context.place(kept, [e.name for e in context.mindspore.select("gradients", part)])
+            return [cause("gradients", where, None, text, evidence, 0.0, fix=KEPT[side])]
+    return []
+
+
+def _kept(held: Mapping[str, tuple[np.ndarray, ...]]) -> tuple[float, dict[str, float], float] | None:
+    """Gradients as one multiple of the other side's and, by name, a multiple of their own of the update before: both,
+    and what they leave; None where that is not what they are. held: name -> (gradient, the other's, that before)."""
+    rows = {name: tuple(np.asarray(each, np.float64) for each in three) for name, three in held.items()}
+
+    def beside(values: np.ndarray, before: np.ndarray) -> np.ndarray:
+        return np.asarray(values - before * float(values @ before / (before @ before or 1.0)))
+
+    y = np.concatenate([beside(now, before) for now, _, before in rows.values()])
+    x = np.concatenate([beside(other, before) for _, other, before in rows.values()])
+    size = float(np.linalg.norm(np.concatenate([now for now, _, _ in rows.values()])))
+    if float(np.linalg.norm(x)) <= SAME * size:
+        return None  # as the update before: nothing tells the two apart
+    new = float(x @ y / (x @ x))
+    left = float(np.linalg.norm(y - new * x)) / size
+    old = {
+        name: float((now - new * other) @ before / (before @ before or 1.0))
+        for name, (now, other, before) in rows.items()
+    }
+    shares = [share for share in old.values() if abs(share) > SAME]
+    alike = bool(shares) and 0.0 < max(shares) < min(shares) * (1.0 + CLEAR)
+    return (new, old, left) if left <= SAME and new > SAME and alike else None
 
 
 def _said_by(factor: float, torch_norm: float, mindspore_norm: float) -> tuple[str | None, str, str]:

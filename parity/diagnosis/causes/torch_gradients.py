@@ -27,7 +27,14 @@ from ...verdict import Measure, Verdict
 from ..context import Context, key_of, recorded
 from ..differences import pattern
 from ..hypotheses import Outcome, Prediction, cause, judge_prediction, or_none
-from .gradient_scaling import between_steps, first_step, overflowing_steps, scale_at
+from .gradient_scaling import (
+    behind_the_reducer,
+    between_steps,
+    first_step,
+    kept_from_before,
+    overflowing_steps,
+    scale_at,
+)
 from .torch_loss import Loss, explained, value_and_gradient
 
 ROUND = 2e-3  # how near a coefficient has to be to a number with a meaning
@@ -103,6 +110,8 @@ def explain(context: Context) -> list[Cause]:
         return []
     causes = _absent(context, [f for f in wrong if f.part == "parameters"])
     if context.paired is not None and context.paired.alignment.scope.own_step:  # gradients as optimizers get them
+        if not any(f.part == "parameters" for f in wrong):  # the first update is right
+            return causes + (behind_the_reducer(context) or kept_from_before(context))
         own = between_steps(context) or _clipped_separately(context)
         if own or context.recipe.clip is not None:
             return causes + own

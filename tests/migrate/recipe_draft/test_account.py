@@ -397,3 +397,142 @@ def test_a_loss_that_is_one_term_is_drafted(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(LOSS_OF_PARTS.format(parts="loss = criterion(out, y)"), encoding="utf-8")
     assert "  name: MSELoss" in draft_recipe(analyze_script(script)).split("\n")
+
+
+SAMPLED = {
+    "a variable": "share = DistributedSampler(data)\nloader = DataLoader(data, 16, sampler=share)",
+    "by its place": "loader = DataLoader(data, 16, False, DistributedSampler(data))",
+    "a condition": (
+        "share = DistributedSampler(data) if torch.distributed.is_initialized() else None\n"
+        "loader = DataLoader(data, 16, shuffle=share is None, sampler=share)"
+    ),
+    "the branch that is not taken": (
+        "several = False\nshare = DistributedSampler(data) if several else torch.utils.data.RandomSampler(data)\n"
+        "loader = DataLoader(data, 16, sampler=share)"
+    ),
+    "batches of it": (
+        "share = DistributedSampler(data)\nparts = torch.utils.data.BatchSampler(share, 16, True)\n"
+        "loader = DataLoader(data, batch_sampler=parts)"
+    ),
+    "batches in the call": (
+        "loader = DataLoader(data, batch_sampler=torch.utils.data.BatchSampler(DistributedSampler(data), 16, True))"
+    ),
+    "a function": (
+        "def made(of):\n    return DistributedSampler(of)\nloader = DataLoader(data, 16, sampler=made(data))"
+    ),
+    "a function's parameter": (
+        "def made(of, by):\n    return DataLoader(of, 16, sampler=by)\nloader = made(data, by=DistributedSampler(data))"
+    ),
+    "a method's attribute": (
+        "class Data:\n    def __init__(self, of):\n        self.share = DistributedSampler(of)\n"
+        "    def load(self, of):\n        return DataLoader(of, 16, sampler=self.share)\nloader = Data(data).load(data)"
+    ),
+    "the name that torch offers it by, in a branch": (
+        "if 'RANK' in os.environ:\n    share = torch.utils.data.DistributedSampler(data)\nelse:\n"
+        "    share = torch.utils.data.RandomSampler(data)\nloader = DataLoader(data, 16, sampler=share)"
+    ),
+    "a dict": "options = {'sampler': DistributedSampler(data)}\nloader = DataLoader(data, 16, **options)",
+    "a dict that is filled": (
+        "options = {}\noptions['sampler'] = DistributedSampler(data)\nloader = DataLoader(data, 16, **options)"
+    ),
+    "a dict that is updated": (
+        "options = dict(batch_size=16)\noptions.update(sampler=DistributedSampler(data))\n"
+        "loader = DataLoader(data, **options)"
+    ),
+    "a dict that is updated where an option says it": (
+        "parser = argparse.ArgumentParser()\nparser.add_argument('--several', action='store_true')\n"
+        "options = {'batch_size': 16}\nif parser.parse_args().several:\n"
+        "    options.update(sampler=DistributedSampler(data))\nloader = DataLoader(data, **options)"
+    ),
+    "a dict of two": (
+        "options = {'batch_size': 16}\nloader = DataLoader(data, **{**options, 'sampler': DistributedSampler(data)})"
+    ),
+    "a class of one's own": (
+        "class Sorted(DistributedSampler):\n    def __iter__(self):\n        return iter(sorted(super().__iter__()))\n"
+        "loader = DataLoader(data, 16, sampler=Sorted(data))"
+    ),
+}
+MADE = "loader = DataLoader(data, batch_size=16, shuffle=True, drop_last=True)"
+IMPORTED = "import argparse, os\nfrom torch.utils.data.distributed import DistributedSampler\n"
+
+
+@pytest.mark.parametrize("way", SAMPLED)
+def test_a_distributed_sampler_is_named_however_it_reaches_the_loader(way: str, write: Write) -> None:
+    script = write(PLAIN.replace("import torchvision\n", f"import torchvision\n{IMPORTED}").replace(MADE, SAMPLED[way]))
+    said = [line for line in left(script) if "is a DistributedSampler" in line]
+    assert len(said) == 1 and "as msmigrate train --nproc does, and without set_epoch" in said[0]
+    assert draft(recipe_text(analyze_script(script)))["data"]["batch"] == 16
+    moving = script.read_text(encoding="utf-8").replace(
+        "    for x, y", "    loader.sampler.set_epoch(epoch)\n    for x, y"
+    )
+    script.write_text(moving, encoding="utf-8")
+    assert not any("without set_epoch" in line for line in left(script))
+
+
+@pytest.mark.parametrize("given", ["**project.options()", "**(base | {'sampler': DistributedSampler(data)})"])
+def test_a_loader_that_is_given_what_was_not_read_is_asked_about(given: str, write: Write) -> None:
+    made = f"base = {{'batch_size': 16}}\nloader = DataLoader(data, {given})"
+    script = write(PLAIN.replace("import torchvision\n", f"import torchvision\n{IMPORTED}").replace(MADE, made))
+    section = draft(recipe_text(analyze_script(script)))["data"]
+    assert (section["batch"], section["shuffle"], section["drop_last"]) == ("???", "???", "???")
+    said = [line for line in left(script) if given.replace("(base", "base").rstrip(")") in line]
+    assert len(said) == 1 and ("is a DistributedSampler" in said[0]) == ("Distributed" in given)
+
+
+def test_what_a_dict_gives_beside_the_batch_size_is_no_place_of_it(write: Write) -> None:
+    made = "options = {'batch_size': 16}\noptions.update(sampler=project.sampler(data, 3 * 4))\n"
+    script = write(PLAIN.replace(MADE, f"{made}loader = DataLoader(data, **options)"))
+    assert any(line.startswith("options.update(sampler=") for line in left(script))
+
+
+def test_a_sampler_that_is_none_of_the_distributed_ones_is_not_named_so(write: Write) -> None:
+    weighted = "loader = DataLoader(data, 16, sampler=torch.utils.data.WeightedRandomSampler(weights, 90))"
+    (said,) = left(write(PLAIN.replace(MADE, weighted)))
+    assert said.startswith("sampler=torch.utils.data.WeightedRandomSampler(weights, 90) of ")
+    assert "Distributed" not in said
+
+
+def test_a_sampler_of_elsewhere_that_is_told_of_the_epoch_is_named(write: Write) -> None:
+    elsewhere = "loader, share = project.loaders(16)"
+    script = write(PLAIN.replace(MADE, elsewhere).replace("    for x, y", "    share.set_epoch(epoch)\n    for x, y"))
+    text = recipe_text(analyze_script(script))
+    assert "share.set_epoch(epoch): a sampler that gives each process's share" in text
+
+
+def test_batches_of_a_sampler_of_ones_own_are_asked_for(write: Write) -> None:
+    own = "class Buckets(torch.utils.data.Sampler):\n    def __iter__(self):\n        return iter([[0, 1]])\n"
+    script = write(PLAIN.replace(MADE, f"{own}loader = DataLoader(data, batch_sampler=Buckets(data))"))
+    section = draft(recipe_text(analyze_script(script)))["data"]
+    assert section["batch"] == "???" and not {"shuffle", "drop_last"} & set(section)
+
+
+@pytest.mark.parametrize(
+    ("lines", "argument", "batch", "named"),
+    [
+        ("total = 256\neach = total // torch.distributed.get_world_size()", "each", "???", "each = total // torch.d"),
+        ("gpus = torch.cuda.device_count()\nBATCH = 32 * gpus", "BATCH", "???", "BATCH = 32 * gpus"),
+        ("total = 256\neach = total // torch.cuda.device_count()", "each", "???", "total = 256"),
+        ("total = 256", "total // torch.cuda.device_count()", "???", "total = 256"),
+        ("total = 256\nof = 4\nBATCH = total // of", "BATCH", 64, "BATCH = total // of"),
+        ("total = 256\nof = 4\nBATCH = total // of", "BATCH", 64, "of = 4"),
+        ("def each(of):\n    return of // torch.cuda.device_count()", "each(256)", "???", "return of // torch"),
+        ("options = {'batch': 8 * torch.cuda.device_count()}", "options['batch']", "???", "options = {'batch': 8 * t"),
+        ("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--gpus', type=int, default=2)\n"
+         "args = parser.parse_args()\nBATCH = 32 * args.gpus", "BATCH", 64, "BATCH = 32 * args.gpus"),
+        ("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--gpus', type=int)\n"
+         "args = parser.parse_args()\nBATCH = 32 * args.gpus", "BATCH", "???", "BATCH = 32 * args.gpus"),
+        ("import argparse\nparser = argparse.ArgumentParser()\nparser.add_argument('--batch', type=int, default=64)\n"
+         "args = parser.parse_args()\nargs.batch = args.batch // torch.cuda.device_count()",
+         "args.batch", "???", "args.batch = args.batch // torch.cuda"),
+    ],
+)  # fmt: skip
+def test_a_batch_size_that_is_computed_names_the_line_that_computes_it(
+    lines: str, argument: str, batch: object, named: str, write: Write
+) -> None:
+    made = f"{lines}\n{MADE.replace('16', argument)}"
+    script = write(PLAIN.replace(MADE, made))
+    text = recipe_text(analyze_script(script))
+    assert draft(text)["data"]["batch"] == batch
+    above = text.partition("  batch:")[0].split("source:")[1]
+    assert any(named in line for line in above.splitlines() if line.strip().startswith("#")), above
+    assert not any(named in line for line in left(script)), "it is asked for, and so not listed"

@@ -14,6 +14,7 @@ from typing import Any
 import made_up_reports
 import pytest
 from msmigrate.errors import BadDestination
+from msmigrate.parity.devices import Device
 from msmigrate.parity.result import Finding, Report
 from msmigrate.parity.run_folder import MINDSPORE, TORCH32, TORCH64
 from msmigrate.parity.verdict import Verdict
@@ -128,9 +129,11 @@ def test_a_large_report_stays_small(tmp_path: Path) -> None:
 def test_histograms_come_from_the_traces(tmp_path: Path) -> None:
     place, names = ("forward", "train", "conv"), (TORCH64, TORCH32, MINDSPORE)
     record(tmp_path, names, {place: 1e4}, 1000)
-    report = Report("r.yaml", "0", {}, [judged(tmp_path, names, place)])
+    report = Report(
+        "r.yaml", "0", {}, [judged(tmp_path, names, place)], devices=[Device("cuda:0", "H100"), Device("cpu")]
+    )
     data = json.loads(Parsed(page(report, tmp_path)).raw["script"][0])
-    assert set(data["histograms"]) == {"0"} and "torch device" in page(report, tmp_path)
+    assert set(data["histograms"]) == {"0"} and "cuda:0 (H100)" in page(report, tmp_path)
     assert json.loads(Parsed(page(report)).raw["script"][0])["histograms"] == {}
 
 

@@ -33,6 +33,7 @@ REPRODUCIBLE = settings(
         (b"# coding: utf-8\nx = '\xff'\n", "not Python: "),
         (b"import numpy\n", "imports none of torch, torchvision, timm, apex"),
         (b"", "imports none of torch"),
+        (b"from mindspore import nn\n", "msmigrate mappings NAME says what a name is in torch"),
         (b"import torch\nx = " + b"(" * 500 + b")" * 500, "not Python: too many nested parentheses"),
         (b"import torch\nx = " + b"-" * 5000 + b"1", "nested"),
         (b"import torch\nx = 1" + b" + 1" * 50_000, "nested"),

@@ -1,0 +1,168 @@
+"""The same steps as wrappers of MindSpore's: with a reducer of the parent cell, of a flag, or none, and with sums in
+lists, in parameters, and in an object of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import mindspore as ms
+from mindspore import Parameter, Tensor, nn, ops
+from msmigrate.optim import AdamW
+
+
+def net() -> nn.Cell:
+    conv = nn.Conv2d(3, 6, 3, stride=2, pad_mode="pad", padding=1, has_bias=True)
+    return nn.SequentialCell(conv, nn.Tanh(), nn.Flatten(), nn.Dense(6 * 8 * 8, 12), nn.Tanh(), nn.Dense(12, 5))
+
+
+def optimizer(model: nn.Cell) -> Any:
+    return AdamW(model.trainable_params(), lr=0.01, weight_decay=0.1)
+
+
+def clipped(grads: Sequence[Tensor], by: str) -> tuple[Tensor, ...]:
+    if by == "value":
+        return tuple(ops.clip_by_value(grad, Tensor(-0.003, ms.float32), Tensor(0.003, ms.float32)) for grad in grads)
+    if by == "each":
+        return tuple(ops.clip_by_norm(grad, 0.05) for grad in grads)
+    return tuple(ops.clip_by_global_norm(tuple(grads), 20.0 if by == "high" else 0.1)) if by else tuple(grads)
+
+
+class Inherited(nn.TrainOneStepCell):
+    """A cell of MindSpore's with its reducer, and clipping on one side of it."""
+
+    def __init__(self, model: nn.Cell, by: str, before: bool) -> None:
+        super().__init__(nn.WithLossCell(model, nn.CrossEntropyLoss()), optimizer(model))
+        self.by, self.before = by, before
+
+    def construct(self, images: Tensor, labels: Tensor) -> Any:
+        loss = self.network(images, labels)
+        grads = ops.grad(self.network, None, self.weights)(images, labels)
+        if self.before:
+            grads = self.grad_reducer(clipped(grads, self.by))
+        else:
+            grads = clipped(self.grad_reducer(grads), self.by)
+        self.optimizer(grads)
+        return loss
+
+
+class Flagged(nn.Cell):
+    """A wrapper that asks for its reducer on several processes only; `compiled` hides all of it."""
+
+    def __init__(self, model: nn.Cell, by: str, before: bool, calls: Any) -> None:
+        super().__init__(auto_prefix=False)
+        self.backbone, self.criterion, self.by, self.before = model, nn.CrossEntropyLoss(), by, before
+        self.opt = optimizer(model)
+        self.reducer_flag, self.grad_reducer, self.calls = False, None, calls
+        self.differentiate = ms.value_and_grad(self.forward, None, self.opt.parameters)
+
+    def forward(self, images: Tensor, labels: Tensor) -> Tensor:
+        return self.criterion(self.backbone(images), labels)
+
+    def construct(self, images: Tensor, labels: Tensor) -> Any:
+        loss, grads = self.differentiate(images, labels)
+        if self.before:
+            grads = clipped(grads, self.by)
+        if self.reducer_flag and self.calls:
+            grads = self.grad_reducer(grads)
+        if not self.before:
+            grads = clipped(grads, self.by)
+        self.opt(grads)
+        return loss
+
+
+def inherited(by: str = "", before: bool = False) -> Any:
+    model = net()
+    return {"model": model, "step": Inherited(model, by, before)}
+
+
+def flagged(by: str = "", before: bool = False, calls: bool = True) -> Any:
+    model = net()
+    return {"model": model, "step": Flagged(model, by, before, calls)}
+
+
+class Listed:
+    """An engine that is no Cell and keeps its sums in a list."""
+
+    def __init__(self, model: nn.Cell, every: int, forgets: bool) -> None:
+        self.optimizer, self.every, self.forgets = optimizer(model), every, forgets
+        self.grads: list[Tensor] | None = None
+        self.batches = 0
+
+        def forward(images: Tensor, labels: Tensor) -> Tensor:
+            return ops.cross_entropy(model(images), labels) / every
+
+        self.value_and_grad = ms.value_and_grad(forward, None, self.optimizer.parameters)
+
+    def __call__(self, images: Tensor, labels: Tensor) -> Any:
+        loss, grads = self.value_and_grad(images, labels)
+        self.grads = list(grads) if self.grads is None else [a + b for a, b in zip(self.grads, grads, strict=True)]
+        self.batches += 1
+        if self.batches % self.every == 0:
+            self.optimizer(tuple(self.grads))
+            if not self.forgets:
+                self.grads = None
+        return loss * self.every
+
+
+def listed(every: int = 1, forgets: bool = False) -> Any:
+    model = net()
+    return {"model": model, "step": Listed(model, every, forgets)}
+
+
+class Accumulator:
+    """What stands where the optimizer would: it adds up, and calls the optimizer at every n-th time."""
+
+    def __init__(self, model: nn.Cell, every: int, by: str, forgets: bool) -> None:
+        self.optimizer, self.every, self.by, self.forgets = optimizer(model), every, by, forgets
+        self.inner_grads = self.optimizer.parameters.clone(prefix="accumulate_", init="zeros")
+        self.counter = Parameter(Tensor(1, ms.int32), "counter_")
+
+    def __call__(self, grads: Sequence[Tensor]) -> None:
+        for total, grad in zip(self.inner_grads, grads, strict=True):
+            ops.assign_add(total, grad)
+        if int(self.counter) % self.every == 0:
+            self.optimizer(clipped(self.inner_grads, self.by))
+            kept = list(self.inner_grads)[:2] if self.forgets else []  # the first layer's
+            for total in self.inner_grads:
+                if all(total is not one for one in kept):
+                    ops.assign(total, ops.zeros_like(total))
+        ops.assign_add(self.counter, Tensor(1, ms.int32))
+
+
+class Engine:
+    """Holds its optimizer in an accumulator."""
+
+    def __init__(self, model: nn.Cell, every: int, by: str, forgets: bool) -> None:
+        self.accumulator = Accumulator(model, every, by, forgets)
+        self.loss = nn.WithLossCell(model, nn.CrossEntropyLoss())
+
+        def forward(images: Tensor, labels: Tensor) -> Tensor:
+            return self.loss(images, labels) / every
+
+        self.grad_fn = ms.value_and_grad(forward, None, self.accumulator.optimizer.parameters)
+        self.every = every
+
+    def __call__(self, images: Tensor, labels: Tensor) -> Any:
+        loss, grads = self.grad_fn(images, labels)
+        self.accumulator(grads)
+        return {"loss": loss * self.every}
+
+
+def engine(every: int = 2, by: str = "", forgets: bool = False) -> Any:
+    model = net()
+    return {"model": model, "step": Engine(model, every, by, forgets)}
+
+
+def function() -> Any:
+    model = net()
+
+    def step(model: nn.Cell, optimizer: Any, images: Tensor, labels: Tensor) -> Any:
+        def forward(images: Tensor, labels: Tensor) -> Tensor:
+            return ops.cross_entropy(model(images), labels)
+
+        loss, grads = ms.value_and_grad(forward, None, optimizer.parameters)(images, labels)
+        optimizer(grads)
+        return loss
+
+    return {"model": model, "optimizer": optimizer(model), "step": step}
